@@ -1,0 +1,39 @@
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test test-deep lint bench docs clean
+
+demo: .venv/core
+	$(BIN)/sidelight demo --report sidelight-demo.html
+
+test: .venv/dev lint
+	$(BIN)/python -m pytest -n 2 -m "not deep"
+
+test-deep: .venv/dev
+	$(BIN)/python -m pytest -n 2 -m deep
+
+lint: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/dev
+	$(BIN)/python -m bench
+
+docs: .venv/dev
+	$(BIN)/python -m pytest -q README.md docs
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+.venv/core: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+.venv/dev: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch .venv/core $@

@@ -1,0 +1,107 @@
+"""Sidelight: what the attributes of a private data collection reveal about each other.
+
+Names are loaded when they are first used, so that `import sidelight` is instant.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sidelight.auditing import Audit, SecretAudit, audit
+    from sidelight.belief import Belief
+    from sidelight.foundation.errors import InputError, MissingExtraError, SidelightError, TooLargeError
+    from sidelight.leakage import (
+        Bound,
+        Leakage,
+        Witness,
+        direct_leakage,
+        pair_leakage,
+        pairwise_sum,
+        saturation,
+        total_leakage,
+    )
+    from sidelight.mechanisms import Channel, Mechanism, create
+    from sidelight.plan import Plan, Release
+    from sidelight.report import write_report
+    from sidelight.schema import Attribute, Schema, categorical, numeric
+    from sidelight.sources import Counts, Table, read, read_sql
+    from sidelight.sources.examples import admissions, example, survey, survey_joint, titanic
+
+_HOMES = {
+    "sidelight.auditing": ("Audit", "SecretAudit", "audit"),
+    "sidelight.belief": ("Belief",),
+    "sidelight.foundation.errors": ("InputError", "MissingExtraError", "SidelightError", "TooLargeError"),
+    "sidelight.leakage": (
+        "Bound",
+        "Leakage",
+        "Witness",
+        "direct_leakage",
+        "pair_leakage",
+        "pairwise_sum",
+        "saturation",
+        "total_leakage",
+    ),
+    "sidelight.mechanisms": ("Channel", "Mechanism", "create"),
+    "sidelight.plan": ("Plan", "Release"),
+    "sidelight.report": ("write_report",),
+    "sidelight.schema": ("Attribute", "Schema", "categorical", "numeric"),
+    "sidelight.sources": ("Counts", "Table", "read", "read_sql"),
+    "sidelight.sources.examples": ("admissions", "example", "survey", "survey_joint", "titanic"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Attribute",
+    "Audit",
+    "Belief",
+    "Bound",
+    "Channel",
+    "Counts",
+    "InputError",
+    "Leakage",
+    "Mechanism",
+    "MissingExtraError",
+    "Plan",
+    "Release",
+    "Schema",
+    "SecretAudit",
+    "SidelightError",
+    "Table",
+    "TooLargeError",
+    "Witness",
+    "admissions",
+    "audit",
+    "categorical",
+    "create",
+    "direct_leakage",
+    "example",
+    "numeric",
+    "pair_leakage",
+    "pairwise_sum",
+    "read",
+    "read_sql",
+    "saturation",
+    "survey",
+    "survey_joint",
+    "titanic",
+    "total_leakage",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("sidelight")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'sidelight' has no attribute {name!r}")
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,223 @@
+"""Belief: a joint distribution of the attributes, or all its pairs, with how it was come by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
+from sidelight.schema import Schema, categorical
+from sidelight.sources import Counts, Records, Table
+
+Array = NDArray[np.float64]
+BeliefKind = Literal["joint", "pairwise"]
+LARGEST_RECORDS = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """A distribution of the attributes.
+
+    Make one with `from_data`, `from_counts` or `from_joint`. With `smoothing` s the belief is the one of s
+    further records spread evenly over all combinations of values, so every table it gives is a marginal
+    of one joint distribution.
+
+    Attributes:
+        schema: the attributes.
+        kind: "joint" (everything is known) or "pairwise" (only pairs are).
+        blocks: (values, values) weights of all pairs, block (i, j) for attributes i and j; the diagonal
+            blocks hold the marginals.
+        records: the distinct records of a joint belief.
+        sample_size: how many records it was estimated from; None if it was given by hand.
+        smoothing: how many evenly spread records were added.
+        source: where it came from, in words.
+        is_model: whether it is a model of the table's own distribution.
+    """
+
+    schema: Schema
+    kind: BeliefKind
+    blocks: Array
+    records: Records | None
+    sample_size: int | None
+    smoothing: float
+    source: str
+    is_model: bool = False
+
+    @classmethod
+    def from_data(
+        cls, table: Table, kind: Literal["auto", "joint", "pairwise"] = "auto", *, smoothing: float = 0.0
+    ) -> Belief:
+        """Take the table's own distribution.
+
+        Args:
+            table: the rows.
+            kind: "joint", "pairwise", or "auto": joint as long as the distinct records fit in memory.
+            smoothing: how many evenly spread records to add.
+        """
+        check_choice("kind", kind, ("auto", "joint", "pairwise"))
+        amount = check_number("smoothing", smoothing, at_least=0)
+        source = table.source.label
+        if kind != "pairwise":
+            records = table.records(LARGEST_RECORDS)
+            if records is not None:
+                return cls._of_records(records, table.rows, amount, source)
+            if kind == "joint":
+                raise InputError(
+                    f"{source} has more than {LARGEST_RECORDS} distinct records, too many for a joint "
+                    "belief; use kind='pairwise', fewer attributes or coarser bins."
+                )
+        blocks = _assemble(table.schema, table.pair_counts())
+        return cls(table.schema, "pairwise", blocks, None, table.rows, amount, source)
+
+    @classmethod
+    def from_counts(cls, *counts: Counts, smoothing: float = 0.0, source: str = "counts") -> Belief:
+        """Take counts: one table over all attributes (joint), or one for every pair (pairwise)."""
+        amount = check_number("smoothing", smoothing, at_least=0)
+        if not counts:
+            raise InputError("from_counts needs at least one count table, got none.")
+        for part in counts:
+            _check_weights("counts", part.cells)
+        if len(counts) == 1:
+            return cls._of_cells(counts[0].schema, counts[0].cells, counts[0].total, amount, source)
+        attributes = {attribute.name: attribute for part in counts for attribute in part.schema}
+        schema = Schema(tuple(attributes.values()))
+        return cls(schema, "pairwise", _assemble(schema, counts), None, counts[0].total, amount, source)
+
+    @classmethod
+    def from_joint(cls, cells: ArrayLike, schema: Schema | Sequence[str], *, source: str = "by hand") -> Belief:
+        """Take a joint distribution: an array of probabilities with one axis for each attribute.
+
+        >>> Belief.from_joint([[0.3, 0.2], [0.2, 0.3]], ["a", "b"]).conditional("b", given="a")
+        array([[0.6, 0.4],
+               [0.4, 0.6]])
+        """
+        array = np.asarray(cells, dtype=np.float64)
+        _check_weights("cells", array)
+        if abs(array.sum() - 1) > 1e-9:
+            raise invalid("cells", "probabilities that sum to 1", float(array.sum()), "Use from_counts for counts.")
+        if not isinstance(schema, Schema):
+            schema = _plain_schema(schema, array.shape)
+        return cls._of_cells(schema, array, None, 0.0, source)
+
+    @classmethod
+    def _of_cells(
+        cls, schema: Schema, cells: NDArray[Any], sample_size: int | None, smoothing: float, source: str
+    ) -> Belief:
+        if cells.shape != schema.sizes:
+            raise invalid("cells", f"an array of the shape {schema.sizes}", cells.shape)
+        codes = np.argwhere(cells > 0).astype(np.uint16)
+        records = Records(schema, codes, cells[cells > 0].astype(np.float64))
+        return cls._of_records(records, sample_size, smoothing, source)
+
+    @classmethod
+    def _of_records(cls, records: Records, sample_size: int | None, smoothing: float, source: str) -> Belief:
+        return cls(records.schema, "joint", records.pair_tables(), records, sample_size, smoothing, source)
+
+    @cached_property
+    def offsets(self) -> NDArray[np.intp]:
+        """Where each attribute's values start in `blocks`; last, the number of all values."""
+        return np.concatenate([[0], np.cumsum(self.schema.sizes)]).astype(np.intp)
+
+    @cached_property
+    def weight(self) -> float:
+        """The weight of all records, without smoothing."""
+        first = slice(0, self.offsets[1])
+        return float(np.trace(self.blocks[first, first]))
+
+    def joint(self, names: Sequence[str]) -> Array:
+        """Return the joint probabilities of the named attributes, one axis for each."""
+        if len(set(names)) != len(names):
+            raise invalid("names", "different attributes", list(names))
+        if len(names) <= 2:
+            cells = self._block(*names) if len(names) == 2 else np.diagonal(self._block(names[0], names[0]))
+        elif self.records is not None:
+            cells = self.records.cells(names)
+        else:
+            raise InputError(
+                f"a pairwise belief knows no joint of {len(names)} attributes; use kind='joint'."
+            )
+        return np.asarray((cells + self.smoothing / cells.size) / (self.weight + self.smoothing))
+
+    def prior(self, name: str) -> Array:
+        """Return the probabilities of the attribute's values."""
+        return self.joint([name])
+
+    def conditional(self, of: str, given: str) -> Array:
+        """Return Pr(of | given), one row for each value of `given`; NaN rows for values that never occur."""
+        cells = self.joint([given, of])
+        mass = cells.sum(axis=1, keepdims=True)
+        return np.divide(cells, mass, out=np.full_like(cells, np.nan), where=mass > 0)
+
+    def support(self, name: str) -> NDArray[np.int64] | None:
+        """Return how many records have each value of the attribute; None for a belief given by hand."""
+        if self.sample_size is None:
+            return None
+        return np.rint(np.diagonal(self._block(name, name))).astype(np.int64)
+
+    @cached_property
+    def zero_cells(self) -> int:
+        """How many cells of all pair tables were never seen (both values were, together they were not)."""
+        return sum(self._zero_cells(a, b) for a, b in combinations(self.schema.names, 2))
+
+    def _zero_cells(self, first: str, second: str) -> int:
+        cells = self._block(first, second)
+        seen = (cells.sum(axis=1) > 0)[:, None] & (cells.sum(axis=0) > 0)
+        return int(np.count_nonzero((cells == 0) & seen))
+
+    def _block(self, first: str, second: str) -> Array:
+        i, j = self.schema.index(first), self.schema.index(second)
+        at = self.offsets
+        return self.blocks[at[i] : at[i + 1], at[j] : at[j + 1]]
+
+    def __repr__(self) -> str:
+        size = "by hand" if self.sample_size is None else f"from {self.sample_size} records"
+        return f"Belief({self.kind}, {len(self.schema)} attributes, {size})"
+
+
+def _check_weights(name: str, cells: NDArray[Any]) -> None:
+    if cells.ndim == 0 or cells.size == 0:
+        raise invalid(name, "an array with one axis for each attribute", cells.shape)
+    if not np.all(np.isfinite(cells)) or cells.min() < 0:
+        raise InputError(f"`{name}` must be finite and at least 0 everywhere.")
+    if cells.sum() <= 0:
+        raise InputError(f"`{name}` must not all be 0.")
+
+
+def _plain_schema(names: Sequence[str], shape: tuple[int, ...]) -> Schema:
+    if len(names) != len(shape):
+        raise invalid("schema", f"{len(shape)} names, one for each axis", list(names))
+    return Schema(
+        tuple(categorical(name, [str(i) for i in range(k)]) for name, k in zip(names, shape, strict=True))
+    )
+
+
+def _assemble(schema: Schema, counts: Sequence[Counts]) -> Array:
+    """Put the tables of all pairs into one block matrix, after checking that they belong together."""
+    offsets = np.concatenate([[0], np.cumsum(schema.sizes)]).astype(np.intp)
+    blocks = np.full((offsets[-1], offsets[-1]), np.nan)
+    for part in counts:
+        if len(part.schema) != 2:
+            raise InputError("several count tables must each be of two attributes, one for every pair.")
+        i, j = (schema.index(name) for name in part.schema.names)
+        if schema.select(part.schema.names) != part.schema:
+            raise InputError(f"the tables of {' and '.join(part.schema.names)} disagree about their values.")
+        rows, columns = slice(offsets[i], offsets[i + 1]), slice(offsets[j], offsets[j + 1])
+        blocks[rows, columns] = part.cells
+        blocks[columns, rows] = part.cells.T
+        for span, marginal in ((rows, part.cells.sum(axis=1)), (columns, part.cells.sum(axis=0))):
+            known = np.diagonal(blocks[span, span])
+            if not np.isnan(known[0]) and not np.array_equal(known, marginal):
+                raise InputError(
+                    f"the table of {' and '.join(part.schema.names)} has other totals than the tables "
+                    "before it; all pairs must count the same records."
+                )
+            blocks[span, span] = np.diag(marginal)
+    if np.isnan(blocks).any():
+        raise InputError("a pairwise belief needs the counts of every pair of its attributes.")
+    return blocks

@@ -1,0 +1,1 @@
+"""Errors, files, progress, optional extras and randomness: nothing here knows about privacy."""

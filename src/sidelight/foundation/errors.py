@@ -1,0 +1,100 @@
+"""The errors Sidelight raises, and the one template their messages follow.
+
+A message names the thing, shows the value and says the fix:
+
+>>> str(invalid("epsilon", "a positive number", -1))
+'`epsilon` must be a positive number, got -1.'
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+
+
+class SidelightError(Exception):
+    """Everything Sidelight raises on purpose."""
+
+
+class InputError(SidelightError, ValueError):
+    """What was handed in cannot be used as it is; the message says what to change."""
+
+
+class TooLargeError(InputError):
+    """The exact answer would need more memory than is allowed; the message names another method."""
+
+
+class MissingExtraError(SidelightError, ImportError):
+    """An optional dependency is not installed; the message names the extra."""
+
+
+def invalid(name: str, requirement: str, value: object, fix: str = "") -> InputError:
+    """Render the one template for a bad argument."""
+    message = f"`{name}` must be {requirement}, got {value!r}."
+    return InputError(f"{message} {fix}" if fix else message)
+
+
+def unknown(noun: str, value: str, known: Iterable[str]) -> InputError:
+    """Render the message for a name that does not exist, with the names that do.
+
+    >>> str(unknown("column", "incom", ["age", "income"]))
+    "there is no column 'incom'; did you mean 'income'? There are: age, income."
+    """
+    names = [str(name) for name in known]
+    close = get_close_matches(str(value), names, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else "."
+    shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    return InputError(f"there is no {noun} {value!r}{hint} There are: {shown or 'none'}.")
+
+
+def check_number(
+    name: str,
+    value: object,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    infinite: bool = False,
+) -> float:
+    """Return `value` as a float, or raise in terms of `name`."""
+    bounds = [
+        f"above {above:g}" if above is not None else "",
+        f"of at least {at_least:g}" if at_least is not None else "",
+        f"below {below:g}" if below is not None else "",
+    ]
+    wanted = " and ".join(bound for bound in bounds if bound)
+    requirement = ("a number " if infinite else "a finite number ") + wanted
+    if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
+        raise invalid(name, requirement.strip(), value)
+    number = float(value)
+    fits = (
+        not math.isnan(number)
+        and (infinite or math.isfinite(number))
+        and (above is None or number > above)
+        and (at_least is None or number >= at_least)
+        and (below is None or number < below)
+    )
+    if not fits:
+        raise invalid(name, requirement.strip(), value)
+    return number
+
+
+def check_whole(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
+    """Return `value` as an int of at least `at_least`, or raise in terms of `name`."""
+    requirement = f"a whole number of at least {at_least}"
+    if at_most is not None:
+        requirement += f" and at most {at_most}"
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise invalid(name, requirement, value)
+    number = value.__index__()
+    if number < at_least or (at_most is not None and number > at_most):
+        raise invalid(name, requirement, value)
+    return int(number)
+
+
+def check_choice(name: str, value: object, options: Collection[str]) -> str:
+    """Return `value` if it is one of `options`, or raise in terms of `name`."""
+    if not isinstance(value, str) or value not in options:
+        raise invalid(name, "one of " + ", ".join(repr(option) for option in options), value)
+    return value

@@ -1,0 +1,52 @@
+"""Files are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from sidelight.foundation.errors import InputError
+
+
+def write_atomically(path: str | Path, write: Callable[[Path], None]) -> Path:
+    """Let `write` fill a temporary file beside `path`, then move it into place.
+
+    An interruption at any moment leaves either the old file or the new one, never a part.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise InputError(f"{target} is a folder; name a file in it.")
+    if not target.parent.is_dir():
+        raise InputError(f"the folder {target.parent} does not exist; create it first.")
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        raise InputError(f"cannot write {target}: {error.strerror}.") from error
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        write(temporary)
+        with temporary.open("rb+") as written:
+            os.fsync(written.fileno())
+        temporary.chmod(_usual_mode())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return target
+
+
+def write_text(path: str | Path, text: str) -> Path:
+    """Write `text` to `path` atomically, as UTF-8."""
+    return write_atomically(path, lambda temporary: _fill(temporary, text))
+
+
+def _fill(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _usual_mode() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

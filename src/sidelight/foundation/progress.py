@@ -1,0 +1,37 @@
+"""Progress of long work: silent in a library call, a bar where the command line asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+T = TypeVar("T")
+Tracker = Callable[[Iterable[T], str, int | None], Iterable[T]]
+
+_tracker: ContextVar[Tracker | None] = ContextVar("sidelight_progress", default=None)  # type: ignore[type-arg]
+
+
+def track(items: Iterable[T], description: str, total: int | None = None) -> Iterable[T]:
+    """Iterate over `items`, telling whoever listens how far the work is."""
+    tracker = _tracker.get()
+    if total is None and isinstance(items, Sequence):
+        total = len(items)
+    return items if tracker is None else tracker(items, description, total)
+
+
+@contextmanager
+def progress_bars() -> Iterator[None]:
+    """Show a bar on standard error for every `track` inside; nothing when that is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        token = _tracker.set(lambda items, text, total: progress.track(items, total=total, description=text))
+        try:
+            yield
+        finally:
+            _tracker.reset(token)

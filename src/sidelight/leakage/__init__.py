@@ -1,0 +1,18 @@
+"""Belief and channels in, leakage out."""
+
+from sidelight.leakage.bounds import Bound, Leakage, Witness
+from sidelight.leakage.pair import direct_leakage, pair_leakage, pair_matrix, saturation
+from sidelight.leakage.published import pairwise_sum
+from sidelight.leakage.total import total_leakage
+
+__all__ = [
+    "Bound",
+    "Leakage",
+    "Witness",
+    "direct_leakage",
+    "pair_leakage",
+    "pair_matrix",
+    "pairwise_sum",
+    "saturation",
+    "total_leakage",
+]

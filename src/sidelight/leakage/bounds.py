@@ -1,0 +1,91 @@
+"""Bound and Leakage: a figure, what kind of figure it is, and what shows it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+Figure = Literal["exact", "certified", "lower", "model", "published", "estimate"]
+"""exact: the true value for this belief. certified: never below it. lower: a witness reaches it.
+model: exact or certified for a model of the table, not for the table. published: a formula from a paper,
+neither. estimate: from samples."""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """The report and the two secret values that reach a figure.
+
+    Attributes:
+        report: what is reported, in words.
+        likelier: the secret value under which that report is likeliest.
+        unlikelier: the one under which it is least likely.
+    """
+
+    report: str
+    likelier: str
+    unlikelier: str
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One figure in nats.
+
+    Attributes:
+        value: the figure; infinity is an answer.
+        kind: what it claims.
+        method: how it was computed.
+        witness: what reaches it, where that is known.
+        support: the fewest records behind either secret value of the witness; None if there are none.
+    """
+
+    value: float
+    kind: Figure
+    method: str
+    witness: Witness | None = None
+    support: int | None = None
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """How much a release says about a secret: the largest log-likelihood ratio of any two of its values.
+
+    Attributes:
+        secret: the attribute it is about.
+        through: the released attributes.
+        lower: a figure the leakage reaches.
+        upper: a figure it does not exceed.
+        delta: the probability with which the upper figure may fail.
+    """
+
+    secret: str
+    through: tuple[str, ...]
+    lower: Bound
+    upper: Bound
+    delta: float = 0.0
+
+    @property
+    def value(self) -> float:
+        """The figure to act on: the upper one."""
+        return self.upper.value
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether both ends are the exact figure."""
+        return self.upper.kind == "exact"
+
+    @classmethod
+    def exactly(cls, secret: str, through: tuple[str, ...], bound: Bound) -> Leakage:
+        """Return a leakage whose two ends are one figure."""
+        return cls(secret, through, bound, bound)
+
+
+def log_ratio(high: float, low: float) -> float:
+    """Return ln(high / low): infinite where only `low` is 0, 0 where both are.
+
+    >>> log_ratio(0.5, 0.0), log_ratio(0.0, 0.0)
+    (inf, 0.0)
+    """
+    if high <= 0:
+        return 0.0
+    return math.inf if low <= 0 else math.log(high / low)

@@ -1,0 +1,282 @@
+"""Leakage of a secret through all released attributes together, its own report included.
+
+The reports of different attributes are not independent given the secret, so pairwise figures do not add up
+to a bound (see `published.pairwise_sum`). What is sound, given the belief:
+
+* exact: contract the joint distribution with every channel, axis by axis, and take the largest ratio;
+* joint generic: the other reports together are one channel with the sum of their budgets on the joint
+  variable of the other attributes;
+* composition: the sum of all budgets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.belief import Belief
+from sidelight.foundation.errors import InputError, TooLargeError, check_choice
+from sidelight.leakage.bounds import Bound, Leakage, Witness
+from sidelight.leakage.generic import generic_worst
+from sidelight.leakage.pair import (
+    baseline_of,
+    check_fit,
+    conditional_rows,
+    direct_leakage,
+    pair_witness,
+    ratio_pairs,
+)
+from sidelight.mechanisms import Channel
+
+Array = NDArray[np.float64]
+TotalMethod = Literal["auto", "exact", "joint generic", "composition"]
+LARGEST_EXACT = 1 << 26
+LARGEST_AUTOMATIC = 1 << 20
+LARGEST_ROWS = 1 << 24
+LARGEST_SEARCH = 1 << 31
+
+
+def total_leakage(
+    belief: Belief, channels: Mapping[str, Channel], secret: str, method: TotalMethod = "auto"
+) -> Leakage:
+    """Return the leakage of the secret through every release, as an interval.
+
+    Args:
+        belief: what the adversary knows.
+        channels: the channel of every released attribute.
+        secret: the attribute in question; it may be released or not.
+        method: of the upper end; "auto" takes the smallest sound figure that is cheap enough.
+    """
+    check_choice("method", method, ("auto", "exact", "joint generic", "composition"))
+    for name, channel in channels.items():
+        check_fit(belief.schema[name], channel)
+    through = tuple(channels)
+    if np.count_nonzero(belief.prior(secret)) < 2:
+        return Leakage.exactly(secret, through, Bound(0.0, "exact", "only one value is possible"))
+    if method == "exact" or (method == "auto" and _is_exact_cheap(belief, channels, secret)):
+        return Leakage.exactly(secret, through, exact_total(belief, channels, secret))
+    lower = lower_total(belief, channels, secret)
+    upper = composition(channels, secret)
+    if method in ("auto", "joint generic"):
+        joint = joint_generic(belief, channels, secret, required=method == "joint generic")
+        upper = joint if joint and (method != "auto" or joint.value < upper.value) else upper
+    if lower.value > upper.value:
+        upper = replace(upper, value=lower.value)  # equal but for rounding
+    return Leakage(secret, through, lower, upper)
+
+
+def composition(channels: Mapping[str, Channel], secret: str) -> Bound:
+    """Return the sum of all budgets: sound for every belief."""
+    value = math.fsum(channel.epsilon for channel in channels.values())
+    return Bound(value, "certified", f"composition of {len(channels)} budgets about {secret}")
+
+
+def joint_generic(
+    belief: Belief, channels: Mapping[str, Channel], secret: str, *, required: bool = False
+) -> Bound | None:
+    """Return the direct leakage plus the generic bound on all other released attributes as one variable.
+
+    None (or an error, if it is `required`) where the belief knows no joint or the table is too large.
+    """
+    others = [name for name in channels if name != secret]
+    own = direct_leakage(belief, channels.get(secret), secret).value
+    if not others:
+        return Bound(own, "certified", "own report alone")
+    if belief.records is None:
+        if required:
+            raise InputError("the joint generic bound needs a joint belief; use kind='joint' or composition.")
+        return None
+    rows = _record_rows(belief, secret, others)
+    if rows is None:
+        if required:
+            raise TooLargeError("the joint generic bound is too large here; use composition.")
+        return None
+    budget = math.fsum(channels[name].epsilon for name in others)
+    worst = generic_worst(rows, math.exp(-budget))
+    return Bound(own + min(worst.value, budget), "certified", "joint generic")
+
+
+def exact_total(belief: Belief, channels: Mapping[str, Channel], secret: str) -> Bound:
+    """Return the exact total leakage by contracting the joint distribution with every channel."""
+    others = [name for name in channels if name != secret]
+    unlisted = [name for name, channel in channels.items() if not _lists_reports(channel)]
+    if unlisted:
+        raise InputError(
+            f"the exact total needs channels whose reports can be listed; that of {unlisted[0]!r} cannot. "
+            "Use method='joint generic' or 'composition'."
+        )
+    if belief.kind != "joint" and len(others) > 1:
+        raise InputError("the exact total needs a joint belief; use kind='joint' or method='composition'.")
+    size = _exact_cells(belief, channels, secret)
+    if size > LARGEST_EXACT:
+        raise TooLargeError(
+            f"the exact total of {secret!r} needs {size:.3g} cells, more than {LARGEST_EXACT}; "
+            "use method='joint generic' or 'composition'."
+        )
+    own, possible = _own_pairs(belief, channels.get(secret), secret)
+    tensor = _conditional_tensor(belief, secret, others)[possible]
+    for axis, name in enumerate(others, start=1):
+        tensor = _contract(tensor, channels[name], axis)
+    value, i, j, cell = _largest_ratio(tensor.reshape(len(possible), -1), own)
+    report = np.unravel_index(cell, tensor.shape[1:]) if others else ()
+    return _bound(belief, channels, secret, others, value, (possible[i], possible[j]), report)
+
+
+def lower_total(belief: Belief, channels: Mapping[str, Channel], secret: str) -> Bound:
+    """Return the leakage of the secret's own report with its worst neighbour: fewer reports say no more."""
+    own, possible = _own_pairs(belief, channels.get(secret), secret)
+    best = direct_leakage(belief, channels.get(secret), secret).lower
+    best = Bound(best.value, "lower", "own report", best.witness, best.support)
+    for name, channel in channels.items():
+        if name == secret:
+            continue
+        rows, _ = conditional_rows(belief, secret, name)
+        together = own + ratio_pairs(rows, channel)
+        if together.max() > best.value:
+            likelier, unlikelier = divmod(int(together.argmax()), len(possible))
+            witness, support = pair_witness(belief, channel, secret, name, (likelier, unlikelier))
+            if secret in channels:
+                witness = replace(witness, report=f"{secret} = {witness.likelier}, {witness.report}")
+            method = f"own report with {name}" if secret in channels else f"report of {name}"
+            best = Bound(float(together.max()), "lower", method, witness, support)
+    return best
+
+
+def _own_pairs(belief: Belief, channel: Channel | None, secret: str) -> tuple[Array, NDArray[np.intp]]:
+    """Return the log-ratios of the secret's own report for every pair of possible values, and those values."""
+    possible = np.flatnonzero(belief.prior(secret) > 0)
+    if channel is None:
+        return np.zeros((len(possible), len(possible))), possible
+    return ratio_pairs(np.eye(channel.size)[possible], channel), possible
+
+
+def _reports(channel: Channel) -> int:
+    return channel.size if channel.family == "singletons" else channel.matrix().shape[1]
+
+
+def _exact_cells(belief: Belief, channels: Mapping[str, Channel], secret: str) -> float:
+    others = [name for name in channels if name != secret]
+    inputs = math.prod(float(belief.schema[name].size) for name in [secret, *others])
+    outputs = math.prod(float(_reports(channels[name])) for name in others) * belief.schema[secret].size
+    return max(inputs, outputs)
+
+
+def _is_exact_cheap(belief: Belief, channels: Mapping[str, Channel], secret: str) -> bool:
+    listed = all(_lists_reports(channel) for channel in channels.values())
+    known = belief.kind == "joint" or len(set(channels) - {secret}) <= 1
+    return listed and known and _exact_cells(belief, channels, secret) <= LARGEST_AUTOMATIC
+
+
+def _lists_reports(channel: Channel) -> bool:
+    return channel.family in ("singletons", "dense")
+
+
+def _conditional_tensor(belief: Belief, secret: str, others: Sequence[str]) -> Array:
+    """Return Pr(others | secret), the secret on the first axis; rows of impossible values are 0."""
+    joint = belief.joint([secret, *others])
+    mass = joint.reshape(len(joint), -1).sum(axis=1).reshape(-1, *[1] * len(others))
+    return np.divide(joint, mass, out=np.zeros_like(joint), where=mass > 0)
+
+
+def _contract(tensor: Array, channel: Channel, axis: int) -> Array:
+    """Replace the values on `axis` by the reports of the channel."""
+    if channel.family == "singletons":
+        baseline = baseline_of(channel)
+        return np.asarray(baseline * tensor.sum(axis=axis, keepdims=True) + (1 - baseline) * tensor)
+    return np.moveaxis(np.tensordot(tensor, channel.matrix(), axes=(axis, 0)), -1, axis)
+
+
+def _largest_ratio(columns: Array, own: Array) -> tuple[float, int, int, int]:
+    """Return the largest log-ratio between two rows with their own part added, the rows and the column."""
+    best = (0.0, 0, 0, 0)
+    with np.errstate(divide="ignore"):
+        logs = np.log(columns)
+    for i, row in enumerate(logs):
+        seen = np.flatnonzero(~np.isneginf(row))
+        for j in range(len(logs)):
+            if i == j or not len(seen):
+                continue
+            ratios = row[seen] - logs[j, seen]
+            cell = int(ratios.argmax())
+            value = float(ratios[cell] + own[i, j])
+            if value > best[0]:
+                best = (value, i, j, int(seen[cell]))
+    return best
+
+
+def _bound(
+    belief: Belief,
+    channels: Mapping[str, Channel],
+    secret: str,
+    others: Sequence[str],
+    value: float,
+    pair: tuple[np.intp, np.intp],
+    report: Sequence[np.intp],
+) -> Bound:
+    labels = belief.schema[secret].values
+    parts = [f"{secret} = {labels[pair[0]]}"] if secret in channels else []
+    for name, code in zip(others, report, strict=True):
+        known = channels[name].family == "singletons"
+        parts.append(f"{name} = {belief.schema[name].values[code]}" if known else f"{name}: report {code}")
+    counts = belief.support(secret)
+    support = None if counts is None else int(counts[list(pair)].min())
+    witness = Witness(", ".join(parts), labels[pair[0]], labels[pair[1]]) if value > 0 else None
+    return Bound(value, "exact", "exact joint", witness, support)
+
+
+def _record_rows(belief: Belief, secret: str, others: Sequence[str]) -> Array | None:
+    """Return Pr(all others | secret), one column for each distinct record of the others.
+
+    Columns with the same ratios leak as much as their sum, so they are merged: those of combinations that
+    only one secret value has (per value and weight), and those that were never seen. None if the rest is
+    too large.
+    """
+    cells = _distinct_cells(belief, secret, others)
+    if cells is None:
+        return None
+    group, code, weight = cells
+    size = belief.schema[secret].size
+    combinations = math.prod(float(belief.schema[name].size) for name in others)
+    spread = belief.smoothing / (size * combinations)
+    sharing = np.bincount(group) > 1
+    is_shared = sharing[group]
+    shared = int(sharing.sum())
+    column = (np.cumsum(sharing) - 1)[group]
+    alone = code[~is_shared]
+    if spread:
+        weights, position = np.unique(weight[~is_shared], return_inverse=True)
+        alone = alone * len(weights) + position
+    column[~is_shared] = shared + alone
+    width = shared + int(alone.max(initial=-1)) + 2
+    if size * width > LARGEST_ROWS or size * size * width > LARGEST_SEARCH:
+        return None
+    merged = np.ones(width)
+    merged[shared:] = np.bincount(column[~is_shared], minlength=width)[shared:]
+    merged[-1] = combinations - len(sharing)
+    rows = np.tile(spread * merged, (size, 1))
+    np.add.at(rows, (code, column), weight)
+    possible = rows.sum(axis=1) > 0
+    return np.asarray(rows[possible] / rows[possible].sum(axis=1, keepdims=True))
+
+
+def _distinct_cells(
+    belief: Belief, secret: str, others: Sequence[str]
+) -> tuple[NDArray[np.intp], NDArray[np.intp], Array] | None:
+    """Return the seen cells of (others, secret): the others' group, the secret's code and the weight."""
+    records = belief.records
+    if records is None:
+        return None
+    group, _ = records.groups(others)
+    code = records.codes[:, belief.schema.index(secret)].astype(np.intp)
+    if len(others) + 1 == len(belief.schema):
+        return group, code, records.weights  # the records are the cells
+    flat = group * belief.schema[secret].size + code
+    cell, position = np.unique(flat, return_inverse=True)
+    weight = np.bincount(position, weights=records.weights)
+    group, code = np.divmod(cell, belief.schema[secret].size)
+    return group, code, weight

@@ -1,0 +1,285 @@
+"""Plan: which attribute is released through which mechanism, with which budget, how often.
+
+A plan is a file that people keep in version control: TOML or JSON, versioned, parsed strictly.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from sidelight.foundation.errors import InputError, check_number, check_whole, unknown
+from sidelight.foundation.files import write_text
+from sidelight.mechanisms import AnyChannel, Channel, Mechanism, create
+from sidelight.schema import Attribute, Kind, Missing, Schema
+
+PLAN_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Release:
+    """One attribute's part of a plan.
+
+    Attributes:
+        attribute: the attribute and its alphabet.
+        mechanism: the mechanism's name.
+        epsilon: the nominal budget of one report.
+        times: how many reports each person sends.
+        parameters: further parameters of the mechanism.
+    """
+
+    attribute: Attribute
+    mechanism: str
+    epsilon: float
+    times: int = 1
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_number(f"epsilon of {self.attribute.name}", self.epsilon, above=0)
+        check_whole(f"times of {self.attribute.name}", self.times, at_least=1)
+        self.randomiser()
+
+    @property
+    def name(self) -> str:
+        """The attribute's name."""
+        return self.attribute.name
+
+    def randomiser(self) -> Mechanism:
+        """Return the mechanism of one report."""
+        return create(self.mechanism, self.attribute.size, self.epsilon, **self.parameters)
+
+    def channel(self) -> Channel:
+        """Return the channel of all this attribute's reports together.
+
+        Independent repetitions compose: `times` reports are one release of `times` the budget, whose
+        channel is not tracked further.
+        """
+        single = self.randomiser()
+        return single.channel if self.times == 1 else AnyChannel(single.size, self.times * single.epsilon)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is released, and how much each secret may leak.
+
+    Attributes:
+        releases: the released attributes.
+        limit: how much any secret may leak in total, in nats.
+        limits: the limit of single secrets, where it differs.
+        origin: where the belief came from that the budgets were set with, in words.
+    """
+
+    releases: tuple[Release, ...]
+    limit: float = 1.0
+    limits: Mapping[str, float] = field(default_factory=dict)
+    origin: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.releases:
+            raise InputError("a plan must release at least one attribute.")
+        Schema(tuple(release.attribute for release in self.releases))
+        check_number("limit", self.limit, at_least=0, infinite=True)
+        for name, limit in self.limits.items():
+            check_number(f"limit of {name}", limit, at_least=0, infinite=True)
+
+    @classmethod
+    def uniform(
+        cls,
+        schema: Schema,
+        mechanism: str = "grr",
+        epsilon: float = 1.0,
+        *,
+        limit: float = 1.0,
+        limits: Mapping[str, float] | None = None,
+    ) -> Plan:
+        """Release every attribute through the same mechanism with the same budget."""
+        check_number("epsilon", epsilon, above=0)
+        releases = tuple(Release(attribute, mechanism, epsilon) for attribute in schema)
+        return cls(releases, limit, dict(limits or {}))
+
+    @property
+    def schema(self) -> Schema:
+        """The released attributes."""
+        return Schema(tuple(release.attribute for release in self.releases))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The released attributes' names."""
+        return tuple(release.name for release in self.releases)
+
+    def __getitem__(self, name: str) -> Release:
+        if name not in self.names:
+            raise unknown("released attribute", name, self.names)
+        return self.releases[self.names.index(name)]
+
+    def limit_of(self, secret: str) -> float:
+        """Return how much `secret` may leak."""
+        return self.limits.get(secret, self.limit)
+
+    def channels(self) -> dict[str, Channel]:
+        """Return the channel of every released attribute."""
+        return {release.name: release.channel() for release in self.releases}
+
+    def withholding(self, names: Iterable[str]) -> Plan:
+        """Return the plan that does not release the named attributes."""
+        hidden = set(names)
+        kept = tuple(release for release in self.releases if release.name not in hidden)
+        return Plan(kept, self.limit, self.limits, self.origin)
+
+    def to_toml(self) -> str:
+        """Return the plan as TOML."""
+        import tomli_w
+
+        return tomli_w.dumps(_to_file(self))
+
+    def to_json(self) -> str:
+        """Return the plan as JSON."""
+        return json.dumps(_to_file(self), indent=2, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_toml(cls, text: str, label: str = "the plan") -> Plan:
+        """Read a plan from TOML text."""
+        return _from_text(text, label, tomllib.loads, "TOML")
+
+    @classmethod
+    def from_json(cls, text: str, label: str = "the plan") -> Plan:
+        """Read a plan from JSON text."""
+        return _from_text(text, label, _strict_json, "JSON")
+
+    def write(self, path: str | Path) -> Path:
+        """Write the plan to a .toml or .json file."""
+        return write_text(path, self.to_toml() if _is_toml(path) else self.to_json())
+
+    @classmethod
+    def read(cls, path: str | Path) -> Plan:
+        """Read a plan from a .toml or .json file."""
+        is_toml = _is_toml(path)
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise InputError(f"{path} is not UTF-8 text; a plan is a TOML or JSON file.") from None
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+        return cls.from_toml(text, str(path)) if is_toml else cls.from_json(text, str(path))
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class _ReleaseFile(_Strict):
+    attribute: str
+    kind: Kind
+    values: list[str]
+    mechanism: str
+    epsilon: float
+    edges: list[float] = Field(default_factory=list)
+    missing: Missing = "absent"
+    times: int = 1
+    parameters: dict[str, int | float | str | list[int | float | str]] = Field(default_factory=dict)
+
+
+class _PlanFile(_Strict):
+    version: int
+    release: list[_ReleaseFile]
+    limit: float = math.inf
+    limits: dict[str, float] = Field(default_factory=dict)
+    origin: str = ""
+
+
+def _to_file(plan: Plan) -> dict[str, Any]:
+    head: dict[str, Any] = {"version": PLAN_VERSION}
+    if math.isfinite(plan.limit):
+        head["limit"] = plan.limit
+    if plan.origin:
+        head["origin"] = plan.origin
+    finite = {name: limit for name, limit in plan.limits.items() if math.isfinite(limit)}
+    if len(finite) < len(plan.limits):
+        raise InputError("a plan file cannot hold an infinite limit of a single secret; leave it out.")
+    if finite:
+        head["limits"] = finite
+    return head | {"release": [_release_to_file(release) for release in plan.releases]}
+
+
+def _release_to_file(release: Release) -> dict[str, Any]:
+    attribute = release.attribute
+    entry: dict[str, Any] = {
+        "attribute": attribute.name,
+        "mechanism": release.mechanism,
+        "epsilon": release.epsilon,
+        "times": release.times,
+        "kind": attribute.kind,
+        "values": list(attribute.values),
+        "missing": attribute.missing,
+    }
+    if attribute.edges:
+        entry["edges"] = list(attribute.edges)
+    if release.parameters:
+        entry["parameters"] = dict(release.parameters)
+    return entry
+
+
+def _from_text(text: str, label: str, parse: Callable[[str], Any], language: str) -> Plan:
+    try:
+        data = parse(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{label} is not valid {language}: {str(error).splitlines()[0]}") from None
+    version = data.get("version") if isinstance(data, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise InputError(f"{label} is no plan: it must start with `version = {PLAN_VERSION}`.")
+    if version > PLAN_VERSION:
+        raise InputError(
+            f"{label} is a plan of version {version}; this Sidelight reads up to version {PLAN_VERSION}. "
+            "Upgrade Sidelight."
+        )
+    try:
+        return _from_file(_PlanFile.model_validate(data))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{label}: {where}: {first['msg']}.") from None
+    except InputError as error:
+        raise InputError(f"{label}: {error}") from None
+
+
+def _from_file(parsed: _PlanFile) -> Plan:
+    releases = tuple(
+        Release(
+            Attribute(entry.attribute, entry.kind, tuple(entry.values), tuple(entry.edges), entry.missing),
+            entry.mechanism,
+            entry.epsilon,
+            entry.times,
+            entry.parameters,
+        )
+        for entry in parsed.release
+    )
+    return Plan(releases, parsed.limit, parsed.limits, parsed.origin)
+
+
+def _strict_json(text: str) -> Any:
+    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number JSON knows")
+
+
+def _refuse_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is given twice")
+    return found
+
+
+def _is_toml(path: str | Path) -> bool:
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".toml", ".json"):
+        raise InputError(f"{path} must end in .toml or .json.")
+    return suffix == ".toml"

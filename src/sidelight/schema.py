@@ -1,0 +1,192 @@
+"""Attribute and Schema: names, kinds and alphabets, and how a raw value becomes a code.
+
+A code is a position in `Attribute.values`. A number is coded by `edges`: value v gets the number of edges
+at or below v. A value that many records share is a bin of its own, whose two edges are the value and the
+next double after it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Literal, get_args
+
+from sidelight.foundation.errors import InputError, check_choice, invalid, unknown
+
+Kind = Literal["categorical", "ordinal", "numeric"]
+Missing = Literal["absent", "value", "drop"]
+
+OTHER = "(other)"
+MISSING = "(missing)"
+LARGEST_ALPHABET = 65_536
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One attribute of a record.
+
+    Attributes:
+        name: the column's name.
+        kind: "categorical", "ordinal" (the values are in order) or "numeric" (binned by `edges`).
+        values: the label of every code, the last ones being "(other)" and "(missing)" where they exist.
+        edges: for a numeric attribute the inner edges of its bins, strictly increasing.
+        missing: whether a missing value is a value of its own, drops its record, or may not occur.
+    """
+
+    name: str
+    kind: Kind
+    values: tuple[str, ...]
+    edges: tuple[float, ...] = ()
+    missing: Missing = "absent"
+
+    def __post_init__(self) -> None:
+        check_choice("kind", self.kind, get_args(Kind))
+        check_choice("missing", self.missing, get_args(Missing))
+        if not self.name:
+            raise InputError("an attribute needs a name, got an empty one.")
+        if not 1 <= len(self.values) <= LARGEST_ALPHABET:
+            raise InputError(
+                f"attribute {self.name!r} must have 1 to {LARGEST_ALPHABET} values, got {len(self.values)}."
+            )
+        if len(set(self.values)) != len(self.values):
+            twice = next(value for value in self.values if self.values.count(value) > 1)
+            raise InputError(f"attribute {self.name!r} lists the value {twice!r} twice.")
+        if (self.missing == "value") != (MISSING in self.values):
+            raise InputError(
+                f"attribute {self.name!r}: {MISSING!r} is listed exactly when missing is 'value', "
+                f"got missing = {self.missing!r}."
+            )
+        if self.kind == "numeric":
+            self._check_edges()
+        elif self.edges:
+            raise InputError(f"attribute {self.name!r} is {self.kind}; only a numeric one has edges.")
+
+    def _check_edges(self) -> None:
+        if not all(math.isfinite(edge) for edge in self.edges) or any(a >= b for a, b in pairwise(self.edges)):
+            raise invalid(f"edges of {self.name}", "finite and strictly increasing", self.edges)
+        bins = len(self.values) - (self.missing == "value")
+        if bins != len(self.edges) + 1:
+            raise InputError(
+                f"attribute {self.name!r} has {len(self.edges)} edges, so it needs {len(self.edges) + 1} "
+                f"bin labels, got {bins}."
+            )
+
+    @property
+    def size(self) -> int:
+        """The number of codes."""
+        return len(self.values)
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The labels of raw values, without "(other)" and "(missing)"."""
+        return tuple(value for value in self.values if value not in (OTHER, MISSING))
+
+    @property
+    def has_other(self) -> bool:
+        """Whether values that are not listed are folded into one code."""
+        return OTHER in self.values
+
+    def code(self, label: str) -> int:
+        """Return the code of a label."""
+        if label not in self.values:
+            raise unknown(f"value of {self.name}", label, self.values)
+        return self.values.index(label)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The attributes of a table, in order."""
+
+    attributes: tuple[Attribute, ...]
+
+    def __post_init__(self) -> None:
+        names = self.names
+        if len(set(names)) != len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"the attribute {twice!r} is listed twice.")
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The attributes' names."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The alphabets' sizes."""
+        return tuple(attribute.size for attribute in self.attributes)
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def __iter__(self) -> Iterator[Attribute]:
+        return iter(self.attributes)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __getitem__(self, name: str) -> Attribute:
+        return self.attributes[self.index(name)]
+
+    def index(self, name: str) -> int:
+        """Return the position of the attribute called `name`."""
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise unknown("attribute", name, self.names) from None
+
+    def select(self, names: Iterable[str]) -> Schema:
+        """Return the schema of the named attributes, in the order of `names`."""
+        return Schema(tuple(self[name] for name in names))
+
+
+def categorical(name: str, values: Sequence[str], *, ordinal: bool = False) -> Attribute:
+    """Return an attribute with the given labels.
+
+    >>> categorical("sex", ["female", "male"]).size
+    2
+    """
+    return Attribute(name, "ordinal" if ordinal else "categorical", tuple(str(value) for value in values))
+
+
+def numeric(name: str, edges: Sequence[float], *, missing: Missing = "absent") -> Attribute:
+    """Return a numeric attribute binned at the given inner edges.
+
+    >>> numeric("gain", [math.nextafter(0, 1), 5000]).values
+    ('up to 0', 'above 0 to below 5000', '5000 or more')
+    """
+    inner = tuple(float(edge) for edge in edges)
+    labels = bin_labels(inner)
+    return Attribute(name, "numeric", labels + ((MISSING,) if missing == "value" else ()), inner, missing)
+
+
+def bin_labels(edges: Sequence[float]) -> tuple[str, ...]:
+    """Return a plain-words label for every bin between the inner `edges`."""
+    if not edges:
+        return ("any",)
+    first = f"up to {_plain(_before(edges[0]))}" if _is_after(edges[0]) else f"below {_plain(edges[0])}"
+    middle = [_label(low, high) for low, high in pairwise(edges)]
+    last = f"above {_plain(_before(edges[-1]))}" if _is_after(edges[-1]) else f"{_plain(edges[-1])} or more"
+    return (first, *middle, last)
+
+
+def _label(low: float, high: float) -> str:
+    if math.nextafter(low, math.inf) == high:
+        return _plain(low)
+    start = f"above {_plain(_before(low))}" if _is_after(low) else _plain(low)
+    return f"{start} to {_plain(_before(high))}" if _is_after(high) else f"{start} to below {_plain(high)}"
+
+
+def _before(edge: float) -> float:
+    return math.nextafter(edge, -math.inf)
+
+
+def _is_after(edge: float) -> bool:
+    """Whether the edge is the double just after a shorter number, so that it closes a bin at that number."""
+    return len(repr(_before(edge))) < len(repr(edge))
+
+
+def _plain(number: float) -> str:
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)

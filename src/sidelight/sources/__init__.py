@@ -1,0 +1,7 @@
+"""From rows to coded tables and counts."""
+
+from sidelight.sources.counts import Counts, Records
+from sidelight.sources.reading import read, read_sql
+from sidelight.sources.table import Engine, LocalEngine, Table
+
+__all__ = ["Counts", "Engine", "LocalEngine", "Records", "Table", "read", "read_sql"]

@@ -1,0 +1,189 @@
+"""Counts of attribute sets, and distinct records with how often each occurs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.foundation.errors import InputError, TooLargeError
+from sidelight.foundation.randomness import Seeded
+from sidelight.schema import Schema
+
+Codes = NDArray[np.uint16]
+LARGEST_DENSE = 1 << 26
+_GRAM_ROWS = 1 << 14
+_LARGEST_GRAM = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How many records have each combination of values of a few attributes.
+
+    `cells` has one axis for each attribute of `schema`. Counts of disjoint parts of a table add up.
+    """
+
+    schema: Schema
+    cells: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        if self.cells.shape != self.schema.sizes:
+            raise InputError(
+                f"counts of {', '.join(self.schema.names)} must have the shape {self.schema.sizes}, "
+                f"got {self.cells.shape}."
+            )
+
+    @property
+    def total(self) -> int:
+        """The number of records."""
+        return int(self.cells.sum())
+
+    def __add__(self, other: Counts) -> Counts:
+        if other.schema != self.schema:
+            raise InputError("only counts of the same attributes can be added.")
+        return Counts(self.schema, self.cells + other.cells)
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Distinct records and their weights: a joint count table that stores no empty cell.
+
+    Attributes:
+        schema: the attributes, one for each column of `codes`.
+        codes: (distinct, attributes), the values' codes.
+        weights: (distinct,), how many records (or how much probability) each row stands for.
+    """
+
+    schema: Schema
+    codes: Codes
+    weights: NDArray[np.float64]
+
+    @property
+    def total(self) -> float:
+        """The sum of all weights."""
+        return float(self.weights.sum())
+
+    @cached_property
+    def offsets(self) -> NDArray[np.intp]:
+        """Where each attribute's values start when all alphabets stand in one line; last, their number."""
+        return np.concatenate([[0], np.cumsum(self.schema.sizes)]).astype(np.intp)
+
+    def pair_tables(self) -> NDArray[np.float64]:
+        """Return every pair's weights at once, as blocks of one (values, values) matrix.
+
+        The diagonal blocks hold each attribute's own weights.
+        """
+        return block_counts(self.codes, self.schema.sizes, self.weights)
+
+    def cells(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """Return the weights of the named attributes as a dense array with one axis for each."""
+        columns = [self.schema.index(name) for name in names]
+        shape = tuple(self.schema.sizes[column] for column in columns)
+        size = float(np.prod([float(length) for length in shape]))
+        if size > LARGEST_DENSE:
+            raise TooLargeError(
+                f"the joint table of {len(names)} attributes has {size:.3g} cells, more than "
+                f"{LARGEST_DENSE}; ask for fewer attributes, or for a bound that needs no dense table."
+            )
+        flat = np.ravel_multi_index(tuple(self.codes[:, column].astype(np.intp) for column in columns), shape)
+        return np.bincount(flat, weights=self.weights, minlength=int(size)).reshape(shape)
+
+    def groups(self, names: Sequence[str]) -> tuple[NDArray[np.intp], int]:
+        """Return a number for each record, the same for records that agree in the named attributes.
+
+        The second value is how many such groups there are.
+        """
+        return distinct_rows(self.codes[:, [self.schema.index(name) for name in names]])
+
+
+def merge_records(parts: Iterable[Records], largest: int) -> Records | None:
+    """Add up records of disjoint parts of a table; None if more than `largest` are distinct."""
+    pending: list[Records] = []
+    waiting = 0
+    merged: Records | None = None
+    for part in parts:
+        pending.append(part)
+        waiting += len(part.weights)
+        if waiting > max(1 << 18, len(merged.weights) if merged else 0):
+            merged = _merge([*([merged] if merged else []), *pending])
+            pending, waiting = [], 0
+            if len(merged.weights) > largest:
+                return None
+    merged = _merge([*([merged] if merged else []), *pending])
+    return merged if len(merged.weights) <= largest else None
+
+
+def _merge(parts: Sequence[Records]) -> Records:
+    codes = np.concatenate([part.codes for part in parts])
+    weights = np.concatenate([part.weights for part in parts])
+    group, distinct = distinct_rows(codes)
+    first = np.zeros(distinct, dtype=np.intp)
+    first[group[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return Records(parts[0].schema, codes[first], np.bincount(group, weights=weights, minlength=distinct))
+
+
+def distinct_rows(codes: Codes) -> tuple[NDArray[np.intp], int]:
+    """Return each row's group number and the number of groups of equal rows.
+
+    Rows are compared by a 64-bit hash first; equal hashes of unequal rows are noticed and hashed anew.
+    """
+    rows, columns = codes.shape
+    if columns == 0:
+        return np.zeros(rows, dtype=np.intp), min(rows, 1)
+    salt = 0
+    while True:
+        order, starts = _sorted_by_hash(codes, salt)
+        same = np.flatnonzero(~starts[1:])
+        if np.array_equal(codes[order[same]], codes[order[same + 1]]):
+            group = np.empty(rows, dtype=np.intp)
+            group[order] = np.cumsum(starts) - 1
+            return group, int(starts.sum())
+        salt += 1
+
+
+def _sorted_by_hash(codes: Codes, salt: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    sizes = codes.max(axis=0, initial=0).astype(int) + 1
+    table = Seeded(salt).words(0, int(sizes.sum()))
+    hashes = np.zeros(len(codes), dtype=np.uint64)
+    for column, start in enumerate(np.concatenate([[0], np.cumsum(sizes)[:-1]])):
+        hashes += table[start + codes[:, column].astype(np.intp)]
+    order = np.argsort(hashes)
+    sorted_hashes = hashes[order]
+    starts = np.ones(len(codes), dtype=np.bool_)
+    starts[1:] = sorted_hashes[1:] != sorted_hashes[:-1]
+    return order, starts
+
+
+def block_counts(
+    codes: Codes, sizes: Sequence[int], weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Count all pairs of columns: block (i, j) of the result is the table of column i by column j.
+
+    Small alphabets are counted by one matrix product of indicators, large ones pair by pair.
+    """
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+    width = int(offsets[-1])
+    blocks = np.zeros((width, width))
+    if width <= _LARGEST_GRAM:
+        rows = np.arange(_GRAM_ROWS)[:, None]
+        for start in range(0, len(codes), _GRAM_ROWS):
+            chunk = codes[start : start + _GRAM_ROWS].astype(np.intp) + offsets[:-1]
+            indicators = np.zeros((len(chunk), width), dtype=np.float64 if weights is not None else np.float32)
+            indicators[rows[: len(chunk)], chunk] = 1
+            weighted = indicators
+            if weights is not None:
+                weighted = indicators * weights[start : start + _GRAM_ROWS, None]
+            blocks += indicators.T @ weighted
+        return blocks
+    spans = list(pairwise(offsets))
+    for i, (a, b) in enumerate(spans):
+        for j, (c, d) in enumerate(spans[: i + 1]):
+            flat = codes[:, i].astype(np.intp) * (d - c) + codes[:, j]
+            block = np.bincount(flat, weights=weights, minlength=(b - a) * (d - c)).reshape(b - a, d - c)
+            blocks[a:b, c:d] = block
+            blocks[c:d, a:b] = block.T
+    return blocks

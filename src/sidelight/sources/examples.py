@@ -1,0 +1,141 @@
+"""Small public tables typed in as counts, and a survey with a known joint distribution."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sidelight.foundation.errors import check_choice, check_whole
+from sidelight.schema import Attribute, Schema, categorical
+from sidelight.sources.counts import Counts
+from sidelight.sources.reading import read
+from sidelight.sources.table import Table
+
+_TITANIC_SCHEMA = Schema(
+    (
+        categorical("class", ["1st", "2nd", "3rd", "crew"], ordinal=True),
+        categorical("sex", ["female", "male"]),
+        categorical("age", ["child", "adult"], ordinal=True),
+        categorical("survived", ["no", "yes"]),
+    )
+)
+# (class, sex, age, survived); British Board of Trade (1990), Report on the Loss of the "Titanic" (S.S.);
+# R. J. M. Dawson, The "unusual episode" data revisited, J. Statistics Education 3(3), 1995.
+_TITANIC = [
+    [[[0, 1], [4, 140]], [[0, 5], [118, 57]]],
+    [[[0, 13], [13, 80]], [[0, 11], [154, 14]]],
+    [[[17, 14], [89, 76]], [[35, 13], [387, 75]]],
+    [[[0, 0], [3, 20]], [[0, 0], [670, 192]]],
+]
+
+_ADMISSIONS_SCHEMA = Schema(
+    (
+        categorical("department", ["A", "B", "C", "D", "E", "F"]),
+        categorical("gender", ["female", "male"]),
+        categorical("admitted", ["no", "yes"]),
+    )
+)
+# (department, gender, admitted); Berkeley 1973, six largest departments.
+# P. J. Bickel, E. A. Hammel, J. W. O'Connell, Sex bias in graduate admissions, Science 187, 1975.
+_ADMISSIONS = [
+    [[19, 89], [313, 512]],
+    [[8, 17], [207, 353]],
+    [[391, 202], [205, 120]],
+    [[244, 131], [279, 138]],
+    [[299, 94], [138, 53]],
+    [[317, 24], [351, 22]],
+]
+
+
+def titanic() -> Counts:
+    """Return the 2,201 people of the Titanic by class, sex, age and survival.
+
+    >>> titanic().total
+    2201
+    """
+    return Counts(_TITANIC_SCHEMA, np.array(_TITANIC, dtype=np.int64))
+
+
+def admissions() -> Counts:
+    """Return 4,526 applicants to Berkeley in 1973 by department, gender and admission.
+
+    >>> admissions().total
+    4526
+    """
+    return Counts(_ADMISSIONS_SCHEMA, np.array(_ADMISSIONS, dtype=np.int64))
+
+
+def example(name: str) -> Table:
+    """Return a bundled example as a table of records: "titanic" or "admissions"."""
+    counts = {"titanic": titanic, "admissions": admissions}
+    check_choice("name", name, counts)
+    return expand(counts[name]())
+
+
+def expand(counts: Counts) -> Table:
+    """Return a table with as many records as the counts say."""
+    codes = np.repeat(np.argwhere(counts.cells > 0), counts.cells[counts.cells > 0], axis=0)
+    return _labelled(counts.schema, codes)
+
+
+def _labelled(schema: Schema, codes: NDArray[np.int64]) -> Table:
+    columns = {
+        attribute.name: np.asarray(attribute.values)[codes[:, i]] for i, attribute in enumerate(schema)
+    }
+    return read(pa.table(columns), schema=schema)
+
+
+@cache
+def survey_joint() -> tuple[Schema, NDArray[np.float64]]:
+    """Return the schema of the survey and its exact joint distribution, one axis for each attribute.
+
+    A health survey as a Bayesian network: region and age are independent; education depends on age,
+    income on education and region, smoking on age and education, the diagnosis on age and smoking, and
+    medication almost tells the diagnosis.
+    """
+    region = np.array([0.5, 0.3, 0.2])
+    age = np.array([0.3, 0.4, 0.3])
+    education = np.array([[0.2, 0.5, 0.3], [0.25, 0.45, 0.3], [0.5, 0.35, 0.15]])
+    income = np.array(
+        [
+            [[0.5, 0.35, 0.15], [0.3, 0.45, 0.25], [0.1, 0.4, 0.5]],
+            [[0.6, 0.3, 0.1], [0.4, 0.4, 0.2], [0.2, 0.4, 0.4]],
+            [[0.7, 0.25, 0.05], [0.5, 0.4, 0.1], [0.3, 0.45, 0.25]],
+        ]
+    )
+    smokes = np.array([[0.35, 0.2, 0.1], [0.3, 0.22, 0.12], [0.2, 0.12, 0.08]])
+    diabetes = np.array([[0.01, 0.02], [0.05, 0.09], [0.16, 0.25]])
+    medication = np.array([0.02, 0.85])
+    joint = np.einsum(
+        "r,a,ae,rei,aes,asd,dm->raeisdm",
+        region,
+        age,
+        education,
+        income,
+        np.stack([1 - smokes, smokes], axis=-1),
+        np.stack([1 - diabetes, diabetes], axis=-1),
+        np.stack([1 - medication, medication], axis=-1),
+    )
+    return Schema(_SURVEY), joint
+
+
+_SURVEY: tuple[Attribute, ...] = (
+    categorical("region", ["north", "centre", "south"]),
+    categorical("age", ["18-39", "40-59", "60+"], ordinal=True),
+    categorical("education", ["basic", "secondary", "higher"], ordinal=True),
+    categorical("income", ["low", "middle", "high"], ordinal=True),
+    categorical("smokes", ["no", "yes"]),
+    categorical("diabetes", ["no", "yes"]),
+    categorical("medication", ["no", "yes"]),
+)
+
+
+def survey(rows: int, seed: int) -> Table:
+    """Return `rows` records drawn from the survey's joint distribution."""
+    check_whole("rows", rows, at_least=2)
+    schema, joint = survey_joint()
+    cells = np.random.default_rng(seed).choice(joint.size, size=rows, p=joint.ravel())
+    return _labelled(schema, np.column_stack(np.unravel_index(cells, joint.shape)))

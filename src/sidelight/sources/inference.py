@@ -1,0 +1,293 @@
+"""From columns to attributes: which values there are, how numbers are binned, what is set aside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from sidelight.foundation.errors import InputError, check_choice, check_whole, unknown
+from sidelight.foundation.progress import track
+from sidelight.schema import MISSING, OTHER, Attribute, Kind, Missing, Schema, bin_labels
+from sidelight.sources.local import LocalSource, literal, quoted
+
+Binning = Literal["quantile", "width"]
+
+_TEXT = ("BOOLEAN", "VARCHAR", "ENUM", "UUID")
+_INTEGER = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+_REAL = ("FLOAT", "DOUBLE", "DECIMAL")
+_TEMPORAL = ("DATE", "TIME")
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How columns become attributes.
+
+    Attributes:
+        bins: how many bins a number gets, before values that many records share get theirs.
+        binning: "quantile" (equally full bins) or "width" (equally wide ones).
+        edges: the inner edges of the bins, for the named columns.
+        values: the alphabet in order, for the named columns; what is not listed becomes "(other)".
+        kinds: the kind, for the named columns.
+        max_values: above so many values the rarest are folded into "(other)".
+        few: a column of numbers with at most so many distinct values is categorical.
+        missing: whether a missing value is a value of its own or drops its record.
+    """
+
+    bins: int = 10
+    binning: Binning = "quantile"
+    edges: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    max_values: int = 50
+    few: int = 20
+    missing: Missing = "value"
+
+    def __post_init__(self) -> None:
+        check_whole("bins", self.bins, at_least=2, at_most=10_000)
+        check_choice("binning", self.binning, get_args(Binning))
+        check_whole("max_values", self.max_values, at_least=2, at_most=65_000)
+        check_whole("few", self.few, at_least=0)
+        check_choice("missing", self.missing, ("value", "drop"))
+        for name, kind in self.kinds.items():
+            check_choice(f"kind of {name}", kind, get_args(Kind))
+
+    @property
+    def named(self) -> set[str]:
+        """The columns that a rule names."""
+        return {*self.edges, *self.values, *self.kinds}
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """A column that is no attribute, and why."""
+
+    column: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class _Profile:
+    """What one scan tells about a column."""
+
+    column: str
+    type: str
+    rows: int
+    present: int
+    distinct: int
+
+    @property
+    def is_number(self) -> bool:
+        return self.type.lstrip("U").startswith(_INTEGER + _REAL)
+
+    @property
+    def is_real(self) -> bool:
+        return self.type.startswith(_REAL)
+
+    @property
+    def is_temporal(self) -> bool:
+        return self.type.startswith(_TEMPORAL)
+
+    @property
+    def is_supported(self) -> bool:
+        scalar = "[" not in self.type and "(" not in self.type.replace("DECIMAL(", "").replace("ENUM(", "")
+        return scalar and (self.is_number or self.is_temporal or self.type.startswith(_TEXT))
+
+
+def infer(
+    source: LocalSource, columns: Sequence[str], named: set[str], coding: Coding
+) -> tuple[Schema, int, tuple[SetAside, ...]]:
+    """Return the schema of `columns`, the number of records, and the columns that were set aside.
+
+    A constant, all-missing, identifying or unsupported column is an error if it is `named`.
+    """
+    profiles, rows = _profile(source, columns)
+    if rows < 2:
+        raise InputError(f"{source.label} has {rows} row{'s' * (rows != 1)}; it needs at least two.")
+    attributes, aside = [], []
+    for profile in track(profiles, "reading columns"):
+        attribute, reason = _attribute(source, profile, coding)
+        if attribute is not None:
+            attributes.append(attribute)
+        elif profile.column in named:
+            raise InputError(f"column {profile.column!r} of {source.label} {reason}; leave it out.")
+        else:
+            aside.append(SetAside(profile.column, reason))
+    return Schema(tuple(attributes)), rows, tuple(aside)
+
+
+def _profile(source: LocalSource, columns: Sequence[str]) -> tuple[list[_Profile], int]:
+    types = source.columns
+    parts = []
+    for column in columns:
+        value = present(column, types[column])
+        parts += [f"count({value})", f"approx_count_distinct({value})"]
+    figures = source.rows(", ".join(["count(*)", *parts]))[0]
+    rows = int(figures[0])
+    profiles = [
+        _Profile(column, types[column], rows, figures[1 + 2 * i], figures[2 + 2 * i])
+        for i, column in enumerate(columns)
+    ]
+    return profiles, rows
+
+
+def present(column: str, kind: str) -> str:
+    """Return SQL for the column with NaN as missing."""
+    name = quoted(column)
+    return f"(CASE WHEN isnan({name}) THEN NULL ELSE {name} END)" if kind in ("FLOAT", "DOUBLE") else name
+
+
+def number(column: str, kind: str) -> str:
+    """Return SQL for the column as a double; dates and times count seconds since 1970."""
+    value = present(column, kind)
+    return f"epoch({value})::DOUBLE" if kind.startswith(_TEMPORAL) else f"{value}::DOUBLE"
+
+
+def _attribute(source: LocalSource, profile: _Profile, coding: Coding) -> tuple[Attribute | None, str]:
+    """Return the column's attribute, or None and the reason."""
+    column = profile.column
+    if not profile.is_supported:
+        return None, f"has the type {profile.type}, which cannot be an attribute"
+    if profile.present == 0:
+        return None, "has no value at all"
+    if column not in coding.named and _is_identifier(source, profile):
+        return None, "identifies its records (every value occurs once)"
+    if _is_numeric(profile, coding):
+        return _numeric(source, profile, coding)
+    return _listed(source, profile, coding)
+
+
+def _is_identifier(source: LocalSource, profile: _Profile) -> bool:
+    if profile.is_real or profile.is_temporal or profile.distinct < 0.8 * profile.present:
+        return False
+    if profile.present <= 20:
+        return False
+    exact = source.rows(f"count(DISTINCT {quoted(profile.column)})")[0][0]
+    return bool(exact == profile.present)
+
+
+def _is_numeric(profile: _Profile, coding: Coding) -> bool:
+    column = profile.column
+    wanted = coding.kinds.get(column)
+    if column in coding.edges or wanted == "numeric":
+        if not (profile.is_number or profile.is_temporal):
+            raise InputError(f"column {column!r} is {profile.type}, not a number; it cannot be binned.")
+        return True
+    if wanted is not None or column in coding.values:
+        return False
+    return profile.is_temporal or (profile.is_number and profile.distinct > coding.few)
+
+
+def _missing(profile: _Profile, coding: Coding) -> Missing:
+    return coding.missing if profile.present < profile.rows else "absent"
+
+
+def _listed(source: LocalSource, profile: _Profile, coding: Coding) -> tuple[Attribute | None, str]:
+    column = profile.column
+    missing = _missing(profile, coding)
+    tail = (MISSING,) if missing == "value" else ()
+    found = _frequent_values(source, profile, coding.max_values)
+    if column in coding.values:
+        listed = tuple(str(value) for value in coding.values[column])
+        is_complete = set(found) <= set(listed) and len(found) <= coding.max_values
+    else:
+        is_complete = len(found) <= coding.max_values
+        listed = _in_order(found if is_complete else found[: coding.max_values - 1], profile)
+    if len(found) < 2 and missing != "value":
+        return None, "is constant"
+    kind = coding.kinds.get(column, "ordinal" if column in coding.values else "categorical")
+    return Attribute(column, kind, listed + (() if is_complete else (OTHER,)) + tail, missing=missing), ""
+
+
+def _frequent_values(source: LocalSource, profile: _Profile, most: int) -> list[str]:
+    """Return the most frequent labels, one more than `most` if there are more."""
+    value = present(profile.column, profile.type)
+    rows = source.rows(
+        f"{value}::VARCHAR AS label, count(*) AS records",
+        f"WHERE {value} IS NOT NULL GROUP BY label ORDER BY records DESC, label LIMIT {most + 1}",
+    )
+    return [row[0] for row in rows]
+
+
+def _in_order(labels: Sequence[str], profile: _Profile) -> tuple[str, ...]:
+    return tuple(sorted(labels, key=float) if profile.is_number else sorted(labels))
+
+
+def _numeric(source: LocalSource, profile: _Profile, coding: Coding) -> tuple[Attribute | None, str]:
+    value = number(profile.column, profile.type)
+    low, high = source.rows(f"min({value}), max({value})", f"WHERE isfinite({value})")[0]
+    missing = _missing(profile, coding)
+    if (low is None or low == high) and missing != "value":
+        return None, "is constant"
+    if profile.column in coding.edges:
+        edges = tuple(float(edge) for edge in coding.edges[profile.column])
+    elif coding.binning == "width":
+        edges = tuple(low + (high - low) * i / coding.bins for i in range(1, coding.bins))
+    else:
+        edges = _quantile_edges(source, value, coding.bins, low)
+    labels = bin_labels(edges) + ((MISSING,) if missing == "value" else ())
+    attribute = Attribute(profile.column, "numeric", labels, edges, missing)
+    if _occupied_bins(source, value, edges) + (missing == "value") < 2:
+        raise InputError(
+            f"column {profile.column!r} of {source.label}: the binning leaves one occupied bin; "
+            "give other edges, more bins, or binning='quantile'."
+        )
+    return attribute, ""
+
+
+def _occupied_bins(source: LocalSource, value: str, edges: Sequence[float]) -> int:
+    position = " + ".join(["0", *(f"({value} >= {edge!r})::INTEGER" for edge in edges)])
+    return int(source.rows(f"count(DISTINCT {position})", f"WHERE {value} IS NOT NULL")[0][0])
+
+
+def _quantile_edges(source: LocalSource, value: str, bins: int, low: float) -> tuple[float, ...]:
+    """Return the edges of equally full bins, with a bin of its own for every value that fills one.
+
+    A plain quantile rule would put such a value into one bin with its neighbours and so erase what it
+    leaks: nine in ten records of a census table have a capital gain of 0.
+    """
+    masses = _point_masses(source, value, bins)
+    apart = f"AND {value} NOT IN ({', '.join(repr(mass) for mass in masses)})" if masses else ""
+    steps = ", ".join(repr(i / bins) for i in range(1, bins))
+    cuts = source.rows(f"quantile_disc({value}, [{steps}])", f"WHERE isfinite({value}) {apart}")[0][0]
+    edges = {float(cut) for cut in cuts or ()} | set(masses)
+    for mass in masses:
+        following = source.rows(f"min({value})", f"WHERE {value} > {mass!r}")[0][0]
+        if following is not None and following not in edges:
+            edges.add(math.nextafter(mass, math.inf))
+    return tuple(sorted(edges - {float(low)}))
+
+
+def _point_masses(source: LocalSource, value: str, bins: int) -> list[float]:
+    """Return the values that at least one record in `bins` shares."""
+    rows = source.rows(
+        f"{value} AS v, count(*) AS records, sum(count(*)) OVER () AS total",
+        f"WHERE isfinite({value}) GROUP BY v QUALIFY records * {bins} >= total",
+    )
+    return sorted(float(row[0]) for row in rows)
+
+
+def check_names(source: LocalSource, names: Sequence[str]) -> None:
+    """Raise if a name is no column of the source."""
+    for name in names:
+        if name not in source.columns:
+            error = unknown("column", name, source.columns)
+            raise InputError(f"{source.label}: {error}")
+
+
+def code_expression(attribute: Attribute, kind: str) -> str:
+    """Return SQL for the attribute's code, or for the raw number of a numeric attribute.
+
+    A value outside the alphabet and a missing value that is none of its values become NULL.
+    """
+    if attribute.kind == "numeric":
+        return number(attribute.name, kind)
+    value = present(attribute.name, kind)
+    alphabet = ", ".join(literal(label) for label in attribute.values)
+    label = f"{value}::VARCHAR"
+    code = f"TRY_CAST({label} AS ENUM({alphabet}))"
+    if attribute.has_other:
+        code = f"coalesce({code}, {literal(OTHER)}::ENUM({alphabet}))"
+    absent = f"{literal(MISSING)}::ENUM({alphabet})" if attribute.missing == "value" else "NULL"
+    return f"enum_code(CASE WHEN {value} IS NULL THEN {absent} ELSE {code} END)"
