@@ -236,7 +236,7 @@ def _total_suppressed(
     """Replace a rare total by composition and the direct leakage; the joint generic figure always is rare."""
     upper, lower = total.upper, total.lower
     if _is_rare(upper, min_support) or upper.method == "joint generic":
-        upper = replace(composition(channels, total.secret), method=_SUPPRESSED)
+        upper = replace(composition(channels), method=_SUPPRESSED)
     if _is_rare(lower, min_support):
         lower = Bound(direct.value, "lower", _SUPPRESSED)
     return replace(total, lower=lower, upper=upper)

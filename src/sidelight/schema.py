@@ -65,7 +65,9 @@ class Attribute:
             raise InputError(f"attribute {self.name!r} is {self.kind}; only a numeric one has edges.")
 
     def _check_edges(self) -> None:
-        if not all(math.isfinite(edge) for edge in self.edges) or any(a >= b for a, b in pairwise(self.edges)):
+        if not all(math.isfinite(edge) for edge in self.edges) or any(
+            a >= b for a, b in pairwise(self.edges)
+        ):
             raise invalid(f"edges of {self.name}", "finite and strictly increasing", self.edges)
         bins = len(self.values) - (self.missing == "value")
         if bins != len(self.edges) + 1:
@@ -162,8 +164,9 @@ def numeric(name: str, edges: Sequence[float], *, missing: Missing = "absent") -
     return Attribute(name, "numeric", labels + ((MISSING,) if missing == "value" else ()), inner, missing)
 
 
-def bin_labels(edges: Sequence[float]) -> tuple[str, ...]:
-    """Return a plain-words label for every bin between the inner `edges`."""
+def bin_labels(inner: Sequence[float]) -> tuple[str, ...]:
+    """Return a plain-words label for every bin between the inner edges."""
+    edges = [float(edge) for edge in inner]
     if not edges:
         return ("any",)
     first = f"up to {_plain(_before(edges[0]))}" if _is_after(edges[0]) else f"below {_plain(edges[0])}"

@@ -90,7 +90,9 @@ class Belief:
         return cls(schema, "pairwise", _assemble(schema, counts), None, counts[0].total, amount, source)
 
     @classmethod
-    def from_joint(cls, cells: ArrayLike, schema: Schema | Sequence[str], *, source: str = "by hand") -> Belief:
+    def from_joint(
+        cls, cells: ArrayLike, schema: Schema | Sequence[str], *, source: str = "by hand"
+    ) -> Belief:
         """Take a joint distribution: an array of probabilities with one axis for each attribute.
 
         >>> Belief.from_joint([[0.3, 0.2], [0.2, 0.3]], ["a", "b"]).conditional("b", given="a")
@@ -100,7 +102,9 @@ class Belief:
         array = np.asarray(cells, dtype=np.float64)
         _check_weights("cells", array)
         if abs(array.sum() - 1) > 1e-9:
-            raise invalid("cells", "probabilities that sum to 1", float(array.sum()), "Use from_counts for counts.")
+            raise invalid(
+                "cells", "probabilities that sum to 1", float(array.sum()), "Use from_counts for counts."
+            )
         if not isinstance(schema, Schema):
             schema = _plain_schema(schema, array.shape)
         return cls._of_cells(schema, array, None, 0.0, source)
@@ -152,7 +156,7 @@ class Belief:
         """Return Pr(of | given), one row for each value of `given`; NaN rows for values that never occur."""
         cells = self.joint([given, of])
         mass = cells.sum(axis=1, keepdims=True)
-        return np.divide(cells, mass, out=np.full_like(cells, np.nan), where=mass > 0)
+        return np.asarray(np.divide(cells, mass, out=np.full_like(cells, np.nan), where=mass > 0))
 
     def support(self, name: str) -> NDArray[np.int64] | None:
         """Return how many records have each value of the attribute; None for a belief given by hand."""

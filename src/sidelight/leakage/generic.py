@@ -61,22 +61,23 @@ def favoured_set(g: Array, h: Array, ratio: float) -> NDArray[np.bool_]:
 
 def generic_pairs(rows: Array, baseline: float) -> Array:
     """Return ln of the largest ratio for every ordered pair of rows, shape (m, m)."""
-    m = len(rows)
-    values = np.zeros((m, m))
-    for i in range(m):
-        ratios = np.ones(m)
-        while True:
-            excess = rows[i] > ratios[:, None] * rows
-            top = baseline + (1 - baseline) * (excess * rows[i]).sum(axis=1)
-            bottom = baseline + (1 - baseline) * (excess * rows).sum(axis=1)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                better = np.where(excess.any(axis=1), top / bottom, 1.0)
-            grown = better > ratios
-            ratios = np.where(grown, better, ratios)
-            if not (grown & np.isfinite(ratios)).any():
-                break
-        values[i] = np.log(ratios)
-    return values
+    return np.array([_climb(row, rows, baseline) for row in rows])
+
+
+def _climb(g: Array, rows: Array, baseline: float) -> Array:
+    """Return ln of the largest ratio of g to every row, by Dinkelbach's iteration on all of them at once."""
+    ratios = np.ones(len(rows))
+    climbing = np.arange(len(rows))
+    while len(climbing):
+        favoured = g > ratios[climbing, None] * rows[climbing]
+        top = baseline + (1 - baseline) * (favoured * g).sum(axis=1)
+        bottom = baseline + (1 - baseline) * (favoured * rows[climbing]).sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            better = np.where(top > 0, top / bottom, 1.0)
+        grown = better > ratios[climbing]
+        ratios[climbing[grown]] = better[grown]
+        climbing = climbing[grown & np.isfinite(better)]
+    return np.log(ratios)
 
 
 def _search(rows: Array, baseline: float) -> tuple[float, int, int]:

@@ -27,6 +27,8 @@ def search_rows(rows: NDArray[np.float64], baseline: float) -> tuple[float, int,
                     if rows[i, u] > best * rows[j, u]:
                         top += (1.0 - baseline) * rows[i, u]
                         bottom += (1.0 - baseline) * rows[j, u]
+                if top == 0.0:
+                    break
                 if bottom == 0.0:
                     return np.inf, i, j
                 if not top / bottom > best:

@@ -70,7 +70,9 @@ def pair_witness(
     return leakage.upper.witness or nothing, leakage.upper.support
 
 
-def pair_matrix(belief: Belief, channels: Mapping[str, Channel], secrets: Sequence[str]) -> list[list[Leakage | None]]:
+def pair_matrix(
+    belief: Belief, channels: Mapping[str, Channel], secrets: Sequence[str]
+) -> list[list[Leakage | None]]:
     """Return the leakage of every secret (column) through every other released attribute (row)."""
     return [
         [pair_leakage(belief, channel, secret, name) if secret != name else None for secret in secrets]
@@ -164,8 +166,12 @@ def _leakage(
     pair = [int(possible[worst.likelier]), int(possible[worst.unlikelier])]
     witness = None
     if worst.value > 0:
-        witness = Witness(_describe(belief.schema[neighbour], worst, channel), labels[pair[0]], labels[pair[1]])
-    method = {"any": "worst channel of this budget", "dense": "channel matrix"}.get(channel.family, "favoured sets")
+        witness = Witness(
+            _describe(belief.schema[neighbour], worst, channel), labels[pair[0]], labels[pair[1]]
+        )
+    method = {"any": "worst channel of this budget", "dense": "channel matrix"}.get(
+        channel.family, "favoured sets"
+    )
     counts = belief.support(secret)
     support = None if counts is None else int(counts[pair].min())
     return Leakage.exactly(

@@ -19,6 +19,8 @@ def pairwise_sum(belief: Belief, channels: Mapping[str, Channel], secret: str) -
     """
     parts = [direct_leakage(belief, channels.get(secret), secret).value]
     parts += [
-        pair_leakage(belief, channel, secret, name).value for name, channel in channels.items() if name != secret
+        pair_leakage(belief, channel, secret, name).value
+        for name, channel in channels.items()
+        if name != secret
     ]
     return Bound(math.fsum(parts), "published", "pairwise sum (CPL, eq. (6))")

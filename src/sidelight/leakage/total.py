@@ -61,7 +61,7 @@ def total_leakage(
     if method == "exact" or (method == "auto" and _is_exact_cheap(belief, channels, secret)):
         return Leakage.exactly(secret, through, exact_total(belief, channels, secret))
     lower = lower_total(belief, channels, secret)
-    upper = composition(channels, secret)
+    upper = composition(channels)
     if method in ("auto", "joint generic"):
         joint = joint_generic(belief, channels, secret, required=method == "joint generic")
         upper = joint if joint and (method != "auto" or joint.value < upper.value) else upper
@@ -70,10 +70,10 @@ def total_leakage(
     return Leakage(secret, through, lower, upper)
 
 
-def composition(channels: Mapping[str, Channel], secret: str) -> Bound:
+def composition(channels: Mapping[str, Channel]) -> Bound:
     """Return the sum of all budgets: sound for every belief."""
     value = math.fsum(channel.epsilon for channel in channels.values())
-    return Bound(value, "certified", f"composition of {len(channels)} budgets about {secret}")
+    return Bound(value, "certified", "composition")
 
 
 def joint_generic(
@@ -148,7 +148,7 @@ def lower_total(belief: Belief, channels: Mapping[str, Channel], secret: str) ->
 
 
 def _own_pairs(belief: Belief, channel: Channel | None, secret: str) -> tuple[Array, NDArray[np.intp]]:
-    """Return the log-ratios of the secret's own report for every pair of possible values, and those values."""
+    """Return the own report's log-ratios for every pair of possible values, and those values."""
     possible = np.flatnonzero(belief.prior(secret) > 0)
     if channel is None:
         return np.zeros((len(possible), len(possible))), possible
@@ -180,7 +180,7 @@ def _conditional_tensor(belief: Belief, secret: str, others: Sequence[str]) -> A
     """Return Pr(others | secret), the secret on the first axis; rows of impossible values are 0."""
     joint = belief.joint([secret, *others])
     mass = joint.reshape(len(joint), -1).sum(axis=1).reshape(-1, *[1] * len(others))
-    return np.divide(joint, mass, out=np.zeros_like(joint), where=mass > 0)
+    return np.asarray(np.divide(joint, mass, out=np.zeros_like(joint), where=mass > 0))
 
 
 def _contract(tensor: Array, channel: Channel, axis: int) -> Array:
@@ -277,6 +277,6 @@ def _distinct_cells(
         return group, code, records.weights  # the records are the cells
     flat = group * belief.schema[secret].size + code
     cell, position = np.unique(flat, return_inverse=True)
-    weight = np.bincount(position, weights=records.weights)
+    weight = np.bincount(position, weights=records.weights).astype(np.float64, copy=False)
     group, code = np.divmod(cell, belief.schema[secret].size)
     return group, code, weight

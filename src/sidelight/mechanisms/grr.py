@@ -44,7 +44,7 @@ class RandomisedResponse:
 
     @cached_property
     def other(self) -> int:
-        """How many of the 2^64 words report one particular other value: rounded up, so epsilon rounds down."""
+        """How many of the 2^64 words report one particular other value, rounded up."""
         return _least_share(self.size, self.budget)
 
     @property

@@ -1,7 +1,7 @@
 """From rows to coded tables and counts."""
 
 from sidelight.sources.counts import Counts, Records
-from sidelight.sources.reading import read, read_sql
+from sidelight.sources.reading import column_names, read, read_sql
 from sidelight.sources.table import Engine, LocalEngine, Table
 
-__all__ = ["Counts", "Engine", "LocalEngine", "Records", "Table", "read", "read_sql"]
+__all__ = ["Counts", "Engine", "LocalEngine", "Records", "Table", "column_names", "read", "read_sql"]

@@ -17,7 +17,7 @@ from sidelight.schema import Schema
 Codes = NDArray[np.uint16]
 LARGEST_DENSE = 1 << 26
 _GRAM_ROWS = 1 << 14
-_LARGEST_GRAM = 4096
+LARGEST_GRAM = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class Records:
                 f"{LARGEST_DENSE}; ask for fewer attributes, or for a bound that needs no dense table."
             )
         flat = np.ravel_multi_index(tuple(self.codes[:, column].astype(np.intp) for column in columns), shape)
-        return np.bincount(flat, weights=self.weights, minlength=int(size)).reshape(shape)
+        return _weigh(flat, self.weights, int(size)).reshape(shape)
 
     def groups(self, names: Sequence[str]) -> tuple[NDArray[np.intp], int]:
         """Return a number for each record, the same for records that agree in the named attributes.
@@ -120,10 +120,19 @@ def merge_records(parts: Iterable[Records], largest: int) -> Records | None:
 def _merge(parts: Sequence[Records]) -> Records:
     codes = np.concatenate([part.codes for part in parts])
     weights = np.concatenate([part.weights for part in parts])
+    return distinct_records(parts[0].schema, codes, weights)
+
+
+def distinct_records(schema: Schema, codes: Codes, weights: NDArray[np.float64]) -> Records:
+    """Merge equal rows and add up their weights."""
     group, distinct = distinct_rows(codes)
-    first = np.zeros(distinct, dtype=np.intp)
+    first = np.empty(distinct, dtype=np.intp)
     first[group[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    return Records(parts[0].schema, codes[first], np.bincount(group, weights=weights, minlength=distinct))
+    return Records(schema, codes[first], _weigh(group, weights, distinct))
+
+
+def _weigh(group: NDArray[np.intp], weights: NDArray[np.float64], groups: int) -> NDArray[np.float64]:
+    return np.bincount(group, weights=weights, minlength=groups).astype(np.float64, copy=False)
 
 
 def distinct_rows(codes: Codes) -> tuple[NDArray[np.intp], int]:
@@ -168,11 +177,13 @@ def block_counts(
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
     width = int(offsets[-1])
     blocks = np.zeros((width, width))
-    if width <= _LARGEST_GRAM:
+    if width <= LARGEST_GRAM:
         rows = np.arange(_GRAM_ROWS)[:, None]
         for start in range(0, len(codes), _GRAM_ROWS):
             chunk = codes[start : start + _GRAM_ROWS].astype(np.intp) + offsets[:-1]
-            indicators = np.zeros((len(chunk), width), dtype=np.float64 if weights is not None else np.float32)
+            indicators = np.zeros(
+                (len(chunk), width), dtype=np.float64 if weights is not None else np.float32
+            )
             indicators[rows[: len(chunk)], chunk] = 1
             weighted = indicators
             if weights is not None:

@@ -72,20 +72,20 @@ def example(name: str) -> Table:
     """Return a bundled example as a table of records: "titanic" or "admissions"."""
     counts = {"titanic": titanic, "admissions": admissions}
     check_choice("name", name, counts)
-    return expand(counts[name]())
+    return expand(counts[name](), f"the example {name}")
 
 
-def expand(counts: Counts) -> Table:
+def expand(counts: Counts, label: str) -> Table:
     """Return a table with as many records as the counts say."""
     codes = np.repeat(np.argwhere(counts.cells > 0), counts.cells[counts.cells > 0], axis=0)
-    return _labelled(counts.schema, codes)
+    return _labelled(counts.schema, codes, label)
 
 
-def _labelled(schema: Schema, codes: NDArray[np.int64]) -> Table:
+def _labelled(schema: Schema, codes: NDArray[np.int64], label: str) -> Table:
     columns = {
         attribute.name: np.asarray(attribute.values)[codes[:, i]] for i, attribute in enumerate(schema)
     }
-    return read(pa.table(columns), schema=schema)
+    return read(pa.table(columns), schema=schema, label=label)
 
 
 @cache
@@ -138,4 +138,4 @@ def survey(rows: int, seed: int) -> Table:
     check_whole("rows", rows, at_least=2)
     schema, joint = survey_joint()
     cells = np.random.default_rng(seed).choice(joint.size, size=rows, p=joint.ravel())
-    return _labelled(schema, np.column_stack(np.unravel_index(cells, joint.shape)))
+    return _labelled(schema, np.column_stack(np.unravel_index(cells, joint.shape)), "the example survey")

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from sidelight.foundation.errors import InputError, invalid
+from sidelight.foundation.errors import InputError, check_choice, invalid
 
 BATCH_ROWS = 1 << 16
 _SUFFIXES = {
@@ -42,15 +42,19 @@ class LocalSource:
     def rows(self, select: str, rest: str = "") -> list[tuple[Any, ...]]:
         """Run `SELECT select FROM source rest` and return its (few) rows."""
         with _reading(self.label):
-            return self._query(select, rest).fetchall()
+            return self.query(select, rest).fetchall()
 
     def batches(self, select: str, rest: str = "") -> Iterator[pa.RecordBatch]:
         """Run `SELECT select FROM source rest` and stream its rows."""
         with _reading(self.label):
-            yield from self._query(select, rest).to_arrow_reader(BATCH_ROWS)
+            yield from self.query(select, rest).to_arrow_reader(BATCH_ROWS)
 
-    def _query(self, select: str, rest: str) -> duckdb.DuckDBPyRelation:
-        return self.relation.query(self.view, f"SELECT {select} FROM {self.view} {rest}")
+    def query(self, select: str, rest: str = "") -> duckdb.DuckDBPyRelation:
+        """Return `SELECT select FROM source rest`, not yet run."""
+        found = self.relation.query(self.view, f"SELECT {select} FROM {self.view} {rest}")
+        if found is None:
+            raise InputError(f"{self.label} gave no rows.")
+        return found
 
 
 class _reading:  # noqa: N801 - a context manager, read as a verb
@@ -94,15 +98,15 @@ def open_path(path: str | Path, encoding: str = "utf-8") -> LocalSource:
     """Open a CSV, TSV or Parquet file, a glob of them, or a folder of Parquet files."""
     text = str(path)
     pattern, suffix = _locate(text)
-    connection = duckdb.connect()
+    check_choice("encoding", encoding, ("utf-8", "utf-16", "latin-1"))
+    options = [literal(pattern)]
+    if suffix != "parquet":
+        options.append(f"encoding = {literal(encoding)}")
+    if suffix == "tsv":
+        options.append(r"delim = '\t'")
+    reader = "read_parquet" if suffix == "parquet" else "read_csv"
     with _reading(text):
-        if suffix == "parquet":
-            relation = connection.read_parquet(pattern)
-        else:
-            relation = connection.read_csv(
-                pattern, delimiter="\t" if suffix == "tsv" else None, encoding=encoding
-            )
-    return LocalSource(relation, text)
+        return LocalSource(duckdb.connect().sql(f"SELECT * FROM {reader}({', '.join(options)})"), text)
 
 
 def _locate(text: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ def read(
     columns: Iterable[str] | None = None,
     drop: Iterable[str] = (),
     schema: Schema | None = None,
+    rest: bool = False,
+    require: Iterable[str] = (),
     bins: int = 10,
     binning: Binning = "quantile",
     edges: Mapping[str, Sequence[float]] | None = None,
@@ -28,6 +31,7 @@ def read(
     few: int = 20,
     missing: Missing = "value",
     encoding: str = "utf-8",
+    label: str | None = None,
 ) -> Table:
     """Open a table without loading it.
 
@@ -36,7 +40,9 @@ def read(
             polars DataFrame; a DuckDB relation; anything with the Arrow stream interface.
         columns: the columns to use, all by default.
         drop: columns to leave out.
-        schema: code the columns with this schema instead of looking at the data.
+        schema: code its columns as it says instead of looking at the data, and use no others.
+        rest: with `schema`, use the other columns as well.
+        require: columns that must be usable: one that is constant or identifies records is then an error.
         bins: how many bins a number gets, before values that many records share get their own.
         binning: "quantile" or "width".
         edges: the inner edges of the bins, for the named columns.
@@ -46,13 +52,18 @@ def read(
         few: numbers with at most so many distinct values are categorical.
         missing: "value" (a value of its own) or "drop" (the record is left out).
         encoding: of text files.
+        label: what to call the source in messages and reports; its path or type by default.
     """
-    is_path = isinstance(source, (str, Path))
-    opened = open_path(source, encoding) if isinstance(source, (str, Path)) else open_object(source)
-    if encoding != "utf-8" and not is_path:
+    if isinstance(source, (str, Path)):
+        opened = open_path(source, encoding)
+    elif encoding != "utf-8":
         raise InputError("`encoding` is for text files; the source is none.")
+    else:
+        opened = open_object(source)
+    if label is not None:
+        opened = replace(opened, label=label)
     coding = Coding(bins, binning, edges or {}, values or {}, kinds or {}, max_values, few, missing)
-    return _table(opened, columns, drop, schema, coding)
+    return _table(opened, columns, drop, schema, rest, require, coding)
 
 
 def read_sql(query: str, connection: Any, **rules: Any) -> Table:
@@ -64,23 +75,35 @@ def read_sql(query: str, connection: Any, **rules: Any) -> Table:
     return read(opened.relation, **rules)
 
 
+def column_names(path: str | Path, encoding: str = "utf-8") -> list[str]:
+    """Return the names of a file's columns."""
+    return list(open_path(path, encoding).columns)
+
+
 def _table(
     source: LocalSource,
     columns: Iterable[str] | None,
     drop: Iterable[str],
     schema: Schema | None,
+    rest: bool,
+    require: Iterable[str],
     coding: Coding,
 ) -> Table:
     named = [columns] if isinstance(columns, str) else list(columns or ())
     left_out = [drop] if isinstance(drop, str) else list(drop)
     given = schema if schema is not None else Schema(())
-    wanted = named or list(given.names) or list(source.columns)
-    check_names(source, [*wanted, *left_out, *sorted(coding.named)])
+    wanted = named or (list(given.names) if schema and not rest else list(source.columns))
+    needed = {*named, *coding.named, *require}
+    check_names(source, [*wanted, *given.names, *left_out, *sorted(needed)])
+    for name in needed & set(left_out):
+        raise InputError(f"column {name!r} of {source.label} is both named and dropped; choose one.")
     chosen = [name for name in wanted if name not in left_out]
     if not chosen:
         raise InputError(f"{source.label}: no column is left; drop fewer.")
-    found, rows, aside = infer(source, [name for name in chosen if name not in given], {*named, *coding.named}, coding)
-    attributes = [(given if name in given else found)[name] for name in chosen if name in given or name in found]
+    found, rows, aside = infer(source, [name for name in chosen if name not in given], needed, coding)
+    attributes = [
+        (given if name in given else found)[name] for name in chosen if name in given or name in found
+    ]
     if not attributes:
         reasons = "; ".join(f"{item.column} {item.reason}" for item in aside[:5])
         raise InputError(f"{source.label} has no usable column: {reasons}.")

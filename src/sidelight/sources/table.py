@@ -13,9 +13,17 @@ import pyarrow as pa
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.progress import track
 from sidelight.schema import Attribute, Schema
-from sidelight.sources.counts import Codes, Counts, Records, block_counts, distinct_rows, merge_records
-from sidelight.sources.inference import SetAside, code_expression, number, quoted
-from sidelight.sources.local import BATCH_ROWS, LocalSource
+from sidelight.sources.counts import (
+    LARGEST_GRAM,
+    Codes,
+    Counts,
+    Records,
+    block_counts,
+    distinct_records,
+    merge_records,
+)
+from sidelight.sources.inference import SetAside, code_expression, number
+from sidelight.sources.local import BATCH_ROWS, LocalSource, quoted
 
 T = TypeVar("T")
 
@@ -76,15 +84,12 @@ class Table:
         return np.concatenate(parts) if parts else np.empty((0, len(self.schema)), dtype=np.uint16)
 
     def _distinct(self, codes: Codes) -> Records:
-        group, distinct = distinct_rows(codes)
-        first = np.empty(distinct, dtype=np.intp)
-        first[group[::-1]] = np.arange(len(codes) - 1, -1, -1)
-        return Records(self.schema, codes[first], np.bincount(group, minlength=distinct).astype(float))
+        return distinct_records(self.schema, codes, np.ones(len(codes)))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Stream the raw columns of the attributes, for any library that speaks Arrow."""
         columns = ", ".join(quoted(name) for name in self.schema.names)
-        relation = self.source._query(columns, "")
+        relation = self.source.query(columns)
         return relation.to_arrow_reader(BATCH_ROWS).__arrow_c_stream__(requested_schema)
 
 
@@ -96,7 +101,9 @@ class LocalEngine:
         sizes = table.schema.sizes
         indices = [[table.schema.index(name) for name in names] for names in sets]
         schemas = [table.schema.select(names) for names in sets]
-        small = sum(sizes) <= 4096 and all(len(names) <= 2 for names in sets) and len(sets) > len(sizes)
+        small = (
+            sum(sizes) <= LARGEST_GRAM and all(len(names) <= 2 for names in sets) and len(sets) > len(sizes)
+        )
         if small:
             blocks = _sum(self.map_batches(table, lambda batch: block_counts(batch, sizes)))
             offsets = np.concatenate([[0], np.cumsum(sizes)])
@@ -105,7 +112,9 @@ class LocalEngine:
                 for schema, index in zip(schemas, indices, strict=True)
             ]
         totals = [np.zeros(schema.sizes, dtype=np.int64) for schema in schemas]
-        for cells in self.map_batches(table, lambda batch: [_cells(batch, sizes, index) for index in indices]):
+        for cells in self.map_batches(
+            table, lambda batch: [_cells(batch, sizes, index) for index in indices]
+        ):
             for total, part in zip(totals, cells, strict=True):
                 total += part
         return [Counts(schema, total) for schema, total in zip(schemas, totals, strict=True)]
@@ -124,8 +133,10 @@ class LocalEngine:
 def where_complete(schema: Schema, types: dict[str, str]) -> str:
     """Return the SQL condition that drops records with a missing value where an attribute asks for it."""
     dropping = [attribute for attribute in schema if attribute.missing == "drop"]
-    present = [f"{number(a.name, types[a.name])} IS NOT NULL" if a.kind == "numeric" else _is_present(a, types)
-               for a in dropping]
+    present = [
+        f"{number(a.name, types[a.name])} IS NOT NULL" if a.kind == "numeric" else _is_present(a, types)
+        for a in dropping
+    ]
     return "WHERE " + " AND ".join(present) if present else ""
 
 
@@ -149,7 +160,7 @@ def _coded(batch: pa.RecordBatch, schema: Schema, label: str) -> Codes:
 
 def _binned(column: pa.Array, attribute: Attribute, label: str) -> Codes:
     values = column.to_numpy(zero_copy_only=False)
-    codes = np.searchsorted(np.asarray(attribute.edges), values, side="right").astype(np.uint16)
+    codes: Codes = np.searchsorted(np.asarray(attribute.edges), values, side="right").astype(np.uint16)
     if column.null_count:
         if attribute.missing != "value":
             _refuse_nulls(column, attribute, label)

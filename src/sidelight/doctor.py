@@ -1,0 +1,125 @@
+"""What is installed, what is missing, and whether the machine can do what Sidelight asks of it."""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was checked.
+
+    Attributes:
+        subject: what was looked at.
+        is_fine: whether it is as it should be.
+        detail: what was found, and the fix if it is not.
+        is_required: whether Sidelight cannot work without it.
+    """
+
+    subject: str
+    is_fine: bool
+    detail: str
+    is_required: bool = True
+
+
+def diagnose() -> list[Finding]:
+    """Check Python, the dependencies, the extras, secure randomness and the compiled kernels."""
+    return [
+        Finding(
+            "python", sys.version_info >= (3, 11), f"{platform.python_version()} on {platform.machine()}"
+        ),
+        Finding("sidelight", True, version("sidelight")),
+        *_packages(),
+        *_extras(),
+        _check("secure randomness", _randomness),
+        _check("compiled kernels", _kernels),
+        _check("DuckDB", _duckdb),
+    ]
+
+
+def print_diagnosis(findings: list[Finding]) -> None:
+    """Print one line for each finding."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for title in ("", "checked", "found"):
+        table.add_column(title, overflow="fold")
+    for finding in findings:
+        mark = "ok" if finding.is_fine else ("MISSING" if finding.is_required else "absent")
+        table.add_row(mark, finding.subject, finding.detail)
+    Console(highlight=False).print(table)
+
+
+def _requirements() -> list[tuple[str, str]]:
+    """Return every declared dependency and the extra it belongs to ("" for the core)."""
+    found = []
+    for line in requires("sidelight") or []:
+        name = re.split(r"[ <>=!~;\[(]", line, maxsplit=1)[0]
+        extra = re.search(r"extra == ['\"]([^'\"]+)['\"]", line)
+        found.append((name, extra.group(1) if extra else ""))
+    return found
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def _packages() -> list[Finding]:
+    core = [name for name, extra in _requirements() if not extra]
+    return [
+        Finding(name, bool(found := _installed(name)), found or "not installed: pip install sidelight")
+        for name in sorted(core)
+    ]
+
+
+def _extras() -> list[Finding]:
+    findings = []
+    for extra in metadata("sidelight").get_all("Provides-Extra") or []:
+        members = [name for name, owner in _requirements() if owner == extra and name != "sidelight"]
+        absent = [name for name in members if not _installed(name)]
+        detail = "installed" if not absent else f'lacks {", ".join(absent)}: pip install "sidelight[{extra}]"'
+        findings.append(Finding(f"extra {extra}", not absent, detail, is_required=False))
+    return findings
+
+
+def _check(subject: str, probe: Callable[[], str]) -> Finding:
+    try:
+        return Finding(subject, True, probe())
+    except Exception as error:  # noqa: BLE001 - a diagnosis reports whatever goes wrong
+        return Finding(subject, False, f"{type(error).__name__}: {error}")
+
+
+def _randomness() -> str:
+    from sidelight.foundation.randomness import Secure
+
+    first, second = Secure().words(0, 4), Secure().words(0, 4)
+    if (first == second).all():
+        raise RuntimeError("the operating system gave the same key twice")
+    return "operating system's generator, stretched by ChaCha20"
+
+
+def _kernels() -> str:
+    import numpy as np
+
+    from sidelight.leakage.kernels import search_rows
+
+    ratio, _, _ = search_rows(np.array([[0.75, 0.25], [0.25, 0.75]]), 0.5)
+    if abs(ratio - 1.4) > 1e-12:
+        raise RuntimeError(f"a kernel gave {ratio} instead of 1.4")
+    return "compiled and right"
+
+
+def _duckdb() -> str:
+    import duckdb
+
+    duckdb.connect().execute("SELECT 1").fetchall()
+    return f"{duckdb.__version__} answers"

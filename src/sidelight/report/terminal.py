@@ -1,0 +1,108 @@
+"""Results as tables for a terminal."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table as Grid
+
+from sidelight.auditing import Audit, SecretAudit
+from sidelight.belief import Belief
+from sidelight.leakage import Leakage, pairwise_sum, total_leakage
+from sidelight.plan import Plan
+from sidelight.sources import Table
+
+_STYLE = {"within": "green", "exceeded": "bold red", "not certified": "yellow"}
+
+
+def print_audit(audit: Audit, table: Table) -> None:
+    """Print what the plan reveals about each secret, worst first, and what to know about the figures."""
+    console = Console(highlight=False, width=None if Console().is_terminal else 160)
+    grid = Grid(title="What the release reveals about each secret (nats)", title_justify="left")
+    for title in (
+        "secret",
+        "direct",
+        "worst neighbour",
+        "all reports together",
+        "records",
+        "limit",
+        "verdict",
+    ):
+        right = title in ("direct", "records", "limit")
+        grid.add_column(title, justify="right" if right else "left", overflow="fold")
+    for item in sorted(audit.secrets.values(), key=lambda item: -item.total.value):
+        grid.add_row(*_cells(item), style=None)
+    console.print(grid)
+    for note in notes(audit, table):
+        console.print(f"- {note}", markup=False)
+
+
+def print_lesson() -> None:
+    """Print why pairwise figures must not be added up."""
+    cells = np.zeros((2, 2, 2))
+    cells[[0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]] = 0.25
+    belief = Belief.from_joint(cells, ["a", "b", "secret"])
+    channels = Plan.uniform(belief.schema).channels()
+    exact = total_leakage(belief, channels, "secret").value
+    published = pairwise_sum(belief, channels, "secret").value
+    Console(highlight=False).print(
+        "Why totals are not sums: for secret = a xor b and budget 1 each, "
+        f"adding the pairs says {published:.5f}; the truth is {exact:.5f}.",
+        soft_wrap=True,
+    )
+
+
+def notes(audit: Audit, table: Table) -> list[str]:
+    """Return what a reader of the figures must know."""
+    belief = audit.belief
+    known = "the joint distribution" if belief.kind == "joint" else "every pair of attributes"
+    size = f"{table.rows} records, {len(belief.schema)} attributes"
+    found = [f"For an adversary who knows {known} of {table.source.label} ({size})."]
+    found += [f"Column {item.column!r} {item.reason}; set aside." for item in table.set_aside]
+    if table.dropped:
+        found.append(f"{table.dropped} records with a missing value were left out.")
+    if belief.zero_cells and not belief.smoothing:
+        found.append(
+            f"Pairs of values that never occur together: {belief.zero_cells}; the figures take it as certain."
+        )
+    if any(item.published.value < item.total.lower.value - 1e-12 for item in audit.secrets.values()):
+        found.append("Adding up pairwise figures, as published, would be below the truth here.")
+    if audit.min_support:
+        found.append(f"Figures that rest on fewer than {audit.min_support} records show the budgets alone.")
+    found.append("Computed from raw data: this is itself an unprotected statement about them.")
+    return found
+
+
+def _cells(item: SecretAudit) -> list[str]:
+    worst = item.neighbours[0] if item.neighbours else None
+    neighbour = f"{nats(worst.value)}  {worst.through[0]}" if worst else "none"
+    support = item.total.lower.support
+    verdict = f"[{_STYLE[item.verdict]}]{item.verdict}[/]"
+    return [
+        _plain(item.secret),
+        nats(item.direct.value),
+        _plain(neighbour),
+        interval(item.total),
+        "" if support is None else str(support),
+        nats(item.limit),
+        verdict,
+    ]
+
+
+def interval(leakage: Leakage) -> str:
+    """Say a leakage in one line: the figure if it is exact, else both ends and their methods."""
+    if leakage.is_exact:
+        return f"{nats(leakage.value)}  ({leakage.upper.method})"
+    lower, upper = leakage.lower, leakage.upper
+    return f"{nats(lower.value)} to {nats(upper.value)}  ({_plain(lower.method)}; {_plain(upper.method)})"
+
+
+def nats(value: float) -> str:
+    """Write a figure for people."""
+    return f"{value:.3f}" if math.isfinite(value) else "∞"
+
+
+def _plain(text: str) -> str:
+    return text.replace("[", "\\[")

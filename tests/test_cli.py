@@ -1,0 +1,199 @@
+"""The command line as a person uses it: what it prints, its exit codes, one line for bad input."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sidelight as sl
+from sidelight import cli
+
+
+class Result:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def call(*arguments: object) -> Result:
+        monkeypatch.setattr(sys, "argv", ["sidelight", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        shown = capsys.readouterr()
+        return Result(caught.value.code, shown.out, shown.err)
+
+    return call
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "people.parquet"
+    rows = 60
+    pq.write_table(
+        pa.table(
+            {
+                "id": [f"p{i}" for i in range(rows)],
+                "sex": ["f", "m"] * 30,
+                "smokes": ["no", "yes", "no", "no", "yes", "yes"] * 10,
+                "same": ["x"] * rows,
+                "nothing": pa.array([None] * rows, pa.string()),
+            }
+        ),
+        path,
+    )
+    return path
+
+
+def test_help_and_version(run) -> None:
+    assert "audit" in run("--help").out
+    shown = run("--version")
+    assert (shown.code, shown.out) == (0, f"sidelight {sl.__version__}\n")
+
+
+def test_demo_prints_the_audit_and_writes_the_report(run, tmp_path: Path) -> None:
+    shown = run("demo", "--report", tmp_path / "demo.html")
+    assert shown.code == 0
+    assert "survived" in shown.out
+    assert "1.834" in shown.out
+    assert "adding the pairs says 1.00000; the truth is 1.43378" in shown.out
+    assert (tmp_path / "demo.html").stat().st_size > 1_000_000
+
+
+def test_audit_says_what_it_set_aside_and_exits_1_over_a_limit(run, table: Path) -> None:
+    shown = run("audit", table)
+    assert shown.code == 1
+    for words in ("'id' identifies its records", "'same' is constant", "'nothing' has no value", "raw data"):
+        assert words in shown.out
+    assert run("audit", table, "--limit", 3).code == 0
+    assert run("audit", table, "--secret", "sex=3").code == 0
+
+
+def test_audit_as_json(run, table: Path) -> None:
+    shown = run("audit", table, "--secret", "sex", "--epsilon", 0.5, "--withhold", "smokes", "--json")
+    data = json.loads(shown.out)
+    assert list(data["secrets"]) == ["sex"]
+    assert [entry["attribute"] for entry in data["plan"]] == ["sex"]
+    assert data["secrets"]["sex"]["total"]["upper"]["value"] == pytest.approx(0.5)
+    assert shown.code == 0
+
+
+def test_a_saved_plan_audits_to_the_same_figures(run, table: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    first = run("audit", table, "--epsilon", 0.7, "--limit", 2, "--save-plan", plan, "--json")
+    second = run("audit", table, "--plan", plan, "--json")
+    assert json.loads(first.out) == json.loads(second.out)
+
+
+def test_doctor(run) -> None:
+    shown = run("doctor")
+    assert shown.code == 0
+    assert "compiled and right" in shown.out
+    findings = json.loads(run("doctor", "--json").out)
+    assert {"python", "numpy", "secure randomness"} <= {finding["subject"] for finding in findings}
+
+
+def refused(shown: Result) -> str:
+    assert shown.code == 2, shown.out + shown.err
+    assert shown.err.startswith("error: ")
+    assert shown.err.count("\n") == 1, "bad input gets one line"
+    assert shown.out == ""
+    return shown.err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--secret", "sexx"], "people.parquet: there is no column 'sexx'; did you mean 'sex'?"),
+        (["--drop", "agee"], "there is no column 'agee'"),
+        (["--secret", "same"], "column 'same' of"),
+        (["--secret", "same"], "is constant; leave it out"),
+        (["--secret", "nothing"], "has no value at all"),
+        (["--secret", "id"], "identifies its records"),
+        (["--epsilon", "-1"], "`epsilon` must be a finite number above 0, got -1.0"),
+        (["--epsilon", "nan"], "`epsilon` must be a finite number above 0, got nan"),
+        (["--epsilon", "ten"], "'--epsilon'"),
+        (["--limit", "-1"], "`limit` must be a number of at least 0"),
+        (["--secret", "sex=high"], "`--secret` must be a column or column=limit"),
+        (["--mechanism", "magic"], "`mechanism` must be one of"),
+        (["--belief", "magic"], "`kind` must be one of"),
+        (["--method", "magic"], "`method` must be one of"),
+        (["--missing", "magic"], "`missing` must be one of"),
+        (["--bins", "1"], "`bins` must be a whole number of at least 2"),
+        (["--smoothing", "-1"], "`smoothing` must be a finite number of at least 0"),
+        (["--min-support", "-1"], "`min_support` must be a whole number"),
+        (["--encoding", "klingon"], "`encoding` must be one of"),
+        (["--report", "missing/audit.html"], "missing/audit.html cannot be written"),
+        (["--plan", "none.toml"], "none.toml cannot be read: No such file"),
+        (["--withhold", "sex", "--withhold", "smokes"], "a plan must release at least one attribute"),
+        (["--nonsense"], "--nonsense"),
+    ],
+)
+def test_bad_options_get_one_line(run, table: Path, options: list[str], words: str) -> None:
+    assert words in refused(run("audit", table, *options))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("none.csv", None, "there is no file"),
+        ("empty.csv", b"", "is empty; it needs a header and at least two rows"),
+        ("header.csv", b"a,b\n", "has 0 rows; it needs at least two"),
+        ("single.csv", b"a,b\n1,2\n", "has 1 row; it needs at least two"),
+        ("corrupt.parquet", b"PAR1" + b"\x00" * 40, "is not a Parquet file, or it is damaged"),
+        ("binary.csv", b"a,b\nx,\xff\xfe\xfa\nz,\xe9\nw,\xe9\n", "is not UTF-8 text; convert it"),
+        ("table.xlsx", b"PK", "must end in one of .csv"),
+    ],
+)
+def test_bad_files_get_one_line(run, tmp_path: Path, name: str, content: bytes | None, words: str) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    message = refused(run("audit", tmp_path / name))
+    assert words in message
+    assert name in message
+
+
+def test_plans_that_do_not_fit_get_one_line(run, table: Path, tmp_path: Path) -> None:
+    other = sl.Plan.uniform(sl.admissions().schema)
+    other.write(tmp_path / "other.toml")
+    message = refused(run("audit", table, "--plan", tmp_path / "other.toml"))
+    assert "releases 'department', which is not a column of" in message
+    newer = (tmp_path / "other.toml").read_text().replace("version = 1", "version = 9")
+    (tmp_path / "newer.toml").write_text(newer)
+    assert "version 9; this Sidelight reads up to version 1" in refused(
+        run("audit", table, "--plan", tmp_path / "newer.toml")
+    )
+    assert "exclude each other" in refused(
+        run("audit", table, "--plan", tmp_path / "other.toml", "--epsilon", 1)
+    )
+    narrow = sl.Plan((sl.Release(sl.categorical("smokes", ["no", "maybe"]), "grr", 1.0),))
+    narrow.write(tmp_path / "narrow.toml")
+    assert "column 'smokes' of" in refused(run("audit", table, "--plan", tmp_path / "narrow.toml"))
+
+
+def test_an_internal_error_exits_3_and_an_interruption_130(run, monkeypatch, table: Path) -> None:
+    monkeypatch.setattr(sl, "read", lambda *_, **__: 1 / 0)
+    shown = run("audit", table)
+    assert shown.code == 3
+    assert "internal error (ZeroDivisionError)" in shown.err
+    monkeypatch.setattr(sl, "read", interrupted)
+    assert run("audit", table).code == 130
+
+
+def interrupted(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_the_installed_command_runs(table: Path) -> None:
+    command = Path(sys.executable).parent / "sidelight"
+    shown = subprocess.run(
+        [command, "audit", table, "--limit", "9"], capture_output=True, text=True, check=True
+    )
+    assert "within" in shown.stdout
+    assert shown.stderr == ""

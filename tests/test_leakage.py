@@ -1,0 +1,258 @@
+"""Leakage against brute force on random small beliefs, and against the numbers of the papers."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sidelight as sl
+from enumeration import conditional, generic, random_joint, randomised_response, total
+from sidelight.leakage import generic as generic_module
+from sidelight.leakage.generic import generic_pairs, generic_worst
+from sidelight.leakage.kernels import search_rows
+from sidelight.leakage.total import joint_generic, lower_total
+from sidelight.mechanisms import AnyChannel, DenseChannel, FavouringChannel
+
+SEEDS = st.integers(0, 2**32 - 1)
+EPSILONS = (1e-6, 0.1, 0.5, 1.0, 2.0, 5.0, 8.0)
+
+EQUATION_28 = [[0.2, 0, 0, 0], [0, 0.2, 0, 0], [0.1, 0.15, 0.03, 0.02], [0.1, 0.15, 0.03, 0.02]]
+
+
+def exclusive_or() -> sl.Belief:
+    cells = np.zeros((2, 2, 2))
+    for a in (0, 1):
+        for b in (0, 1):
+            cells[a, b, a ^ b] = 0.25
+    return sl.Belief.from_joint(cells, ["a", "b", "secret"])
+
+
+def random_rows(rng: np.random.Generator) -> np.ndarray:
+    shape = (int(rng.integers(2, 5)), int(rng.integers(2, 6)))
+    joint = random_joint(rng, shape)
+    rows = joint[joint.sum(axis=1) > 0]
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+def check_generic(rng: np.random.Generator) -> None:
+    rows = random_rows(rng)
+    epsilon = float(rng.choice([*EPSILONS, math.inf]))
+    truth = generic(rows, epsilon)
+    found = generic_worst(rows, math.exp(-epsilon))
+    assert found.value == pytest.approx(truth, abs=1e-9)
+    assert generic_pairs(rows, math.exp(-epsilon)).max() == pytest.approx(truth, abs=1e-9)
+    ratio, _i, _j = search_rows(rows, math.exp(-epsilon))
+    assert math.log(ratio) == pytest.approx(truth, abs=1e-9)
+    reached = generic(rows[[found.likelier, found.unlikelier]], epsilon)
+    assert reached == pytest.approx(truth, abs=1e-9)
+    g, h = rows[found.likelier] @ found.favoured, rows[found.unlikelier] @ found.favoured
+    if truth > 1e-9:
+        a = math.exp(-epsilon)
+        top, bottom = a + (1 - a) * g, a + (1 - a) * h
+        value = math.inf if bottom == 0 else math.log(top / bottom)
+        assert value == pytest.approx(truth, abs=1e-9), "the witness does not reach the figure"
+
+
+def check_pairs(rng: np.random.Generator) -> None:
+    shape = tuple(int(size) for size in rng.integers(2, 5, size=2))
+    joint = random_joint(rng, shape)
+    belief = sl.Belief.from_joint(joint, ["x", "u"])
+    epsilon = float(rng.choice(EPSILONS))
+    if len(conditional(joint, 0)) < 2:
+        return
+    truth = total(joint, {1: randomised_response(shape[1], epsilon)}, 0)
+    found = sl.pair_leakage(belief, sl.create("grr", shape[1], epsilon).channel, "x", "u")
+    assert found.value == pytest.approx(truth, abs=1e-9)
+    assert found.is_exact
+    identity = sl.pair_leakage(belief, FavouringChannel(shape[1], "singletons", 0.0), "x", "u")
+    assert identity.value == pytest.approx(total(joint, {1: np.eye(shape[1])}, 0), abs=1e-9)
+    cells = rng.dirichlet(np.full(3, 0.5), size=shape[1])
+    cells[rng.random(cells.shape) < 0.2] = 0
+    cells[:, 0] += 1e-3
+    cells /= cells.sum(axis=1, keepdims=True)
+    dense = sl.pair_leakage(belief, DenseChannel(cells), "x", "u")
+    assert dense.value == pytest.approx(total(joint, {1: cells}, 0), abs=1e-9)
+    rows = joint[joint.sum(axis=1) > 0]
+    anything = sl.pair_leakage(belief, AnyChannel(shape[1], epsilon), "x", "u")
+    assert anything.value == pytest.approx(generic(rows / rows.sum(axis=1, keepdims=True), epsilon), abs=1e-9)
+    assert anything.upper.kind == "certified"
+    assert found.value <= anything.value + 1e-12
+
+
+def check_totals(rng: np.random.Generator) -> None:
+    shape = tuple(int(size) for size in rng.integers(2, 4, size=int(rng.integers(2, 5))))
+    joint = random_joint(rng, shape)
+    names = [f"x{i}" for i in range(len(shape))]
+    belief = sl.Belief.from_joint(joint, names)
+    released = [i for i in range(len(shape)) if rng.random() < 0.8]
+    secret = int(rng.integers(len(shape)))
+    budgets = {i: float(rng.choice(EPSILONS[1:])) for i in released}
+    channels = {names[i]: sl.create("grr", shape[i], budgets[i]).channel for i in released}
+    truth = total(joint, {i: randomised_response(shape[i], budgets[i]) for i in released}, secret)
+    found = sl.total_leakage(belief, channels, names[secret])
+    assert found.value == pytest.approx(truth, abs=1e-9)
+    if len(conditional(joint, secret)) < 2:
+        return
+    assert lower_total(belief, channels, names[secret]).value <= truth + 1e-9
+    assert joint_generic(belief, channels, names[secret]).value >= truth - 1e-9
+    assert sl.total_leakage(belief, channels, names[secret], "composition").value >= truth - 1e-9
+
+
+@given(SEEDS)
+@settings(max_examples=10)
+def test_generic_bound_is_the_worst_subset(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(100):
+        check_generic(rng)
+
+
+@given(SEEDS)
+@settings(max_examples=10)
+def test_pairs_agree_with_enumeration(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(100):
+        check_pairs(rng)
+
+
+@given(SEEDS)
+@settings(max_examples=10)
+def test_totals_agree_with_enumeration(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(30):
+        check_totals(rng)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("check", [check_generic, check_pairs, check_totals])
+@pytest.mark.parametrize("seed", range(10))
+def test_many_random_beliefs_agree_with_enumeration(check, seed: int) -> None:
+    rng = np.random.default_rng([seed, 1])
+    for _ in range(3000):
+        check(rng)
+
+
+def test_the_compiled_search_is_used_for_large_rows_and_agrees(monkeypatch, rng) -> None:
+    rows = rng.dirichlet(np.full(30, 0.3), size=40)
+    small = generic_worst(rows, math.exp(-1)).value
+    monkeypatch.setattr(generic_module, "_SMALL", 0)
+    assert generic_worst(rows, math.exp(-1)).value == pytest.approx(small, abs=1e-12)
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "any"])
+@pytest.mark.parametrize(("epsilon", "back"), [(0.5, 0.28093), (1.0, 0.62011), (2.0, 1.43378)])
+def test_equation_28_of_the_cpl_paper(mechanism: str, epsilon: float, back: float) -> None:
+    belief = sl.Belief.from_joint(EQUATION_28, ["k", "hat"])
+    channels = sl.Plan.uniform(belief.schema, mechanism, epsilon).channels()
+    assert sl.pair_leakage(belief, channels["hat"], "k", "hat").value == pytest.approx(epsilon, abs=5e-6)
+    assert sl.pair_leakage(belief, channels["k"], "hat", "k").value == pytest.approx(back, abs=5e-6)
+
+
+def test_exclusive_or_leaks_more_than_the_published_sum() -> None:
+    belief = exclusive_or()
+    channels = sl.Plan.uniform(belief.schema).channels()
+    exact = sl.total_leakage(belief, channels, "secret")
+    assert exact.value == pytest.approx(1 + math.log(math.cosh(1)), abs=1e-12)
+    assert exact.is_exact
+    published = sl.pairwise_sum(belief, channels, "secret")
+    assert published.value == pytest.approx(1.0, abs=1e-12)
+    assert published.kind == "published"
+
+
+def test_cardio_pair(data: Path) -> None:
+    table = sl.read(data / "cardio.parquet", columns=["cholesterol", "cardio"])
+    belief = sl.Belief.from_data(table)
+    channels = sl.Plan.uniform(table.schema).channels()
+    about_cholesterol = sl.pair_leakage(belief, channels["cardio"], "cholesterol", "cardio")
+    assert about_cholesterol.value == pytest.approx(0.33534, abs=5e-6)
+    assert sl.pair_leakage(belief, channels["cholesterol"], "cardio", "cholesterol").value == pytest.approx(
+        0.17612, abs=5e-6
+    )
+    assert about_cholesterol.upper.support == 8066
+
+
+@pytest.mark.parametrize(
+    ("neighbour", "curve", "limit"),
+    [
+        ("Wearing_Necklace", (0.263, 0.710, 1.781, 2.289, 2.390), 2.407),
+        ("No_Beard", (0.515, 1.251, 3.036, 4.686, 5.565), 5.815),
+        ("Smiling", (0.133, 0.225, 0.289, 0.299, 0.300), 0.300),
+    ],
+)
+def test_celeba_curves(data: Path, neighbour: str, curve: tuple[float, ...], limit: float) -> None:
+    table = sl.read(data / "celeba_attr.parquet", columns=[neighbour, "Male"])
+    belief = sl.Belief.from_data(table)
+    found = [
+        sl.pair_leakage(belief, sl.create("grr", 2, epsilon).channel, "Male", neighbour).value
+        for epsilon in (1, 2, 4, 6, 8)
+    ]
+    assert found == pytest.approx(curve, abs=5e-4)
+    assert sl.saturation(belief, "Male", neighbour) == pytest.approx(limit, abs=5e-4)
+
+
+def test_facts_about_the_generic_bound() -> None:
+    rows = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
+    assert generic_worst(rows, math.exp(-2)).value == pytest.approx(2.0)
+    assert generic_worst(rows, 0.0).value == math.inf
+    assert generic_worst(np.array([[0.3, 0.7], [0.3, 0.7]]), math.exp(-3)).value == 0
+    assert generic_worst(np.array([[0.3, 0.7], [0.7, 0.3]]), 1.0).value == 0
+
+
+def test_infinity_is_an_answer() -> None:
+    belief = sl.Belief.from_joint([[0.5, 0.0], [0.25, 0.25]], ["x", "u"])
+    released_as_is = FavouringChannel(2, "singletons", 0.0)
+    assert sl.pair_leakage(belief, released_as_is, "x", "u").value == math.inf
+    assert sl.total_leakage(belief, {"u": released_as_is}, "x").value == math.inf
+    assert sl.saturation(belief, "x", "u") == math.inf
+
+
+def test_impossible_values_are_skipped() -> None:
+    belief = sl.Belief.from_joint([[0.5, 0.0], [0.0, 0.0], [0.25, 0.25]], ["x", "u"])
+    channel = sl.create("grr", 2, 1.0).channel
+    truth = total(np.array([[0.5, 0.0], [0.25, 0.25]]), {1: randomised_response(2, 1.0)}, 0)
+    found = sl.pair_leakage(belief, channel, "x", "u")
+    assert found.value == pytest.approx(truth)
+    assert {found.upper.witness.likelier, found.upper.witness.unlikelier} == {"0", "2"}
+
+
+def test_smoothing_is_one_joint_for_pairs_and_totals(rng) -> None:
+    cells = rng.integers(0, 3, size=(2, 3, 2))
+    schema = sl.Schema(
+        tuple(sl.categorical(name, ["a", "b", "c"][:k]) for name, k in zip("xyz", (2, 3, 2), strict=True))
+    )
+    belief = sl.Belief.from_counts(sl.Counts(schema, cells), smoothing=6.0)
+    mixed = (cells + 6 / 12) / (cells.sum() + 6)
+    by_hand = sl.Belief.from_joint(mixed, schema)
+    channels = sl.Plan.uniform(schema).channels()
+    for secret in schema.names:
+        assert belief.joint(["x", "y", "z"]) == pytest.approx(mixed)
+        assert sl.total_leakage(belief, channels, secret).value == pytest.approx(
+            sl.total_leakage(by_hand, channels, secret).value, abs=1e-12
+        )
+        assert joint_generic(belief, channels, secret).value == pytest.approx(
+            joint_generic(by_hand, channels, secret).value, abs=1e-9
+        )
+
+
+def test_errors_say_what_to_do_instead(rng) -> None:
+    schema = sl.Schema(tuple(sl.categorical(f"x{i}", [str(v) for v in range(8)]) for i in range(10)))
+    codes = rng.integers(0, 8, size=(50, 10))
+    cells = sl.sources.Records(schema, codes.astype(np.uint16), np.ones(50))
+    belief = sl.Belief._of_records(cells, 50, 0.0, "a test")
+    channels = sl.Plan.uniform(schema).channels()
+    with pytest.raises(sl.TooLargeError, match="use method='joint generic' or 'composition'"):
+        sl.total_leakage(belief, channels, "x0", "exact")
+    with pytest.raises(sl.InputError, match="there is no attribute 'y0'"):
+        sl.total_leakage(belief, channels, "y0")
+    with pytest.raises(sl.InputError, match="another attribute"):
+        sl.pair_leakage(belief, channels["x0"], "x0", "x0")
+    with pytest.raises(sl.InputError, match="read the table with schema=plan.schema"):
+        sl.pair_leakage(belief, sl.create("grr", 3, 1.0).channel, "x0", "x1")
+    interval = sl.total_leakage(belief, channels, "x0")
+    assert interval.lower.value <= interval.upper.value
+    assert interval.lower.kind == "lower"
+    assert interval.upper.kind == "certified"

@@ -1,0 +1,114 @@
+"""Plans: frozen, versioned, strict about what they read, and the same after a round trip."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sidelight as sl
+from sidelight.mechanisms import AnyChannel
+
+LABELS = st.lists(st.text(min_size=1, max_size=8), min_size=2, max_size=5, unique=True)
+NAMES = st.text(min_size=1, max_size=8)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> sl.Plan:
+    names = draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
+    releases = tuple(
+        sl.Release(
+            sl.categorical(name, [label for label in draw(LABELS) if label not in ("(missing)",)] + ["z z"]),
+            draw(st.sampled_from(["grr", "any"])),
+            draw(st.floats(1e-6, 20)),
+            draw(st.integers(1, 5)),
+        )
+        for name in names
+    )
+    return sl.Plan(
+        releases, draw(st.floats(0, 10)), {names[0]: draw(st.floats(0, 10))}, draw(st.text(max_size=9))
+    )
+
+
+@given(plans())
+def test_plans_survive_toml_and_json(plan: sl.Plan) -> None:
+    assert sl.Plan.from_toml(plan.to_toml()) == plan
+    assert sl.Plan.from_json(plan.to_json()) == plan
+
+
+def test_numeric_attributes_keep_every_bit(tmp_path: Path) -> None:
+    attribute = sl.numeric("gain", [0.1 + 0.2, math.nextafter(5, 6)], missing="value")
+    plan = sl.Plan.uniform(sl.Schema((attribute,)), epsilon=0.1 + 0.2, limit=math.inf)
+    for name in ("plan.toml", "plan.json"):
+        plan.write(tmp_path / name)
+        assert sl.Plan.read(tmp_path / name) == plan
+
+
+def test_a_plan_is_frozen_and_gives_channels() -> None:
+    schema = sl.titanic().schema
+    plan = sl.Plan.uniform(schema, epsilon=2.0, limits={"sex": 0.5})
+    with pytest.raises(FrozenInstanceError):
+        plan.limit = 3
+    assert plan.limit_of("sex") == 0.5
+    assert plan.limit_of("age") == 1.0
+    assert plan.withholding(["age"]).names == ("class", "sex", "survived")
+    assert plan.channels()["class"].epsilon == pytest.approx(2.0)
+    often = sl.Release(schema["sex"], "grr", 1.0, times=3).channel()
+    assert isinstance(often, AnyChannel)
+    assert often.epsilon == pytest.approx(3.0)
+
+
+def edited(**changes: object) -> str:
+    data = json.loads(sl.Plan.uniform(sl.titanic().schema).to_json())
+    for key, value in changes.items():
+        if key.startswith("release_"):
+            data["release"][0][key.removeprefix("release_")] = value
+        else:
+            data[key] = value
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "is not valid JSON"),
+        ("[1]", "is no plan: it must start with `version = 1`"),
+        (edited(version=99), "version 99; this Sidelight reads up to version 1. Upgrade Sidelight"),
+        (edited(version=True), "is no plan"),
+        (edited(extra=1), "extra: Extra inputs are not permitted"),
+        (edited(release_epsilon=-1), "`epsilon of class` must be a finite number above 0, got -1"),
+        (edited(release_epsilon="1"), "release.0.epsilon"),
+        (edited(release_mechanism="magic"), "`mechanism` must be one of 'grr', 'any'"),
+        (edited(release_values=["a", "a"]), "lists the value 'a' twice"),
+        (edited(release_values=[]), "1 to 65536 values"),
+        (edited(release_times=0), "`times of class` must be a whole number of at least 1"),
+        (edited(release_parameters={"x": 1}), "has no parameter 'x'; it takes none"),
+        (edited(release=[]), "at least one attribute"),
+        (edited(limit=-1), "`limit` must be a number of at least 0"),
+        (edited(limits={"sex": -1}), "`limit of sex` must be"),
+        (edited().replace('"limit": 1.0', '"limit": NaN'), "not a number JSON knows"),
+        (edited().replace('"limit": 1.0', '"limit": 1.0, "limit": 2.0'), "given twice"),
+    ],
+)
+def test_bad_plans_are_refused_in_one_line(text: str, words: str) -> None:
+    with pytest.raises(sl.InputError, match=words) as caught:
+        sl.Plan.from_json(text, "plan.json")
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith("plan.json")
+
+
+def test_plan_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(sl.InputError, match=r"must end in .toml or .json"):
+        sl.Plan.read(tmp_path / "plan.yaml")
+    with pytest.raises(sl.InputError, match="No such file"):
+        sl.Plan.read(tmp_path / "plan.toml")
+    (tmp_path / "plan.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(sl.InputError, match="not UTF-8 text"):
+        sl.Plan.read(tmp_path / "plan.toml")
+    with pytest.raises(sl.InputError, match="two attributes|listed twice"):
+        sl.Plan((sl.Release(sl.titanic().schema["sex"], "grr", 1.0),) * 2)
