@@ -1,0 +1,1 @@
+"""Speed, measured as ratios against a peer and a good numpy version in the same run: `make bench`."""

@@ -1,0 +1,6 @@
+"""Run every benchmark."""
+
+from bench import commands, leakage
+
+commands.main()
+leakage.main()

@@ -1,0 +1,65 @@
+"""How every row is measured and printed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+DATA = Path(os.environ.get("SIDELIGHT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One step: seconds of a peer, of a good numpy version and of ours; None where there is none."""
+
+    step: str
+    peer: float | None
+    plain: float | None
+    ours: float
+
+
+def best_of(function: Callable[[], object], repeats: int = 3) -> float:
+    """Return the least of several wall times; the first, unmeasured call compiles and warms up."""
+    function()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def command(*arguments: str) -> tuple[float, float]:
+    """Return the wall seconds and the peak memory in MB of a second run of a command."""
+    program = [str(Path(sys.executable).parent / "sidelight"), *arguments]
+    seconds, peak = 0.0, 0.0
+    for _ in range(2):
+        start = time.perf_counter()
+        with subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        seconds, peak = time.perf_counter() - start, used.ru_maxrss / 1024
+    return seconds, peak
+
+
+def show(title: str, rows: list[Row]) -> None:
+    """Print a table of seconds and ratios."""
+    print(f"\n{title}")
+    print(f"{'step':<52}{'peer':>11}{'numpy':>11}{'ours':>11}{'x peer':>9}{'x numpy':>9}")
+    for row in rows:
+        cells = [_seconds(row.peer), _seconds(row.plain), _seconds(row.ours)]
+        ratios = [_ratio(row.peer, row.ours), _ratio(row.plain, row.ours)]
+        print(f"{row.step:<52}" + "".join(f"{c:>11}" for c in cells) + "".join(f"{r:>9}" for r in ratios))
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g} s"
+
+
+def _ratio(other: float | None, ours: float) -> str:
+    return "-" if other is None else f"{other / ours:.3g}"
