@@ -158,6 +158,17 @@ class Belief:
         mass = cells.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(cells, mass, out=np.full_like(cells, np.nan), where=mass > 0))
 
+    @cached_property
+    def conditionals(self) -> Array:
+        """Every conditional at once, shape (values, values): block (i, j) is Pr(attribute j | attribute i).
+
+        NaN rows stand for values that never occur; the diagonal blocks have no meaning.
+        """
+        sizes = np.repeat(self.schema.sizes, self.schema.sizes).astype(np.float64)
+        cells = self.blocks + self.smoothing / np.outer(sizes, sizes)
+        mass = (np.diagonal(self.blocks) + self.smoothing / sizes)[:, None]
+        return np.asarray(np.divide(cells, mass, out=np.full_like(cells, np.nan), where=mass > 0))
+
     def support(self, name: str) -> NDArray[np.int64] | None:
         """Return how many records have each value of the attribute; None for a belief given by hand."""
         if self.sample_size is None:

@@ -22,15 +22,18 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError, check_choice
 from sidelight.leakage.bounds import Bound, Leakage, Witness
-from sidelight.leakage.generic import generic_worst
-from sidelight.leakage.pair import (
+from sidelight.leakage.families import (
+    LARGEST_LIST,
     baseline_of,
-    check_fit,
-    conditional_rows,
-    direct_leakage,
-    pair_witness,
+    count_reports,
+    describe_report,
+    figure_of,
     ratio_pairs,
+    report_columns,
 )
+from sidelight.leakage.generic import generic_worst
+from sidelight.leakage.pair import check_fit, conditional_rows, direct_leakage, pair_witness
+from sidelight.leakage.search import search_total
 from sidelight.mechanisms import Channel
 
 Array = NDArray[np.float64]
@@ -128,7 +131,10 @@ def exact_total(belief: Belief, channels: Mapping[str, Channel], secret: str) ->
 
 
 def lower_total(belief: Belief, channels: Mapping[str, Channel], secret: str) -> Bound:
-    """Return the leakage of the secret's own report with its worst neighbour: fewer reports say no more."""
+    """Return the best witness at hand: the own report with its worst neighbour, or a search over all reports.
+
+    Fewer reports never say more, and any combination of reports is a witness.
+    """
     own, possible = _own_pairs(belief, channels.get(secret), secret)
     best = direct_leakage(belief, channels.get(secret), secret).lower
     best = Bound(best.value, "lower", "own report", best.witness, best.support)
@@ -144,7 +150,8 @@ def lower_total(belief: Belief, channels: Mapping[str, Channel], secret: str) ->
                 witness = replace(witness, report=f"{secret} = {witness.likelier}, {witness.report}")
             method = f"own report with {name}" if secret in channels else f"report of {name}"
             best = Bound(float(together.max()), "lower", method, witness, support)
-    return best
+    found = search_total(belief, channels, secret, own)
+    return found if found is not None and found.value > best.value else best
 
 
 def _own_pairs(belief: Belief, channel: Channel | None, secret: str) -> tuple[Array, NDArray[np.intp]]:
@@ -155,14 +162,10 @@ def _own_pairs(belief: Belief, channel: Channel | None, secret: str) -> tuple[Ar
     return ratio_pairs(np.eye(channel.size)[possible], channel), possible
 
 
-def _reports(channel: Channel) -> int:
-    return channel.size if channel.family == "singletons" else channel.matrix().shape[1]
-
-
 def _exact_cells(belief: Belief, channels: Mapping[str, Channel], secret: str) -> float:
     others = [name for name in channels if name != secret]
     inputs = math.prod(float(belief.schema[name].size) for name in [secret, *others])
-    outputs = math.prod(float(_reports(channels[name])) for name in others) * belief.schema[secret].size
+    outputs = math.prod(count_reports(channels[name]) for name in others) * belief.schema[secret].size
     return max(inputs, outputs)
 
 
@@ -173,7 +176,7 @@ def _is_exact_cheap(belief: Belief, channels: Mapping[str, Channel], secret: str
 
 
 def _lists_reports(channel: Channel) -> bool:
-    return channel.family in ("singletons", "dense")
+    return count_reports(channel) <= max(LARGEST_LIST, channel.size)
 
 
 def _conditional_tensor(belief: Belief, secret: str, others: Sequence[str]) -> Array:
@@ -188,7 +191,10 @@ def _contract(tensor: Array, channel: Channel, axis: int) -> Array:
     if channel.family == "singletons":
         baseline = baseline_of(channel)
         return np.asarray(baseline * tensor.sum(axis=axis, keepdims=True) + (1 - baseline) * tensor)
-    return np.moveaxis(np.tensordot(tensor, channel.matrix(), axes=(axis, 0)), -1, axis)
+    columns = report_columns(channel)
+    if columns is None:
+        raise TooLargeError("this channel has too many reports to list; use another method.")
+    return np.moveaxis(np.tensordot(tensor, columns, axes=(axis, 0)), -1, axis)
 
 
 def _largest_ratio(columns: Array, own: Array) -> tuple[float, int, int, int]:
@@ -221,12 +227,12 @@ def _bound(
     labels = belief.schema[secret].values
     parts = [f"{secret} = {labels[pair[0]]}"] if secret in channels else []
     for name, code in zip(others, report, strict=True):
-        known = channels[name].family == "singletons"
-        parts.append(f"{name} = {belief.schema[name].values[code]}" if known else f"{name}: report {code}")
+        parts.append(describe_report(belief.schema[name], channels[name], int(code)))
     counts = belief.support(secret)
     support = None if counts is None else int(counts[list(pair)].min())
     witness = Witness(", ".join(parts), labels[pair[0]], labels[pair[1]]) if value > 0 else None
-    return Bound(value, "exact", "exact joint", witness, support)
+    known = all(figure_of(channel) == "exact" for channel in channels.values())
+    return Bound(value, "exact" if known else "certified", "exact joint", witness, support)
 
 
 def _record_rows(belief: Belief, secret: str, others: Sequence[str]) -> Array | None:
