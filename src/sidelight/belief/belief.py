@@ -136,10 +136,11 @@ class Belief:
 
     def joint(self, names: Sequence[str]) -> Array:
         """Return the joint probabilities of the named attributes, one axis for each."""
-        if len(set(names)) != len(names):
-            raise invalid("names", "different attributes", list(names))
+        if not names or len(set(names)) != len(names):
+            raise invalid("names", "different attributes, at least one", list(names))
         if len(names) <= 2:
-            cells = self._block(*names) if len(names) == 2 else np.diagonal(self._block(names[0], names[0]))
+            cells = self.pair_weights(names[0], names[-1])
+            cells = cells if len(names) == 2 else np.diagonal(cells)
         elif self.records is not None:
             cells = self.records.cells(names)
         else:
@@ -173,7 +174,7 @@ class Belief:
         """Return how many records have each value of the attribute; None for a belief given by hand."""
         if self.sample_size is None:
             return None
-        return np.rint(np.diagonal(self._block(name, name))).astype(np.int64)
+        return np.rint(np.diagonal(self.pair_weights(name, name))).astype(np.int64)
 
     @cached_property
     def zero_cells(self) -> int:
@@ -181,11 +182,12 @@ class Belief:
         return sum(self._zero_cells(a, b) for a, b in combinations(self.schema.names, 2))
 
     def _zero_cells(self, first: str, second: str) -> int:
-        cells = self._block(first, second)
+        cells = self.pair_weights(first, second)
         seen = (cells.sum(axis=1) > 0)[:, None] & (cells.sum(axis=0) > 0)
         return int(np.count_nonzero((cells == 0) & seen))
 
-    def _block(self, first: str, second: str) -> Array:
+    def pair_weights(self, first: str, second: str) -> Array:
+        """Return the weights of a pair of attributes, without smoothing; its own weights on the diagonal."""
         i, j = self.schema.index(first), self.schema.index(second)
         at = self.offsets
         return self.blocks[at[i] : at[i + 1], at[j] : at[j + 1]]

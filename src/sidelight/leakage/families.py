@@ -28,6 +28,7 @@ from sidelight.schema import Attribute
 Array = NDArray[np.float64]
 LARGEST_LIST = 1 << 10
 LARGEST_STACK = 1 << 22
+_LEAST_BASELINE = 1e-300
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,20 @@ class Worst:
 
 
 def baseline_of(channel: Channel) -> float:
-    """Return the least likelihood of a report over the greatest, e^-epsilon."""
-    return float(getattr(channel, "baseline", math.exp(-channel.epsilon)))
+    """Return the least likelihood of a report over the greatest, e^-epsilon.
+
+    A number too small for doubles becomes 0, which can only raise a figure; figures are capped by the budget.
+    """
+    baseline = float(getattr(channel, "baseline", math.exp(-channel.epsilon)))
+    return baseline if baseline > _LEAST_BASELINE else 0.0
+
+
+def single_of(channel: Channel) -> Channel:
+    """Return the channel of one report where several of them are only bounded by their budgets.
+
+    One report says no more than all of them, so what it reaches is a lower figure.
+    """
+    return getattr(channel, "within", None) or channel
 
 
 def figure_of(channel: Channel) -> Figure:
@@ -60,7 +73,12 @@ def worst_ratio(rows: Array, channel: Channel) -> Worst:
     """Return the largest log-ratio between two rows of Pr(U | secret value), shape (m, t)."""
     if favours_sets(channel):
         found = generic_worst(rows, baseline_of(channel), width_of(channel))
-        return Worst(found.value, found.likelier, found.unlikelier, np.flatnonzero(found.favoured))
+        return Worst(
+            min(found.value, channel.epsilon),
+            found.likelier,
+            found.unlikelier,
+            np.flatnonzero(found.favoured),
+        )
     columns = _columns(rows, channel)
     high, low = columns.max(axis=0), columns.min(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -75,7 +93,8 @@ def worst_of_pair(rows: Array, channel: Channel, pair: tuple[int, int]) -> Worst
     g, h = rows[list(pair)]
     if favours_sets(channel):
         value = float(climb(g, h, baseline_of(channel), width_of(channel)))
-        return Worst(value, *pair, np.flatnonzero(favoured_set(g, h, math.exp(value), width_of(channel))))
+        favoured = np.flatnonzero(favoured_set(g, h, float(np.exp(value)), width_of(channel)))
+        return Worst(min(value, channel.epsilon), *pair, favoured)
     top, bottom = _columns(np.array([g, h]), channel)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(top > 0, np.log(top) - np.log(bottom), -np.inf)
@@ -86,7 +105,7 @@ def worst_of_pair(rows: Array, channel: Channel, pair: tuple[int, int]) -> Worst
 def ratio_pairs(rows: Array, channel: Channel) -> Array:
     """Return the largest log-ratio for every ordered pair of rows, shape (m, m)."""
     if favours_sets(channel):
-        return generic_pairs(rows, baseline_of(channel), width_of(channel))
+        return np.minimum(generic_pairs(rows, baseline_of(channel), width_of(channel)), channel.epsilon)
     with np.errstate(divide="ignore"):
         logs = np.log(_columns(rows, channel))
     values = np.empty((len(rows), len(rows)))
@@ -106,7 +125,7 @@ def stacked_worst(rows: Array, channels: Sequence[Channel]) -> list[Worst] | Non
         return None
     baseline = np.array([baseline_of(channel) for channel in channels])
     if favours_sets(channels[0]) and t > 2:
-        return _stacked_sets(rows, baseline, width_of(channels[0]))
+        return _stacked_sets(rows, channels)
     if width_of(channels[0]) == 2:
         return None
     columns = baseline[:, None, None] + (1 - baseline)[:, None, None] * rows
@@ -119,19 +138,23 @@ def stacked_worst(rows: Array, channels: Sequence[Channel]) -> list[Worst] | Non
     spans = np.where(np.isnan(spans), 0.0, spans)
     report = spans.argmax(axis=1)
     at = np.arange(pairs)
-    found = zip(spans[at, report], high[at, report], low[at, report], report, strict=True)
+    values = np.minimum(spans[at, report], [channel.epsilon for channel in channels])
+    found = zip(values, high[at, report], low[at, report], report, strict=True)
     return [Worst(float(value), int(i), int(j), np.array([y])) for value, i, j, y in found]
 
 
-def _stacked_sets(rows: Array, baseline: Array, width: int | None) -> list[Worst]:
+def _stacked_sets(rows: Array, channels: Sequence[Channel]) -> list[Worst]:
+    baseline, width = np.array([baseline_of(channel) for channel in channels]), width_of(channels[0])
     logs = climb(rows[:, :, None], rows[:, None], baseline[:, None, None], width)
     flat = logs.reshape(len(rows), -1)
     best = flat.argmax(axis=1)
     found = []
-    for row, value, place in zip(rows, flat[np.arange(len(rows)), best], best, strict=True):
+    for row, value, place, channel in zip(
+        rows, flat[np.arange(len(rows)), best], best, channels, strict=True
+    ):
         i, j = divmod(int(place), rows.shape[1])
         favoured = favoured_set(row[i], row[j], float(np.exp(value)), width)
-        found.append(Worst(float(value), i, j, np.flatnonzero(favoured)))
+        found.append(Worst(min(float(value), channel.epsilon), i, j, np.flatnonzero(favoured)))
     return found
 
 
@@ -172,13 +195,17 @@ def count_reports(channel: Channel) -> float:
 
 def describe_report(attribute: Attribute, channel: Channel, report: int) -> str:
     """Say in words what report number `report` of `report_columns` is."""
-    if not favours_sets(channel):
-        return describe_favoured(attribute, channel, np.array([report]))
-    columns = report_columns(channel)
-    favoured = (
-        np.flatnonzero(columns[:, report] == 1.0) if columns is not None else np.array([], dtype=np.intp)
-    )
+    sets = channel.family == "singletons" or favours_sets(channel)
+    favoured = report_values(channel, report) if sets else np.array([report])
     return describe_favoured(attribute, channel, favoured)
+
+
+def report_values(channel: Channel, report: int) -> NDArray[np.intp]:
+    """Return the values that report number `report` of `report_columns` makes likeliest."""
+    columns = report_columns(channel)
+    if columns is None:
+        return np.arange(channel.size)
+    return np.flatnonzero(columns[:, report] == columns[:, report].max())
 
 
 def describe_favoured(attribute: Attribute, channel: Channel, favoured: NDArray[np.intp]) -> str:

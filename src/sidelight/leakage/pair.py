@@ -7,6 +7,7 @@ log-ratio within a column of P @ Q. A channel's favoured sets replace its matrix
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,13 @@ from sidelight.leakage.families import (
     Worst,
     describe_favoured,
     figure_of,
+    single_of,
     stacked_worst,
     worst_of_pair,
     worst_ratio,
 )
-from sidelight.leakage.generic import generic_worst
-from sidelight.mechanisms import Channel
+from sidelight.leakage.support import favoured_values, support_of
+from sidelight.mechanisms import Channel, FavouringChannel
 from sidelight.schema import Attribute
 
 Array = NDArray[np.float64]
@@ -115,10 +117,10 @@ def conditional_rows(belief: Belief, secret: str, neighbour: str) -> tuple[Array
     return rows[possible], possible
 
 
-def saturation(belief: Belief, secret: str, neighbour: str) -> float:
+def saturation(belief: Belief, secret: str, neighbour: str) -> Bound:
     """Return what the neighbour's true value says about the secret: the limit as its budget grows."""
-    rows, _ = conditional_rows(belief, secret, neighbour)
-    return generic_worst(rows, 0.0).value
+    channel = FavouringChannel(belief.schema[neighbour].size, "singletons", 0.0)
+    return replace(pair_leakage(belief, channel, secret, neighbour).upper, method="saturation")
 
 
 def check_fit(attribute: Attribute, channel: Channel) -> None:
@@ -145,8 +147,12 @@ def _leakage(
     method = {"any": "worst channel of this budget", "dense": "channel matrix"}.get(
         channel.family, "favoured sets"
     )
-    counts = belief.support(secret)
-    support = None if counts is None else int(counts[pair].min())
-    return Leakage.exactly(
-        secret, (neighbour,), Bound(worst.value, figure_of(channel), method, witness, support)
-    )
+    favoured = {neighbour: favoured_values(channel, worst.favoured)} if neighbour != secret else {}
+    support = support_of(belief, secret, (pair[0], pair[1]), favoured) if worst.value > 0 else None
+    upper = Bound(worst.value, figure_of(channel), method, witness, support)
+    single = single_of(channel)
+    if single is channel:
+        return Leakage.exactly(secret, (neighbour,), upper)
+    reached = direct_leakage(belief, single, secret) if neighbour == secret else None
+    reached = reached or pair_leakage(belief, single, secret, neighbour)
+    return Leakage(secret, (neighbour,), replace(reached.upper, kind="lower", method="one report"), upper)

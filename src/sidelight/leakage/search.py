@@ -26,6 +26,7 @@ from sidelight.leakage.families import (
     worst_of_pair,
 )
 from sidelight.leakage.pair import conditional_rows
+from sidelight.leakage.support import support_of
 from sidelight.mechanisms import Channel
 from sidelight.sources import Records
 
@@ -33,6 +34,7 @@ Array = NDArray[np.float64]
 _SAMPLE = 1 << 11
 _CANDIDATES = 4
 _SWEEPS = 3
+_LARGEST_PROMISE = 1 << 25
 
 
 def search_total(belief: Belief, channels: Mapping[str, Channel], secret: str, own: Array) -> Bound | None:
@@ -45,7 +47,8 @@ def search_total(belief: Belief, channels: Mapping[str, Channel], secret: str, o
         own: (m, m), the log-ratios of the secret's own report for the secret values that can occur.
     """
     others = [name for name in channels if name != secret]
-    if belief.records is None or belief.smoothing or not others:
+    work = len(own) ** 2 * sum(channels[name].size for name in others)
+    if belief.records is None or belief.smoothing or not others or work > _LARGEST_PROMISE:
         return None
     promise = own + sum(
         ratio_pairs(conditional_rows(belief, secret, name)[0], channels[name]) for name in others
@@ -203,8 +206,10 @@ def _bound(
     parts = [f"{secret} = {likelier}"] if secret in channels else []
     for name, column in zip(others, likelihoods, strict=True):
         parts.append(_describe(belief, channels[name], name, column))
-    counts = belief.support(secret)
-    support = None if counts is None else int(counts[list(pair)].min())
+    favoured = {
+        name: np.flatnonzero(column == column.max()) for name, column in zip(others, likelihoods, strict=True)
+    }
+    support = support_of(belief, secret, pair, favoured)
     return Bound(
         value, "lower", "search over reports", Witness(", ".join(parts), likelier, unlikelier), support
     )

@@ -22,7 +22,7 @@ class Curve:
     Attributes:
         secret: the secret.
         neighbour: its worst neighbour.
-        times: how many reports of the neighbour the plan collects; the curve is that of one.
+        times: how many reports of the neighbour the plan collects; the curve is that of all of them.
         planned: the plan's budget of one report.
         epsilons: budgets; the plan's is among them.
         values: the leakage at each; none if the figure is suppressed.
@@ -101,7 +101,8 @@ def _curve(audit: Audit, item: SecretAudit, end: float, colour: str) -> Curve:
     epsilons = tuple(sorted(steps | {release.epsilon}))
     values, saturation = audit.curve(item.secret, release.name, epsilons)
     named = (item.secret, release.name, release.times, release.epsilon)
-    return Curve(*named, epsilons, tuple(values), saturation, colour)
+    shown = () if any(map(math.isnan, (*values, saturation))) else tuple(values)
+    return Curve(*named, epsilons, shown, saturation, colour)
 
 
 def _curve_line(curve: Curve) -> Trace:

@@ -261,11 +261,7 @@ def witness_lines(bound: Bound) -> list[str]:
         f"reached by the report {bound.witness.report}",
         f"likeliest under {bound.witness.likelier}, least likely under {bound.witness.unlikelier}",
     ]
-    return (
-        lines
-        if bound.support is None
-        else [*lines, f"the rarer of the two has {whole(bound.support)} records"]
-    )
+    return lines if bound.support is None else [*lines, f"it rests on {whole(bound.support)} records"]
 
 
 def _ticks(names: Sequence[str]) -> dict[str, Any]:
