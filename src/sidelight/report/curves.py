@@ -89,7 +89,9 @@ def planned_budgets(curves: Sequence[Curve]) -> str:
 
 
 def _worst(item: SecretAudit) -> str:
-    return item.neighbours[0].through[0]
+    """Return the worst neighbour whose figure is shown, the worst of all if none is."""
+    shown = [leakage for leakage in item.neighbours if leakage.upper.witness is not None]
+    return (shown or item.neighbours)[0].through[0]
 
 
 def _curve(audit: Audit, item: SecretAudit, end: float, colour: str) -> Curve:
