@@ -77,7 +77,7 @@ def check_profile(rng: np.random.Generator) -> None:
     assert worst_event(rows, tight.value) <= tight.delta + 1e-12, "the tight pair is violated"
     published = published_approximate_pair(belief, epsilon, min(delta, 1.0), "x", "u")
     assert published.value == tight.value
-    assert published.delta >= tight.delta - 1e-12
+    assert published.delta >= tight.delta - 1e-9  # pairs that tie but for rounding differ in S*
     assert (tight.upper.kind, published.upper.kind) == ("certified", "published")
     if epsilon > 1e-3:
         closed = min(delta, 1.0) * math.expm1(tight.value) / math.expm1(epsilon)

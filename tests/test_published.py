@@ -218,7 +218,7 @@ def test_many_exact_analysers_agree_with_enumeration(seed: int) -> None:
 def test_the_pairwise_sum_is_below_the_truth_in_many_more_random_joints() -> None:
     found = np.array(shortfalls(np.random.default_rng(9), 5000))
     assert np.mean(found > 1e-6) > 0.1
-    assert found.max() > 0.3
+    assert found.max() > 0.25
 
 
 def test_smoothing_reaches_the_exact_analysers(rng: np.random.Generator) -> None:
