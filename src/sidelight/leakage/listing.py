@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError
-from sidelight.leakage.pair import baseline_of, check_fit, conditional_rows
+from sidelight.leakage.families import baseline_of
+from sidelight.leakage.pair import check_fit, conditional_rows
 from sidelight.mechanisms import Channel
 
 Array = NDArray[np.float64]

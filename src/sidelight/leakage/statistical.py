@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.belief import Belief
-from sidelight.foundation.errors import InputError, TooLargeError, check_number, check_whole, invalid
+from sidelight.foundation.errors import InputError, TooLargeError, check_whole, invalid
 from sidelight.leakage.bounds import Bound
 
 Array = NDArray[np.float64]
@@ -162,14 +162,3 @@ def _with_surrogates(
     p_value = (1 + int(np.count_nonzero(reached >= result.value))) / (1 + surrogates)
     fields = vars(result) | {"p_value": p_value, "surrogate": float(np.quantile(reached, 0.95))}
     return StatisticalLeakage(**fields)
-
-
-def normalised_error(estimate: ArrayLike, reference: ArrayLike) -> float:
-    """Return the squared differences over the squares of the reference, off the diagonal (CPL, eq. (29))."""
-    found, truth = np.asarray(estimate, dtype=np.float64), np.asarray(reference, dtype=np.float64)
-    if found.shape != truth.shape:
-        raise invalid("estimate", f"a matrix of the shape {truth.shape}", found.shape)
-    off = np.eye(*truth.shape) == 0
-    total = float((truth[off] ** 2).sum())
-    check_number("sum of squares of the reference", total, above=0)
-    return float(((found - truth)[off] ** 2).sum() / total)
