@@ -101,12 +101,14 @@ class Audit:
     def curve(self, secret: str, neighbour: str, epsilons: Sequence[float]) -> tuple[list[float], float]:
         """Return the leakage of the secret through the neighbour at each budget, and its saturation value.
 
-        Nothing is returned for a figure that is suppressed.
+        Nothing is returned for a figure that is suppressed, or for a release without a budget.
         """
         shown = next(item for item in self[secret].neighbours if neighbour in item.through)
         if shown.upper.method == _SUPPRESSED:
             return [], math.nan
         release = self.plan[neighbour]
+        if release.epsilon is None:
+            return [], math.nan
         values = []
         for epsilon in epsilons:
             channel = create(release.mechanism, release.attribute.size, epsilon, **release.parameters).channel
@@ -130,7 +132,7 @@ class Audit:
                     "values": release.attribute.size,
                     "mechanism": release.mechanism,
                     "epsilon": release.epsilon,
-                    "realised_epsilon": release.randomiser().epsilon,
+                    "realised_epsilon": _number(release.randomiser().epsilon),
                     "times": release.times,
                 }
                 for release in self.plan.releases

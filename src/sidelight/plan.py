@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sidelight.foundation.errors import InputError, check_number, check_whole, unknown
 from sidelight.foundation.files import write_text
-from sidelight.mechanisms import AnyChannel, Channel, Mechanism, create
+from sidelight.mechanisms import WITHOUT_BUDGET, Channel, Mechanism, create
 from sidelight.schema import Attribute, Kind, Missing, Schema
 
 PLAN_VERSION = 1
@@ -30,19 +30,21 @@ class Release:
     Attributes:
         attribute: the attribute and its alphabet.
         mechanism: the mechanism's name.
-        epsilon: the nominal budget of one report.
+        epsilon: the nominal budget of one report; None for "identity" and "withheld", which have none, and
+            where a mechanism's parameters determine it.
         times: how many reports each person sends.
         parameters: further parameters of the mechanism.
     """
 
     attribute: Attribute
     mechanism: str
-    epsilon: float
+    epsilon: float | None = None
     times: int = 1
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_number(f"epsilon of {self.attribute.name}", self.epsilon, above=0)
+        if self.epsilon is not None:
+            check_number(f"epsilon of {self.attribute.name}", self.epsilon, above=0)
         check_whole(f"times of {self.attribute.name}", self.times, at_least=1)
         self.randomiser()
 
@@ -59,10 +61,10 @@ class Release:
         """Return the channel of all this attribute's reports together.
 
         Independent repetitions compose: `times` reports are one release of `times` the budget, whose
-        channel is not tracked further.
+        channel is not tracked further, unless the mechanism bounds it in another way.
         """
-        single = self.randomiser()
-        return single.channel if self.times == 1 else AnyChannel(single.size, self.times * single.epsilon)
+        mechanism = self.randomiser()
+        return mechanism.channel if self.times == 1 else mechanism.repeated(self.times)
 
 
 @dataclass(frozen=True)
@@ -99,9 +101,10 @@ class Plan:
         limit: float = 1.0,
         limits: Mapping[str, float] | None = None,
     ) -> Plan:
-        """Release every attribute through the same mechanism with the same budget."""
+        """Release every attribute through the same mechanism with the same budget, where it has one."""
         check_number("epsilon", epsilon, above=0)
-        releases = tuple(Release(attribute, mechanism, epsilon) for attribute in schema)
+        budget = None if mechanism in WITHOUT_BUDGET else epsilon
+        releases = tuple(Release(attribute, mechanism, budget) for attribute in schema)
         return cls(releases, limit, dict(limits or {}))
 
     @property
@@ -174,16 +177,19 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+_Parameter = int | float | str | list[int | float | str] | list[list[int | float]]
+
+
 class _ReleaseFile(_Strict):
     attribute: str
     kind: Kind
     values: list[str]
     mechanism: str
-    epsilon: float
+    epsilon: float | None = None
     edges: list[float] = Field(default_factory=list)
     missing: Missing = "absent"
     times: int = 1
-    parameters: dict[str, int | float | str | list[int | float | str]] = Field(default_factory=dict)
+    parameters: dict[str, _Parameter] = Field(default_factory=dict)
 
 
 class _PlanFile(_Strict):
@@ -213,7 +219,7 @@ def _release_to_file(release: Release) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "attribute": attribute.name,
         "mechanism": release.mechanism,
-        "epsilon": release.epsilon,
+        **({} if release.epsilon is None else {"epsilon": release.epsilon}),
         "times": release.times,
         "kind": attribute.kind,
         "values": list(attribute.values),
@@ -222,8 +228,13 @@ def _release_to_file(release: Release) -> dict[str, Any]:
     if attribute.edges:
         entry["edges"] = list(attribute.edges)
     if release.parameters:
-        entry["parameters"] = dict(release.parameters)
+        entry["parameters"] = {name: _plain(value) for name, value in release.parameters.items()}
     return entry
+
+
+def _plain(value: Any) -> Any:
+    """Return a parameter with its tuples as lists, which a file has."""
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _from_text(text: str, label: str, parse: Callable[[str], Any], language: str) -> Plan:

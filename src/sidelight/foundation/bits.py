@@ -1,0 +1,125 @@
+"""Rows of bits: drawn 64 at a time with any probability, stored packed, counted by position.
+
+A row of `size` bits takes 1, 2 or 4 bytes or a multiple of 8; bit v of a row is bit v mod 8 of byte v // 8,
+and the bits after the last are 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.foundation.compiled import is_large, spans
+from sidelight.foundation.randomness import Randomness, Words
+
+Rows = NDArray[np.uint8]
+
+_ALL = np.uint64((1 << 64) - 1)
+_TOGETHER = 12
+_ROUND = 1 << 56
+
+
+def row_bytes(size: int) -> int:
+    """Return how many bytes a packed row of `size` bits takes.
+
+    >>> [row_bytes(size) for size in (2, 9, 20, 64, 100)]
+    [1, 2, 4, 8, 16]
+    """
+    small = next((width for width in (1, 2, 4) if size <= 8 * width), 0)
+    return small or 8 * -(-size // 64)
+
+
+def random_rows(source: Randomness, offset: int, rows: int, size: int, threshold: int) -> Rows:
+    """Return packed rows whose bits are 1 with probability threshold / 2^64, shape (rows, row_bytes).
+
+    Row i of the result is row `offset + i` of the stream.
+    """
+    width = row_bytes(size)
+    first, last = offset * width // 8, -(-(offset + rows) * width // 8)
+    words = bernoulli(source, first, last - first, threshold)
+    words.reshape(-1, max(1, width // 8))[:, -1] &= last_word_mask(size)
+    skipped = offset * width - first * 8
+    packed = words.astype("<u8", copy=False).view(np.uint8)
+    return packed[skipped : skipped + rows * width].reshape(rows, width)
+
+
+def bernoulli(source: Randomness, start: int, count: int, threshold: int) -> Words:
+    """Return words whose bits are independent and 1 with probability threshold / 2^64, exactly.
+
+    Each of the 64 bit positions is a random number, revealed bit by bit from the highest, until it differs
+    from the threshold. Twelve bits decide nearly all; the few words left over go on alone.
+    """
+    rounds = 64 - ((threshold & -threshold).bit_length() - 1) if threshold else 0
+    result = np.zeros(count, dtype=np.uint64)
+    for span in spans(count):
+        part = result[span]
+        undecided = np.full(len(part), _ALL)
+        for turn in range(min(rounds, _TOGETHER)):
+            words = source.words(start + span.start + turn * _ROUND, len(part))
+            _narrow(words, bool(threshold >> (63 - turn) & 1), undecided, part, compiled=source.compiled)
+        if rounds > _TOGETHER:
+            _finish(source, start + span.start, threshold, rounds, undecided, part)
+    return result
+
+
+def _narrow(words: Words, bit: bool, undecided: Words, result: Words, *, compiled: bool = False) -> None:
+    """Compare one more bit of 64 random numbers in each word with one bit of the threshold."""
+    if compiled:
+        from sidelight.foundation.kernels import narrow
+
+        narrow(words, bit, undecided, result)
+    elif bit:
+        result |= undecided & ~words
+        undecided &= words
+    else:
+        undecided &= ~words
+
+
+def _finish(
+    source: Randomness, start: int, threshold: int, rounds: int, undecided: Words, result: Words
+) -> None:
+    """Go on with the words in which some number still equals the threshold's beginning."""
+    left = np.flatnonzero(undecided)
+    for turn in range(_TOGETHER, rounds):
+        if not left.size:
+            return
+        words = source.words_at(left.astype(np.uint64) + np.uint64(start + turn * _ROUND))
+        open_bits, decided = undecided[left], result[left]
+        _narrow(words, bool(threshold >> (63 - turn) & 1), open_bits, decided)
+        undecided[left], result[left] = open_bits, decided
+        left = left[open_bits != 0]
+
+
+def last_word_mask(size: int) -> np.uint64:
+    """Return the bits in use of the word that ends a row, or of one that holds several short rows."""
+    width = row_bytes(size)
+    row = np.packbits(np.arange(8 * width) < size, bitorder="little")
+    return np.uint64(np.tile(row, max(1, 8 // width)).view("<u8")[-1])
+
+
+def bit_counts(rows: Rows, size: int) -> NDArray[np.int64]:
+    """Return how often each of the `size` bits is set in packed rows."""
+    width = row_bytes(size)
+    if not is_large(len(rows)):
+        total = np.zeros(8 * width, dtype=np.int64)
+        for span in spans(len(rows), width):
+            total += np.unpackbits(rows[span], axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
+        return total[:size]
+    from sidelight.foundation.kernels import count_bits
+
+    flat = np.ascontiguousarray(rows).reshape(-1)
+    whole = np.concatenate([flat, np.zeros(-len(flat) % 8, dtype=np.uint8)]) if len(flat) % 8 else flat
+    counts = np.zeros(64 * max(1, width // 8), dtype=np.int64)
+    count_bits(whole.view("<u8").reshape(-1, max(1, width // 8)), counts)
+    return np.asarray(counts.reshape(-1, 8 * width).sum(axis=0)[:size])
+
+
+def code_counts(codes: NDArray[np.unsignedinteger], size: int) -> NDArray[np.int64]:
+    """Return how often each of the codes 0 to size-1 occurs."""
+    if not is_large(len(codes)):
+        return np.bincount(codes, minlength=size).astype(np.int64)
+    from sidelight.foundation.kernels import count_codes
+
+    counts = np.zeros((4, size), dtype=np.int64)
+    count_codes(np.ascontiguousarray(codes), counts)
+    return np.asarray(counts.sum(axis=0))
