@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.foundation.compiled import is_large, spans
-from sidelight.foundation.randomness import Randomness, Words
+from sidelight.foundation.randomness import Randomness, Seeded, Words
 
 Rows = NDArray[np.uint8]
 
@@ -51,43 +51,59 @@ def bernoulli(source: Randomness, start: int, count: int, threshold: int) -> Wor
     """
     rounds = 64 - ((threshold & -threshold).bit_length() - 1) if threshold else 0
     result = np.zeros(count, dtype=np.uint64)
+    places, open_bits = [], []
     for span in spans(count):
-        part = result[span]
-        undecided = np.full(len(part), _ALL)
-        for turn in range(min(rounds, _TOGETHER)):
-            words = source.words(start + span.start + turn * _ROUND, len(part))
-            _narrow(words, bool(threshold >> (63 - turn) & 1), undecided, part, compiled=source.compiled)
-        if rounds > _TOGETHER:
-            _finish(source, start + span.start, threshold, rounds, undecided, part)
+        undecided = np.full(span.stop - span.start, _ALL)
+        _begin(source, start + span.start, threshold, min(rounds, _TOGETHER), undecided, result[span])
+        left = np.flatnonzero(undecided)
+        places.append(left + span.start)
+        open_bits.append(undecided[left])
+    if rounds > _TOGETHER and count:
+        _finish(source, start, threshold, rounds, np.concatenate(places), np.concatenate(open_bits), result)
     return result
 
 
-def _narrow(words: Words, bit: bool, undecided: Words, result: Words, *, compiled: bool = False) -> None:
-    """Compare one more bit of 64 random numbers in each word with one bit of the threshold."""
-    if compiled:
-        from sidelight.foundation.kernels import narrow
+def _begin(
+    source: Randomness, start: int, threshold: int, turns: int, undecided: Words, result: Words
+) -> None:
+    """Reveal the first bits of all numbers."""
+    if source.compiled and isinstance(source, Seeded):
+        from sidelight.foundation.kernels import draw_bits
 
-        narrow(words, bit, undecided, result)
-    elif bit:
+        draw_bits(np.uint64(source.key), np.uint64(start), np.uint64(threshold), turns, undecided, result)
+        return
+    for turn in range(turns):
+        words = source.words(start + turn * _ROUND, len(result))
+        _narrow(words, bool(threshold >> (63 - turn) & 1), undecided, result)
+
+
+def _finish(
+    source: Randomness,
+    start: int,
+    threshold: int,
+    rounds: int,
+    places: NDArray[np.intp],
+    undecided: Words,
+    result: Words,
+) -> None:
+    """Go on with the words at `places`, in which some number still equals the threshold's beginning."""
+    for turn in range(_TOGETHER, rounds):
+        if not len(places):
+            return
+        words = source.words_at(places.astype(np.uint64) + np.uint64(start + turn * _ROUND))
+        decided = result[places]
+        _narrow(words, bool(threshold >> (63 - turn) & 1), undecided, decided)
+        result[places] = decided
+        places, undecided = places[undecided != 0], undecided[undecided != 0]
+
+
+def _narrow(words: Words, bit: bool, undecided: Words, result: Words) -> None:
+    """Compare one more bit of 64 random numbers in each word with one bit of the threshold."""
+    if bit:
         result |= undecided & ~words
         undecided &= words
     else:
         undecided &= ~words
-
-
-def _finish(
-    source: Randomness, start: int, threshold: int, rounds: int, undecided: Words, result: Words
-) -> None:
-    """Go on with the words in which some number still equals the threshold's beginning."""
-    left = np.flatnonzero(undecided)
-    for turn in range(_TOGETHER, rounds):
-        if not left.size:
-            return
-        words = source.words_at(left.astype(np.uint64) + np.uint64(start + turn * _ROUND))
-        open_bits, decided = undecided[left], result[left]
-        _narrow(words, bool(threshold >> (63 - turn) & 1), open_bits, decided)
-        undecided[left], result[left] = open_bits, decided
-        left = left[open_bits != 0]
 
 
 def last_word_mask(size: int) -> np.uint64:
@@ -97,21 +113,21 @@ def last_word_mask(size: int) -> np.uint64:
     return np.uint64(np.tile(row, max(1, 8 // width)).view("<u8")[-1])
 
 
-def bit_counts(rows: Rows, size: int) -> NDArray[np.int64]:
-    """Return how often each of the `size` bits is set in packed rows."""
-    width = row_bytes(size)
+def bit_counts(rows: Rows) -> NDArray[np.int64]:
+    """Return how often each bit is set in packed rows, those after the last value's included."""
+    width = rows.shape[1]
     if not is_large(len(rows)):
         total = np.zeros(8 * width, dtype=np.int64)
         for span in spans(len(rows), width):
             total += np.unpackbits(rows[span], axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
-        return total[:size]
+        return total
     from sidelight.foundation.kernels import count_bits
 
     flat = np.ascontiguousarray(rows).reshape(-1)
     whole = np.concatenate([flat, np.zeros(-len(flat) % 8, dtype=np.uint8)]) if len(flat) % 8 else flat
     counts = np.zeros(64 * max(1, width // 8), dtype=np.int64)
     count_bits(whole.view("<u8").reshape(-1, max(1, width // 8)), counts)
-    return np.asarray(counts.reshape(-1, 8 * width).sum(axis=0)[:size])
+    return np.asarray(counts.reshape(-1, 8 * width).sum(axis=0))
 
 
 def code_counts(codes: NDArray[np.unsignedinteger], size: int) -> NDArray[np.int64]:

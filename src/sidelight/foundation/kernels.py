@@ -19,6 +19,7 @@ _BYTE = np.uint64(0xFF)
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _ROWS_IN_A_BYTE = 255
+_BLOCK = 1024
 
 
 @njit(cache=True)
@@ -32,20 +33,30 @@ def fill_words(key: np.uint64, start: np.uint64, out: Words) -> None:
 
 
 @njit(cache=True)
-def narrow(words: Words, bit: bool, undecided: Words, result: Words) -> None:
-    """Compare one more bit of 64 random numbers in each word with one bit of the threshold."""
-    if bit:
-        for i in range(words.shape[0]):
-            result[i] |= undecided[i] & ~words[i]
-            undecided[i] &= words[i]
-    else:
-        for i in range(words.shape[0]):
-            undecided[i] &= ~words[i]
+def draw_bits(
+    key: np.uint64, start: np.uint64, threshold: np.uint64, turns: int, undecided: Words, result: Words
+) -> None:
+    """Compare the first `turns` bits of 64 random numbers in each word with those of the threshold.
+
+    Word i of turn t is word `start + i + t * 2^56` of a seeded stream, as `fill_words` gives it.
+    """
+    for first in range(0, result.shape[0], _BLOCK):
+        left, below = undecided[first : first + _BLOCK], result[first : first + _BLOCK]
+        for turn in range(turns):
+            base = start + np.uint64(first) + (np.uint64(turn) << np.uint64(56)) + np.uint64(1)
+            bit = np.uint64(0) - ((threshold >> np.uint64(63 - turn)) & np.uint64(1))
+            for i in range(left.shape[0]):
+                z = (base + np.uint64(i)) * _GOLDEN + key
+                z = (z ^ (z >> np.uint64(30))) * _MIX_1
+                z = (z ^ (z >> np.uint64(27))) * _MIX_2
+                word = z ^ (z >> np.uint64(31))
+                below[i] |= left[i] & ~word & bit
+                left[i] &= ~(word ^ bit)
 
 
 @njit(cache=True)
-def scale_words(words: Words, bounds: Words, least: Words, out: Words) -> bool:
-    """Map words to numbers below the column's bound; return whether all of them may be used."""
+def scale_words(words: Words, bounds: Words, least: Words, out: NDArray[np.uint32]) -> bool:
+    """Map words to numbers below their column's bound; return whether all of them may be used."""
     fine = True
     for i in range(words.shape[0]):
         for j in range(words.shape[1]):

@@ -37,8 +37,8 @@ class Randomness(Protocol):
     def compiled(self) -> bool:
         """Whether the caller's work is large enough for compiled loops."""
 
-    def words(self, start: int, count: int) -> Words:
-        """Return the words number `start` to `start + count`."""
+    def words(self, start: int, count: int, out: Words | None = None) -> Words:
+        """Return the words number `start` to `start + count`, written to `out` if it is given."""
 
     def words_at(self, positions: Words) -> Words:
         """Return the words at the given positions."""
@@ -56,15 +56,16 @@ class Seeded:
         """Never: whoever knows the seed knows the noise."""
         return False
 
-    def words(self, start: int, count: int) -> Words:
-        """Return the words number `start` to `start + count`, shape (count,)."""
+    def words(self, start: int, count: int, out: Words | None = None) -> Words:
+        """Return the words number `start` to `start + count`, shape (count,), written to `out` if given."""
+        filled = np.empty(count, dtype=np.uint64) if out is None else out
         if self.compiled:
             from sidelight.foundation.kernels import fill_words
 
-            out = np.empty(count, dtype=np.uint64)
-            fill_words(np.uint64(self.key), np.uint64(start), out)
-            return out
-        return self.words_at(np.arange(start, start + count, dtype=np.uint64))
+            fill_words(np.uint64(self.key), np.uint64(start), filled)
+        else:
+            filled[:] = self.words_at(np.arange(start, start + count, dtype=np.uint64))
+        return filled
 
     def words_at(self, positions: Words) -> Words:
         """Return the words at the given positions."""
@@ -86,14 +87,17 @@ class Secure:
         """Always."""
         return True
 
-    def words(self, start: int, count: int) -> Words:  # noqa: ARG002 - secure words have no address
+    def words(self, start: int, count: int, out: Words | None = None) -> Words:  # noqa: ARG002 - no address
         """Return `count` fresh words; asking twice for the same position gives other words."""
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
         cipher = Cipher(algorithms.ChaCha20(os.urandom(32), bytes(16)), mode=None)
         stream = np.empty(count + 8, dtype=np.uint64)  # the cipher asks for room for one more block
         cipher.encryptor().update_into(bytes(8 * count), stream.view(np.uint8).data)
-        return stream[:count]
+        if out is None:
+            return stream[:count]
+        out[:] = stream[:count]
+        return out
 
     def words_at(self, positions: Words) -> Words:
         """Return one fresh word for each position."""
@@ -120,19 +124,18 @@ def derive_seed(seed: int | None, name: str) -> int | None:
     return None if seed is None else _key(seed, f"derived/{name}")
 
 
-def below(source: Randomness, start: int, rows: int, bounds: Words) -> Words:
-    """Return exactly uniform whole numbers, each below its column's bound, shape (rows, columns).
+def below(source: Randomness, start: int, rows: int, bounds: Words) -> NDArray[np.uint32]:
+    """Return exactly uniform whole numbers, each below its column's bound, shape (rows, bounds).
 
     The upper half of word x bound is uniform once the words of an incomplete run are drawn again (Lemire
-    2019). Row i uses the words from `start + i * columns` on; bounds stay below 2^32.
+    2019). Row i uses the words from `start + i * len(bounds)` on; bounds stay below 2^32.
     """
-    columns = len(bounds)
-    words = source.words(start, rows * columns).reshape(rows, columns)
+    words = source.words(start, rows * len(bounds)).reshape(rows, len(bounds))
     least = (np.uint64(0) - bounds) % bounds
     if source.compiled:
         from sidelight.foundation.kernels import scale_words
 
-        out = np.empty_like(words)
+        out = np.empty(words.shape, dtype=np.uint32)
         if scale_words(words, bounds, least, out):
             return out
     attempt = 0
@@ -141,7 +144,7 @@ def below(source: Randomness, start: int, rows: int, bounds: Words) -> Words:
         positions = lost.astype(np.uint64) + np.uint64(start + attempt * _AGAIN)
         words.reshape(-1)[lost] = source.words_at(positions)
     high, low = words >> _HALF, words & _LOW
-    return np.asarray((high * bounds + ((low * bounds) >> _HALF)) >> _HALF)
+    return ((high * bounds + ((low * bounds) >> _HALF)) >> _HALF).astype(np.uint32)
 
 
 def below_each(source: Randomness, start: int, bounds: Words) -> Words:

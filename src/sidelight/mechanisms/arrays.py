@@ -74,7 +74,7 @@ def count_support(
 
 
 def choose_sets(
-    draws: Words, includes: NDArray[np.bool_], codes: Codes, size: int, out: NDArray[np.uint16]
+    draws: NDArray[np.uint32], includes: NDArray[np.bool_], codes: Codes, size: int, out: NDArray[np.uint16]
 ) -> None:
     """Write each row's sorted set: the code where it is included, the rest uniform among the other values.
 
@@ -90,6 +90,10 @@ def choose_sets(
         wanted = ~includes if j == 0 else np.ones_like(includes)
         taken[line[wanted], chosen[wanted]] = True
     _spread(taken, codes, includes, out)
+
+
+choose_small_sets = choose_sets
+"""The compiled loops have a faster way for small sets."""
 
 
 def _spread(

@@ -21,7 +21,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.compiled import CHUNK, is_large, spans
+from sidelight.foundation import compiled
+from sidelight.foundation.compiled import is_large, spans
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.arrays import HASH_BITS, steps
@@ -99,19 +100,21 @@ class Hashing(Counting):
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return a public seed and a reported bucket for each code, see `Mechanism.randomise`."""
         codes = check_codes(values, self.size)
-        compiled = is_large(len(codes))
-        seeding = randomness(seed, f"{self.name}/seed", compiled=compiled)
-        noise = randomness(seed, f"{self.name}/noise", compiled=compiled)
+        large = is_large(len(codes))
+        seeding = randomness(seed, f"{self.name}/seed", compiled=large)
+        noise = randomness(seed, f"{self.name}/noise", compiled=large)
         step = steps(len(codes))
         seeds = np.empty(len(codes), dtype=np.uint64)
         out = np.empty(len(codes), dtype=code_type(self.buckets))
         truth, other = np.uint64(self.response.truth), np.uint64(self.response.other)
-        bucket = np.empty(min(CHUNK, len(codes)), dtype=out.dtype)
+        bucket = np.empty(min(compiled.CHUNK, len(codes)), dtype=out.dtype)
+        words = np.empty(len(bucket), dtype=np.uint64)
         for span in spans(len(codes)):
             rows = span.stop - span.start
-            seeds[span] = seeding.words(offset + span.start, rows)
+            seeding.words(offset + span.start, rows, seeds[span])
             step.hash_codes(seeds[span], codes[span], np.uint64(self.buckets), bucket[:rows])
-            step.respond(noise.words(offset + span.start, rows), bucket[:rows], truth, other, out[span])
+            noise.words(offset + span.start, rows, words[:rows])
+            step.respond(words[:rows], bucket[:rows], truth, other, out[span])
         return Reports(out, seeds, is_simulation=not seeding.is_secure)
 
     def aggregate(self, reports: Reports) -> Aggregate:

@@ -63,7 +63,7 @@ def _draw(maker: str, distance: str, count: int, scale: float) -> NDArray[np.int
 
 
 def simulated_laplace(source: Randomness, start: int, scale: float, out: Array) -> None:
-    """Write Laplace noise rounded to steps, for scales of many steps: a magnitude -ln(u) and a sign a word."""
+    """Write Laplace noise rounded to steps, for scales of many steps: a word gives -ln(u) and a sign."""
     words = source.words(start, len(out))
     np.multiply((words >> np.uint64(11)) + np.uint64(1), 2.0**-53, out=out)
     np.log(out, out=out)
@@ -73,7 +73,7 @@ def simulated_laplace(source: Randomness, start: int, scale: float, out: Array) 
 
 
 def simulated_discrete_laplace(source: Randomness, start: int, scale: float, out: Array) -> None:
-    """Write discrete Laplace noise: the difference of two geometric numbers, each a rounded-down exponential."""
+    """Write discrete Laplace noise: the difference of two geometric numbers, rounded-down exponentials."""
     words = source.words(2 * start, 2 * len(out)).reshape(-1, 2)
     exponential = -np.log(((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
     np.subtract(*np.floor(exponential * scale).T, out=out)

@@ -12,16 +12,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.bits import bit_counts, random_rows
+from sidelight.foundation.bits import random_rows, row_bytes
 from sidelight.foundation.compiled import is_large
 from sidelight.foundation.errors import InputError, check_whole, invalid
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.channel import AnyChannel, Channel, FavouringChannel
 from sidelight.mechanisms.counting import Counting
 from sidelight.mechanisms.exact import WORDS, check_budget, exp_below, log_factor, word_threshold
-from sidelight.mechanisms.mechanism import Aggregate, check_codes, refuse_parameters
+from sidelight.mechanisms.mechanism import Aggregate, check_codes, check_reports, refuse_parameters
 from sidelight.mechanisms.reports import Reports
-from sidelight.mechanisms.unary import check_rows, encode
+from sidelight.mechanisms.unary import count_rows, encode
 
 _DEFAULTS = {"f": 0.5, "p": 0.5, "q": 0.75}
 
@@ -132,7 +132,7 @@ class Rappor(Counting):
 
     def report(self, permanent: Reports, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return a fresh report of each row of stored permanent bits."""
-        stored = check_rows(permanent, self.size)
+        stored = check_reports(permanent, "u", row_bytes(self.size))
         compiled = is_large(len(stored))
         if_set = randomness(seed, f"{self.name}/set", compiled=compiled)
         if_clear = randomness(seed, f"{self.name}/clear", compiled=compiled)
@@ -149,5 +149,4 @@ class Rappor(Counting):
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count how often each bit is set."""
-        rows = check_rows(reports, self.size)
-        return Aggregate(len(rows), bit_counts(rows, self.size))
+        return count_rows(reports, self.size)

@@ -30,6 +30,8 @@ from sidelight.mechanisms.mechanism import (
 )
 from sidelight.mechanisms.reports import Reports
 
+_SMALL_SET = 64
+
 
 @dataclass(frozen=True)
 class SubsetSelection(Counting):
@@ -98,6 +100,7 @@ class SubsetSelection(Counting):
         inclusion = randomness(seed, f"{self.name}/inclusion", compiled=compiled)
         others = randomness(seed, f"{self.name}/others", compiled=compiled)
         step = steps(len(codes) * self.width)
+        choose = step.choose_small_sets if self.width <= _SMALL_SET else step.choose_sets
         first = self.size - self.width
         bounds = np.arange(first, first + self.width, dtype=np.uint64)
         out = np.empty((len(codes), self.width), dtype=np.uint16)
@@ -105,7 +108,7 @@ class SubsetSelection(Counting):
             rows = span.stop - span.start
             includes = inclusion.words(offset + span.start, rows) < np.uint64(self.include)
             draws = below(others, (offset + span.start) * self.width, rows, bounds)
-            step.choose_sets(draws, includes, codes[span], self.size, out[span])
+            choose(draws, includes, codes[span], self.size, out[span])
         return Reports(out, is_simulation=not inclusion.is_secure)
 
     def aggregate(self, reports: Reports) -> Aggregate:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.bits import Rows, bit_counts, last_word_mask, random_rows, row_bytes
+from sidelight.foundation.bits import Rows, bit_counts, random_rows, row_bytes
 from sidelight.foundation.compiled import is_large, spans
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.randomness import randomness
@@ -69,8 +69,7 @@ class Unary(Counting):
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count how often each bit is set."""
-        rows = check_rows(reports, self.size)
-        return Aggregate(len(rows), bit_counts(rows, self.size))
+        return count_rows(reports, self.size)
 
 
 def encode(
@@ -95,18 +94,13 @@ def encode(
     return rows
 
 
-def check_rows(reports: Reports, size: int) -> Rows:
-    """Return the packed rows of reports after checking that no bit is set after the last value."""
+def count_rows(reports: Reports, size: int) -> Aggregate:
+    """Count how often each bit is set, after checking that none is set after the last value's."""
     rows = check_reports(reports, "u", row_bytes(size))
-    used = np.packbits(np.arange(8 * row_bytes(size)) < size, bitorder="little")
-    partial = np.flatnonzero(used != 255)
-    if (
-        len(rows)
-        and last_word_mask(size) != np.uint64(WORDS - 1)
-        and np.any(rows[:, partial] & ~used[partial])
-    ):
+    counts = bit_counts(rows)
+    if counts[size:].any():
         raise InputError(f"`reports` must have bits for {size} values; some bits after the last are set.")
-    return np.asarray(rows, dtype=np.uint8)
+    return Aggregate(len(rows), counts[:size])
 
 
 @dataclass(frozen=True)
