@@ -38,8 +38,8 @@ class Task:
 def main() -> int:
     """Run every task and print the table; return 1 if a promised ratio is missed."""
     warnings.simplefilter("ignore")
-    head = f"{'k = 100, eps = 1; rows/s':<28}{'best peer':>26}{'numpy':>10}{'ours':>10}{'x peer':>9}{'x numpy':>9}"
-    print(head + f"{'promised':>10}")
+    title = "k = 100, eps = 1; rows/s"
+    print(f"{title:<28}{'best peer':>26}{'numpy':>10}{'ours':>10}{'x peer':>9}{'x numpy':>9}{'promised':>10}")
     missed = False
     for task in [*randomise_tasks(), *estimate_tasks()]:
         _time(task)
@@ -116,7 +116,9 @@ def randomise_tasks() -> list[Task]:
             ours("olh", some),
             1000,
         ),
-        Task("SS randomise", {"multi-freq-ldpy": freq(SS_Client)}, plain(numpy_ss, few), ours("ss", some), 20),
+        Task(
+            "SS randomise", {"multi-freq-ldpy": freq(SS_Client)}, plain(numpy_ss, few), ours("ss", some), 20
+        ),
         Task(
             "SHE randomise",
             {"multi-freq-ldpy": freq(HE_Client), "pure-ldp": pure(HEClient(EPSILON, SIZE))},
@@ -220,7 +222,9 @@ def numpy_olh(rng: np.random.Generator, values: np.ndarray) -> tuple[np.ndarray,
 def numpy_olh_support(seeds: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Count the support of every value with numpy."""
     high, low = (seeds >> np.uint64(32)).astype(np.uint32), seeds.astype(np.uint32)
-    return np.array([np.count_nonzero((high * np.uint32(v) + low) >> np.uint32(30) == values) for v in range(SIZE)])
+    return np.array(
+        [np.count_nonzero((high * np.uint32(v) + low) >> np.uint32(30) == values) for v in range(SIZE)]
+    )
 
 
 def numpy_ss(rng: np.random.Generator, values: np.ndarray) -> np.ndarray:

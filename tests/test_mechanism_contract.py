@@ -130,7 +130,7 @@ def check_encoding(mechanism, rows: int = 20_000) -> None:
     if isinstance(mechanism, Hashing):
         assert reports.values.max() < mechanism.buckets  # with its seed, a bucket is what it supports
         return
-    sets, place = np.unique(supported(mechanism, reports), axis=0, return_inverse=True)
+    place = np.unique(supported(mechanism, reports), axis=0, return_inverse=True)[1]
     values = reports.values.reshape(len(reports), -1)
     first = np.unique(place.reshape(-1), return_index=True)[1]
     np.testing.assert_array_equal(values, values[first][place.reshape(-1)])
@@ -260,7 +260,8 @@ def test_chunks_agree_with_the_whole(name: str, path: int, monkeypatch: pytest.M
         values = inputs(mechanism, 101)
         whole = mechanism.randomise(values, seed=8)
         parts = [
-            mechanism.randomise(values[start : start + 37], seed=8, offset=start) for start in range(0, 101, 37)
+            mechanism.randomise(values[start : start + 37], seed=8, offset=start)
+            for start in range(0, 101, 37)
         ]
         assert_same(whole, Reports.joined(parts))
 
@@ -334,7 +335,7 @@ def test_unseeded_is_secure_and_never_the_same(name: str):
 @pytest.mark.parametrize("name", [name for name in CODED if name != "identity"])
 @pytest.mark.parametrize("path", [0, 1 << 60])
 def test_secure_reports_have_the_stated_law_too(name: str, path: int, monkeypatch: pytest.MonkeyPatch):
-    """Secure noise has no fixed seed; a limit of 7 standard errors gives a false alarm in 4e11 comparisons."""
+    """Secure noise has no fixed seed; 7 standard errors give one false alarm in 4e11 comparisons."""
     monkeypatch.setattr(compiled, "LARGE", path)
     mechanism = make(name, 4, 2.0)
     shares = skewed(4)
@@ -361,7 +362,9 @@ def test_arrow_round_trip(name: str):
 @pytest.mark.parametrize("name", [*EVERY, "any"])
 def test_plan_round_trip(name: str):
     parameters = {**BOUNDS, "points": [-1.0, 0.0, 4.0]} if name in NUMERIC else {}
-    parameters |= {"gaussian": {"delta": 1e-5}, "exp": {"utility": UTILITY}, "rappor": {"q": 0.8}}.get(name, {})
+    parameters |= {"gaussian": {"delta": 1e-5}, "exp": {"utility": UTILITY}, "rappor": {"q": 0.8}}.get(
+        name, {}
+    )
     epsilon = None if name in ("identity", "withheld") else 1.5
     attribute = categorical("colour", ["red", "green", "blue"])
     plan = Plan((Release(attribute, name, epsilon, 2, parameters),))
@@ -433,7 +436,7 @@ class TruthFirst(SubsetSelection):
 class WithoutAddend(OptimisedHashing):
     """Multiply-shift hashing, whose values collide too often."""
 
-    def randomise(self, values, *, seed=None, offset=0):
+    def randomise(self, values, *, seed=None, offset=0):  # noqa: ARG002 - the broken copy has no chunks
         seeds = np.random.default_rng(1).integers(0, 1 << 32, len(values), dtype=np.uint64) << np.uint64(32)
         buckets = self.hashed(values, seeds)
         return Reports(self.response.randomise(buckets, seed=seed).values, seeds, True)

@@ -84,7 +84,7 @@ class DistanceLaw:
         """The weight of a report at each distance, shape (size,)."""
         distances = np.arange(self.size) / (self.size - 1)
         wanted = np.exp(-self.spread * distances) * (_LARGEST_TOTAL // self.size)
-        return np.rint(wanted).astype(np.uint64)
+        return np.asarray(np.rint(wanted), dtype=np.uint64)
 
     @cached_property
     def prefix(self) -> NDArray[np.uint64]:

@@ -76,7 +76,8 @@ def simulated_discrete_laplace(source: Randomness, start: int, scale: float, out
     """Write discrete Laplace noise: the difference of two geometric numbers, rounded-down exponentials."""
     words = source.words(2 * start, 2 * len(out)).reshape(-1, 2)
     exponential = -np.log(((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
-    np.subtract(*np.floor(exponential * scale).T, out=out)
+    geometric = np.floor(exponential * scale)
+    np.subtract(geometric[:, 0], geometric[:, 1], out=out)
 
 
 def simulated_gaussian(source: Randomness, start: int, scale: float, out: Array) -> None:
