@@ -346,9 +346,11 @@ def test_secure_reports_have_the_stated_law_too(name: str, path: int, monkeypatc
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_arrow_round_trip(name: str):
+@pytest.mark.parametrize("path", [0, 1 << 60])
+def test_arrow_round_trip(name: str, path: int, monkeypatch: pytest.MonkeyPatch):
     import pyarrow as pa
 
+    monkeypatch.setattr(compiled, "LARGE", path)
     mechanism = make(name, 12)
     reports = mechanism.randomise(inputs(mechanism, 30), seed=6)
     column = reports_to_arrow(reports)
@@ -375,11 +377,23 @@ def test_plan_round_trip(name: str):
     assert plan["colour"].channel().epsilon <= 2 * mechanism.epsilon or name == "withheld"
 
 
+@pytest.mark.parametrize("name", [name for name in EVERY if name != "withheld"])
+@pytest.mark.parametrize("epsilon", [1e-6, 20.0])
+def test_the_ends_of_the_budget_range_estimate_within_their_variance(name: str, epsilon: float):
+    """One comparison for each value at 7 standard errors; a rare value at 20 may be seen once by chance."""
+    mechanism = make(name, 4, epsilon)
+    shares = skewed(4)
+    values = inputs(mechanism, 5_000, shares)
+    truth = np.array([shares @ mechanism.support]) if name in NUMERIC else shares
+    estimate = mechanism.estimate(mechanism.aggregate(mechanism.randomise(values, seed=12)))
+    assert (np.abs(estimate - truth) <= 7 * np.sqrt(mechanism.variance(len(values), shares))).all()
+
+
 def test_every_registered_mechanism_is_under_contract():
     assert set(MECHANISMS) == {*EVERY, "any"}
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if name != "she"])
+@pytest.mark.parametrize("name", EVERY)
 def test_the_largest_alphabet_works(name: str):
     mechanism = make(name, 65_536, 3.0)
     if name in NUMERIC:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import subprocess
 import sys
 from dataclasses import dataclass, field
 
@@ -336,6 +337,16 @@ def test_missing_reports_are_refused():
 
     with pytest.raises(InputError, match="missing values"):
         reports_from_arrow(pa.array([1, None]))
+
+
+def test_small_inputs_do_not_load_the_compiler():
+    script = (
+        "import sys; from sidelight.mechanisms import create\n"
+        "for name in ('grr', 'oue', 'olh', 'ss', 'hadamard', 'rappor'):\n"
+        "    made = create(name, 9, 1.0); made.estimate(made.aggregate(made.randomise([1, 2] * 50)))\n"
+        "sys.exit('numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
 def test_secure_words_are_fresh_and_bits_are_even():
