@@ -19,7 +19,8 @@ from sidelight.foundation.randomness import Randomness
 
 Array = NDArray[np.float64]
 
-_LARGEST_SCALE = 2.0**56
+_LARGEST_SCALE = 2.0**46
+"""So that a value with its noise is a whole number that a double holds exactly."""
 
 
 def safe_scale(steps: int, budget: float) -> float:
@@ -31,9 +32,9 @@ def safe_scale(steps: int, budget: float) -> float:
 
 
 def check_scale(scale: float) -> None:
-    """Raise if noise of this scale would not fit whole 64-bit numbers."""
+    """Raise if noise of this scale would not fit whole numbers that doubles hold exactly."""
     if not scale <= _LARGEST_SCALE:
-        raise invalid("epsilon", "large enough for noise that fits 64 bits", f"a scale of {scale:g} steps")
+        raise invalid("epsilon", "large enough for noise that doubles hold exactly", f"a scale of {scale:g} steps")
 
 
 def laplace_variance(scale: float) -> float:
