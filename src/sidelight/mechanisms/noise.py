@@ -34,7 +34,9 @@ def safe_scale(steps: int, budget: float) -> float:
 def check_scale(scale: float) -> None:
     """Raise if noise of this scale would not fit whole numbers that doubles hold exactly."""
     if not scale <= _LARGEST_SCALE:
-        raise invalid("epsilon", "large enough for noise that doubles hold exactly", f"a scale of {scale:g} steps")
+        raise invalid(
+            "epsilon", "large enough for noise that doubles hold exactly", f"a scale of {scale:g} steps"
+        )
 
 
 def laplace_variance(scale: float) -> float:
