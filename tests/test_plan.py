@@ -81,9 +81,15 @@ def edited(**changes: object) -> str:
         (edited(version=99), "version 99; this Sidelight reads up to version 1. Upgrade Sidelight"),
         (edited(version=True), "is no plan"),
         (edited(extra=1), "extra: Extra inputs are not permitted"),
-        (edited(release_epsilon=-1), "`epsilon of class` must be a finite number above 0, got -1"),
+        (
+            edited(release_epsilon=-1),
+            "`epsilon of class` must be a finite number above 0 and below 700, got -1",
+        ),
         (edited(release_epsilon="1"), "release.0.epsilon"),
-        (edited(release_mechanism="magic"), "`mechanism` must be one of 'grr', 'any'"),
+        (
+            edited(release_mechanism="magic"),
+            "the release of 'class': `mechanism` must be one of 'grr', 'sue'",
+        ),
         (edited(release_values=["a", "a"]), "lists the value 'a' twice"),
         (edited(release_values=[]), "1 to 65536 values"),
         (edited(release_times=0), "`times of class` must be a whole number of at least 1"),

@@ -106,9 +106,11 @@ class Audit:
     def curve(self, secret: str, neighbour: str, epsilons: Sequence[float]) -> tuple[list[float], float]:
         """Return the leakage of the secret through the neighbour at each budget, and its saturation value.
 
-        NaN stands for a figure that rests on too few records to show.
+        NaN stands for a figure that rests on too few records to show. Without a budget there is no curve.
         """
         release = self.plan[neighbour]
+        if release.epsilon is None:
+            return [], math.nan
         channels = [replace(release, epsilon=epsilon).channel() for epsilon in epsilons]
         found = [pair_leakage(self.belief, channel, secret, neighbour).upper for channel in channels]
         found.append(saturation(self.belief, secret, neighbour))
@@ -132,7 +134,7 @@ class Audit:
                     "values": release.attribute.size,
                     "mechanism": release.mechanism,
                     "epsilon": release.epsilon,
-                    "realised_epsilon": release.randomiser().epsilon,
+                    "realised_epsilon": _number(release.randomiser().epsilon),
                     "times": release.times,
                 }
                 for release in self.plan.releases

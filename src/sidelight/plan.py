@@ -11,16 +11,19 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from types import MappingProxyType
+from typing import Any, Literal, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sidelight.foundation.errors import InputError, check_number, check_whole, unknown
 from sidelight.foundation.files import write_text
-from sidelight.mechanisms import AnyChannel, Channel, Mechanism, create
+from sidelight.mechanisms import WITHOUT_BUDGET, Channel, Mechanism, make
 from sidelight.schema import Attribute, Kind, Missing, Schema
 
 PLAN_VERSION = 1
+LARGEST_EPSILON = 700
+LARGEST_TIMES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -30,21 +33,29 @@ class Release:
     Attributes:
         attribute: the attribute and its alphabet.
         mechanism: the mechanism's name.
-        epsilon: the nominal budget of one report.
+        epsilon: the nominal budget of one report; None for "identity" and "withheld", which have none, and
+            where a mechanism's parameters determine it.
         times: how many reports each person sends.
         parameters: further parameters of the mechanism.
     """
 
     attribute: Attribute
     mechanism: str
-    epsilon: float
+    epsilon: float | None = None
     times: int = 1
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_number(f"epsilon of {self.attribute.name}", self.epsilon, above=0)
-        check_whole(f"times of {self.attribute.name}", self.times, at_least=1)
-        self.randomiser()
+        if self.epsilon is not None:
+            budget = check_number(f"epsilon of {self.name}", self.epsilon, above=0, below=LARGEST_EPSILON)
+            object.__setattr__(self, "epsilon", budget)
+        times = check_whole(f"times of {self.name}", self.times, at_least=1, at_most=LARGEST_TIMES)
+        object.__setattr__(self, "times", times)
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+        try:
+            self.randomiser()
+        except InputError as error:
+            raise InputError(f"the release of {self.name!r}: {error}") from None
 
     @property
     def name(self) -> str:
@@ -53,18 +64,16 @@ class Release:
 
     def randomiser(self) -> Mechanism:
         """Return the mechanism of one report."""
-        return create(self.mechanism, self.attribute.size, self.epsilon, **self.parameters)
+        return make(self.mechanism, self.attribute.size, self.epsilon, self.parameters)
 
     def channel(self) -> Channel:
         """Return the channel of all this attribute's reports together.
 
         Independent repetitions compose: `times` reports are one release of `times` the budget, whose
-        channel is not tracked further.
+        channel is not tracked further, unless the mechanism bounds it in another way.
         """
-        single = self.randomiser()
-        if self.times == 1:
-            return single.channel
-        return AnyChannel(single.size, self.times * single.epsilon, within=single.channel)
+        mechanism = self.randomiser()
+        return mechanism.channel if self.times == 1 else mechanism.repeated(self.times)
 
 
 @dataclass(frozen=True)
@@ -87,9 +96,13 @@ class Plan:
         if not self.releases:
             raise InputError("a plan must release at least one attribute.")
         Schema(tuple(release.attribute for release in self.releases))
-        check_number("limit", self.limit, at_least=0, infinite=True)
-        for name, limit in self.limits.items():
-            check_number(f"limit of {name}", limit, at_least=0, infinite=True)
+        limit = check_number("limit", self.limit, at_least=0, infinite=True)
+        limits = {
+            name: check_number(f"limit of {name}", value, at_least=0, infinite=True)
+            for name, value in self.limits.items()
+        }
+        object.__setattr__(self, "limit", limit)
+        object.__setattr__(self, "limits", MappingProxyType(limits))
 
     @classmethod
     def uniform(
@@ -101,9 +114,10 @@ class Plan:
         limit: float = 1.0,
         limits: Mapping[str, float] | None = None,
     ) -> Plan:
-        """Release every attribute through the same mechanism with the same budget."""
+        """Release every attribute through the same mechanism with the same budget, where it has one."""
         check_number("epsilon", epsilon, above=0)
-        releases = tuple(Release(attribute, mechanism, epsilon) for attribute in schema)
+        budget = None if mechanism in WITHOUT_BUDGET else epsilon
+        releases = tuple(Release(attribute, mechanism, budget) for attribute in schema)
         return cls(releases, limit, dict(limits or {}))
 
     @property
@@ -132,6 +146,8 @@ class Plan:
     def withholding(self, names: Iterable[str]) -> Plan:
         """Return the plan that does not release the named attributes."""
         hidden = set(names)
+        for name in hidden - set(self.names):
+            raise unknown("released attribute", name, self.names)
         kept = tuple(release for release in self.releases if release.name not in hidden)
         return Plan(kept, self.limit, self.limits, self.origin)
 
@@ -176,38 +192,43 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+_Parameter = int | float | str | list[int | float | str] | list[list[int | float]]
+
+
 class _ReleaseFile(_Strict):
     attribute: str
     kind: Kind
     values: list[str]
     mechanism: str
-    epsilon: float
+    epsilon: float | None = None
     edges: list[float] = Field(default_factory=list)
     missing: Missing = "absent"
     times: int = 1
-    parameters: dict[str, int | float | str | list[int | float | str]] = Field(default_factory=dict)
+    parameters: dict[str, _Parameter] = Field(default_factory=dict)
+
+
+_Limit = float | Literal["infinity"]
 
 
 class _PlanFile(_Strict):
     version: int
     release: list[_ReleaseFile]
-    limit: float = math.inf
-    limits: dict[str, float] = Field(default_factory=dict)
+    limit: _Limit = 1.0
+    limits: dict[str, _Limit] = Field(default_factory=dict)
     origin: str = ""
 
 
 def _to_file(plan: Plan) -> dict[str, Any]:
-    head: dict[str, Any] = {"version": PLAN_VERSION}
-    if math.isfinite(plan.limit):
-        head["limit"] = plan.limit
+    head: dict[str, Any] = {"version": PLAN_VERSION, "limit": _limit_to_file(plan.limit)}
     if plan.origin:
         head["origin"] = plan.origin
-    finite = {name: limit for name, limit in plan.limits.items() if math.isfinite(limit)}
-    if len(finite) < len(plan.limits):
-        raise InputError("a plan file cannot hold an infinite limit of a single secret; leave it out.")
-    if finite:
-        head["limits"] = finite
+    if plan.limits:
+        head["limits"] = {name: _limit_to_file(limit) for name, limit in plan.limits.items()}
     return head | {"release": [_release_to_file(release) for release in plan.releases]}
+
+
+def _limit_to_file(limit: float) -> float | str:
+    return limit if math.isfinite(limit) else "infinity"
 
 
 def _release_to_file(release: Release) -> dict[str, Any]:
@@ -215,7 +236,7 @@ def _release_to_file(release: Release) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "attribute": attribute.name,
         "mechanism": release.mechanism,
-        "epsilon": release.epsilon,
+        **({} if release.epsilon is None else {"epsilon": release.epsilon}),
         "times": release.times,
         "kind": attribute.kind,
         "values": list(attribute.values),
@@ -224,8 +245,13 @@ def _release_to_file(release: Release) -> dict[str, Any]:
     if attribute.edges:
         entry["edges"] = list(attribute.edges)
     if release.parameters:
-        entry["parameters"] = dict(release.parameters)
+        entry["parameters"] = {name: _plain(value) for name, value in release.parameters.items()}
     return entry
+
+
+def _plain(value: Any) -> Any:
+    """Return a parameter with its tuples as lists, which a file has."""
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _from_text(text: str, label: str, parse: Callable[[str], Any], language: str) -> Plan:
@@ -262,7 +288,8 @@ def _from_file(parsed: _PlanFile) -> Plan:
         )
         for entry in parsed.release
     )
-    return Plan(releases, parsed.limit, parsed.limits, parsed.origin)
+    limits = {name: float(limit) for name, limit in parsed.limits.items()}
+    return Plan(releases, float(parsed.limit), limits, parsed.origin)
 
 
 def _strict_json(text: str) -> Any:

@@ -21,6 +21,9 @@ Words = NDArray[np.uint64]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_AGAIN = 1 << 56
 
 
 class Randomness(Protocol):
@@ -30,8 +33,15 @@ class Randomness(Protocol):
     def is_secure(self) -> bool:
         """Whether the words may protect a real person's value."""
 
-    def words(self, start: int, count: int) -> Words:
-        """Return the words number `start` to `start + count`."""
+    @property
+    def compiled(self) -> bool:
+        """Whether the caller's work is large enough for compiled loops."""
+
+    def words(self, start: int, count: int, out: Words | None = None) -> Words:
+        """Return the words number `start` to `start + count`, written to `out` if it is given."""
+
+    def words_at(self, positions: Words) -> Words:
+        """Return the words at the given positions."""
 
 
 @dataclass(frozen=True)
@@ -39,47 +49,117 @@ class Seeded:
     """A counter-based stream for simulation: SplitMix64 (Steele, Lea, Flood 2014) read at any position."""
 
     key: int
+    compiled: bool = False
 
     @property
     def is_secure(self) -> bool:
         """Never: whoever knows the seed knows the noise."""
         return False
 
-    def words(self, start: int, count: int) -> Words:
-        """Return the words number `start` to `start + count`, shape (count,)."""
+    def words(self, start: int, count: int, out: Words | None = None) -> Words:
+        """Return the words number `start` to `start + count`, shape (count,), written to `out` if given."""
+        filled = np.empty(count, dtype=np.uint64) if out is None else out
+        if self.compiled:
+            from sidelight.foundation.kernels import fill_words
+
+            fill_words(np.uint64(self.key), np.uint64(start), filled)
+        else:
+            filled[:] = self.words_at(np.arange(start, start + count, dtype=np.uint64))
+        return filled
+
+    def words_at(self, positions: Words) -> Words:
+        """Return the words at the given positions."""
         with np.errstate(over="ignore"):
-            z = np.arange(start + 1, start + count + 1, dtype=np.uint64) * _GOLDEN + np.uint64(self.key)
+            z = (positions + np.uint64(1)) * _GOLDEN + np.uint64(self.key)
             z = (z ^ (z >> np.uint64(30))) * _MIX_1
             z = (z ^ (z >> np.uint64(27))) * _MIX_2
-            return z ^ (z >> np.uint64(31))
+            return np.asarray(z ^ (z >> np.uint64(31)))
 
 
 @dataclass(frozen=True)
 class Secure:
     """The operating system's generator, stretched by ChaCha20 with a fresh key for every call."""
 
+    compiled: bool = False
+
     @property
     def is_secure(self) -> bool:
         """Always."""
         return True
 
-    def words(self, start: int, count: int) -> Words:  # noqa: ARG002 - secure words have no address
+    def words(self, start: int, count: int, out: Words | None = None) -> Words:  # noqa: ARG002 - no address
         """Return `count` fresh words; asking twice for the same position gives other words."""
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
         cipher = Cipher(algorithms.ChaCha20(os.urandom(32), bytes(16)), mode=None)
-        stream = cipher.encryptor().update(bytes(8 * count))
-        return np.frombuffer(stream, dtype=np.uint64)
+        stream = np.empty(count + 8, dtype=np.uint64)  # the cipher asks for room for one more block
+        cipher.encryptor().update_into(bytes(8 * count), stream.view(np.uint8).data)
+        if out is None:
+            return stream[:count]
+        out[:] = stream[:count]
+        return out
+
+    def words_at(self, positions: Words) -> Words:
+        """Return one fresh word for each position."""
+        return self.words(0, len(positions))
 
 
-def randomness(seed: int | None, stream: str) -> Randomness:
+def randomness(seed: int | None, stream: str, *, compiled: bool = False) -> Randomness:
     """Return secure randomness without a seed, and the seed's stream of that name with one.
 
     >>> randomness(7, "age").words(2, 3)[0] == randomness(7, "age").words(0, 3)[2]
     np.True_
     """
     if seed is None:
-        return Secure()
+        return Secure(compiled)
+    return Seeded(_key(seed, stream), compiled)
+
+
+def derive_seed(seed: int | None, name: str) -> int | None:
+    """Return a seed of its own for the part called `name`, so that no two parts share their noise.
+
+    >>> derive_seed(7, "age") != derive_seed(7, "sex"), derive_seed(None, "age") is None
+    (True, True)
+    """
+    return None if seed is None else _key(seed, f"derived/{name}")
+
+
+def below(source: Randomness, start: int, rows: int, bounds: Words) -> NDArray[np.uint32]:
+    """Return exactly uniform whole numbers, each below its column's bound, shape (rows, bounds).
+
+    The upper half of word x bound is uniform once the words of an incomplete run are drawn again (Lemire
+    2019). Row i uses the words from `start + i * len(bounds)` on; bounds stay below 2^32.
+    """
+    words = source.words(start, rows * len(bounds)).reshape(rows, len(bounds))
+    least = (np.uint64(0) - bounds) % bounds
+    if source.compiled:
+        from sidelight.foundation.kernels import scale_words
+
+        out = np.empty(words.shape, dtype=np.uint32)
+        if scale_words(words, bounds, least, out):
+            return out
+    attempt = 0
+    while (lost := np.flatnonzero(words * bounds < least)).size:
+        attempt += 1
+        positions = lost.astype(np.uint64) + np.uint64(start + attempt * _AGAIN)
+        words.reshape(-1)[lost] = source.words_at(positions)
+    high, low = words >> _HALF, words & _LOW
+    return ((high * bounds + ((low * bounds) >> _HALF)) >> _HALF).astype(np.uint32)
+
+
+def below_each(source: Randomness, start: int, bounds: Words) -> Words:
+    """Return one exactly uniform whole number below each bound; bounds stay below 2^63."""
+    words = source.words(start, len(bounds))
+    most = np.uint64((1 << 64) - 1) - (np.uint64(0) - bounds) % bounds
+    attempt = 0
+    while (lost := np.flatnonzero(words > most)).size:
+        attempt += 1
+        positions = lost.astype(np.uint64) + np.uint64(start + attempt * _AGAIN)
+        words[lost] = source.words_at(positions)
+    return np.asarray(words % bounds)
+
+
+def _key(seed: int, stream: str) -> int:
     number = check_whole("seed", seed, at_least=0)
     digest = hashlib.blake2b(f"{number}/{stream}".encode(), digest_size=8).digest()
-    return Seeded(int.from_bytes(digest, "little"))
+    return int.from_bytes(digest, "little")

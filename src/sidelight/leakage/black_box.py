@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.errors import InputError, check_number, check_whole
 from sidelight.foundation.progress import track
+from sidelight.mechanisms import Reports
 
 _CAUTION = 0.1
 _CUTS = 16
@@ -170,6 +171,8 @@ def _features(drawn: Sequence[NDArray[Any]]) -> Iterator[_Feature]:
 def _draw(randomiser: Callable[[Any], Any], value: Any, count: int, batch: bool) -> NDArray[Any]:
     """Return the reports as a two-dimensional array, one row for each report."""
     raw = randomiser(np.array([value] * count)) if batch else [randomiser(value) for _ in range(count)]
+    if isinstance(raw, Reports):
+        raw = raw.values
     try:
         rows = np.array([_flat(report) for report in raw])
     except ValueError:

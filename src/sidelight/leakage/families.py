@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from sidelight.leakage.bounds import Figure
 from sidelight.leakage.generic import climb, favoured_set, generic_pairs, generic_worst
-from sidelight.mechanisms import Channel
+from sidelight.mechanisms import Channel, ContinuousChannel, FavouringChannel, ImplicitChannel
 from sidelight.schema import Attribute
 
 Array = NDArray[np.float64]
@@ -51,22 +51,39 @@ def baseline_of(channel: Channel) -> float:
 
 
 def single_of(channel: Channel) -> Channel:
-    """Return the channel of one report where several of them are only bounded by their budgets.
+    """Return a channel whose figures are surely reached, for lower figures.
 
-    One report says no more than all of them, so what it reaches is a lower figure.
+    Of several reports that are only bounded by their budgets it is one of them, since one says no more than
+    all. Of a channel that may not produce what its figure assumes it is one that says nothing.
     """
-    return getattr(channel, "within", None) or channel
+    within = getattr(channel, "within", None)
+    if within is not None:
+        return single_of(within)
+    assumed = isinstance(channel, ImplicitChannel) or delta_of(channel) > 0 or is_gaussian(channel)
+    if assumed or not getattr(channel, "realises_all", True):
+        return FavouringChannel(channel.size, "singletons", 1.0)
+    return channel
+
+
+def delta_of(channel: Channel) -> float:
+    """Return the probability with which the channel's budget does not hold."""
+    return float(getattr(channel, "delta", 0.0))
+
+
+def is_gaussian(channel: Channel) -> bool:
+    """Whether the channel adds Gaussian noise, of which only its epsilon and delta are used."""
+    return getattr(channel, "noise", "") == "gaussian"
 
 
 def figure_of(channel: Channel) -> Figure:
     """Return what a figure through this channel claims: exact if all that it assumes can be reported."""
-    known = channel.family != "any" and getattr(channel, "realises_all", True)
+    known = channel.family != "any" and getattr(channel, "realises_all", True) and not is_gaussian(channel)
     return "exact" if known else "certified"
 
 
 def favours_sets(channel: Channel) -> bool:
     """Whether a report favours a set of values rather than one, or is given by a matrix."""
-    return channel.family in ("any", "all", "subsets")
+    return channel.family in ("any", "all", "subsets") or is_gaussian(channel)
 
 
 def worst_ratio(rows: Array, channel: Channel) -> Worst:
@@ -121,7 +138,7 @@ def stacked_worst(rows: Array, channels: Sequence[Channel]) -> list[Worst] | Non
     The channels are of one family and size. None where the pairs are better done one by one.
     """
     pairs, m, t = rows.shape
-    if channels[0].family == "dense" or pairs * m * m * t > LARGEST_STACK:
+    if channels[0].family in ("dense", "continuous") or pairs * m * m * t > LARGEST_STACK:
         return None
     baseline = np.array([baseline_of(channel) for channel in channels])
     if favours_sets(channels[0]) and t > 2:
@@ -168,7 +185,7 @@ def report_columns(channel: Channel, most: int = LARGEST_LIST) -> Array | None:
     size = channel.size
     if not favours_sets(channel):
         columns = _columns(np.eye(size), channel)
-        return columns if columns.shape[1] <= max(most, size) else None
+        return columns if columns.shape[1] <= max(most, size + 2) else None
     width = width_of(channel)
     if (2.0**size if width is None else float(comb(size, width))) > most:
         return None
@@ -210,13 +227,22 @@ def report_values(channel: Channel, report: int) -> NDArray[np.intp]:
 
 def describe_favoured(attribute: Attribute, channel: Channel, favoured: NDArray[np.intp]) -> str:
     """Say in words which values a report favours, or which number it has."""
-    if channel.family not in ("singletons", "subsets", "all", "any"):
+    if channel.family == "continuous" and not is_gaussian(channel):
+        return f"{attribute.name} reported {_place(attribute, int(favoured[0]))}"
+    if channel.family == "dense":
         return f"{attribute.name}: report {int(favoured[0])}"
     shown = [attribute.values[int(code)] for code in favoured]
     if len(shown) == 1:
         return f"{attribute.name} = {shown[0]}"
     listed = ", ".join(shown[:4]) + (f" and {len(shown) - 4} more" if len(shown) > 4 else "")
     return f"{attribute.name} among {listed or 'none of its values'}"
+
+
+def _place(attribute: Attribute, report: int) -> str:
+    """Say where on the line a report of `_laplace_reports` lies."""
+    if report < attribute.size:
+        return f"at {attribute.values[report]}"
+    return "far below all values" if report == attribute.size else "far above all values"
 
 
 def width_of(channel: Channel) -> int | None:
@@ -229,4 +255,17 @@ def _columns(rows: Array, channel: Channel) -> Array:
     if channel.family == "singletons":
         baseline = baseline_of(channel)
         return baseline + (1 - baseline) * rows
+    if isinstance(channel, ContinuousChannel):
+        return rows @ _laplace_reports(channel)
     return rows @ channel.matrix()
+
+
+def _laplace_reports(channel: ContinuousChannel) -> Array:
+    """Return the likelihoods of the reports that can be worst, shape (t, t + 2).
+
+    Between two neighbouring points the ratio of two mixtures of Laplace densities is monotone in the report,
+    so it is largest at a point or at one end of the line.
+    """
+    points = np.asarray(channel.points, dtype=np.float64) / channel.scale
+    ends = np.stack([-points + points.min(), points - points.max()], axis=1)
+    return np.asarray(np.exp(np.concatenate([-np.abs(points[:, None] - points), ends], axis=1)))

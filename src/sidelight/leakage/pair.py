@@ -16,8 +16,10 @@ from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound, Leakage, Witness
+from sidelight.leakage.divergence import delta_at
 from sidelight.leakage.families import (
     Worst,
+    delta_of,
     describe_favoured,
     figure_of,
     single_of,
@@ -30,6 +32,14 @@ from sidelight.mechanisms import Channel, FavouringChannel
 from sidelight.schema import Attribute
 
 Array = NDArray[np.float64]
+METHODS = {
+    "singletons": "favoured sets",
+    "subsets": "favoured sets",
+    "all": "favoured sets",
+    "any": "worst channel of this budget",
+    "dense": "channel matrix",
+    "continuous": "noise on the values' points",
+}
 
 
 def direct_leakage(belief: Belief, channel: Channel | None, secret: str) -> Leakage:
@@ -144,9 +154,7 @@ def _leakage(
             labels[pair[0]],
             labels[pair[1]],
         )
-    method = {"any": "worst channel of this budget", "dense": "channel matrix"}.get(
-        channel.family, "favoured sets"
-    )
+    method = METHODS[channel.family]
     favoured = {neighbour: favoured_values(channel, worst.favoured)} if neighbour != secret else {}
     support = support_of(belief, secret, (pair[0], pair[1]), favoured) if worst.value > 0 else None
     upper = Bound(worst.value, figure_of(channel), method, witness, support)
@@ -155,4 +163,14 @@ def _leakage(
         return Leakage.exactly(secret, (neighbour,), upper)
     reached = direct_leakage(belief, single, secret) if neighbour == secret else None
     reached = reached or pair_leakage(belief, single, secret, neighbour)
-    return Leakage(secret, (neighbour,), replace(reached.upper, kind="lower", method="one report"), upper)
+    lower = replace(reached.upper, kind="lower", method="what surely is reached")
+    return Leakage(secret, (neighbour,), lower, upper, _failure(belief, channel, secret, neighbour, upper))
+
+
+def _failure(belief: Belief, channel: Channel, secret: str, neighbour: str, upper: Bound) -> float:
+    """Return the probability with which a figure fails if the channel's own budget does (see profile.py)."""
+    delta = delta_of(channel)
+    if delta == 0 or neighbour == secret:
+        return delta
+    rows, _ = conditional_rows(belief, secret, neighbour)
+    return delta * delta_at(rows, upper.value)[0]

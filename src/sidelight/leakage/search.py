@@ -22,6 +22,7 @@ from sidelight.leakage.families import (
     describe_favoured,
     favours_sets,
     ratio_pairs,
+    report_columns,
     width_of,
     worst_of_pair,
 )
@@ -107,8 +108,9 @@ def _start(
 
 
 def _likelihoods(channel: Channel, favoured: NDArray[np.intp]) -> Array:
-    if channel.family not in ("singletons", "subsets", "all", "any"):
-        return np.asarray(channel.matrix()[:, int(favoured[0])])
+    if not favours_sets(channel) and channel.family != "singletons":
+        columns = report_columns(channel, most=channel.size**2)
+        return np.ones(channel.size) if columns is None else columns[:, int(favoured[0])]
     likelihoods = np.full(channel.size, baseline_of(channel))
     likelihoods[favoured] = 1.0
     return likelihoods
@@ -221,5 +223,8 @@ def _describe(belief: Belief, channel: Channel, name: str, column: Array) -> str
         if not len(favoured) or (len(favoured) == channel.size and width_of(channel) is None):
             return f"{name}: any report"
         return describe_favoured(belief.schema[name], channel, favoured)
-    report = int(np.flatnonzero((channel.matrix() == column[:, None]).all(axis=0))[0])
+    columns = report_columns(channel, most=channel.size**2)
+    if columns is None:
+        return f"{name}: any report"
+    report = int(np.flatnonzero((columns == column[:, None]).all(axis=0))[0])
     return describe_favoured(belief.schema[name], channel, np.array([report]))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.belief import Belief
+from sidelight.leakage.families import favours_sets, report_values
 from sidelight.mechanisms import Channel
 
 
@@ -36,10 +37,9 @@ def favoured_values(channel: Channel, favoured: NDArray[np.intp]) -> NDArray[np.
 
     `favoured` are those values already, or the report's number where the channel is given by its reports.
     """
-    if channel.family in ("singletons", "subsets", "all", "any"):
+    if channel.family == "singletons" or favours_sets(channel):
         return favoured
-    likelihoods = channel.likelihood(int(favoured[0]))
-    return np.flatnonzero(likelihoods == likelihoods.max())
+    return report_values(channel, int(favoured[0]))
 
 
 def _matching(belief: Belief, secret: str, value: int, favoured: Mapping[str, NDArray[np.intp]]) -> int:

@@ -26,6 +26,7 @@ from sidelight.leakage.families import (
     LARGEST_LIST,
     baseline_of,
     count_reports,
+    delta_of,
     describe_favoured,
     describe_report,
     figure_of,
@@ -79,10 +80,11 @@ def total_leakage(
         joint = joint_generic(belief, channels, secret, required=method == "joint generic")
         is_better = joint is not None and (method != "auto" or joint.value < sum_of_budgets.value)
         upper = joint if joint is not None and is_better else sum_of_budgets
+    delta = math.fsum(delta_of(channel) for channel in channels.values())
     lower = lower_total(belief, channels, secret)
     if lower.value > upper.value:
         upper = replace(upper, value=_rounded_up(lower.value, upper.value))
-    return Leakage(secret, through, lower, upper)
+    return Leakage(secret, through, lower, upper, delta)
 
 
 def _rounded_up(lower: float, upper: float) -> float:
@@ -236,7 +238,7 @@ def _fits_doubles(channels: Mapping[str, Channel]) -> bool:
 
 
 def _lists_reports(channel: Channel) -> bool:
-    return count_reports(channel) <= max(LARGEST_LIST, channel.size)
+    return delta_of(channel) == 0 and count_reports(channel) <= max(LARGEST_LIST, channel.size + 2)
 
 
 def _conditional_tensor(belief: Belief, secret: str, others: Sequence[str]) -> Array:

@@ -9,11 +9,12 @@ to be enumerated.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.errors import InputError, TooLargeError, check_number, check_whole, invalid
 
@@ -57,15 +58,19 @@ class FavouringChannel:
         family: "singletons", "subsets" or "all".
         baseline: the likelihood of a value that is not favoured over that of a favoured one, e^-epsilon.
         width: how many values a report favours, for "singletons" and "subsets".
+        realises_all: whether some report favours each set of the family; if not, figures are certified
+            upper ends instead of exact ones.
     """
 
     size: int
     family: Family
     baseline: float
     width: int = 1
+    realises_all: bool = True
 
     def __post_init__(self) -> None:
         check_whole("size", self.size, at_least=1)
+        check_whole("width", self.width, at_least=1, at_most=self.size)
         check_number("baseline", self.baseline, at_least=0)
         if self.baseline > 1:
             raise invalid("baseline", "at most 1", self.baseline)
@@ -75,13 +80,19 @@ class FavouringChannel:
         """The budget this channel really spends on the value itself."""
         return math.inf if self.baseline == 0 else -math.log(self.baseline)
 
-    def likelihood(self, report: int) -> Array:
-        """Return Pr(report | value) for every value, up to a common factor, shape (size,)."""
-        if self.family != "singletons":
-            raise InputError("the reports of this channel are sets of values, not single values.")
-        favoured = np.full(self.size, self.baseline)
-        favoured[check_whole("report", report, at_least=0, at_most=self.size - 1)] = 1.0
-        return favoured
+    def likelihood(self, report: int | Sequence[int]) -> Array:
+        """Return Pr(report | value) for every value, up to a common factor, shape (size,).
+
+        Args:
+            report: the value it favours, or the values.
+        """
+        codes = [report] if isinstance(report, (int, np.integer)) else list(report)
+        if self.family != "all" and len(set(codes)) != self.width:
+            raise invalid("report", f"{self.width} different values", report)
+        likely = np.full(self.size, self.baseline)
+        for code in codes:
+            likely[check_whole("report", code, at_least=0, at_most=self.size - 1)] = 1.0
+        return likely
 
     def matrix(self) -> Array:
         """Return Pr(report | value), shape (size, size), of a channel that reports single values."""
@@ -103,11 +114,13 @@ class AnyChannel:
     Attributes:
         size: the number of values.
         epsilon: the budget.
+        delta: the probability that it does not hold.
         within: the channel of a part of the release, where that is known: what it reaches is reached.
     """
 
     size: int
     epsilon: float
+    delta: float = 0.0
     within: Channel | None = None
 
     def __post_init__(self) -> None:
@@ -172,6 +185,83 @@ class DenseChannel:
     def matrix(self) -> Array:
         """Return Pr(report | value), shape (size, reports)."""
         return self.cells
+
+
+@dataclass(frozen=True, eq=False)
+class ImplicitChannel:
+    """A channel that states the likelihoods of a report but has too many of them for a matrix.
+
+    Leakage treats it as "any" channel of its budget, so figures are certified; attacks use `likelihood`.
+    """
+
+    size: int
+    epsilon: float
+    law: Callable[[int], Array]
+
+    @property
+    def family(self) -> Family:
+        """Not enumerated: whichever leak most."""
+        return "any"
+
+    @property
+    def baseline(self) -> float:
+        """The least likelihood over the greatest."""
+        return math.exp(-self.epsilon)
+
+    def likelihood(self, report: int) -> Array:
+        """Return Pr(report | value) for every value, shape (size,)."""
+        return self.law(report)
+
+    def matrix(self) -> Array:
+        """Refuse: it would be too large."""
+        raise TooLargeError(
+            f"the matrix of this channel over {self.size} values is not built; use `likelihood`."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ContinuousChannel:
+    """Noise added to a number.
+
+    Attributes:
+        points: (size,) the number that stands for each value.
+        scale: of the noise: the Laplace scale, or the Gaussian standard deviation.
+        noise: "laplace" or "gaussian".
+        epsilon: the budget spent on any two numbers within the bounds.
+        delta: the probability that it does not hold.
+    """
+
+    points: Array
+    scale: float
+    noise: Literal["laplace", "gaussian"]
+    epsilon: float
+    delta: float = 0.0
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return len(self.points)
+
+    @property
+    def family(self) -> Family:
+        """A report is a number."""
+        return "continuous"
+
+    def log_density(self, reports: ArrayLike) -> Array:
+        """Return ln of the density of each report given each value, shape (reports, size)."""
+        distance = np.abs(np.asarray(reports, dtype=np.float64)[:, None] - self.points) / self.scale
+        if self.noise == "laplace":
+            return np.asarray(-distance - math.log(2 * self.scale))
+        return np.asarray(-(distance**2) / 2 - math.log(self.scale * math.sqrt(2 * math.pi)))
+
+    def likelihood(self, report: float) -> Array:
+        """Return the density of a report for every value, up to a common factor, shape (size,)."""
+        logs = self.log_density([report])[0]
+        return np.asarray(np.exp(logs - logs.max()))
+
+    def matrix(self) -> Array:
+        """Refuse: there are infinitely many reports."""
+        raise InputError("the reports of this channel are numbers; it has a density, not a matrix.")
 
 
 def _check_matrix_size(rows: int, columns: int) -> None:

@@ -8,9 +8,11 @@ from typing import Any, ClassVar, NoReturn, Self
 
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.errors import InputError, check_number, check_whole
+from sidelight.foundation.errors import InputError
 from sidelight.mechanisms.channel import AnyChannel
-from sidelight.mechanisms.mechanism import Aggregate, refuse_parameters
+from sidelight.mechanisms.exact import check_budget, check_size
+from sidelight.mechanisms.mechanism import Aggregate, need_budget, refuse_parameters
+from sidelight.mechanisms.reports import Reports
 
 
 @dataclass(frozen=True)
@@ -22,14 +24,14 @@ class Unspecified:
     epsilon: float
 
     def __post_init__(self) -> None:
-        check_whole("size", self.size, at_least=2, at_most=65_536)
-        check_number("epsilon", self.epsilon, above=0)
+        check_size(self.size)
+        check_budget(self.epsilon)
 
     @classmethod
-    def from_plan(cls, size: int, epsilon: float, parameters: Mapping[str, Any]) -> Self:
+    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
         """Make the mechanism a plan asks for."""
         refuse_parameters(cls.name, parameters)
-        return cls(size, epsilon)
+        return cls(size, need_budget(cls.name, epsilon))
 
     @property
     def delta(self) -> float:
@@ -41,11 +43,15 @@ class Unspecified:
         """Only its budget is known."""
         return AnyChannel(self.size, self.epsilon)
 
-    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> NDArray[Any]:
+    def repeated(self, times: int) -> AnyChannel:
+        """Return the channel of `times` reports of the same value: their budgets add up."""
+        return AnyChannel(self.size, times * self.epsilon)
+
+    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Refuse: there is nothing to run."""
         _refuse(values, seed, offset)
 
-    def aggregate(self, reports: NDArray[Any]) -> Aggregate:
+    def aggregate(self, reports: Reports) -> Aggregate:
         """Refuse: there are no reports."""
         _refuse(reports)
 

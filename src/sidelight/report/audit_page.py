@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from sidelight.auditing import Audit, SecretAudit
-from sidelight.foundation.errors import InputError
-from sidelight.plan import Plan
 from sidelight.report.curves import Curve, curves_figure, planned_budgets, worst_curves
 from sidelight.report.figures import (
     MARKS,
@@ -67,7 +65,7 @@ def audit_page(audit: Audit) -> Page:
         "curves": curves,
         "planned": planned_budgets(curves) if curves else "",
         "arrows": {"shown": len(arrows), "most": MOST_ARROWS, "each": PER_SECRET, "least": LEAST_SHARE},
-        "plan_text": plan_text(audit.plan),
+        "plan_text": audit.plan.to_toml(),
         "scale": _SCALE,
         "kinds": _KINDS,
         "colours": VERDICTS,
@@ -113,14 +111,6 @@ def verdict_sentence(counts: Mapping[str, int]) -> str:
 def is_understated(item: SecretAudit) -> bool:
     """Whether the published sum of pairwise figures is below a figure that is reached (but for rounding)."""
     return item.published.value < item.total.lower.value - 1e-9
-
-
-def plan_text(plan: Plan) -> str:
-    """Return the plan as the file people keep, or why there is none."""
-    try:
-        return plan.to_toml()
-    except InputError as error:
-        return f"# {error}"
 
 
 def _listed(parts: Sequence[str]) -> str:

@@ -52,8 +52,9 @@ class Curve:
 
 def worst_curves(audit: Audit, items: Sequence[SecretAudit]) -> list[Curve]:
     """Return the curves of the first secrets through their worst neighbours, as many as there are colours."""
-    chosen = [item for item in items if item.neighbours][: len(SERIES)]
-    largest = max((audit.plan[_worst(item)].epsilon for item in chosen), default=1.0)
+    chosen = [item for item in items if item.neighbours and _planned(audit, item) > 0]
+    chosen = chosen[: len(SERIES)]
+    largest = max((_planned(audit, item) for item in chosen), default=1.0)
     end = max(LARGEST_BUDGET, 2 * largest)
     return [_curve(audit, item, end, colour) for item, colour in zip(chosen, SERIES, strict=False)]
 
@@ -94,15 +95,21 @@ def _worst(item: SecretAudit) -> str:
     return (shown or item.neighbours)[0].through[0]
 
 
+def _planned(audit: Audit, item: SecretAudit) -> float:
+    """Return the nominal budget of the worst neighbour, 0 where its release has none."""
+    return audit.plan[_worst(item)].epsilon or 0.0
+
+
 def _curve(audit: Audit, item: SecretAudit, end: float, colour: str) -> Curve:
     """Return one curve, of fewer points where each costs more."""
     release = audit.plan[_worst(item)]
     cells = audit.belief.schema[item.secret].size * release.attribute.size
     points = max(9, min(33, 1_000_000 // cells))
     steps = {end * step / (points - 1) for step in range(1, points)}
-    epsilons = tuple(sorted(steps | {release.epsilon}))
+    planned = _planned(audit, item)
+    epsilons = tuple(sorted(steps | {planned}))
     values, saturation = audit.curve(item.secret, release.name, epsilons)
-    named = (item.secret, release.name, release.times, release.epsilon)
+    named = (item.secret, release.name, release.times, planned)
     shown = () if any(map(math.isnan, (*values, saturation))) else tuple(values)
     return Curve(*named, epsilons, shown, saturation, colour)
 

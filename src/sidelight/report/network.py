@@ -12,7 +12,7 @@ from sidelight.report.figures import interval, witness_lines
 from sidelight.report.page import Figure
 from sidelight.report.palette import VERDICTS
 from sidelight.report.style import Trace, layout
-from sidelight.report.wording import factor, label, nats, paragraph
+from sidelight.report.wording import budget, factor, label, nats, paragraph
 
 PER_SECRET = 3
 MOST_ARROWS = 60
@@ -184,7 +184,9 @@ def _hover(arrow: Arrow) -> str:
 
 def _node_hover(audit: Audit, name: str) -> str:
     released = (
-        f"released with ε = {audit.plan[name].epsilon:g}" if name in audit.plan.names else "not released"
+        f"released with ε = {budget(audit.plan[name].randomiser().epsilon)}"
+        if name in audit.plan.names
+        else "not released"
     )
     if name not in audit.secrets:
         return paragraph(name, f"{released}; not a secret of this audit")

@@ -1,0 +1,58 @@
+"""The hockey-stick divergence between the rows of a likelihood matrix, and its inverse."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+_LARGEST_EXPONENT = 700.0
+_ROUNDING = 1e-12
+
+
+def delta_at(rows: Array, epsilon: float) -> tuple[float, int, int]:
+    """Return delta(epsilon) of the rows Pr(report | secret value), and the two rows that reach it."""
+    factor = math.exp(min(epsilon, _LARGEST_EXPONENT))
+    best, likelier, unlikelier = 0.0, 0, 0
+    for i, row in enumerate(rows):
+        excess = np.maximum(row - factor * rows, 0.0).sum(axis=1)
+        j = int(excess.argmax())
+        if excess[j] > best:
+            best, likelier, unlikelier = float(excess[j]), i, j
+    return min(best, 1.0), likelier, unlikelier
+
+
+def epsilon_at(rows: Array, delta: float) -> tuple[float, int, int]:
+    """Return the smallest epsilon with delta(epsilon) <= delta, and the two rows that need it.
+
+    Of a pair g, h the sum is the largest g(S) - t h(S) over sets S, t = e^epsilon, and the sets that matter
+    are the prefixes of the reports in descending order of g/h. So t must be (g(S) - delta) / h(S) for the
+    worst prefix: no search. What rounding leaves is added on the safe side.
+    """
+    is_short = delta_at(rows, math.inf)[0] > delta
+    allowed = delta * (1 + _ROUNDING) if is_short else delta
+    best, likelier, unlikelier = 1.0, 0, 0
+    for i, row in enumerate(rows):
+        needed = _prefix_ratios(row, rows, allowed)
+        j = int(needed.argmax())
+        if needed[j] > best:
+            best, likelier, unlikelier = float(needed[j]), i, j
+    epsilon = math.log(best) if best < math.inf else math.inf
+    step = math.ulp(1.0)
+    while epsilon < math.inf and delta_at(rows, epsilon)[0] > allowed:
+        epsilon += step
+        step *= 2
+    return epsilon, likelier, unlikelier
+
+
+def _prefix_ratios(g: Array, rows: Array, delta: float) -> Array:
+    """Return the largest (g(S) - delta) / h(S) for every row h, shape (m,); infinite where h(S) is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        order = np.argsort(-np.where(g > 0, g / rows, -1.0), axis=1)
+    top = np.cumsum(g[order], axis=1) - delta
+    bottom = np.cumsum(np.take_along_axis(rows, order, axis=1), axis=1)
+    needed = np.where(top > 0, np.inf, 0.0)
+    np.divide(top, bottom, out=needed, where=bottom > 0)
+    return np.asarray(needed.max(axis=1))

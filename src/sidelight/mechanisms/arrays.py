@@ -1,0 +1,107 @@
+"""The steps of the mechanisms in numpy; `kernels` holds the same steps compiled, with the same bits.
+
+Every step is a plain function of random words, so what a mechanism does with each of the 2^64 words can be
+counted.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.foundation.compiled import is_large, spans
+
+Words = NDArray[np.uint64]
+Codes = NDArray[np.unsignedinteger[Any]]
+
+HASH_BITS = np.uint64(17)
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_DROPPED = np.uint64(15)
+
+
+def steps(rows: int) -> Any:
+    """Return the module whose steps suit so many rows: this one, or the compiled one."""
+    from sidelight.mechanisms import arrays
+
+    chosen: ModuleType = arrays
+    if is_large(rows):
+        from sidelight.mechanisms import kernels
+
+        chosen = kernels
+    return chosen
+
+
+def respond(words: Words, codes: Codes, truth: np.uint64, other: np.uint64, out: Codes) -> None:
+    """Randomised response: the first `truth` words keep the code, each other value has `other` words."""
+    lie = (np.maximum(words, truth) - truth) // other
+    lie += lie >= codes
+    out[:] = np.where(words < truth, codes, lie)
+
+
+def overlay(words: Words, codes: Codes, keep: np.uint64, rows: NDArray[np.uint8]) -> None:
+    """Set the bit of each row's code with probability keep / 2^64, clear it otherwise."""
+    line = np.arange(len(codes))
+    byte = codes >> np.asarray(3, dtype=codes.dtype)
+    bit = np.left_shift(1, codes & np.asarray(7, dtype=codes.dtype)).astype(np.uint8)
+    rows[line, byte] = np.where(words < keep, rows[line, byte] | bit, rows[line, byte] & ~bit)
+
+
+def hash_codes(seeds: Words, codes: Codes, buckets: np.uint64, out: Codes) -> None:
+    """Write the bucket of each code under its row's seed."""
+    hashed = (((seeds >> _HALF) * codes + seeds) & _LOW) >> _DROPPED
+    out[:] = (hashed * buckets) >> HASH_BITS
+
+
+def count_support(
+    seeds: Words,
+    values: Codes,
+    lows: NDArray[np.uint32],
+    widths: NDArray[np.uint32],
+    counts: NDArray[np.int64],
+) -> None:
+    """Add to `counts` how many reports each value supports: those whose bucket it hashes to."""
+    size = len(counts)
+    every = np.arange(size, dtype=np.uint32)
+    for span in spans(len(seeds), size):
+        multiplier = (seeds[span] >> _HALF).astype(np.uint32)
+        start = (seeds[span] & _LOW).astype(np.uint32) - lows[values[span]]
+        place = multiplier[:, None] * every + start[:, None]
+        counts += np.count_nonzero(place < widths[values[span]][:, None], axis=0)
+
+
+def choose_sets(
+    draws: NDArray[np.uint32], includes: NDArray[np.bool_], codes: Codes, size: int, out: NDArray[np.uint16]
+) -> None:
+    """Write each row's sorted set: the code where it is included, the rest uniform among the other values.
+
+    Floyd's algorithm over the m = size - 1 other values: draw j is uniform below m-w+j+1; take it, or m-w+j
+    where it is taken already. A row that includes its code draws one value fewer: it skips the first.
+    """
+    width = out.shape[1]
+    line = np.arange(len(codes))
+    taken = np.zeros((len(codes), size), dtype=np.bool_)
+    for j in range(width):
+        drawn = draws[:, j].astype(np.int64)
+        chosen = np.where(taken[line, drawn], size - 1 - width + j, drawn)
+        wanted = ~includes if j == 0 else np.ones_like(includes)
+        taken[line[wanted], chosen[wanted]] = True
+    _spread(taken, codes, includes, out)
+
+
+choose_small_sets = choose_sets
+"""The compiled loops have a faster way for small sets."""
+
+
+def _spread(
+    taken: NDArray[np.bool_], codes: Codes, includes: NDArray[np.bool_], out: NDArray[np.uint16]
+) -> None:
+    """Number the chosen others as values, leaving the code's place free, and add the code where included."""
+    place = np.arange(taken.shape[1])
+    after = place[None, :] > codes[:, None]
+    values = np.where(after, np.roll(taken, 1, axis=1), taken)
+    values[np.arange(len(codes)), codes] = includes
+    out[:] = np.nonzero(values)[1].reshape(out.shape)

@@ -1,0 +1,163 @@
+"""The exponential mechanism: a report is likelier the more useful it is for the true value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sidelight.foundation.compiled import is_large, spans
+from sidelight.foundation.errors import InputError, invalid
+from sidelight.foundation.randomness import randomness
+from sidelight.mechanisms.channel import LARGEST_MATRIX, Channel
+from sidelight.mechanisms.counting import Coded
+from sidelight.mechanisms.grr import RandomisedResponse
+from sidelight.mechanisms.laws import DistanceLaw, Law, TableLaw, estimate_law, law_variance
+from sidelight.mechanisms.mechanism import (
+    Aggregate,
+    check_codes,
+    check_reports,
+    code_type,
+    need_budget,
+    refuse_parameters,
+)
+from sidelight.mechanisms.reports import Reports
+
+Utility = str | tuple[tuple[float, ...], ...]
+
+
+class ByLaw(Coded):
+    """A mechanism that reports a code by a law with whole-number weights."""
+
+    @cached_property
+    def law(self) -> Law:
+        """The law of a report."""
+        raise NotImplementedError
+
+    @property
+    def factor(self) -> Fraction:
+        """The ratio of the law's probabilities."""
+        return self.law.factor
+
+    @property
+    def channel(self) -> Channel:
+        """The law's matrix where it is small enough."""
+        return self.law.channel
+
+    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
+        """Return one reported code for each code, see `Mechanism.randomise`."""
+        codes = check_codes(values, self.size)
+        source = randomness(seed, self.name, compiled=is_large(len(codes)))
+        out = np.empty(len(codes), dtype=code_type(self.law.outputs))
+        for span in spans(len(codes)):
+            out[span] = self.law.sample(source, offset + span.start, codes[span])
+        return Reports(out, is_simulation=not source.is_secure)
+
+    def aggregate(self, reports: Reports) -> Aggregate:
+        """Count how often each code was reported."""
+        codes = check_codes(check_reports(reports, "ui"), self.law.outputs, "reports")
+        return Aggregate(len(codes), np.bincount(codes, minlength=self.law.outputs).astype(np.int64))
+
+    def estimate(self, aggregate: Aggregate) -> NDArray[np.float64]:
+        """Return the unbiased estimate of the values' frequencies: the channel inverted."""
+        return estimate_law(self.law, self.size, aggregate)
+
+    def variance(self, reports: int, frequencies: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of each estimate, sampling of people included, were these the frequencies."""
+        return law_variance(self.law, self.size, reports, frequencies)
+
+
+@dataclass(frozen=True)
+class Exponential(ByLaw):
+    """EXP: Pr(y | x) ~ e^(eps u(x, y) / (2 s)), s the utility's sensitivity (McSherry, Talwar 2007).
+
+    Attributes:
+        size: the number of values.
+        budget: the nominal budget; the two ready utilities spend half of it, as the textbook's factor 2 is
+            only needed where totals differ the most.
+        utility: "match" (1 for the true value, else 0), "distance" (minus the distance of ordered values),
+            or a matrix with a row for each value and a column for each report.
+    """
+
+    name: ClassVar[str] = "exp"
+    utility: Utility = "match"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.utility, str) and self.utility not in ("match", "distance"):
+            raise invalid("utility", "'match', 'distance' or a matrix", self.utility)
+        if not isinstance(self.utility, str):
+            _check_utility(np.asarray(self.utility, dtype=np.float64), self.size)
+        super().__post_init__()
+
+    @classmethod
+    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
+        """Make the mechanism a plan asks for."""
+        refuse_parameters(cls.name, parameters, ("utility",))
+        budget = need_budget(cls.name, epsilon)
+        given = parameters.get("utility", "match")
+        return cls(size, budget, given if isinstance(given, str) else _frozen(given))
+
+    @cached_property
+    def response(self) -> RandomisedResponse | None:
+        """The randomised response that the 0/1 utility comes down to: half of the budget."""
+        return RandomisedResponse(self.size, self.budget / 2) if self.utility == "match" else None
+
+    @cached_property
+    def law(self) -> Law:
+        """The law of a report for a utility other than 0/1."""
+        if isinstance(self.utility, str):
+            return DistanceLaw.within(self.size, self.budget / 2)
+        utility = np.asarray(self.utility, dtype=np.float64)
+        sensitivity = float(np.ptp(utility, axis=0).max())
+        return TableLaw.within(utility * (self.budget / (2 * sensitivity)), self.budget)
+
+    @property
+    def factor(self) -> Fraction:
+        """The ratio of the law's probabilities."""
+        return self.response.factor if self.response else self.law.factor
+
+    @property
+    def channel(self) -> Channel:
+        """Single values for the 0/1 utility, else the law's matrix where it is small enough."""
+        return self.response.channel if self.response else self.law.channel
+
+    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
+        """Return one reported code for each code, see `Mechanism.randomise`."""
+        maker = self.response.randomise if self.response else super().randomise
+        return maker(values, seed=seed, offset=offset)
+
+    def aggregate(self, reports: Reports) -> Aggregate:
+        """Count how often each code was reported."""
+        return self.response.aggregate(reports) if self.response else super().aggregate(reports)
+
+    def estimate(self, aggregate: Aggregate) -> NDArray[np.float64]:
+        """Return the unbiased estimate of the values' frequencies."""
+        return self.response.estimate(aggregate) if self.response else super().estimate(aggregate)
+
+    def variance(self, reports: int, frequencies: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of each estimate, sampling of people included, were these the frequencies."""
+        stated = self.response.variance if self.response else super().variance
+        return stated(reports, frequencies)
+
+
+def _frozen(rows: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:
+    try:
+        return tuple(tuple(float(cell) for cell in row) for row in rows)
+    except (TypeError, ValueError):
+        raise invalid("utility", "'match', 'distance' or a matrix of numbers", rows) from None
+
+
+def _check_utility(utility: NDArray[np.float64], size: int) -> None:
+    if utility.ndim != 2 or len(utility) != size or utility.shape[1] < 2:
+        raise invalid("utility", f"a matrix of {size} rows and at least 2 columns", f"shape {utility.shape}")
+    if utility.size > LARGEST_MATRIX:
+        raise invalid("utility", f"a matrix of at most {LARGEST_MATRIX} cells", f"shape {utility.shape}")
+    if not np.isfinite(utility).all():
+        raise InputError("`utility` must be finite; some cells are not.")
+    if np.ptp(utility, axis=0).max() == 0:
+        raise InputError("`utility` must differ between values in some column; all rows are the same.")

@@ -1,0 +1,117 @@
+"""Hadamard response: report a column of a Hadamard matrix, likelier where the value's row is +1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sidelight.foundation.compiled import is_large
+from sidelight.foundation.errors import InputError
+from sidelight.foundation.randomness import randomness
+from sidelight.mechanisms.channel import LARGEST_MATRIX, Channel, DenseChannel, ImplicitChannel
+from sidelight.mechanisms.counting import Counting
+from sidelight.mechanisms.exact import WORDS, least_share
+from sidelight.mechanisms.mechanism import Aggregate, check_codes, check_estimable, check_reports
+from sidelight.mechanisms.reports import Reports
+
+
+@dataclass(frozen=True)
+class HadamardResponse(Counting):
+    """Hadamard response over `size` values (Acharya, Sun, Zhang 2019): log2(K) bits a report.
+
+    K is the least power of two above `size`; value v is row v + 1 of the K x K matrix, whose entry in
+    column y is the parity of the bits that v + 1 and y share. A report is uniform among the columns of
+    parity 0 with probability p = e^eps / (e^eps + 1), among those of parity 1 otherwise. Flipping the
+    lowest bit of v + 1 in y changes its parity, so one uniform column and one threshold suffice, exactly.
+    """
+
+    name: ClassVar[str] = "hadamard"
+
+    @property
+    def columns(self) -> int:
+        """The number K of possible reports."""
+        return 1 << self.size.bit_length()
+
+    @cached_property
+    def other(self) -> int:
+        """How many of the 2^64 words report the unlikelier parity: rounded up, so epsilon rounds down."""
+        return least_share(2, self.budget)
+
+    @property
+    def factor(self) -> Fraction:
+        """The ratio of the two parities."""
+        return Fraction(WORDS - self.other, self.other)
+
+    @property
+    def support_if_true(self) -> Fraction:
+        """The probability of parity 0 with the true value."""
+        return Fraction(WORDS - self.other, WORDS)
+
+    @property
+    def support_if_other(self) -> Fraction:
+        """The probability of parity 0 with another value: half of its columns are the true one's."""
+        return Fraction(1, 2)
+
+    @property
+    def channel(self) -> Channel:
+        """The matrix where it is small enough, else each report's likelihoods."""
+        if self.size * self.columns > LARGEST_MATRIX:
+            return ImplicitChannel(self.size, self.epsilon, self.likelihood)
+        rows = np.arange(1, self.size + 1, dtype=np.uint32)[:, None]
+        return DenseChannel(self._probability(rows, np.arange(self.columns, dtype=np.uint32)[None, :]))
+
+    def likelihood(self, report: int) -> NDArray[np.float64]:
+        """Return Pr(report | value) for every value."""
+        rows = np.arange(1, self.size + 1, dtype=np.uint32)
+        return self._probability(rows, np.asarray(report, dtype=np.uint32))
+
+    def _probability(self, rows: NDArray[np.uint32], columns: NDArray[np.uint32]) -> NDArray[np.float64]:
+        half = self.columns // 2
+        favoured, rest = (WORDS - self.other) / WORDS / half, self.other / WORDS / half
+        return np.where(_parity(rows & columns), rest, favoured)
+
+    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
+        """Return one reported column for each code, see `Mechanism.randomise`."""
+        rows = check_codes(values, self.size).astype(np.uint32) + np.uint32(1)
+        compiled = is_large(len(rows))
+        column = randomness(seed, f"{self.name}/column", compiled=compiled)
+        noise = randomness(seed, f"{self.name}/noise", compiled=compiled)
+        shift = np.uint64(64 - (self.columns.bit_length() - 1))
+        drawn = (column.words(offset, len(rows)) >> shift).astype(np.uint32)
+        parity = noise.words(offset, len(rows)) < np.uint64(self.other)
+        lowest = rows & (~rows + np.uint32(1))
+        drawn ^= np.where(_parity(rows & drawn) != parity, lowest, np.uint32(0))
+        return Reports(drawn.astype(self._report_type), is_simulation=not noise.is_secure)
+
+    @property
+    def _report_type(self) -> type[Any]:
+        return np.uint8 if self.columns <= 1 << 8 else np.uint16 if self.columns <= 1 << 16 else np.uint32
+
+    def aggregate(self, reports: Reports) -> Aggregate:
+        """Count how often each column was reported."""
+        values = check_reports(reports, "u")
+        if len(values) and int(values.max()) >= self.columns:
+            raise InputError(f"`reports` must be columns from 0 to {self.columns - 1}; some are not.")
+        counts = np.bincount(values.astype(np.int64), minlength=self.columns)
+        return Aggregate(len(values), counts.astype(np.int64))
+
+    def support(self, aggregate: Aggregate) -> NDArray[np.int64]:
+        """Return how many reports have parity 0 with each value, by the fast Walsh-Hadamard transform."""
+        check_estimable(aggregate, self.columns)
+        transformed = aggregate.sums.copy()
+        span = 1
+        while span < self.columns:
+            pairs = transformed.reshape(-1, 2, span)
+            transformed = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(-1)
+            span *= 2
+        return np.asarray((aggregate.reports + transformed[1 : self.size + 1]) // 2)
+
+
+def _parity(words: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Return whether each word has an odd number of set bits."""
+    return np.asarray(np.bitwise_count(words) & 1, dtype=np.bool_)

@@ -1,0 +1,174 @@
+"""Local hashing: hash the value with a public seed to a few buckets, report the bucket randomised.
+
+The hash is multiply-add-shift (Dietzfelbinger 1996): a seed of 64 bits is a multiplier a and an addend b of
+32 bits each, and value v gets the 17 highest bits of (a v + b) mod 2^32. For values below 2^16 that family
+is strongly universal: two values' hashes are independent and uniform, because 32 >= 16 + 17 - 1. (Without
+the addend two values collide too often, which biases the estimate.) Bucket y is the run of hashes h with
+floor(h g / 2^17) = y, so two values share a bucket with probability sum over y of (|run y| / 2^17)^2, which
+is 1/g where g divides 2^17 and is stated exactly elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sidelight.foundation import compiled
+from sidelight.foundation.compiled import is_large, spans
+from sidelight.foundation.errors import check_whole
+from sidelight.foundation.randomness import randomness
+from sidelight.mechanisms.arrays import HASH_BITS, steps
+from sidelight.mechanisms.channel import FavouringChannel
+from sidelight.mechanisms.counting import Counting
+from sidelight.mechanisms.exact import WORDS
+from sidelight.mechanisms.grr import RandomisedResponse
+from sidelight.mechanisms.mechanism import (
+    Aggregate,
+    check_codes,
+    check_reports,
+    code_type,
+    need_budget,
+    refuse_parameters,
+)
+from sidelight.mechanisms.reports import Reports
+
+_HASHES = 1 << int(HASH_BITS)
+_DROPPED = 32 - int(HASH_BITS)
+_LARGEST_BUCKETS = 65_536
+
+
+class Hashing(Counting):
+    """Local hashing to `buckets` buckets, with randomised response among them."""
+
+    @property
+    @abstractmethod
+    def buckets(self) -> int:
+        """The number of buckets, g."""
+
+    @cached_property
+    def response(self) -> RandomisedResponse:
+        """How the bucket is randomised."""
+        return RandomisedResponse(self.buckets, self.budget)
+
+    @cached_property
+    def edges(self) -> NDArray[np.int64]:
+        """The first hash of every bucket, and the end of the last, shape (buckets + 1,)."""
+        return np.array([-(-y * _HASHES // self.buckets) for y in range(self.buckets + 1)], dtype=np.int64)
+
+    @cached_property
+    def collision(self) -> Fraction:
+        """The probability that two values share a bucket, over all seeds."""
+        runs = np.diff(self.edges).tolist()
+        return Fraction(sum(run * run for run in runs), _HASHES**2)
+
+    @property
+    def factor(self) -> Fraction:
+        """That of the bucket's randomised response, whatever the seed."""
+        return self.response.factor
+
+    @property
+    def support_if_true(self) -> Fraction:
+        """The probability that the true value hashes to the reported bucket."""
+        return self.response.support_if_true
+
+    @property
+    def support_if_other(self) -> Fraction:
+        """The probability that a particular other value does: it shares the true bucket, or it does not."""
+        truth, other = Fraction(self.response.truth, WORDS), Fraction(self.response.other, WORDS)
+        return self.collision * truth + (1 - self.collision) * other
+
+    @property
+    def channel(self) -> FavouringChannel:
+        """A report favours the values of its bucket; not every set is one under some seed."""
+        return FavouringChannel(self.size, "all", float(1 / self.factor), realises_all=False)
+
+    def hashed(self, values: ArrayLike, seeds: NDArray[np.uint64]) -> NDArray[np.unsignedinteger[Any]]:
+        """Return the bucket of each value under its seed."""
+        codes = check_codes(values, self.size)
+        out = np.empty(len(codes), dtype=code_type(self.buckets))
+        steps(len(codes)).hash_codes(seeds, codes, np.uint64(self.buckets), out)
+        return out
+
+    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
+        """Return a public seed and a reported bucket for each code, see `Mechanism.randomise`."""
+        codes = check_codes(values, self.size)
+        large = is_large(len(codes))
+        seeding = randomness(seed, f"{self.name}/seed", compiled=large)
+        noise = randomness(seed, f"{self.name}/noise", compiled=large)
+        step = steps(len(codes))
+        seeds = np.empty(len(codes), dtype=np.uint64)
+        out = np.empty(len(codes), dtype=code_type(self.buckets))
+        truth, other = np.uint64(self.response.truth), np.uint64(self.response.other)
+        bucket = np.empty(min(compiled.CHUNK, len(codes)), dtype=out.dtype)
+        words = np.empty(len(bucket), dtype=np.uint64)
+        for span in spans(len(codes)):
+            rows = span.stop - span.start
+            seeding.words(offset + span.start, rows, seeds[span])
+            step.hash_codes(seeds[span], codes[span], np.uint64(self.buckets), bucket[:rows])
+            noise.words(offset + span.start, rows, words[:rows])
+            step.respond(words[:rows], bucket[:rows], truth, other, out[span])
+        return Reports(out, seeds, is_simulation=not seeding.is_secure)
+
+    def aggregate(self, reports: Reports) -> Aggregate:
+        """Count for each value the reports whose bucket it hashes to."""
+        values = check_codes(check_reports(reports, "ui", seeds=True), self.buckets, "reports")
+        seeds = np.asarray(reports.seeds, dtype=np.uint64)
+        lows = (self.edges[:-1] << _DROPPED).astype(np.uint32)
+        widths = (np.diff(self.edges) << _DROPPED).astype(np.uint32)
+        counts = np.zeros(self.size, dtype=np.int64)
+        step = steps(len(values) * self.size // 64)
+        for span in spans(len(values)):
+            step.count_support(seeds[span], values[span], lows, widths, counts)
+        return Aggregate(len(values), counts)
+
+
+@dataclass(frozen=True)
+class BinaryHashing(Hashing):
+    """BLH: two buckets (Bassily, Smith 2015; Wang et al. 2017)."""
+
+    name: ClassVar[str] = "blh"
+
+    @property
+    def buckets(self) -> int:
+        """The number of buckets."""
+        return 2
+
+
+@dataclass(frozen=True)
+class OptimisedHashing(Hashing):
+    """OLH: g = round(e^eps + 1) buckets, the least variance of rare values (Wang et al. 2017).
+
+    Attributes:
+        size: the number of values.
+        budget: the nominal budget.
+        g: the number of buckets, if another one is wanted; at most 65,536.
+    """
+
+    name: ClassVar[str] = "olh"
+    g: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.g is not None:
+            check_whole("g", self.g, at_least=2, at_most=_LARGEST_BUCKETS)
+        super().__post_init__()
+
+    @classmethod
+    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
+        """Make the mechanism a plan asks for."""
+        refuse_parameters(cls.name, parameters, ("g",))
+        return cls(size, need_budget(cls.name, epsilon), **parameters)
+
+    @property
+    def buckets(self) -> int:
+        """The number of buckets."""
+        if self.g is not None:
+            return self.g
+        return min(round(math.exp(min(self.budget, math.log(_LARGEST_BUCKETS))) + 1), _LARGEST_BUCKETS)

@@ -1,0 +1,69 @@
+"""The interval mechanism: cut numbers into intervals, report one that is likelier the nearer it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sidelight.foundation.errors import InputError, check_number, invalid
+from sidelight.mechanisms.exponential import ByLaw
+from sidelight.mechanisms.laws import DistanceLaw
+from sidelight.mechanisms.mechanism import need_budget, refuse_parameters
+from sidelight.mechanisms.reports import Reports
+
+
+@dataclass(frozen=True)
+class Interval(ByLaw):
+    """Intervals in order; each step away from the true one is e^(eps / (size - 1)) times less likely.
+
+    The first and the last interval are `size - 1` steps apart, so that the whole budget is spent.
+
+    Attributes:
+        size: the number of intervals.
+        budget: the nominal budget.
+        edges: the inner edges, size - 1 of them, if numbers are to be cut here; a number gets the count of
+            edges at or below it, as in a schema. Without them the values are codes.
+    """
+
+    name: ClassVar[str] = "interval"
+    edges: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.edges and len(self.edges) != self.size - 1:
+            raise invalid("edges", f"{self.size - 1} inner edges for {self.size} intervals", len(self.edges))
+        if any(low >= high for low, high in pairwise(self.edges)):
+            raise invalid("edges", "strictly increasing", self.edges)
+
+    @classmethod
+    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
+        """Make the mechanism a plan asks for."""
+        refuse_parameters(cls.name, parameters, ("edges",))
+        edges = tuple(check_number("edges", edge) for edge in parameters.get("edges", ()))
+        return cls(size, need_budget(cls.name, epsilon), edges)
+
+    @cached_property
+    def law(self) -> DistanceLaw:
+        """The law of a report."""
+        return DistanceLaw.within(self.size, self.budget)
+
+    def cut(self, numbers: ArrayLike) -> NDArray[np.int64]:
+        """Return the interval of each number."""
+        array = np.asarray(numbers, dtype=np.float64)
+        if not self.edges:
+            raise InputError("this interval mechanism has no `edges` to cut numbers at; give codes or edges.")
+        if not np.isfinite(array).all():
+            raise InputError("`values` must be finite numbers; some are not.")
+        return np.asarray(np.searchsorted(self.edges, array, side="right"))
+
+    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
+        """Return one interval for each code or number, see `Mechanism.randomise`."""
+        array = np.asarray(values)
+        codes = self.cut(array) if array.dtype.kind == "f" and array.size else array
+        return super().randomise(codes, seed=seed, offset=offset)

@@ -1,0 +1,224 @@
+"""The steps of the mechanisms as compiled loops; `arrays` holds the same steps in numpy, with the same bits.
+
+Every constant is a 64-bit unsigned number: a mixture of widths would silently become floating point.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint64]
+Codes = NDArray[np.unsignedinteger[Any]]
+
+_ONE = np.uint64(1)
+_ZERO = np.uint64(0)
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_DROPPED = np.uint64(15)
+_HASH_BITS = np.uint64(17)
+_SIX = np.uint64(6)
+_LAST = np.uint64(63)
+_ROWS = 256
+_NOTHING = np.uint16(65_535)
+
+
+@njit(cache=True)
+def respond(words: Words, codes: Codes, truth: np.uint64, other: np.uint64, out: Codes) -> None:
+    """Randomised response: the first `truth` words keep the code, each other value has `other` words.
+
+    The quotient of two words is found by a double and corrected by one step either way; it is exact, since
+    it stays below 65,536.
+    """
+    inverse = 1.0 / np.float64(other)
+    for i in range(words.shape[0]):
+        word = words[i]
+        rest = word - truth if word >= truth else _ZERO
+        lie = np.uint64(np.float64(rest) * inverse)
+        lie -= np.uint64(lie * other > rest)
+        lie += np.uint64(rest - lie * other >= other)
+        code = np.uint64(codes[i])
+        lie += np.uint64(lie >= code)
+        out[i] = code if word < truth else lie
+
+
+@njit(cache=True)
+def overlay(words: Words, codes: Codes, keep: np.uint64, rows: NDArray[np.uint8]) -> None:
+    """Set the bit of each row's code with probability keep / 2^64, clear it otherwise."""
+    for i in range(words.shape[0]):
+        byte = np.int64(codes[i]) >> 3
+        bit = np.uint8(1 << (np.int64(codes[i]) & 7))
+        row = rows[i, byte]
+        rows[i, byte] = row | bit if words[i] < keep else row & ~bit
+
+
+@njit(cache=True)
+def hash_codes(seeds: Words, codes: Codes, buckets: np.uint64, out: Codes) -> None:
+    """Write the bucket of each code under its row's seed."""
+    for i in range(seeds.shape[0]):
+        seed = seeds[i]
+        hashed = (((seed >> _HALF) * np.uint64(codes[i]) + seed) & _LOW) >> _DROPPED
+        out[i] = (hashed * buckets) >> _HASH_BITS
+
+
+@njit(cache=True)
+def count_support(
+    seeds: Words,
+    values: Codes,
+    lows: NDArray[np.uint32],
+    widths: NDArray[np.uint32],
+    counts: NDArray[np.int64],
+) -> None:
+    """Add to `counts` how many reports each value supports: those whose bucket it hashes to."""
+    size = counts.shape[0]
+    found = np.zeros(size, np.uint32)
+    for i in range(seeds.shape[0]):
+        multiplier = np.uint32(seeds[i] >> _HALF)
+        start = np.uint32(np.uint32(seeds[i] & _LOW) - lows[values[i]])
+        width = widths[values[i]]
+        for v in range(size):
+            found[v] += np.uint32(np.uint32(np.uint32(multiplier * np.uint32(v)) + start) < width)
+    for v in range(size):
+        counts[v] += found[v]
+
+
+@njit(cache=True)
+def choose_sets(
+    draws: NDArray[np.uint32], includes: NDArray[np.bool_], codes: Codes, size: int, out: NDArray[np.uint16]
+) -> None:
+    """Write each row's sorted set: the code where it is included, the rest uniform among the other values."""
+    width = out.shape[1]
+    taken = np.zeros((size + 63) // 64, np.uint64)
+    for i in range(out.shape[0]):
+        for j in range(1 if includes[i] else 0, width):
+            drawn = np.uint64(draws[i, j])
+            if (taken[drawn >> _SIX] >> (drawn & _LAST)) & _ONE:
+                drawn = np.uint64(size - 1 - width + j)
+            taken[drawn >> _SIX] |= _ONE << (drawn & _LAST)
+        _emit(taken, includes[i], np.uint64(codes[i]), out[i])
+
+
+@njit(cache=True)
+def _emit(taken: Words, includes: bool, code: np.uint64, out: NDArray[np.uint16]) -> None:
+    """Write the taken others as values in order, leaving the code's place free, and clear them."""
+    at = 0
+    waiting = includes
+    for w in range(taken.shape[0]):
+        word = taken[w]
+        taken[w] = _ZERO
+        while word:
+            lowest = word & (~word + _ONE)
+            value = np.uint64(w * 64) + _position(lowest)
+            word ^= lowest
+            if value >= code:
+                value += _ONE
+                if waiting:
+                    out[at] = code
+                    at += 1
+                    waiting = False
+            out[at] = value
+            at += 1
+    if waiting:
+        out[at] = code
+
+
+@njit(cache=True)
+def choose_small_sets(
+    draws: NDArray[np.uint32], includes: NDArray[np.bool_], codes: Codes, size: int, out: NDArray[np.uint16]
+) -> None:
+    """Do what `choose_sets` does, faster for small sets: all steps run along many rows at once.
+
+    A draw is compared with all before it, and rows are sorted by Batcher's network (Knuth 5.2.2, M).
+    """
+    width = out.shape[1]
+    block = np.zeros((width, _ROWS), np.uint16)
+    again, code = np.zeros(_ROWS, np.uint16), np.zeros(_ROWS, np.uint16)
+    for start in range(0, out.shape[0], _ROWS):
+        part = slice(start, start + _ROWS)
+        include, sets = includes[part], out[part]
+        _copy(codes[part], code)
+        for j in range(width):
+            _copy(draws[part, j], block[j])
+        for i in range(include.shape[0]):
+            block[0, i] = _NOTHING if include[i] else block[0, i]
+        for j in range(1, width):
+            _avoid_repeats(block[:j], block[j], again, np.uint16(size - 1 - width + j))
+        for j in range(width):
+            _skip_code(block[j], code)
+        for i in range(include.shape[0]):
+            block[0, i] = code[i] if include[i] else block[0, i]
+        _sort_lines(block)
+        for i in range(include.shape[0]):
+            for j in range(width):
+                sets[i, j] = block[j, i]
+
+
+@njit(cache=True)
+def _copy(line: NDArray[Any], out: NDArray[np.uint16]) -> None:
+    for i in range(line.shape[0]):
+        out[i] = line[i]
+
+
+@njit(cache=True)
+def _skip_code(line: NDArray[np.uint16], code: NDArray[np.uint16]) -> None:
+    """Number the other values as values: from the code on, each is one higher."""
+    for i in range(line.shape[0]):
+        line[i] += np.uint16(line[i] >= code[i])
+
+
+@njit(cache=True)
+def _avoid_repeats(
+    earlier: NDArray[np.uint16], line: NDArray[np.uint16], again: NDArray[np.uint16], instead: np.uint16
+) -> None:
+    """Replace the numbers of a line that occur in an earlier line of their row."""
+    for i in range(line.shape[0]):
+        again[i] = 0
+    for j in range(earlier.shape[0]):
+        before = earlier[j]
+        for i in range(line.shape[0]):
+            again[i] |= np.uint16(before[i] == line[i])
+    for i in range(line.shape[0]):
+        line[i] = instead if again[i] else line[i]
+
+
+@njit(cache=True)
+def _sort_lines(block: NDArray[np.uint16]) -> None:
+    """Sort every row, which lies across the lines."""
+    width = block.shape[0]
+    top = 1
+    while 2 * top < width:
+        top *= 2
+    part = top
+    while part > 0:
+        span, rest, distance = top, 0, part
+        while True:
+            for line in range(width - distance):
+                if line & part == rest:
+                    _order(block[line], block[line + distance])
+            if span == part:
+                break
+            distance, span, rest = span - part, span // 2, part
+        part //= 2
+
+
+@njit(cache=True)
+def _order(low: NDArray[np.uint16], high: NDArray[np.uint16]) -> None:
+    for i in range(low.shape[0]):
+        one, other = low[i], high[i]
+        low[i] = min(one, other)
+        high[i] = max(one, other)
+
+
+@njit(cache=True)
+def _position(bit: np.uint64) -> np.uint64:
+    """Return which bit is set in a word that has one: a bit below it for every place."""
+    below = bit - _ONE
+    below = below - ((below >> _ONE) & np.uint64(0x5555555555555555))
+    below = (below & np.uint64(0x3333333333333333)) + (
+        (below >> np.uint64(2)) & np.uint64(0x3333333333333333)
+    )
+    below = (below + (below >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (below * np.uint64(0x0101010101010101)) >> np.uint64(56)

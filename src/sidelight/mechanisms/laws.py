@@ -1,0 +1,222 @@
+"""Laws with whole-number weights: x is reported as y with probability weight(x, y) / total(x), exactly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sidelight.foundation.errors import InputError, TooLargeError, check_whole, invalid
+from sidelight.foundation.randomness import Randomness, below_each
+from sidelight.mechanisms.channel import LARGEST_MATRIX, Channel, DenseChannel, ImplicitChannel
+from sidelight.mechanisms.exact import exp_below, log_factor
+from sidelight.mechanisms.mechanism import Aggregate, check_estimable
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.unsignedinteger]
+
+_LARGEST_TOTAL = 1 << 62
+_LARGEST_ROW_TOTAL = 1 << 47
+_LEAST_WEIGHT = 1 << 20
+_DOUBLE_ERROR = 2.0**-40
+
+
+class Law(Protocol):
+    """A conditional law of a reported code."""
+
+    @property
+    def outputs(self) -> int:
+        """The number of different reports."""
+
+    @property
+    def factor(self) -> Fraction:
+        """An upper end, tight to rounding, of the ratio between the probabilities of a report."""
+
+    @property
+    def channel(self) -> Channel:
+        """The exact law."""
+
+    def sample(self, source: Randomness, start: int, codes: Codes) -> NDArray[np.int64]:
+        """Return one report for each code, from the words number `start` on."""
+
+
+@dataclass(frozen=True)
+class DistanceLaw:
+    """Values in order: a report is less likely the further it is from the truth, e^(-rate x distance).
+
+    Weights depend on the distance alone. With exact weights the largest ratio is that of the two ends, as
+    moving the truth by one step changes every total by a factor of at most e^rate; rounding the weights to
+    whole numbers changes a ratio of two weights over two totals by less than (1 + 1/least weight)^4.
+
+    Attributes:
+        size: the number of values.
+        spread: ln of the ratio between the two ends, rate x (size - 1), before rounding.
+    """
+
+    size: int
+    spread: float
+
+    @classmethod
+    def within(cls, size: int, budget: float) -> DistanceLaw:
+        """Return the steepest such law whose ratio is at most e^budget once its weights are rounded.
+
+        The least weight stays above 2^20, so no spread beyond that is used.
+        """
+        largest = _LARGEST_TOTAL // size
+        usable = min(budget, math.log(largest / _LEAST_WEIGHT))
+        spread = usable - 8 * math.exp(usable) / largest - _DOUBLE_ERROR
+        if spread <= 0:
+            raise invalid("epsilon", "large enough to be realised with 64 random bits", budget)
+        return cls(size, spread)
+
+    @property
+    def outputs(self) -> int:
+        """As many reports as values."""
+        return self.size
+
+    @cached_property
+    def weights(self) -> NDArray[np.uint64]:
+        """The weight of a report at each distance, shape (size,)."""
+        distances = np.arange(self.size) / (self.size - 1)
+        wanted = np.exp(-self.spread * distances) * (_LARGEST_TOTAL // self.size)
+        return np.asarray(np.rint(wanted), dtype=np.uint64)
+
+    @cached_property
+    def prefix(self) -> NDArray[np.uint64]:
+        """The summed weights of the distances up to each, shape (size,)."""
+        return np.asarray(np.cumsum(self.weights))
+
+    @cached_property
+    def totals(self) -> NDArray[np.uint64]:
+        """The total weight of each value's reports, shape (size,)."""
+        return np.asarray(self.prefix[::-1] + self.prefix - self.weights[0])
+
+    @cached_property
+    def factor(self) -> Fraction:
+        """The ratio at the two ends, with the most that rounding of doubles and weights can add."""
+        first, last = int(self.weights[0]), int(self.weights[-1])
+        return Fraction(first, last) * (1 + Fraction(1, last) + Fraction(1, 1 << 48)) ** 4
+
+    @property
+    def channel(self) -> Channel:
+        """The matrix where it is small enough, else each report's likelihoods."""
+        if self.size**2 > LARGEST_MATRIX:
+            return ImplicitChannel(self.size, log_factor(self.factor), self.likelihood)
+        return DenseChannel(np.stack([self.likelihood(report) for report in range(self.size)], axis=1))
+
+    def likelihood(self, report: int) -> Array:
+        """Return Pr(report | value) for every value."""
+        distances = np.abs(np.arange(self.size) - report)
+        return np.asarray(self.weights[distances] / self.totals)
+
+    def sample(self, source: Randomness, start: int, codes: Codes) -> NDArray[np.int64]:
+        """Return one report for each code: first the reports from the code up, then those below it."""
+        at = codes.astype(np.int64)
+        drawn = below_each(source, start, self.totals[at])
+        above = self.prefix[self.size - 1 - at]
+        is_above = drawn < above
+        rest = np.where(is_above, drawn, drawn - above + self.weights[0])
+        distance = np.searchsorted(self.prefix, rest, side="right")
+        return np.asarray(np.where(is_above, at + distance, at - distance))
+
+
+@dataclass(frozen=True, eq=False)
+class TableLaw:
+    """Any law with weights in a table, shape (size, outputs)."""
+
+    weights: NDArray[np.uint64]
+
+    @classmethod
+    def within(cls, scores: Array, budget: float) -> TableLaw:
+        """Return the law with probabilities proportional to e^score, flattened until it keeps the budget."""
+        limit = exp_below(budget)
+        flat = 1.0
+        while (law := cls._from_scores(scores * flat)).factor > limit:
+            flat -= _DOUBLE_ERROR * 2 if flat == 1.0 else (1 - flat)
+            if flat <= 0:
+                raise invalid("epsilon", "large enough to be realised with 64 random bits", budget)
+        return law
+
+    @classmethod
+    def _from_scores(cls, scores: Array) -> TableLaw:
+        shifted = scores - scores.max(axis=1, keepdims=True)
+        wanted = np.exp(shifted) * (_LARGEST_ROW_TOTAL // scores.shape[1])
+        return cls(np.maximum(np.rint(wanted), 1).astype(np.uint64))
+
+    @property
+    def outputs(self) -> int:
+        """The number of different reports."""
+        return int(self.weights.shape[1])
+
+    @cached_property
+    def totals(self) -> NDArray[np.uint64]:
+        """The total weight of each value's reports, shape (size,)."""
+        return np.asarray(self.weights.sum(axis=1))
+
+    @cached_property
+    def cells(self) -> Array:
+        """Pr(report | value), shape (size, outputs)."""
+        return np.asarray(self.weights / self.totals[:, None])
+
+    @cached_property
+    def factor(self) -> Fraction:
+        """The largest ratio within a column in whole numbers, with what choosing it in doubles can cost."""
+        likelier, unlikelier = self.cells.argmax(axis=0), self.cells.argmin(axis=0)
+        columns = np.arange(self.outputs)
+        worst = int((self.cells[likelier, columns] / self.cells[unlikelier, columns]).argmax())
+        high, low = int(likelier[worst]), int(unlikelier[worst])
+        ratio = Fraction(int(self.weights[high, worst]), int(self.weights[low, worst]))
+        return ratio * Fraction(int(self.totals[low]), int(self.totals[high])) * (1 + Fraction(_DOUBLE_ERROR))
+
+    @property
+    def channel(self) -> DenseChannel:
+        """The exact law."""
+        return DenseChannel(self.cells)
+
+    @cached_property
+    def _ends(self) -> NDArray[np.uint64]:
+        """The running weights of all rows as one rising line: row x starts at x * 2^47."""
+        starts = np.arange(len(self.weights), dtype=np.uint64) * np.uint64(_LARGEST_ROW_TOTAL)
+        return (np.cumsum(self.weights, axis=1) + starts[:, None]).reshape(-1)
+
+    def sample(self, source: Randomness, start: int, codes: Codes) -> NDArray[np.int64]:
+        """Return one report for each code."""
+        at = codes.astype(np.int64)
+        drawn = below_each(source, start, self.totals[at])
+        place = drawn + codes.astype(np.uint64) * np.uint64(_LARGEST_ROW_TOTAL)
+        return np.asarray(np.searchsorted(self._ends, place, side="right") - at * self.outputs)
+
+
+def estimate_law(law: Law, size: int, aggregate: Aggregate) -> Array:
+    """Return the unbiased estimate of the values' frequencies: the channel inverted."""
+    check_estimable(aggregate, law.outputs)
+    return np.asarray(_inverse(law, size) @ (aggregate.sums / aggregate.reports))
+
+
+def law_variance(law: Law, size: int, reports: int, frequencies: ArrayLike) -> Array:
+    """Return the variance of each estimate, sampling of people included, were these the frequencies."""
+    count = check_whole("reports", reports, at_least=1)
+    share = np.asarray(frequencies, dtype=np.float64)
+    seen = np.broadcast_to(share, (size,)) @ law.channel.matrix()
+    inverse = _inverse(law, size)
+    return np.asarray((inverse**2 @ seen - (inverse @ seen) ** 2) / count)
+
+
+def _inverse(law: Law, size: int) -> Array:
+    """Return B, (size, outputs), with B @ channel.T = 1."""
+    if size * law.outputs > LARGEST_MATRIX:
+        raise TooLargeError(
+            f"the estimate inverts a channel of {size} x {law.outputs} cells, more than {LARGEST_MATRIX}; "
+            "use 'grr', 'oue' or 'olh' for so many values."
+        )
+    cells = law.channel.matrix()
+    if np.linalg.matrix_rank(cells) < size:
+        raise InputError(
+            "the reports do not tell all values apart, so their frequencies cannot be estimated."
+        )
+    return np.asarray(np.linalg.pinv(cells.T))

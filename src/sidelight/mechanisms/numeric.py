@@ -1,0 +1,367 @@
+"""Noise on numbers between two bounds: Laplace, Gaussian, discrete Laplace.
+
+The range between the bounds is a whole number of steps. A number is moved to the nearest step within the
+bounds, noise is a whole number of steps, and a report is the number that they make.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sidelight.foundation.compiled import is_large, spans
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
+from sidelight.foundation.randomness import Randomness, randomness
+from sidelight.mechanisms.channel import AnyChannel, Channel, ContinuousChannel
+from sidelight.mechanisms.exact import LARGEST_SIZE, check_budget
+from sidelight.mechanisms.mechanism import (
+    Aggregate,
+    check_estimable,
+    check_reports,
+    need_budget,
+    refuse_parameters,
+)
+from sidelight.mechanisms.noise import (
+    check_scale,
+    laplace_variance,
+    safe_scale,
+    secure_gaussian,
+    secure_laplace,
+    simulated_discrete_laplace,
+    simulated_gaussian,
+)
+from sidelight.mechanisms.reports import Reports
+
+Array = NDArray[np.float64]
+
+_FINE = 1 << 24
+_GRID_MARGIN = 1e-9
+
+
+@dataclass(frozen=True)
+class Additive(ABC):
+    """Noise added to a number.
+
+    Attributes:
+        size: the number of values whose likelihoods the channel states.
+        budget: the nominal budget.
+        lower: the lower bound; smaller numbers are raised to it.
+        upper: the upper bound; larger numbers are lowered to it.
+        points: the number that stands for each value; by default evenly spaced from bound to bound.
+    """
+
+    name: ClassVar[str]
+    known: ClassVar[tuple[str, ...]] = ("lower", "upper", "points")
+    size: int
+    budget: float
+    lower: float
+    upper: float
+    points: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_whole("size", self.size, at_least=1, at_most=LARGEST_SIZE)
+        check_budget(self.budget)
+        check_number("lower", self.lower)
+        check_number("upper", self.upper, above=self.lower)
+        if not math.isfinite(self.upper - self.lower):
+            raise invalid("upper", "within a finite range of `lower`", self.upper)
+        if self.points and len(self.points) != self.size:
+            raise invalid("points", f"{self.size} numbers, one for each value", len(self.points))
+        if any(not self.lower <= check_number("points", point) <= self.upper for point in self.points):
+            raise invalid("points", f"between {self.lower} and {self.upper}", self.points)
+        check_scale(self.scale)
+
+    @classmethod
+    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
+        """Make the mechanism a plan asks for; it must name the bounds."""
+        refuse_parameters(cls.name, parameters, cls.known)
+        for bound in ("lower", "upper"):
+            if bound not in parameters:
+                raise InputError(f"the mechanism {cls.name!r} needs the parameter {bound!r}, got none.")
+        given = dict(parameters)
+        given["points"] = tuple(given.get("points", ()))
+        return cls(size, need_budget(cls.name, epsilon), **given)
+
+    @property
+    @abstractmethod
+    def units(self) -> int:
+        """How many steps lie between the bounds."""
+
+    @property
+    @abstractmethod
+    def scale(self) -> float:
+        """The scale of the noise, in steps."""
+
+    @property
+    @abstractmethod
+    def noise_variance(self) -> float:
+        """The variance of the noise, in squared steps."""
+
+    @abstractmethod
+    def _secure(self, count: int) -> NDArray[np.int64]:
+        """Return noise for a real release."""
+
+    @abstractmethod
+    def _simulated(self, source: Randomness, start: int, out: Array) -> None:
+        """Write noise for a simulation."""
+
+    @property
+    def step(self) -> float:
+        """The length of a step."""
+        return (self.upper - self.lower) / self.units
+
+    @property
+    def epsilon(self) -> float:
+        """The realised budget of one report."""
+        return self.budget
+
+    @property
+    def delta(self) -> float:
+        """The realised probability that the budget does not hold."""
+        return 0.0
+
+    @property
+    def support(self) -> Array:
+        """The number that stands for each value, shape (size,)."""
+        return np.array(self.points) if self.points else np.linspace(self.lower, self.upper, self.size)
+
+    def repeated(self, times: int) -> Channel:
+        """Return the channel of `times` reports of the same number: their budgets add up."""
+        if times == 1:
+            return self.channel
+        return AnyChannel(self.size, times * self.epsilon, times * self.delta, within=self.channel)
+
+    @property
+    @abstractmethod
+    def channel(self) -> Channel:
+        """The density of a report."""
+
+    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
+        """Return one noisy number for each number, see `Mechanism.randomise`."""
+        at = self._steps(values)
+        source = randomness(seed, self.name, compiled=is_large(len(at)))
+        for span in spans(len(at)):
+            noise = np.empty(span.stop - span.start)
+            if seed is None:
+                noise[:] = self._secure(len(noise))
+            else:
+                self._simulated(source, offset + span.start, noise)
+            at[span] += noise
+        return Reports(self.lower + at * self.step, is_simulation=seed is not None)
+
+    def _steps(self, values: ArrayLike) -> Array:
+        """Return the step nearest to each number, counted from the lower bound."""
+        array = np.asarray(values)
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "uif"):
+            raise invalid("values", "a one-dimensional array of numbers", f"{array.ndim}-d {array.dtype}")
+        numbers = array.astype(np.float64)
+        if not np.isfinite(numbers).all():
+            raise InputError("`values` must be finite numbers; some are not.")
+        share = (np.clip(numbers, self.lower, self.upper) - self.lower) / (self.upper - self.lower)
+        return np.asarray(np.rint(share * self.units))
+
+    def aggregate(self, reports: Reports) -> Aggregate:
+        """Add the reports up, in whole steps."""
+        values = check_reports(reports, "f")
+        if not np.isfinite(values).all():
+            raise InputError("`reports` must be finite numbers; some are not.")
+        steps = np.rint((values - self.lower) / self.step)
+        return Aggregate(len(values), np.array([steps.astype(np.int64).sum()], dtype=np.int64))
+
+    def estimate(self, aggregate: Aggregate) -> Array:
+        """Return the mean of the reports, unbiased for the mean within the bounds, shape (1,)."""
+        check_estimable(aggregate, 1)
+        return np.asarray(self.lower + self.step * aggregate.sums / aggregate.reports)
+
+    def variance(self, reports: int, frequencies: ArrayLike) -> Array:
+        """Return the variance of the mean, people included, were these the frequencies of the points."""
+        share = np.asarray(frequencies, dtype=np.float64)
+        centre = float(share @ self.support)
+        spread = float(share @ (self.support - centre) ** 2)
+        count = check_whole("reports", reports, at_least=1)
+        return np.array([(spread + self.noise_variance * self.step**2) / count])
+
+
+@dataclass(frozen=True)
+class _LaplaceNoise(Additive):
+    @cached_property
+    def scale(self) -> float:
+        """The scale of the noise, in steps: the range over the budget, rounded up."""
+        return safe_scale(self.units, self.budget)
+
+    @property
+    def exact_epsilon(self) -> Fraction:
+        """The realised budget as a fraction, for numbers at the two bounds."""
+        return Fraction(self.units) / Fraction(self.scale)
+
+    @property
+    def epsilon(self) -> float:
+        """The realised budget of one report."""
+        return min(float(self.exact_epsilon), self.budget)
+
+    @property
+    def noise_variance(self) -> float:
+        """The variance of the noise, in squared steps."""
+        return laplace_variance(self.scale)
+
+    @property
+    def channel(self) -> ContinuousChannel:
+        """The density of a report around each point; on the grid the same ratios hold."""
+        return ContinuousChannel(self.support, self.scale * self.step, "laplace", self.epsilon)
+
+    def _secure(self, count: int) -> NDArray[np.int64]:
+        return secure_laplace(count, self.scale)
+
+    def _simulated(self, source: Randomness, start: int, out: Array) -> None:
+        simulated_discrete_laplace(source, start, self.scale, out)
+
+
+@dataclass(frozen=True)
+class Laplace(_LaplaceNoise):
+    """Laplace noise of scale (upper - lower) / eps (Dwork, McSherry, Nissim, Smith 2006), on 2^24 steps."""
+
+    name: ClassVar[str] = "laplace"
+
+    @property
+    def units(self) -> int:
+        """How many steps lie between the bounds: fine enough to be taken for a real number."""
+        return _FINE
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace(_LaplaceNoise):
+    """Laplace noise in whole steps of a given length, for counts and other whole numbers (Ghosh et al. 2012).
+
+    Attributes:
+        size: the number of values whose likelihoods the channel states.
+        budget: the nominal budget.
+        lower: the lower bound.
+        upper: the upper bound.
+        points: the number that stands for each value.
+        grid: the length of a step; the range must be a whole number of them.
+    """
+
+    name: ClassVar[str] = "discrete-laplace"
+    known: ClassVar[tuple[str, ...]] = ("lower", "upper", "points", "grid")
+    grid: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_number("grid", self.grid, above=0)
+        super().__post_init__()
+
+    @property
+    def units(self) -> int:
+        """How many steps lie between the bounds."""
+        steps = (self.upper - self.lower) / self.grid
+        if abs(steps - round(steps)) > 1e-9 * steps or round(steps) < 1:
+            raise invalid("grid", f"a whole part of the range {self.upper - self.lower:g}", self.grid)
+        return round(steps)
+
+
+@dataclass(frozen=True)
+class Gaussian(Additive):
+    """Gaussian noise with (epsilon, delta), on 2^24 steps.
+
+    "analytic" finds the least deviation that keeps delta (Balle, Wang 2018, Theorem 8); "classic" is
+    sqrt(2 ln(1.25/delta)) (upper - lower) / eps, proven below eps = 1 only (Dwork, Roth 2014, Theorem A.1).
+
+    Attributes:
+        size: the number of values whose likelihoods the channel states.
+        budget: the nominal budget.
+        lower: the lower bound.
+        upper: the upper bound.
+        points: the number that stands for each value.
+        failure: the wanted delta.
+        calibration: "analytic" or "classic".
+    """
+
+    name: ClassVar[str] = "gaussian"
+    known: ClassVar[tuple[str, ...]] = ("lower", "upper", "points", "delta", "calibration")
+    failure: float = 1e-6
+    calibration: Literal["analytic", "classic"] = "analytic"
+
+    def __post_init__(self) -> None:
+        check_number("delta", self.failure, above=0, below=1)
+        check_choice("calibration", self.calibration, ("analytic", "classic"))
+        if self.calibration == "classic" and check_budget(self.budget) >= 1:
+            raise invalid("epsilon", "below 1 for the classic calibration", self.budget, "Use 'analytic'.")
+        super().__post_init__()
+
+    @classmethod
+    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
+        """Make the mechanism a plan asks for; it must name the bounds and delta."""
+        if "delta" not in parameters:
+            raise InputError(f"the mechanism {cls.name!r} needs the parameter 'delta', got none.")
+        given = {("failure" if name == "delta" else name): value for name, value in parameters.items()}
+        refuse_parameters(cls.name, parameters, cls.known)
+        for bound in ("lower", "upper"):
+            if bound not in parameters:
+                raise InputError(f"the mechanism {cls.name!r} needs the parameter {bound!r}, got none.")
+        given["points"] = tuple(given.get("points", ()))
+        return cls(size, need_budget(cls.name, epsilon), **given)
+
+    @property
+    def units(self) -> int:
+        """How many steps lie between the bounds: fine enough to be taken for a real number."""
+        return _FINE
+
+    @cached_property
+    def scale(self) -> float:
+        """The standard deviation of the noise in steps, with a margin for the grid."""
+        if self.calibration == "classic":
+            multiple = math.sqrt(2 * math.log(1.25 / self.failure)) / self.budget
+        else:
+            multiple = _least_multiple(self.budget, self.failure)
+        return multiple * _FINE * (1 + _GRID_MARGIN)
+
+    @property
+    def delta(self) -> float:
+        """The realised delta at the budget."""
+        return min(gaussian_delta(self.budget, self.scale / _FINE), self.failure)
+
+    @property
+    def noise_variance(self) -> float:
+        """The variance of the noise, in squared steps."""
+        return self.scale**2
+
+    @property
+    def channel(self) -> ContinuousChannel:
+        """The density of a report around each point."""
+        return ContinuousChannel(self.support, self.scale * self.step, "gaussian", self.epsilon, self.delta)
+
+    def _secure(self, count: int) -> NDArray[np.int64]:
+        return secure_gaussian(count, self.scale)
+
+    def _simulated(self, source: Randomness, start: int, out: Array) -> None:
+        simulated_gaussian(source, start, self.scale, out)
+
+
+def gaussian_delta(epsilon: float, multiple: float) -> float:
+    """Return the delta of Gaussian noise whose deviation is `multiple` times the sensitivity.
+
+    Balle, Wang 2018, Theorem 8: Phi(1/(2m) - eps m) - e^eps Phi(-1/(2m) - eps m).
+    """
+    from scipy.special import log_ndtr, ndtr
+
+    shift = 1 / (2 * multiple)
+    high = float(ndtr(shift - epsilon * multiple))
+    return max(high - math.exp(epsilon + float(log_ndtr(-shift - epsilon * multiple))), 0.0)
+
+
+def _least_multiple(epsilon: float, delta: float) -> float:
+    """Return the least deviation over sensitivity that keeps delta, from the safe side."""
+    low, high = 0.0, 1.0
+    while gaussian_delta(epsilon, high) > delta:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if gaussian_delta(epsilon, middle) <= delta else (middle, high)
+    return high

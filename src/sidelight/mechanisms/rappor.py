@@ -1,0 +1,152 @@
+"""Basic RAPPOR: permanent bits that the client stores, and fresh reports made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import floor
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sidelight.foundation.bits import random_rows, row_bytes
+from sidelight.foundation.compiled import is_large
+from sidelight.foundation.errors import InputError, check_whole, invalid
+from sidelight.foundation.randomness import randomness
+from sidelight.mechanisms.channel import AnyChannel, Channel, FavouringChannel
+from sidelight.mechanisms.counting import Counting
+from sidelight.mechanisms.exact import WORDS, check_budget, exp_below, log_factor, word_threshold
+from sidelight.mechanisms.mechanism import Aggregate, check_codes, check_reports, refuse_parameters
+from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.unary import count_rows, encode
+
+_DEFAULTS = {"f": 0.5, "p": 0.5, "q": 0.75}
+
+
+@dataclass(frozen=True)
+class Rappor(Counting):
+    """Basic RAPPOR over `size` values (Erlingsson, Pihur, Korolova 2014, sections 2 and 3).
+
+    A permanent bit is the true one with probability 1 - f/2, else its opposite; it is drawn once and stored.
+    Each report sets a bit with probability q where the permanent bit is 1 and p where it is 0.
+
+    `budget` bounds *unlimited* reports of the same stored bits. From a budget alone, f = 2/(1 + e^(eps/2)),
+    with p and q as published: what the stored bits themselves spend is the budget, and one report spends
+    less (`epsilon`). With f given, the budget follows from it.
+    """
+
+    name: ClassVar[str] = "rappor"
+    f: float | None = None
+    p: float = _DEFAULTS["p"]
+    q: float = _DEFAULTS["q"]
+
+    def __post_init__(self) -> None:
+        if word_threshold("p", self.p) >= word_threshold("q", self.q):
+            raise invalid("p", f"below q = {self.q!r}", self.p)
+        super().__post_init__()
+
+    @classmethod
+    def with_noise(
+        cls, size: int, f: float = _DEFAULTS["f"], p: float = _DEFAULTS["p"], q: float = _DEFAULTS["q"]
+    ) -> Self:
+        """Return RAPPOR with the given noise instead of a budget; the defaults are the published ones.
+
+        >>> published = Rappor.with_noise(10)
+        >>> round(published.epsilon, 3), round(published.epsilon_unlimited, 3)
+        (0.537, 2.197)
+        """
+        lie = word_threshold("f", f) // 2
+        return cls(size, log_factor(Fraction(WORDS - lie, lie) ** 2), f, p, q)
+
+    @classmethod
+    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
+        """Make the mechanism a plan asks for: by its budget, or by f (and p, q) with or without one."""
+        refuse_parameters(cls.name, parameters, ("f", "p", "q"))
+        if epsilon is not None and "f" not in parameters:
+            return cls(size, epsilon, **parameters)
+        made = cls.with_noise(size, **parameters)
+        if epsilon is not None and made.budget > check_budget(epsilon):
+            raise InputError(
+                f"RAPPOR with f = {made.f} spends {made.budget:.6g} on unlimited reports, more than its "
+                f"`epsilon` {epsilon}; leave one of the two out."
+            )
+        return made
+
+    @cached_property
+    def lie(self) -> int:
+        """How many of the 2^64 words make a permanent bit untrue, f/2: rounded up, so epsilon rounds down."""
+        if self.f is not None:
+            return word_threshold("f", self.f) // 2
+        return floor(WORDS / (1 + exp_below(self.budget / 2))) + 1
+
+    @property
+    def factor_unlimited(self) -> Fraction:
+        """What unlimited reports can say: the ratio of the permanent bits, ((1 - f/2) / (f/2))^2."""
+        return Fraction(WORDS - self.lie, self.lie) ** 2
+
+    @property
+    def epsilon_unlimited(self) -> float:
+        """The realised budget of unlimited reports of the same stored bits."""
+        return min(log_factor(self.factor_unlimited), self.budget)
+
+    @property
+    def factor(self) -> Fraction:
+        """The ratio of one report, p*(1-q*)/((1-p*)q*) of the effective probabilities."""
+        p, q = self.support_if_true, self.support_if_other
+        return p * (1 - q) / ((1 - p) * q)
+
+    @property
+    def support_if_true(self) -> Fraction:
+        """The probability p* of a true bit to be set in a report."""
+        return self._set_after(WORDS - self.lie)
+
+    @property
+    def support_if_other(self) -> Fraction:
+        """The probability q* of another bit to be set in a report."""
+        return self._set_after(self.lie)
+
+    def _set_after(self, permanent: int) -> Fraction:
+        p, q = word_threshold("p", self.p), word_threshold("q", self.q)
+        return Fraction(permanent * q + (WORDS - permanent) * p, WORDS**2)
+
+    @property
+    def channel(self) -> FavouringChannel:
+        """One report can favour every set of values, those of its set bits."""
+        return FavouringChannel(self.size, "all", float(1 / self.factor))
+
+    def repeated(self, times: int) -> Channel:
+        """Return the channel of `times` reports: never more than the stored bits themselves say."""
+        if check_whole("times", times, at_least=1) == 1:
+            return self.channel
+        return AnyChannel(self.size, min(times * self.epsilon, self.epsilon_unlimited), within=self.channel)
+
+    def permanent(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
+        """Return the permanent bits of each code: drawn once, stored by the client, never sent."""
+        codes = check_codes(values, self.size)
+        stream = f"{self.name}/permanent"
+        rows = encode(codes, self.size, WORDS - self.lie, self.lie, seed=seed, stream=stream, offset=offset)
+        return Reports(rows, is_simulation=seed is not None)
+
+    def report(self, permanent: Reports, *, seed: int | None = None, offset: int = 0) -> Reports:
+        """Return a fresh report of each row of stored permanent bits."""
+        stored = check_reports(permanent, "u", row_bytes(self.size))
+        compiled = is_large(len(stored))
+        if_set = randomness(seed, f"{self.name}/set", compiled=compiled)
+        if_clear = randomness(seed, f"{self.name}/clear", compiled=compiled)
+        rows = random_rows(if_clear, offset, len(stored), self.size, word_threshold("p", self.p))
+        chosen = random_rows(if_set, offset, len(stored), self.size, word_threshold("q", self.q))
+        np.bitwise_xor(chosen, rows, out=chosen)
+        np.bitwise_and(chosen, stored, out=chosen)
+        np.bitwise_xor(rows, chosen, out=rows)
+        return Reports(rows, is_simulation=seed is not None or permanent.is_simulation)
+
+    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
+        """Return one report of new permanent bits for each code, see `Mechanism.randomise`."""
+        return self.report(self.permanent(values, seed=seed, offset=offset), seed=seed, offset=offset)
+
+    def aggregate(self, reports: Reports) -> Aggregate:
+        """Count how often each bit is set."""
+        return count_rows(reports, self.size)

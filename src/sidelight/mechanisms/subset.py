@@ -1,0 +1,121 @@
+"""Subset selection: report a set of w values that is likelier to hold the true one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import floor
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sidelight.foundation.bits import code_counts
+from sidelight.foundation.compiled import is_large, spans
+from sidelight.foundation.errors import InputError, check_whole
+from sidelight.foundation.randomness import below, randomness
+from sidelight.mechanisms.arrays import steps
+from sidelight.mechanisms.channel import FavouringChannel
+from sidelight.mechanisms.counting import Counting
+from sidelight.mechanisms.exact import WORDS, check_budget, check_size, exp_below
+from sidelight.mechanisms.mechanism import (
+    Aggregate,
+    check_codes,
+    check_reports,
+    need_budget,
+    refuse_parameters,
+)
+from sidelight.mechanisms.reports import Reports
+
+_SMALL_SET = 64
+
+
+@dataclass(frozen=True)
+class SubsetSelection(Counting):
+    """SS: sets of w values; those with the true one are e^eps times as likely (Ye, Barg 2018).
+
+    The true value is in the set for `include` of the 2^64 words; the rest of the set is exactly uniform
+    among the other values. A set is reported in order, so that its order says nothing.
+
+    Attributes:
+        size: the number of values.
+        budget: the nominal budget.
+        width: the size w of a set; by default max(1, floor(size / (e^eps + 1))).
+    """
+
+    name: ClassVar[str] = "ss"
+    width: int = 0
+
+    def __post_init__(self) -> None:
+        check_size(self.size)
+        check_budget(self.budget)
+        if not isinstance(self.width, bool) and self.width == 0:
+            usual = floor(self.size / (math.exp(min(self.budget, 100.0)) + 1))
+            object.__setattr__(self, "width", max(1, usual))
+        check_whole("width", self.width, at_least=1, at_most=self.size - 1)
+        super().__post_init__()
+
+    @classmethod
+    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
+        """Make the mechanism a plan asks for; freeze `width` where budgets are searched."""
+        refuse_parameters(cls.name, parameters, ("width",))
+        if "width" in parameters:
+            check_whole("width", parameters["width"], at_least=1, at_most=check_size(size) - 1)
+        return cls(size, need_budget(cls.name, epsilon), **parameters)
+
+    @cached_property
+    def include(self) -> int:
+        """How many of the 2^64 words put the true value into the set: rounded down, like epsilon."""
+        weight = exp_below(self.budget) * self.width
+        return min(floor(WORDS * weight / (weight + self.size - self.width)), WORDS - 1)
+
+    @property
+    def factor(self) -> Fraction:
+        """The ratio of a set's probabilities with and without the true value, p (k-w) / ((1-p) w)."""
+        outside = self.size - self.width
+        return Fraction(self.include * outside, (WORDS - self.include) * self.width)
+
+    @property
+    def support_if_true(self) -> Fraction:
+        """The probability that the set holds the true value."""
+        return Fraction(self.include, WORDS)
+
+    @property
+    def support_if_other(self) -> Fraction:
+        """The probability that the set holds a particular other value."""
+        return (self.width - self.support_if_true) / (self.size - 1)
+
+    @property
+    def channel(self) -> FavouringChannel:
+        """A report favours the values of its set."""
+        return FavouringChannel(self.size, "subsets", float(1 / self.factor), self.width)
+
+    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
+        """Return one sorted set of values for each code, see `Mechanism.randomise`."""
+        codes = check_codes(values, self.size)
+        compiled = is_large(len(codes) * self.width)
+        inclusion = randomness(seed, f"{self.name}/inclusion", compiled=compiled)
+        others = randomness(seed, f"{self.name}/others", compiled=compiled)
+        step = steps(len(codes) * self.width)
+        choose = step.choose_small_sets if self.width <= _SMALL_SET else step.choose_sets
+        first = self.size - self.width
+        bounds = np.arange(first, first + self.width, dtype=np.uint64)
+        out = np.empty((len(codes), self.width), dtype=np.uint16)
+        for span in spans(len(codes), self.width if compiled else self.size):
+            rows = span.stop - span.start
+            includes = inclusion.words(offset + span.start, rows) < np.uint64(self.include)
+            draws = below(others, (offset + span.start) * self.width, rows, bounds)
+            choose(draws, includes, codes[span], self.size, out[span])
+        return Reports(out, is_simulation=not inclusion.is_secure)
+
+    def aggregate(self, reports: Reports) -> Aggregate:
+        """Count how often each value is in a set."""
+        sets = check_reports(reports, "ui", self.width)
+        flat = check_codes(sets.reshape(-1), self.size, "reports")
+        ordered = flat.reshape(sets.shape)
+        if np.any(ordered[:, 1:] <= ordered[:, :-1]):
+            raise InputError("`reports` must be sets in rising order; some are not.")
+        return Aggregate(len(sets), code_counts(flat, self.size))

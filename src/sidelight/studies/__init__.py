@@ -1,0 +1,1 @@
+"""Tables and figures that compare: each a function from data to a result that can be drawn."""
