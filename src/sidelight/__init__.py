@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sidelight.auditing import Audit, SecretAudit, audit
-    from sidelight.belief import Belief
+    from sidelight.belief import Belief, Credal, Tree
     from sidelight.foundation.errors import InputError, MissingExtraError, SidelightError, TooLargeError
     from sidelight.leakage import (
         Bound,
@@ -19,8 +19,12 @@ if TYPE_CHECKING:
         direct_leakage,
         pair_leakage,
         pairwise_sum,
+        robust_pair,
+        robust_total,
         saturation,
         total_leakage,
+        tree_total,
+        tree_totals,
     )
     from sidelight.mechanisms import Channel, Mechanism, create
     from sidelight.plan import Plan, Release
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "sidelight.auditing": ("Audit", "SecretAudit", "audit"),
-    "sidelight.belief": ("Belief",),
+    "sidelight.belief": ("Belief", "Credal", "Tree"),
     "sidelight.foundation.errors": ("InputError", "MissingExtraError", "SidelightError", "TooLargeError"),
     "sidelight.leakage": (
         "Bound",
@@ -40,8 +44,12 @@ _HOMES = {
         "direct_leakage",
         "pair_leakage",
         "pairwise_sum",
+        "robust_pair",
+        "robust_total",
         "saturation",
         "total_leakage",
+        "tree_total",
+        "tree_totals",
     ),
     "sidelight.mechanisms": ("Channel", "Mechanism", "create"),
     "sidelight.plan": ("Plan", "Release"),
@@ -59,6 +67,7 @@ __all__ = [
     "Bound",
     "Channel",
     "Counts",
+    "Credal",
     "InputError",
     "Leakage",
     "Mechanism",
@@ -70,6 +79,7 @@ __all__ = [
     "SidelightError",
     "Table",
     "TooLargeError",
+    "Tree",
     "Witness",
     "admissions",
     "audit",
@@ -82,11 +92,15 @@ __all__ = [
     "pairwise_sum",
     "read",
     "read_sql",
+    "robust_pair",
+    "robust_total",
     "saturation",
     "survey",
     "survey_joint",
     "titanic",
     "total_leakage",
+    "tree_total",
+    "tree_totals",
     "write_report",
 ]
 

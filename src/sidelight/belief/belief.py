@@ -125,9 +125,7 @@ class Belief:
 
     @classmethod
     def from_tree(cls, tree: Tree, *, source: str = "by hand") -> Belief:
-        """Take a tree as the joint distribution itself; make one with `Tree.from_pairs` or
-        `Tree.from_conditionals`.
-        """
+        """Take a tree, made by `Tree.from_pairs` or `Tree.from_conditionals`, as the joint itself."""
         return cls(tree.schema, "tree", tree.blocks(), None, None, 0.0, source, tree=tree)
 
     @classmethod
@@ -175,7 +173,11 @@ class Belief:
         if len(set(names)) != len(names):
             raise invalid("names", "different attributes", list(names))
         if len(names) <= 2:
-            cells = self._block(*names) if len(names) == 2 else np.diagonal(self._block(names[0], names[0]))
+            cells = (
+                self.pair_weights(*names)
+                if len(names) == 2
+                else np.diagonal(self.pair_weights(names[0], names[0]))
+            )
         elif self.tree is not None:
             return self.tree.joint(names)
         elif self.records is not None:
@@ -224,7 +226,7 @@ class Belief:
         if self.sample_size is None:
             return None
         added = self.smoothing / self.schema[name].size if self.tree is not None else 0.0
-        return np.rint(np.diagonal(self._block(name, name)) - added).astype(np.int64)
+        return np.rint(np.diagonal(self.pair_weights(name, name)) - added).astype(np.int64)
 
     @cached_property
     def zero_cells(self) -> int:
@@ -235,11 +237,12 @@ class Belief:
         return sum(self._zero_cells(a, b) for a, b in combinations(self.schema.names, 2))
 
     def _zero_cells(self, first: str, second: str) -> int:
-        cells = self._block(first, second)
+        cells = self.pair_weights(first, second)
         seen = (cells.sum(axis=1) > 0)[:, None] & (cells.sum(axis=0) > 0)
         return int(np.count_nonzero((cells == 0) & seen))
 
-    def _block(self, first: str, second: str) -> Array:
+    def pair_weights(self, first: str, second: str) -> Array:
+        """Return the block of two attributes: the weight of each combination, as it was counted."""
         i, j = self.schema.index(first), self.schema.index(second)
         at = self.offsets
         return self.blocks[at[i] : at[i + 1], at[j] : at[j + 1]]

@@ -110,7 +110,9 @@ class Tree:
             schema,
             parents,
             tuple(
-                np.diagonal(blocks[spans[c], spans[c]])[None, :] if p < 0 else _rows(blocks[spans[p], spans[c]])
+                np.diagonal(blocks[spans[c], spans[c]])[None, :]
+                if p < 0
+                else _rows(blocks[spans[p], spans[c]])
                 for c, p in enumerate(parents)
             ),
         )
@@ -189,7 +191,7 @@ class Tree:
         rooted = self.rooted_at(names[0])
         factors: dict[int, tuple[Array, list[int]]] = {}
         for position in reversed(rooted.order):
-            cells, axes = np.ones((self.schema.sizes[position], 1)), []
+            cells, axes = np.ones((self.schema.sizes[position], 1)), list[int]()
             for child in rooted.children[position]:
                 if child in factors:
                     part, found = factors.pop(child)
@@ -268,7 +270,8 @@ def _checked(schema: Schema, parents: Sequence[int], tables: tuple[Array, ...]) 
         used = table[possible]
         if not np.all(used >= 0) or np.abs(used.sum(axis=1) - 1).max(initial=0) > _TOLERANCE:
             raise InputError(
-                f"the conditional of {schema.names[position]!r} must have rows of probabilities that sum to 1."
+                f"the conditional of {schema.names[position]!r} must have rows of probabilities that sum "
+                "to 1."
             )
         cleaned.append(np.where(possible[:, None], table, 0.0))
     return tuple(cleaned)

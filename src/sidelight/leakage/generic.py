@@ -61,11 +61,14 @@ def favoured_set(g: Array, h: Array, ratio: float) -> NDArray[np.bool_]:
 
 def generic_pairs(rows: Array, baseline: float) -> Array:
     """Return ln of the largest ratio for every ordered pair of rows, shape (m, m)."""
-    return np.array([_climb(row, rows, baseline) for row in rows])
+    return np.array([climb(row, rows, baseline) for row in rows])
 
 
-def _climb(g: Array, rows: Array, baseline: float) -> Array:
-    """Return ln of the largest ratio of g to every row, by Dinkelbach's iteration on all of them at once."""
+def climb(g: Array, rows: Array, baseline: float) -> Array:
+    """Return ln of the largest ratio of g to every row, by Dinkelbach's iteration on all of them at once.
+
+    Neither g nor the rows need to sum to 1.
+    """
     ratios = np.ones(len(rows))
     climbing = np.arange(len(rows))
     while len(climbing):
