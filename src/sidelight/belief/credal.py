@@ -170,14 +170,16 @@ def _binomial_limit(counts: Array, totals: Array, risk: float) -> Array:
 def _chernoff_limit(shares: Array, exponent: Array) -> Array:
     """Return the largest p with kl(share, p) <= exponent, from above.
 
-    kl(q, p) >= (p - q)^2 / (2 p (1 - q)), and >= 2 (p - q)^2 (Pinsker), give a first p beyond the root; kl
-    is convex in p, so Newton's steps from there never pass it.
+    kl(q, p) is at least (p - q)^2 / (2 p (1 - q)), 2 (p - q)^2 (Pinsker), and
+    (1 - q) (ln((1 - q) / (1 - p)) - 1), as q ln(1/q) <= 1 - q. Each gives a p beyond the root; kl is convex
+    in p, so Newton's steps from there never pass it.
     """
     q = np.minimum(shares, 1.0)
     middle = q + exponent * (1 - q)
     p = middle + np.sqrt(np.maximum(middle**2 - q**2, 0.0))
     p = np.minimum(p, q + np.sqrt(exponent / 2))
-    for _ in range(4):
+    p = np.minimum(p, 1 - (1 - q) * np.exp(-1 - exponent / np.maximum(1 - q, _OUTWARD)))
+    for _ in range(8):
         inside = (p > q) & (p < 1)
         safe = np.where(inside, p, 0.5)
         gap = _divergence(q, safe) - exponent

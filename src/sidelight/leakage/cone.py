@@ -212,6 +212,23 @@ def _programme(g: Array, h: Array, spreads: Array) -> float:
         return math.inf
     multipliers = np.maximum(-solution.ineqlin.marginals, 0.0)
     left = g / scale - multipliers @ constraints
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = np.where(h > 0, left / (h / scale), np.where(left > 0, math.inf, 0.0))
+    return _largest_share(left, h / scale, spreads, -float(solution.fun))
+
+
+def _largest_share(left: Array, h: Array, spreads: Array, reached: float) -> float:
+    """Return ln of the largest left_a / h_a, after moving what exceeds `reached` to where it weighs least.
+
+    Moving an amount from a to b multiplies it by e^D[a, b].
+    """
+    left = left.copy()
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for a in np.flatnonzero(left > reached * h):
+            excess = left[a] - reached * h[a]
+            moved = (left + np.exp(spreads[a]) * excess) / h
+            moved[a] = left[a] / h[a]
+            b = int(np.nanargmin(np.where(h > 0, moved, np.inf)))
+            if b != a:
+                left[a] -= excess
+                left[b] += math.exp(spreads[a, b]) * excess
+        shares = np.where(h > 0, left / h, np.where(left > 0, math.inf, 0.0))
     return math.log(max(float(shares.max()), 1.0))
