@@ -13,7 +13,8 @@ from scipy.stats import binom
 import sidelight as sl
 from enumeration import generic, randomised_response, sup_ratio, total
 from sidelight.belief.credal import Region, _binomial_limit, _chernoff_limit
-from sidelight.leakage.credal import _all_sets, _generic_worst
+from sidelight.leakage import credal as credal_module
+from sidelight.leakage.credal import _all_sets, _by_shares, _generic_worst
 from sidelight.mechanisms import AnyChannel, DenseChannel, FavouringChannel
 
 
@@ -110,6 +111,21 @@ def test_many_values_are_bounded_as_if_all_sets_were_listed(rng) -> None:
         listed = max(float((tops[i] - bottoms[j]).max()) for i, j in permutations(range(3), 2))
         found = _generic_worst(region, baseline).value
         assert listed - 1e-9 <= found <= 1.2 * listed
+
+
+def test_the_curve_of_shares_bounds_every_set_on_any_grid(rng, monkeypatch) -> None:
+    """Sets between two points of the grid count too, which a fine grid would hide."""
+    monkeypatch.setattr(credal_module, "_GRID", np.array([0.0, 1.0]))
+    for _ in range(300):
+        size = int(rng.integers(2, 6))
+        region = region_of(random_counts(rng, (2, size)) + 1, float(rng.choice([0.5, 0.05, 1e-6])))
+        baseline = math.exp(-float(rng.choice([0.5, 2.0, 6.0])))
+        sets = _all_sets(size)
+        shares = np.minimum(region.shares @ sets, 1)
+        high = baseline + (1 - baseline) * region.upper_share(shares[0], 0)
+        low = baseline + (1 - baseline) * (1 - region.upper_share(1 - shares[1], 1))
+        listed = float(np.log(high / low).max())
+        assert _by_shares(region, 0, baseline)[1] >= listed - 1e-9
 
 
 def test_few_values_take_every_set() -> None:

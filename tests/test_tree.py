@@ -336,6 +336,22 @@ def test_infinity_passes_through_a_tree() -> None:
     assert sl.tree_total(belief, {"u": as_it_is}, "x", "plain").value == math.inf
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_report_that_no_possible_value_sends_is_skipped(method) -> None:
+    tree = sl.Tree.from_conditionals(
+        "x",
+        [0.5, 0.5],
+        {("x", "u"): [[0.3, 0.7, 0.0], [0.6, 0.4, 0.0]], ("u", "w"): [[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]]},
+    )
+    cells = np.array([[0.8, 0.2, 0.0], [0.4, 0.6, 0.0], [0.0, 0.0, 1.0]])
+    channels = {"u": DenseChannel(cells), "w": sl.create("grr", 2, 1.0).channel}
+    truth = total(dense_joint(tree), {1: cells, 2: randomised_response(2, 1.0)}, 0)
+    found = sl.tree_total(sl.Belief.from_tree(tree), channels, "x", method)
+    assert found.value >= truth - 1e-9
+    if method == "linear programs":
+        assert found.value == pytest.approx(truth, abs=1e-9)
+
+
 def test_nothing_released_leaks_nothing() -> None:
     belief = sl.Belief.from_tree(sl.Tree.from_pairs({("a", "b"): [[0.5, 0.0], [0.0, 0.5]]}))
     assert sl.tree_total(belief, {}, "a").value == 0

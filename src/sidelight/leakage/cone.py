@@ -59,7 +59,7 @@ def range_pairs(rows: Array, reports: Array, spread: float) -> Array:
         spread: the largest log-ratio of a message.
     """
     values = np.zeros((len(rows), len(rows)))
-    for report in reports.T:
+    for report in reports.T[(rows @ reports).any(axis=0)]:
         weighted = rows * report
         mass = weighted.sum(axis=1)
         seen = np.flatnonzero(mass > 0)
