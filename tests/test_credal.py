@@ -181,7 +181,7 @@ def test_the_robust_figure_tends_to_the_point_figure(mechanism: str) -> None:
 
 
 def test_all_true_figures_hold_together_in_95_of_100_audits() -> None:
-    """Union bounds make it far more than 95 %: were it 99 %, fewer than 190 of 200 had probability 3e-5."""
+    """Union bounds make it far more than 95 %: were it 99 %, fewer than 190 of 200 had probability 7e-6."""
     schema, joint = sl.survey_joint()
     truth = sl.Belief.from_joint(joint, schema)
     channels = sl.Plan.uniform(schema, "grr", 2.0).channels()
@@ -226,8 +226,7 @@ def test_coverage_at_several_sizes(rows: int, mechanism: str) -> None:
 def test_the_limits_of_one_row_fail_about_as_often_as_they_may(rng) -> None:
     """A region ten times too wide would never fail; this one's risk of 0.2 is nearly used up (2 values).
 
-    The limits of a binary row fail with probability 0.17 to 0.2 here; 2,000 draws miss 0.1 to 0.22 with
-    probability below 0.02 under either.
+    The limits of this row fail with probability 0.1894; 2,000 draws leave 0.1 to 0.22 with probability 3e-4.
     """
     counts = rng.multinomial(200, [0.3, 0.7], size=2000).astype(np.float64)
     region = region_of(counts, 0.2)
