@@ -79,6 +79,14 @@ def random_joint(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray
     return cells / cells.sum()
 
 
+def favouring(size: int, sets: list[tuple[int, ...]], epsilon: float) -> np.ndarray:
+    """The likelihoods of reports that favour the given sets, up to a factor for each report."""
+    columns = np.full((size, len(sets)), math.exp(-epsilon))
+    for column, chosen in enumerate(sets):
+        columns[list(chosen), column] = 1.0
+    return columns
+
+
 def randomised_response(size: int, epsilon: float) -> np.ndarray:
     odds = math.exp(epsilon)
     return np.where(np.eye(size, dtype=bool), odds, 1.0) / (odds + size - 1)

@@ -53,6 +53,8 @@ def table(tmp_path: Path) -> Path:
 
 def test_help_and_version(run) -> None:
     assert "audit" in run("--help").out
+    assert run().out == run("--help").out
+    assert run().code == 0
     shown = run("--version")
     assert (shown.code, shown.out) == (0, f"sidelight {sl.__version__}\n")
 
@@ -120,7 +122,10 @@ def refused(shown: Result) -> str:
         (["--epsilon", "nan"], "`epsilon` must be a finite number above 0, got nan"),
         (["--epsilon", "ten"], "'--epsilon'"),
         (["--limit", "-1"], "`limit` must be a number of at least 0"),
-        (["--secret", "sex=high"], "`--secret` must be a column or column=limit"),
+        (["--secret", "sex=high"], "there is no column 'sex=high'"),
+        (["--secret", "sex=-1"], "`limit of sex` must be a number of at least 0"),
+        (["--save-plan", "plan.yaml"], "plan.yaml must end in .toml or .json"),
+        (["--report", "audit.pdf"], "audit.pdf must end in .html or .htm"),
         (["--mechanism", "magic"], "`mechanism` must be one of"),
         (["--belief", "magic"], "`kind` must be one of"),
         (["--method", "magic"], "`method` must be one of"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sidelight as sl
-from enumeration import conditional, generic, random_joint, randomised_response, total
+from enumeration import conditional, favouring, generic, random_joint, randomised_response, subsets, total
 from sidelight.leakage import generic as generic_module
+from sidelight.leakage.families import ratio_pairs, report_columns
 from sidelight.leakage.generic import generic_pairs, generic_worst
 from sidelight.leakage.kernels import search_rows
+from sidelight.leakage.pair import pair_matrix
 from sidelight.leakage.total import joint_generic, lower_total
-from sidelight.mechanisms import AnyChannel, DenseChannel, FavouringChannel
+from sidelight.mechanisms import AnyChannel, Channel, DenseChannel, FavouringChannel
 
 SEEDS = st.integers(0, 2**32 - 1)
 EPSILONS = (1e-6, 0.1, 0.5, 1.0, 2.0, 5.0, 8.0)
@@ -84,6 +87,47 @@ def check_pairs(rng: np.random.Generator) -> None:
     assert found.value <= anything.value + 1e-12
 
 
+def random_channel(rng: np.random.Generator, size: int) -> tuple[Channel, np.ndarray]:
+    """A channel of a random family, and its reports by brute force."""
+    epsilon = float(rng.choice(EPSILONS[1:]))
+    family = rng.choice(["grr", "identity", "withheld", "subsets", "all", "any", "dense"])
+    if family == "grr":
+        return sl.create("grr", size, epsilon).channel, randomised_response(size, epsilon)
+    if family == "identity":
+        return FavouringChannel(size, "singletons", 0.0), np.eye(size)
+    if family == "withheld":
+        return FavouringChannel(size, "singletons", 1.0), np.ones((size, 1))
+    if family == "subsets":
+        width = int(rng.integers(1, size + 1))
+        sets = list(combinations(range(size), width))
+        return FavouringChannel(size, "subsets", math.exp(-epsilon), width), favouring(size, sets, epsilon)
+    if family == "dense":
+        cells = rng.dirichlet(np.full(3, 0.3), size=size)
+        return DenseChannel(cells), cells
+    columns = favouring(size, list(subsets(size)), epsilon)
+    if family == "any":
+        return AnyChannel(size, epsilon), columns
+    return FavouringChannel(size, "all", math.exp(-epsilon)), columns
+
+
+def check_families(rng: np.random.Generator) -> None:
+    shape = tuple(int(size) for size in rng.integers(2, 5, size=2))
+    joint = random_joint(rng, shape)
+    belief = sl.Belief.from_joint(joint, ["x", "u"])
+    if len(conditional(joint, 0)) < 2:
+        return
+    channel, columns = random_channel(rng, shape[1])
+    truth = total(joint, {1: columns}, 0)
+    found = sl.pair_leakage(belief, channel, "x", "u")
+    assert found.value == pytest.approx(truth, abs=1e-9)
+    assert pair_matrix(belief, {"u": channel}, ["x"])[0][0].value == pytest.approx(truth, abs=1e-9)
+    rows = joint[joint.sum(axis=1) > 0]
+    rows = rows / rows.sum(axis=1, keepdims=True)
+    assert ratio_pairs(rows, channel).max() == pytest.approx(truth, abs=1e-9)
+    listed = report_columns(channel)
+    assert total(joint, {1: listed}, 0) == pytest.approx(truth, abs=1e-9)
+
+
 def check_totals(rng: np.random.Generator) -> None:
     shape = tuple(int(size) for size in rng.integers(2, 4, size=int(rng.integers(2, 5))))
     joint = random_joint(rng, shape)
@@ -91,9 +135,9 @@ def check_totals(rng: np.random.Generator) -> None:
     belief = sl.Belief.from_joint(joint, names)
     released = [i for i in range(len(shape)) if rng.random() < 0.8]
     secret = int(rng.integers(len(shape)))
-    budgets = {i: float(rng.choice(EPSILONS[1:])) for i in released}
-    channels = {names[i]: sl.create("grr", shape[i], budgets[i]).channel for i in released}
-    truth = total(joint, {i: randomised_response(shape[i], budgets[i]) for i in released}, secret)
+    drawn = {i: random_channel(rng, shape[i]) for i in released}
+    channels = {names[i]: channel for i, (channel, _) in drawn.items()}
+    truth = total(joint, {i: columns for i, (_, columns) in drawn.items()}, secret)
     found = sl.total_leakage(belief, channels, names[secret])
     assert found.value == pytest.approx(truth, abs=1e-9)
     if len(conditional(joint, secret)) < 2:
@@ -121,6 +165,14 @@ def test_pairs_agree_with_enumeration(seed: int) -> None:
 
 @given(SEEDS)
 @settings(max_examples=10)
+def test_every_family_agrees_with_enumeration(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(100):
+        check_families(rng)
+
+
+@given(SEEDS)
+@settings(max_examples=10)
 def test_totals_agree_with_enumeration(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(30):
@@ -128,7 +180,7 @@ def test_totals_agree_with_enumeration(seed: int) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("check", [check_generic, check_pairs, check_totals])
+@pytest.mark.parametrize("check", [check_generic, check_pairs, check_families, check_totals])
 @pytest.mark.parametrize("seed", range(10))
 def test_many_random_beliefs_agree_with_enumeration(check, seed: int) -> None:
     rng = np.random.default_rng([seed, 1])
@@ -191,7 +243,7 @@ def test_celeba_curves(data: Path, neighbour: str, curve: tuple[float, ...], lim
         for epsilon in (1, 2, 4, 6, 8)
     ]
     assert found == pytest.approx(curve, abs=5e-4)
-    assert sl.saturation(belief, "Male", neighbour) == pytest.approx(limit, abs=5e-4)
+    assert sl.saturation(belief, "Male", neighbour).value == pytest.approx(limit, abs=5e-4)
 
 
 def test_facts_about_the_generic_bound() -> None:
@@ -207,7 +259,7 @@ def test_infinity_is_an_answer() -> None:
     released_as_is = FavouringChannel(2, "singletons", 0.0)
     assert sl.pair_leakage(belief, released_as_is, "x", "u").value == math.inf
     assert sl.total_leakage(belief, {"u": released_as_is}, "x").value == math.inf
-    assert sl.saturation(belief, "x", "u") == math.inf
+    assert sl.saturation(belief, "x", "u").value == math.inf
 
 
 def test_impossible_values_are_skipped() -> None:

@@ -318,3 +318,81 @@ def _file(path: Path, content: bytes) -> Path:
 def test_pandas_frames_with_an_index_and_categories() -> None:
     frame = pd.DataFrame({"a": pd.Categorical(["x", "y"] * 10), "b": [1, 2] * 10}, index=range(20, 40))
     assert sl.read(frame).schema["a"].values == ("x", "y")
+
+
+@pytest.mark.parametrize("name", ["label", "records", "total", "v", 'a "b"', "count", "select", "né"])
+def test_any_column_name_is_fine(name: str) -> None:
+    table = sl.read(
+        pa.table({name: ["a", "b"] * 50, "x": [float(i) for i in range(100)], "y": ["p", "q"] * 50})
+    )
+    assert table.schema.names == (name, "x", "y")
+    numbers = sl.read(pa.table({name: [float(i) for i in range(100)], "y": ["p", "q"] * 50}))
+    assert numbers.schema[name].kind == "numeric"
+
+
+def test_a_table_can_be_scanned_while_it_is_scanned(arrow: pa.Table, tmp_path: Path) -> None:
+    pq.write_table(arrow, tmp_path / "one.parquet")
+    for table in (sl.read(arrow), sl.read(tmp_path / "one.parquet")):
+        totals = table.engine.map_batches(table, lambda _, t=table: t.counts(["size"])[0].total)
+        assert list(totals) == [ROWS]
+
+
+def test_dropped_records_are_dropped_from_every_view() -> None:
+    table = sl.read(pa.table({"x": ["a", None, "b", "a"] * 10}), missing="drop")
+    assert len(table) == pa.table(table).num_rows == len(table.codes()) == 30
+
+
+def test_no_value_of_the_data_reaches_a_message(tmp_path: Path) -> None:
+    names = ["Jane Doe", "John Smith"] * 40
+    schema = sl.Schema((sl.numeric("x", [5.0]),))
+    path = _file(tmp_path / "late.csv", b"x\n" + b"1\n" * 30_000 + b"Jane Doe\n")
+    mixed = pd.DataFrame({"x": [1, "Jane Doe"] * 30})
+    for call in (
+        lambda: sl.read(pa.table({"x": names}), schema=schema).codes(),
+        lambda: sl.read(path),
+        lambda: sl.read(mixed),
+        lambda: sl.read(pa.table({"x": names}), schema=sl.Schema((sl.categorical("x", ["a", "b"]),))).codes(),
+    ):
+        with pytest.raises(sl.InputError) as caught:
+            call()
+        assert "Jane" not in str(caught.value)
+
+
+def test_odd_values() -> None:
+    twice = sl.read(pa.table({"x": [0.0, -0.0, 1.5] * 10, "y": [1, 2] * 15}))
+    assert twice.schema["x"].values == ("0.0", "1.5")
+    large = pa.table({"x": pa.array([2**63 + i for i in range(40)] * 2, pa.uint64()), "y": [1, 2] * 40})
+    assert [item.column for item in sl.read(large).set_aside] == ["x"]
+    with pytest.raises(sl.InputError, match="the value '\\(missing\\)', which stands for"):
+        sl.read(pa.table({"x": ["(missing)", "b"] * 5}))
+
+
+def test_listed_values_that_do_not_occur_are_refused() -> None:
+    column = pa.table({"x": ["low", "high"] * 20})
+    for values in (["Low", "High"], []):
+        with pytest.raises(sl.InputError, match="leave one occupied value"):
+            sl.read(column, values={"x": values})
+    many = pa.table({"x": [f"v{i}" for i in range(60)] * 2})
+    assert sl.read(many, values={"x": [f"v{i}" for i in range(60)]}).schema["x"].size == 60
+
+
+def test_folders_of_one_format_only(arrow: pa.Table, tmp_path: Path) -> None:
+    (tmp_path / "year=2025").mkdir()
+    pq.write_table(arrow, tmp_path / "year=2025" / "a.parquet")
+    assert len(sl.read(tmp_path)) == ROWS
+    _file(tmp_path / "b.csv", b"a\n1\n2\n")
+    with pytest.raises(sl.InputError, match="files of several kinds"):
+        sl.read(tmp_path)
+    with pytest.raises(sl.InputError, match="rows of different lengths, or an unknown separator"):
+        sl.read(_file(tmp_path / "ragged.csv", b"a,b\n1\n2,3,4\n5\n"))
+
+
+def test_counts_of_bad_sets(arrow: pa.Table) -> None:
+    table = sl.read(arrow)
+    for sets, words in [([[]], "lists of attribute names"), (["colour"], "lists of attribute names")]:
+        with pytest.raises(sl.InputError, match=words):
+            table.counts(*sets)
+    wide = pa.table({f"x{i}": [str(v) for v in range(60)] * 2 for i in range(8)})
+    wide_table = sl.read(wide, max_values=100)
+    with pytest.raises(sl.TooLargeError, match="ask for fewer attributes"):
+        wide_table.counts(wide_table.schema.names)

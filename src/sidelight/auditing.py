@@ -25,11 +25,12 @@ from sidelight.leakage import (
     total_leakage,
 )
 from sidelight.leakage.total import TotalMethod, composition
-from sidelight.mechanisms import Channel, create
+from sidelight.mechanisms import Channel
 from sidelight.plan import Plan
 
 Verdict = Literal["within", "exceeded", "not certified"]
 _SUPPRESSED = "budget alone; the figure rests on too few records to show"
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,14 @@ class SecretAudit:
 
     @property
     def verdict(self) -> Verdict:
-        """Return "within" if the upper end keeps the limit, "exceeded" if the lower end breaks it."""
-        if self.total.upper.value <= self.limit:
+        """Return "within" if the upper end keeps the limit, "exceeded" if the lower end breaks it.
+
+        Figures are doubles: one that is over the limit by less than a billionth of it keeps it.
+        """
+        most = self.limit * (1 + _ROUNDING)
+        if self.total.upper.value <= most:
             return "within"
-        return "exceeded" if self.total.lower.value > self.limit else "not certified"
+        return "exceeded" if self.total.lower.value > most else "not certified"
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,17 +106,14 @@ class Audit:
     def curve(self, secret: str, neighbour: str, epsilons: Sequence[float]) -> tuple[list[float], float]:
         """Return the leakage of the secret through the neighbour at each budget, and its saturation value.
 
-        Nothing is returned for a figure that is suppressed.
+        NaN stands for a figure that rests on too few records to show.
         """
-        shown = next(item for item in self[secret].neighbours if neighbour in item.through)
-        if shown.upper.method == _SUPPRESSED:
-            return [], math.nan
         release = self.plan[neighbour]
-        values = []
-        for epsilon in epsilons:
-            channel = create(release.mechanism, release.attribute.size, epsilon, **release.parameters).channel
-            values.append(pair_leakage(self.belief, channel, secret, neighbour).value)
-        return values, saturation(self.belief, secret, neighbour)
+        channels = [replace(release, epsilon=epsilon).channel() for epsilon in epsilons]
+        found = [pair_leakage(self.belief, channel, secret, neighbour).upper for channel in channels]
+        found.append(saturation(self.belief, secret, neighbour))
+        *values, limit = (math.nan if _is_rare(bound, self.min_support) else bound.value for bound in found)
+        return values, limit
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain data; infinity becomes the string "infinity"."""
@@ -163,7 +165,11 @@ def audit(
         min_support: replace figures that rest on fewer records by what the budgets alone say.
     """
     check_whole("min_support", min_support, at_least=0)
-    names = [secrets] if isinstance(secrets, str) else list(secrets or belief.schema.names)
+    names = (
+        [secrets] if isinstance(secrets, str) else list(belief.schema.names if secrets is None else secrets)
+    )
+    if not names:
+        raise InputError("`secrets` must name at least one attribute, got none.")
     for name in [*names, *plan.limits]:
         belief.schema.index(name)
     check_plan(belief, plan)
@@ -191,7 +197,7 @@ def check_plan(belief: Belief, plan: Plan) -> None:
                 f"{', '.join(belief.schema.names)}."
             )
         known = belief.schema[release.name]
-        if known.values != release.attribute.values:
+        if (known.values, known.edges) != (release.attribute.values, release.attribute.edges):
             raise InputError(
                 f"the plan and the table disagree about the values of {release.name!r} "
                 f"({release.attribute.size} and {known.size}); read the table with schema=plan.schema."
@@ -203,7 +209,9 @@ def _secret_audit(
 ) -> SecretAudit:
     neighbours.sort(key=lambda leakage: -leakage.value)
     pairwise = math.fsum([direct.value, *(leakage.value for leakage in neighbours)])
-    published = Bound(pairwise, "published", "pairwise sum (CPL, eq. (6))")
+    shown = any(leakage.upper.method == _SUPPRESSED for leakage in neighbours)
+    method = "pairwise sum of the figures shown" if shown else "pairwise sum (CPL, eq. (6))"
+    published = Bound(pairwise, "published", method)
     prior = belief.prior(name)
     code = int(prior.argmax())
     commonest = (belief.schema[name].values[code], float(prior[code]))

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="sidelight",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -38,13 +37,16 @@ def _version(wanted: bool) -> None:
         raise typer.Exit()
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _options(
-    version: Annotated[
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 - its callback acts
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
     """Tell what the attributes of a private data collection reveal about each other."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @app.command()
@@ -102,8 +104,8 @@ def audit(
     import sidelight as sl
 
     secrets, limits = _secrets(secret or [])
-    for path in (report, save_plan):
-        _check_writable(path)
+    _check_writable(report, (".html", ".htm"))
+    _check_writable(save_plan, (".toml", ".json"))
     with _progress(quiet=json):
         given = sl.Plan.read(plan) if plan else None
         _refuse_both(given, {"--epsilon": epsilon, "--mechanism": mechanism})
@@ -138,19 +140,22 @@ def doctor(json: Json = False) -> None:
 
 
 def _secrets(options: list[str]) -> tuple[list[str], dict[str, float]]:
-    """Split `--secret name` and `--secret name=limit`."""
-    from sidelight.foundation.errors import invalid
-
+    """Split `--secret name` and `--secret name=limit`; a name may have an = itself."""
     names, limits = [], {}
     for option in options:
-        name, sign, text = option.rpartition("=")
-        if sign:
-            try:
-                limits[name] = float(text)
-            except ValueError:
-                raise invalid("--secret", "a column or column=limit", option) from None
-        names.append(name if sign else option)
+        name, _, text = option.rpartition("=")
+        limit = _number(text) if name else None
+        if limit is not None:
+            limits[name] = limit
+        names.append(name if limit is not None else option)
     return names, limits
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _refuse_both(plan: Plan | None, options: dict[str, object]) -> None:
@@ -161,10 +166,15 @@ def _refuse_both(plan: Plan | None, options: dict[str, object]) -> None:
             raise InputError(f"{name} and --plan exclude each other; change the plan, or leave one out.")
 
 
-def _check_writable(path: Path | None) -> None:
+def _check_writable(path: Path | None, suffixes: tuple[str, ...]) -> None:
+    """Refuse before the work what could not be written after it."""
     from sidelight.foundation.errors import InputError
 
-    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+    if path is None:
+        return
+    if path.suffix.lower() not in suffixes:
+        raise InputError(f"{path} must end in {' or '.join(suffixes)}.")
+    if path.is_dir() or not path.absolute().parent.is_dir():
         raise InputError(f"{path} cannot be written: its folder does not exist, or it is a folder itself.")
 
 
@@ -240,11 +250,10 @@ def _explain(error: Exception) -> int:
 
     if os.environ.get("SIDELIGHT_TRACEBACK"):
         raise error
-    if isinstance(error, SidelightError):
-        typer.echo(f"error: {error}", err=True)
-        return 2
-    if hasattr(error, "format_message"):
-        typer.echo(f"error: {error.format_message()}", err=True)
+    usage = getattr(error, "format_message", None)
+    if isinstance(error, SidelightError) or usage:
+        message = usage() if usage else str(error)
+        typer.echo("error: " + " ".join(message.split()), err=True)
         return 2
     kind = type(error).__name__
     typer.echo(

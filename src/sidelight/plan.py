@@ -62,7 +62,9 @@ class Release:
         channel is not tracked further.
         """
         single = self.randomiser()
-        return single.channel if self.times == 1 else AnyChannel(single.size, self.times * single.epsilon)
+        if self.times == 1:
+            return single.channel
+        return AnyChannel(single.size, self.times * single.epsilon, within=single.channel)
 
 
 @dataclass(frozen=True)

@@ -164,20 +164,17 @@ class Belief:
 
     @cached_property
     def weight(self) -> float:
-        """The weight of all records, without smoothing."""
+        """The weight of all records, as in `blocks`."""
         first = slice(0, self.offsets[1])
         return float(np.trace(self.blocks[first, first]))
 
     def joint(self, names: Sequence[str]) -> Array:
         """Return the joint probabilities of the named attributes, one axis for each."""
-        if len(set(names)) != len(names):
-            raise invalid("names", "different attributes", list(names))
+        if not names or len(set(names)) != len(names):
+            raise invalid("names", "different attributes, at least one", list(names))
         if len(names) <= 2:
-            cells = (
-                self.pair_weights(*names)
-                if len(names) == 2
-                else np.diagonal(self.pair_weights(names[0], names[0]))
-            )
+            cells = self.pair_weights(names[0], names[-1])
+            cells = cells if len(names) == 2 else np.diagonal(cells)
         elif self.tree is not None:
             return self.tree.joint(names)
         elif self.records is not None:
@@ -186,9 +183,7 @@ class Belief:
             raise InputError(
                 f"a pairwise belief knows no joint of {len(names)} attributes; use kind='joint'."
             )
-        if self.tree is not None:
-            return np.asarray(cells / self.weight)
-        return np.asarray((cells + self.smoothing / cells.size) / (self.weight + self.smoothing))
+        return np.asarray((cells + self._unmixed / cells.size) / (self.weight + self._unmixed))
 
     @property
     def knows_joints(self) -> bool:
@@ -197,13 +192,16 @@ class Belief:
 
     def pair_probabilities(self) -> Array:
         """Return the probabilities of all pairs, smoothing included, laid out as `blocks`."""
-        if self.tree is not None:
-            return self.blocks / self.weight
         share = np.repeat(1 / np.asarray(self.schema.sizes), self.schema.sizes)
         spread = np.outer(share, share)
         for start, stop in pairwise(self.offsets):
             spread[start:stop, start:stop] = np.diag(share[start:stop])
-        return np.asarray((self.blocks + self.smoothing * spread) / (self.weight + self.smoothing))
+        return np.asarray((self.blocks + self._unmixed * spread) / (self.weight + self._unmixed))
+
+    @property
+    def _unmixed(self) -> float:
+        """The smoothing that `blocks` do not hold yet; a tree's do, since it was learnt with it."""
+        return self.smoothing if self.tree is None else 0.0
 
     def credal(self, confidence: float = 0.95) -> Credal:
         """Return all distributions that the sample leaves open at this confidence."""
@@ -221,12 +219,23 @@ class Belief:
         mass = cells.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(cells, mass, out=np.full_like(cells, np.nan), where=mass > 0))
 
+    @cached_property
+    def conditionals(self) -> Array:
+        """Every conditional at once, shape (values, values): block (i, j) is Pr(attribute j | attribute i).
+
+        NaN rows stand for values that never occur; the diagonal blocks have no meaning.
+        """
+        sizes = np.repeat(self.schema.sizes, self.schema.sizes).astype(np.float64)
+        cells = self.blocks + self._unmixed / np.outer(sizes, sizes)
+        mass = (np.diagonal(self.blocks) + self._unmixed / sizes)[:, None]
+        return np.asarray(np.divide(cells, mass, out=np.full_like(cells, np.nan), where=mass > 0))
+
     def support(self, name: str) -> NDArray[np.int64] | None:
         """Return how many records have each value of the attribute; None for a belief given by hand."""
         if self.sample_size is None:
             return None
-        added = self.smoothing / self.schema[name].size if self.tree is not None else 0.0
-        return np.rint(np.diagonal(self.pair_weights(name, name)) - added).astype(np.int64)
+        mixed = (self.smoothing - self._unmixed) / self.schema[name].size
+        return np.rint(np.diagonal(self.pair_weights(name, name)) - mixed).astype(np.int64)
 
     @cached_property
     def zero_cells(self) -> int:
@@ -242,7 +251,7 @@ class Belief:
         return int(np.count_nonzero((cells == 0) & seen))
 
     def pair_weights(self, first: str, second: str) -> Array:
-        """Return the block of two attributes: the weight of each combination, as it was counted."""
+        """Return the block of a pair of attributes; an attribute's own weights on the diagonal."""
         i, j = self.schema.index(first), self.schema.index(second)
         at = self.offsets
         return self.blocks[at[i] : at[i + 1], at[j] : at[j + 1]]

@@ -36,7 +36,8 @@ class Bound:
         kind: what it claims.
         method: how it was computed.
         witness: what reaches it, where that is known.
-        support: the fewest records behind either secret value of the witness; None if there are none.
+        support: the fewest records behind the witness: those of either secret value, and those of the
+            likelier one that match the report; None for a belief given by hand.
     """
 
     value: float

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +19,21 @@ from sidelight.belief import Credal
 from sidelight.belief.credal import Region
 from sidelight.foundation.errors import InputError
 from sidelight.leakage.bounds import Bound, Figure, Leakage, Witness
+from sidelight.leakage.families import (
+    baseline_of,
+    describe_report,
+    favours_sets,
+    report_columns,
+    report_values,
+    single_of,
+)
 from sidelight.leakage.generic import climb
-from sidelight.leakage.pair import baseline_of, check_fit, direct_leakage
+from sidelight.leakage.pair import check_fit, direct_leakage
+from sidelight.leakage.support import support_of
 from sidelight.mechanisms import Channel
-from sidelight.schema import Attribute
 
 Array = NDArray[np.float64]
 LARGEST_ALPHABET = 10
-LARGEST_SETS = 1 << 10
 LARGEST_JOINT = 1 << 12
 _GRID = np.unique(np.concatenate([np.linspace(0, 1, 129), np.geomspace(1e-6, 1, 61)]))
 
@@ -56,15 +62,22 @@ def robust_pair(credal: Credal, channel: Channel, secret: str, neighbour: str) -
     if belief.schema[secret].size < 2:
         return Leakage.exactly(secret, (neighbour,), Bound(0.0, "certified", "only one value is possible"))
     region = credal.pair(secret, neighbour)
-    sets = _favoured_sets(channel)
-    lowest, highest = _ends(region, channel, sets)
+    single = single_of(channel)
 
-    def bound(worst: _Worst, kind: Figure) -> Bound:
-        witness = _witness(belief.schema[secret], belief.schema[neighbour], worst, channel, sets)
-        support = int(region.totals[[worst.likelier, worst.unlikelier]].min())
+    def bound(worst: _Worst, kind: Figure, reporting: Channel) -> Bound:
+        pair = worst.likelier, worst.unlikelier
+        labels = belief.schema[secret].values
+        report, favoured = f"{neighbour}: its worst report", {}
+        if worst.report >= 0:
+            report = describe_report(belief.schema[neighbour], reporting, worst.report)
+            favoured[neighbour] = report_values(reporting, worst.report)
+        witness = Witness(report, labels[pair[0]], labels[pair[1]]) if worst.value > 0 else None
+        support = support_of(belief, secret, pair, favoured)
         return Bound(min(worst.value, channel.epsilon), kind, method, witness, support)
 
-    return Leakage(secret, (neighbour,), bound(lowest, "lower"), bound(highest, "certified"))
+    lower = bound(_least(region, single), "lower", single)
+    upper = bound(_largest(region, channel), "certified", channel)
+    return Leakage(secret, (neighbour,), lower, upper)
 
 
 def robust_total(credal: Credal, channels: Mapping[str, Channel], secret: str) -> Leakage:
@@ -104,44 +117,39 @@ def _joint_region(credal: Credal, secret: str, others: list[str]) -> Region | No
     return credal.joint(records.cells([secret, *others]).reshape(schema[secret].size, -1))
 
 
-def _favoured_sets(channel: Channel) -> Array | None:
-    """Return the sets a report can favour as columns of 0 and 1, (t, sets); None if too many or unknown."""
-    size = channel.size
-    if channel.family == "singletons":
-        return np.eye(size)
-    if channel.family == "subsets":
-        width = int(getattr(channel, "width", 1))
-        if math.comb(size, width) > LARGEST_SETS:
-            return None
-        return np.array(
-            [[float(u in chosen) for chosen in combinations(range(size), width)] for u in range(size)]
-        )
-    if channel.family == "dense" or size > LARGEST_ALPHABET:
-        return None
-    return _all_sets(size)
-
-
 def _all_sets(size: int) -> Array:
-    return ((np.arange(1, 1 << size) >> np.arange(size)[:, None]) & 1).astype(np.float64)
+    """Return every set of values as a column of 0 and 1, shape (size, 2^size)."""
+    return ((np.arange(1 << size) >> np.arange(size)[:, None]) & 1).astype(np.float64)
 
 
-def _ends(region: Region, channel: Channel, sets: Array | None) -> tuple[_Worst, _Worst]:
-    """Return the least and the largest leakage in the region.
+def _largest(region: Region, channel: Channel) -> _Worst:
+    """Return the largest leakage in the region."""
+    reports = report_columns(channel)
+    if reports is None and favours_sets(channel):
+        return _generic_worst(region, baseline_of(channel))
+    high, low = _likelihoods(region, channel.matrix() if reports is None else reports)
+    return _worst(high, low)
 
-    Sets too many to list give their upper end by the generic bound. Then single values give the lower end,
-    if the channel can favour them.
-    """
-    baseline = baseline_of(channel)
-    if channel.family == "dense":
-        layers = [_layers(region, report) for report in channel.matrix().T]
-        high, low = (np.column_stack(part) for part in zip(*layers, strict=True))
-        return _worst(low, high), _worst(high, low)
-    listed = np.eye(channel.size) if sets is None else sets
-    high = baseline + (1 - baseline) * region.upper(listed)
-    low = baseline + (1 - baseline) * region.lower(listed)
-    can_favour = channel.family in ("any", "all") or (sets is not None and channel.family != "continuous")
-    lowest = _worst(low, high) if can_favour else _Worst(0.0)
-    return lowest, _generic_worst(region, baseline) if sets is None else _worst(high, low)
+
+def _least(region: Region, channel: Channel) -> _Worst:
+    """Return a leakage that all of the region reaches; 0 if the reports are too many to list."""
+    reports = report_columns(channel)
+    if reports is None:
+        return _Worst(0.0)
+    high, low = _likelihoods(region, reports)
+    return _worst(low, high)
+
+
+def _likelihoods(region: Region, reports: Array) -> tuple[Array, Array]:
+    """Return the largest and the least Pr(report | secret value) of each report, shape (m, reports)."""
+    least, most = reports.min(axis=0), reports.max(axis=0)
+    favoured = (reports == most) & (most > least)
+    if (favoured | (reports == least)).all():
+        sets = favoured.astype(np.float64)
+        high, low = region.upper(sets), region.lower(sets)
+        return least + (most - least) * high, least + (most - least) * low
+    layers = [_layers(region, report) for report in reports.T]
+    return np.column_stack([high for high, _ in layers]), np.column_stack([low for _, low in layers])
 
 
 def _layers(region: Region, report: Array) -> tuple[Array, Array]:
@@ -217,22 +225,3 @@ def _curve(g: Array, h: Array) -> tuple[Array, Array]:
     grid = np.sort(np.concatenate([_GRID, shares]))
     last = np.append(np.diff(shares) > 0, True)  # of equal shares the one with every value that costs none
     return grid, np.interp(grid, shares[last], reached[last])
-
-
-def _witness(
-    secret: Attribute, neighbour: Attribute, worst: _Worst, channel: Channel, sets: Array | None
-) -> Witness | None:
-    if worst.value <= 0:
-        return None
-    report = f"{neighbour.name}: its worst report"
-    if worst.report >= 0 and channel.family == "dense":
-        report = f"{neighbour.name}: report {worst.report}"
-    elif worst.report >= 0:
-        favoured = np.eye(channel.size) if sets is None else sets
-        shown = [neighbour.values[u] for u in np.flatnonzero(favoured[:, worst.report])]
-        report = (
-            f"{neighbour.name} among {', '.join(shown)}"
-            if len(shown) > 1
-            else f"{neighbour.name} = {shown[0]}"
-        )
-    return Witness(report, secret.values[worst.likelier], secret.values[worst.unlikelier])

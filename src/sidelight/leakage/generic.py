@@ -1,12 +1,15 @@
-"""The generic bound: the most that *any* channel with a given budget on U can say about the secret.
+"""The largest likelihood ratio that a report which favours a set of values can reach.
 
-CPL, Algorithm 2. For two rows g = Pr(U | x), h = Pr(U | x') and a = e^-epsilon, the largest likelihood
-ratio is the maximum over sets S of (a + (1-a) g(S)) / (a + (1-a) h(S)). It is the root H >= 1 of
+For two rows g = Pr(U | x), h = Pr(U | x') and a report that makes the values of a set S likelier than the
+others by the factor 1/a, the ratio is (a + (1-a) g(S)) / (a + (1-a) h(S)). Its maximum over all sets S is
+what *any* channel with budget epsilon = -ln a on U can reach (CPL, Algorithm 2). It is the root H >= 1 of
 
-    a (1 - H) + (1 - a) sum_u max(g_u - H h_u, 0) = 0,
+    a (1 - H) + (1 - a) sum over S of (g_u - H h_u) = 0,   S the best set for H,
 
-which one pass over u evaluates: no sorting, and a pair that cannot beat the best ratio so far is rejected by
-that one pass. The best set for a given H is {u : g_u > H h_u} (Dinkelbach's iteration).
+which one pass over u evaluates: no sorting, and a pair of rows that cannot beat the best ratio so far is
+rejected by that one pass. The best set for a given H is {u : g_u > H h_u}, or, where reports favour exactly w
+values, the w largest g_u - H h_u, negative ones included. Climbing from H to the ratio of its best set is
+Dinkelbach's iteration.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 _SMALL = 1 << 24
 
 
@@ -30,66 +34,90 @@ class GenericWorst:
     value: float
     likelier: int
     unlikelier: int
-    favoured: NDArray[np.bool_]
+    favoured: Mask
 
 
-def generic_worst(rows: Array, baseline: float) -> GenericWorst:
-    """Return the generic bound over all ordered pairs of rows.
+def generic_worst(rows: Array, baseline: float, width: int | None = None) -> GenericWorst:
+    """Return the largest ratio over all ordered pairs of rows and all favoured sets.
 
     Args:
         rows: (m, t), Pr(U | secret value), each row summing to 1.
-        baseline: e^-epsilon; 0 gives the saturation value, which the bound approaches as epsilon grows.
+        baseline: e^-epsilon; 0 gives the saturation value, which the figure approaches as epsilon grows.
+        width: how many values a report favours; any number if None.
     """
     m, t = rows.shape
-    if m * m * t <= _SMALL:
-        ratio, likelier, unlikelier = _search(rows, baseline)
-    else:
+    if width is None and m * m * t > _SMALL:
         ratio, likelier, unlikelier = _compiled_search()(np.ascontiguousarray(rows), baseline)
-    favoured = favoured_set(rows[likelier], rows[unlikelier], ratio)
+    else:
+        ratio, likelier, unlikelier = _search(rows, baseline, width)
+    favoured = favoured_set(rows[likelier], rows[unlikelier], ratio, width)
     return GenericWorst(math.log(ratio) if ratio < math.inf else math.inf, likelier, unlikelier, favoured)
 
 
-def favoured_set(g: Array, h: Array, ratio: float) -> NDArray[np.bool_]:
+def generic_pairs(rows: Array, baseline: float, width: int | None = None) -> Array:
+    """Return ln of the largest ratio for every ordered pair of rows, shape (m, m)."""
+    m, t = rows.shape
+    some = max(1, _SMALL // (m * t))
+    parts = [climb(rows[i : i + some, None], rows[None], baseline, width) for i in range(0, m, some)]
+    return np.concatenate(parts)
+
+
+def climb(g: Array, h: Array, baseline: float | Array, width: int | None = None) -> Array:
+    """Return ln of the largest ratio of every row of g to the row of h beside it.
+
+    `g` and `h` broadcast against each other, values on the last axis; `baseline` broadcasts against the rest.
+    All pairs climb together, each until its best set gives no larger ratio.
+    """
+    ratios = np.ones(np.broadcast_shapes(g.shape, h.shape)[:-1])
+    while True:
+        finite = np.where(np.isfinite(ratios), ratios, 0.0)
+        favoured = _best_set(g, h, finite, width)
+        top = baseline + (1 - baseline) * (favoured * g).sum(axis=-1)
+        bottom = baseline + (1 - baseline) * (favoured * h).sum(axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            better = np.where(top > 0, top / bottom, 1.0)
+        grown = np.isfinite(ratios) & (better > ratios)
+        if not grown.any():
+            return np.log(ratios)
+        ratios = np.where(grown, better, ratios)
+
+
+def favoured_set(g: Array, h: Array, ratio: float, width: int | None = None) -> Mask:
     """Return the set of values whose reports reach `ratio`, the pair's largest."""
     if ratio == math.inf:
-        return np.asarray((g > 0) & (h == 0))
+        certain = (g > 0) & (h == 0)
+        return certain if width is None else _largest(np.where(h == 0, g, -h), width)
+    if width is not None:
+        return _largest(g - ratio * h, width)
     favoured = g > ratio * h
     if favoured.any():
         return np.asarray(favoured)
     return np.asarray((g >= ratio * (1 - 1e-12) * h) & (g > 0))
 
 
-def generic_pairs(rows: Array, baseline: float) -> Array:
-    """Return ln of the largest ratio for every ordered pair of rows, shape (m, m)."""
-    return np.array([climb(row, rows, baseline) for row in rows])
+def _best_set(g: Array, h: Array, ratios: Array, width: int | None) -> Mask:
+    gains = g - ratios[..., None] * h
+    return np.asarray(gains > 0) if width is None else _largest(gains, width)
 
 
-def climb(g: Array, rows: Array, baseline: float) -> Array:
-    """Return ln of the largest ratio of g to every row, by Dinkelbach's iteration on all of them at once.
-
-    Neither g nor the rows need to sum to 1.
-    """
-    ratios = np.ones(len(rows))
-    climbing = np.arange(len(rows))
-    while len(climbing):
-        favoured = g > ratios[climbing, None] * rows[climbing]
-        top = baseline + (1 - baseline) * (favoured * g).sum(axis=1)
-        bottom = baseline + (1 - baseline) * (favoured * rows[climbing]).sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            better = np.where(top > 0, top / bottom, 1.0)
-        grown = better > ratios[climbing]
-        ratios[climbing[grown]] = better[grown]
-        climbing = climbing[grown & np.isfinite(better)]
-    return np.log(ratios)
+def _largest(gains: Array, width: int) -> Mask:
+    """Mark the `width` largest of the last axis."""
+    chosen = np.zeros(gains.shape, dtype=np.bool_)
+    if width >= gains.shape[-1]:
+        return ~chosen
+    places = np.argpartition(-gains, width - 1, axis=-1)[..., :width]
+    np.put_along_axis(chosen, places, True, axis=-1)
+    return chosen
 
 
-def _search(rows: Array, baseline: float) -> tuple[float, int, int]:
+def _search(rows: Array, baseline: float, width: int | None) -> tuple[float, int, int]:
     """Return the largest ratio and the rows that reach it, with numpy."""
     best, likelier, unlikelier = 1.0, 0, 0
     for i, row in enumerate(rows):
-        excess = np.maximum(row - best * rows, 0).sum(axis=1)
-        for j in np.flatnonzero(baseline * (1 - best) + (1 - baseline) * excess > 0):
-            ratio = _dinkelbach(row, rows[j], baseline, best)
+        gains = row - best * rows
+        sums = np.where(_largest(gains, width), gains, 0.0) if width else np.maximum(gains, 0)
+        for j in np.flatnonzero(baseline * (1 - best) + (1 - baseline) * sums.sum(axis=1) > 0):
+            ratio = _dinkelbach(row, rows[j], baseline, best, width)
             if ratio > best:
                 best, likelier, unlikelier = ratio, i, int(j)
             if best == math.inf:
@@ -97,11 +125,11 @@ def _search(rows: Array, baseline: float) -> tuple[float, int, int]:
     return best, likelier, unlikelier
 
 
-def _dinkelbach(g: Array, h: Array, baseline: float, start: float) -> float:
+def _dinkelbach(g: Array, h: Array, baseline: float, start: float, width: int | None) -> float:
     """Climb from `start` to the largest ratio of the pair; returns `start` if the pair does not beat it."""
     ratio = start
     while True:
-        favoured = g > ratio * h
+        favoured = _largest(g - ratio * h, width) if width else g > ratio * h
         top = baseline + (1 - baseline) * float(g[favoured].sum())
         bottom = baseline + (1 - baseline) * float(h[favoured].sum())
         if bottom == 0:

@@ -21,16 +21,25 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError, check_choice
-from sidelight.leakage.bounds import Bound, Leakage, Witness
-from sidelight.leakage.generic import generic_worst
-from sidelight.leakage.pair import (
+from sidelight.leakage.bounds import Bound, Figure, Leakage, Witness
+from sidelight.leakage.families import (
+    LARGEST_LIST,
     baseline_of,
-    check_fit,
-    conditional_rows,
-    direct_leakage,
-    pair_witness,
+    count_reports,
+    describe_favoured,
+    describe_report,
+    figure_of,
     ratio_pairs,
+    report_columns,
+    report_values,
+    single_of,
+    worst_of_pair,
+    worst_ratio,
 )
+from sidelight.leakage.generic import generic_worst
+from sidelight.leakage.pair import check_fit, conditional_rows, direct_leakage, pair_witness
+from sidelight.leakage.search import search_total
+from sidelight.leakage.support import support_of
 from sidelight.mechanisms import Channel
 
 Array = NDArray[np.float64]
@@ -39,6 +48,7 @@ LARGEST_EXACT = 1 << 26
 LARGEST_AUTOMATIC = 1 << 20
 LARGEST_ROWS = 1 << 24
 LARGEST_SEARCH = 1 << 31
+LARGEST_EXPONENT = 600
 
 
 def total_leakage(
@@ -58,16 +68,28 @@ def total_leakage(
     through = tuple(channels)
     if np.count_nonzero(belief.prior(secret)) < 2:
         return Leakage.exactly(secret, through, Bound(0.0, "exact", "only one value is possible"))
+    sum_of_budgets = composition(channels)
     if method == "exact" or (method == "auto" and _is_exact_cheap(belief, channels, secret)):
-        return Leakage.exactly(secret, through, exact_total(belief, channels, secret))
-    lower = lower_total(belief, channels, secret)
-    upper = composition(channels)
-    if method in ("auto", "joint generic"):
+        upper = exact_total(belief, channels, secret)
+        if upper.kind == "exact":
+            return Leakage.exactly(secret, through, upper)
+    elif method == "composition":
+        upper = sum_of_budgets
+    else:
         joint = joint_generic(belief, channels, secret, required=method == "joint generic")
-        upper = joint if joint and (method != "auto" or joint.value < upper.value) else upper
+        is_better = joint is not None and (method != "auto" or joint.value < sum_of_budgets.value)
+        upper = joint if joint is not None and is_better else sum_of_budgets
+    lower = lower_total(belief, channels, secret)
     if lower.value > upper.value:
-        upper = replace(upper, value=lower.value)  # equal but for rounding
+        upper = replace(upper, value=_rounded_up(lower.value, upper.value))
     return Leakage(secret, through, lower, upper)
+
+
+def _rounded_up(lower: float, upper: float) -> float:
+    """Return the lower end where it exceeds the upper one by rounding alone."""
+    if lower - upper > 1e-9 * max(1.0, upper):
+        raise ArithmeticError(f"a lower figure of {lower} exceeds the upper figure of {upper}")
+    return lower
 
 
 def composition(channels: Mapping[str, Channel]) -> Bound:
@@ -112,6 +134,11 @@ def exact_total(belief: Belief, channels: Mapping[str, Channel], secret: str) ->
         )
     if belief.kind != "joint" and len(others) > 1:
         raise InputError("the exact total needs a joint belief; use kind='joint' or method='composition'.")
+    if not _fits_doubles(channels):
+        raise InputError(
+            f"the budgets add up to more than {LARGEST_EXPONENT}, too much for the exact total in doubles; "
+            "use method='composition'."
+        )
     size = _exact_cells(belief, channels, secret)
     if size > LARGEST_EXACT:
         raise TooLargeError(
@@ -124,27 +151,60 @@ def exact_total(belief: Belief, channels: Mapping[str, Channel], secret: str) ->
         tensor = _contract(tensor, channels[name], axis)
     value, i, j, cell = _largest_ratio(tensor.reshape(len(possible), -1), own)
     report = np.unravel_index(cell, tensor.shape[1:]) if others else ()
-    return _bound(belief, channels, secret, others, value, (possible[i], possible[j]), report)
+    value = min(value, composition(channels).value)
+    return _bound(belief, channels, secret, others, value, (int(possible[i]), int(possible[j])), report)
 
 
 def lower_total(belief: Belief, channels: Mapping[str, Channel], secret: str) -> Bound:
-    """Return the leakage of the secret's own report with its worst neighbour: fewer reports say no more."""
+    """Return the best witness at hand: the own report with its worst neighbour, or a search over all reports.
+
+    Fewer reports never say more, and any combination of reports is a witness.
+    """
+    channels = {name: single_of(channel) for name, channel in channels.items()}
     own, possible = _own_pairs(belief, channels.get(secret), secret)
     best = direct_leakage(belief, channels.get(secret), secret).lower
     best = Bound(best.value, "lower", "own report", best.witness, best.support)
     for name, channel in channels.items():
         if name == secret:
             continue
-        rows, _ = conditional_rows(belief, secret, name)
-        together = own + ratio_pairs(rows, channel)
-        if together.max() > best.value:
-            likelier, unlikelier = divmod(int(together.argmax()), len(possible))
-            witness, support = pair_witness(belief, channel, secret, name, (likelier, unlikelier))
+        value, pair = _with_neighbour(belief, channel, secret, name, own)
+        if value > best.value:
+            witness, support = pair_witness(belief, channel, secret, name, pair)
             if secret in channels:
-                witness = replace(witness, report=f"{secret} = {witness.likelier}, {witness.report}")
+                own_report = _own_report(belief, channels[secret], secret, pair, possible)
+                witness = replace(witness, report=f"{own_report}, {witness.report}")
             method = f"own report with {name}" if secret in channels else f"report of {name}"
-            best = Bound(float(together.max()), "lower", method, witness, support)
-    return best
+            best = Bound(value, "lower", method, witness, support)
+    found = search_total(belief, channels, secret, own)
+    return found if found is not None and found.value > best.value else best
+
+
+def _with_neighbour(
+    belief: Belief, channel: Channel, secret: str, neighbour: str, own: Array
+) -> tuple[float, tuple[int, int]]:
+    """Return the leakage through the own report and one neighbour, and the pair of values that reaches it."""
+    rows, _ = conditional_rows(belief, secret, neighbour)
+    constant = _constant_part(own)
+    if constant is not None:
+        worst = worst_ratio(rows, channel)
+        return constant + worst.value, (worst.likelier, worst.unlikelier)
+    together = own + ratio_pairs(rows, channel)
+    likelier, unlikelier = divmod(int(together.argmax()), len(own))
+    return float(together.max()), (likelier, unlikelier)
+
+
+def _constant_part(own: Array) -> float | None:
+    """Return the own report's log-ratio if it is the same for every two values, as for most mechanisms."""
+    different = own[np.eye(len(own)) == 0]
+    return float(different[0]) if len(different) and (different == different[0]).all() else None
+
+
+def _own_report(
+    belief: Belief, channel: Channel, secret: str, pair: tuple[int, int], possible: NDArray[np.intp]
+) -> str:
+    """Say in words which own report tells two secret values apart best."""
+    worst = worst_of_pair(np.eye(channel.size)[possible], channel, pair)
+    return describe_favoured(belief.schema[secret], channel, worst.favoured)
 
 
 def _own_pairs(belief: Belief, channel: Channel | None, secret: str) -> tuple[Array, NDArray[np.intp]]:
@@ -155,25 +215,28 @@ def _own_pairs(belief: Belief, channel: Channel | None, secret: str) -> tuple[Ar
     return ratio_pairs(np.eye(channel.size)[possible], channel), possible
 
 
-def _reports(channel: Channel) -> int:
-    return channel.size if channel.family == "singletons" else channel.matrix().shape[1]
-
-
 def _exact_cells(belief: Belief, channels: Mapping[str, Channel], secret: str) -> float:
     others = [name for name in channels if name != secret]
     inputs = math.prod(float(belief.schema[name].size) for name in [secret, *others])
-    outputs = math.prod(float(_reports(channels[name])) for name in others) * belief.schema[secret].size
+    outputs = math.prod(count_reports(channels[name]) for name in others) * belief.schema[secret].size
     return max(inputs, outputs)
 
 
 def _is_exact_cheap(belief: Belief, channels: Mapping[str, Channel], secret: str) -> bool:
     listed = all(_lists_reports(channel) for channel in channels.values())
     known = belief.kind == "joint" or len(set(channels) - {secret}) <= 1
+    listed = listed and _fits_doubles(channels)
     return listed and known and _exact_cells(belief, channels, secret) <= LARGEST_AUTOMATIC
 
 
+def _fits_doubles(channels: Mapping[str, Channel]) -> bool:
+    """Whether the product of all least likelihoods is far from the smallest double."""
+    finite = [channel.epsilon for channel in channels.values() if math.isfinite(channel.epsilon)]
+    return math.fsum(finite) <= LARGEST_EXPONENT
+
+
 def _lists_reports(channel: Channel) -> bool:
-    return channel.family in ("singletons", "dense")
+    return count_reports(channel) <= max(LARGEST_LIST, channel.size)
 
 
 def _conditional_tensor(belief: Belief, secret: str, others: Sequence[str]) -> Array:
@@ -188,14 +251,23 @@ def _contract(tensor: Array, channel: Channel, axis: int) -> Array:
     if channel.family == "singletons":
         baseline = baseline_of(channel)
         return np.asarray(baseline * tensor.sum(axis=axis, keepdims=True) + (1 - baseline) * tensor)
-    return np.moveaxis(np.tensordot(tensor, channel.matrix(), axes=(axis, 0)), -1, axis)
+    columns = report_columns(channel)
+    if columns is None:
+        raise TooLargeError("this channel has too many reports to list; use another method.")
+    return np.moveaxis(np.tensordot(tensor, columns, axes=(axis, 0)), -1, axis)
 
 
 def _largest_ratio(columns: Array, own: Array) -> tuple[float, int, int, int]:
     """Return the largest log-ratio between two rows with their own part added, the rows and the column."""
-    best = (0.0, 0, 0, 0)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(columns)
+        constant = _constant_part(own)
+        if constant is not None:
+            spans = np.where(columns.max(axis=0) > 0, logs.max(axis=0) - logs.min(axis=0), 0.0)
+            cell = int(spans.argmax())
+            pair = int(logs[:, cell].argmax()), int(logs[:, cell].argmin())
+            return float(spans[cell]) + constant, *pair, cell
+    best = (0.0, 0, 0, 0)
     for i, row in enumerate(logs):
         seen = np.flatnonzero(~np.isneginf(row))
         for j in range(len(logs)):
@@ -215,18 +287,23 @@ def _bound(
     secret: str,
     others: Sequence[str],
     value: float,
-    pair: tuple[np.intp, np.intp],
+    pair: tuple[int, int],
     report: Sequence[np.intp],
 ) -> Bound:
     labels = belief.schema[secret].values
-    parts = [f"{secret} = {labels[pair[0]]}"] if secret in channels else []
+    parts, favoured = [], {}
+    if secret in channels:
+        everything = np.arange(belief.schema[secret].size)
+        parts.append(_own_report(belief, channels[secret], secret, pair, everything))
     for name, code in zip(others, report, strict=True):
-        known = channels[name].family == "singletons"
-        parts.append(f"{name} = {belief.schema[name].values[code]}" if known else f"{name}: report {code}")
-    counts = belief.support(secret)
-    support = None if counts is None else int(counts[list(pair)].min())
-    witness = Witness(", ".join(parts), labels[pair[0]], labels[pair[1]]) if value > 0 else None
-    return Bound(value, "exact", "exact joint", witness, support)
+        parts.append(describe_report(belief.schema[name], channels[name], int(code)))
+        favoured[name] = report_values(channels[name], int(code))
+    known = all(figure_of(channel) == "exact" for channel in channels.values())
+    kind: Figure = "exact" if known else "certified"
+    if value <= 0:
+        return Bound(value, kind, "exact joint")
+    witness = Witness(", ".join(parts), labels[pair[0]], labels[pair[1]])
+    return Bound(value, kind, "exact joint", witness, support_of(belief, secret, pair, favoured))
 
 
 def _record_rows(belief: Belief, secret: str, others: Sequence[str]) -> Array | None:

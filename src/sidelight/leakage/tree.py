@@ -19,8 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -37,8 +36,18 @@ from sidelight.leakage.cone import (
     range_pairs,
     ray_columns,
 )
+from sidelight.leakage.families import (
+    describe_favoured,
+    describe_report,
+    figure_of,
+    ratio_pairs,
+    report_columns,
+    report_values,
+    worst_of_pair,
+)
 from sidelight.leakage.generic import generic_worst
 from sidelight.leakage.pair import check_fit
+from sidelight.leakage.support import support_of
 from sidelight.mechanisms import Channel
 
 Array = NDArray[np.float64]
@@ -47,6 +56,8 @@ METHODS: tuple[TreeMethod, ...] = ("auto", "plain", "weighted", "linear programs
 LARGEST_REPORTS = 256
 LARGEST_BOXES = 1 << 26
 Messages = dict[tuple[int, int], "_Message"]
+Reports = dict[str, tuple[str, NDArray[np.intp]]]
+"""What each attribute reports, in words, and the values that its report favours."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,25 +120,6 @@ def tree_totals(
     }
 
 
-def report_columns(channel: Channel) -> Array | None:
-    """Return Pr(report | value) up to a factor for each report, shape (values, reports).
-
-    None where the reports are unknown or more than `LARGEST_REPORTS`: then only the budget is used, which
-    for a channel that can favour every set of values loses nothing.
-    """
-    if channel.family == "dense":
-        return channel.matrix()
-    width = int(getattr(channel, "width", 1))
-    few = math.comb(channel.size, width) <= LARGEST_REPORTS
-    if channel.family == "singletons" or (channel.family == "subsets" and few):
-        sets = list(combinations(range(channel.size), width))
-        columns = np.full((channel.size, len(sets)), math.exp(-channel.epsilon))
-        for number, favoured in enumerate(sets):
-            columns[list(favoured), number] = 1.0
-        return columns
-    return None
-
-
 def _total(
     belief: Belief, tree: Tree, channels: Mapping[str, Channel], method: TreeMethod, messages: Messages
 ) -> Bound:
@@ -139,31 +131,45 @@ def _total(
         if key not in messages:
             messages[key] = _message(tree, node, channels.get(tree.schema.names[node]), method, messages)
     possible = np.flatnonzero(tree.marginals[root] > 0)
-    own = _own(channels.get(secret), possible)
-    parts = [own, *(messages[child, root] for child in tree.children[root])]
-    pairs = np.sum([part.pairs for part in parts], axis=0)
-    pair = divmod(int(pairs.argmax()), len(possible))
-    is_exact = all(part.is_exact for part in parts)
-    kind: Figure = "exact" if is_exact else "certified"
-    witness = None
-    if is_exact and pairs.max() > 0:
-        witness = _witness(tree, channels, own, messages, pair)
-    counts = belief.support(secret)
-    support = None if counts is None else int(counts[possible[list(pair)]].min())
+    own = channels.get(secret)
+    pairs = np.zeros((len(possible), len(possible)))
+    if own is not None:
+        pairs += ratio_pairs(np.eye(own.size)[possible], own)
+    parts = [messages[child, root] for child in tree.children[root]]
+    pairs += np.sum([np.zeros_like(pairs), *(part.pairs for part in parts)], axis=0)
     used = frozenset[str]().union(*(part.methods for part in parts))
     name = f"tree propagation ({', '.join(sorted(used))})" if used else "tree propagation"
-    return Bound(float(pairs.max()), "model" if belief.is_model else kind, name, witness, support)
+    is_exact = (own is None or figure_of(own) == "exact") and all(part.is_exact for part in parts)
+    kind: Figure = "exact" if is_exact else "certified"
+    bound = Bound(float(pairs.max()), "model" if belief.is_model else kind, name)
+    if bound.value <= 0:
+        return bound
+    pair = divmod(int(pairs.argmax()), len(possible))
+    said = _reported(tree, channels, messages, pair) if is_exact else None
+    return _with_witness(bound, belief, secret, own, possible, pair, said)
 
 
-def _own(channel: Channel | None, possible: NDArray[np.intp]) -> _Message:
-    """Return what the secret's own report says."""
-    if channel is None:
-        return _Message(np.zeros((len(possible), len(possible))), 0.0, is_exact=True)
-    columns = report_columns(channel)
-    if columns is None:
-        return _Message(_even(channel.epsilon, len(possible)), channel.epsilon, is_exact=_is_known(channel))
-    pairs, chosen = column_pairs(columns[possible])
-    return _Message(pairs, channel.epsilon, is_exact=True, chosen=chosen)
+def _with_witness(
+    bound: Bound,
+    belief: Belief,
+    secret: str,
+    own: Channel | None,
+    possible: NDArray[np.intp],
+    pair: tuple[int, int],
+    said: Reports | None,
+) -> Bound:
+    """Add the reports that reach the bound, if they are known, and the records behind it."""
+    codes = int(possible[pair[0]]), int(possible[pair[1]])
+    if said is None:
+        return replace(bound, support=support_of(belief, secret, codes, {}))
+    words = [description for description, _ in said.values()]
+    if own is not None:
+        worst = worst_of_pair(np.eye(own.size)[possible], own, pair)
+        words.insert(0, describe_favoured(belief.schema[secret], own, worst.favoured))
+    labels = belief.schema[secret].values
+    witness = Witness(", ".join(words), labels[codes[0]], labels[codes[1]])
+    favoured = {name: values for name, (_, values) in said.items()}
+    return replace(bound, witness=witness, support=support_of(belief, secret, codes, favoured))
 
 
 def _message(
@@ -181,26 +187,36 @@ def _message(
         worst = generic_worst(rows, math.exp(-own - float(spreads.max())))
         return _Message(_even(worst.value, len(rows)), budget, frozenset({method}))
     is_leaf = not spreads.any()
-    reports = np.ones((size, 1))
-    columns = report_columns(channel) if channel else None
-    if columns is not None:
-        reports = columns[possible]
-    elif channel:
+    columns = _listed(channel)
+    reports = np.ones((size, 1)) if columns is None else columns[possible]
+    if columns is None:
         spreads = spreads + _even(own, size)  # any message times any report of this budget, nothing else
     pairs, chosen, used = _pairs(rows, reports, spreads, method)
-    is_exact = (is_leaf or (size <= 2 and used == "linear programs")) and _is_known(channel)
+    is_exact = is_leaf or (size <= 2 and used == "linear programs")
     return _Message(
         np.minimum(pairs, budget),
         budget,
         frozenset({used} if not is_leaf else ()).union(*(part.methods for part in parts)),
-        is_exact and all(part.is_exact for part in parts),
+        is_exact and _is_known(channel) and all(part.is_exact for part in parts),
         chosen,
     )
 
 
+def _listed(channel: Channel | None) -> Array | None:
+    """Return each report's likelihood given each value; None to use the budget alone.
+
+    For a channel that can favour every set of values the budget says it all.
+    """
+    if channel is None or channel.family in ("all", "any"):
+        return None
+    return report_columns(channel, LARGEST_REPORTS)
+
+
 def _is_known(channel: Channel | None) -> bool:
     """Whether the bounds use all that a channel's reports can say, and nothing more."""
-    return channel is None or channel.family == "all" or report_columns(channel) is not None
+    if channel is None:
+        return True
+    return figure_of(channel) == "exact" and (channel.family == "all" or _listed(channel) is not None)
 
 
 def _even(value: float, size: int) -> Array:
@@ -229,26 +245,23 @@ def _pairs(
     return range_pairs(rows, reports, spread), None, "weighted"
 
 
-def _witness(
-    tree: Tree, channels: Mapping[str, Channel], own: _Message, messages: Messages, pair: tuple[int, int]
-) -> Witness | None:
-    """Follow what reaches an exact figure outwards from the secret; None if some report is unlisted."""
+def _reported(
+    tree: Tree, channels: Mapping[str, Channel], messages: Messages, pair: tuple[int, int]
+) -> Reports | None:
+    """Follow what reaches an exact figure outwards from the secret; None if some report is not listed."""
     schema, root = tree.schema, tree.order[0]
-    said: dict[str, str] = {}
-    waiting = [(root, own, pair)]
-    for node, message, asked in waiting:
-        name = schema.names[node]
-        is_inner = node != root and any(messages[child, node].pairs.any() for child in tree.children[node])
-        column = 0 if message.chosen is None else int(message.chosen[asked])
-        report, ray = divmod(column, 2 if is_inner else 1)
-        if name in channels:
-            if report_columns(channels[name]) is None:
-                return None
-            known = channels[name].family == "singletons"
-            said[name] = f"{name} = {schema[name].values[report]}" if known else f"{name}: report {report}"
-        below = asked if node == root else ((0, 1), (1, 0))[ray]  # the order of a binary cone's two rays
-        if is_inner or node == root:
-            waiting += [(child, messages[child, node], below) for child in tree.children[node]]
-    possible = np.flatnonzero(tree.marginals[root] > 0)
-    likelier, unlikelier = (schema.attributes[root].values[possible[i]] for i in pair)
-    return Witness(", ".join(said[name] for name in channels if name in said), likelier, unlikelier)
+    said: Reports = {}
+    waiting = [(child, pair) for child in tree.children[root]]
+    for node, asked in waiting:
+        name, chosen = schema.names[node], messages[node, tree.parents[node]].chosen
+        channel = channels.get(name)
+        if chosen is None or (channel is not None and _listed(channel) is None):
+            return None
+        is_inner = any(messages[child, node].pairs.any() for child in tree.children[node])
+        report, ray = divmod(int(chosen[asked]), 2 if is_inner else 1)
+        if channel is not None:
+            said[name] = describe_report(schema[name], channel, report), report_values(channel, report)
+        if is_inner:
+            below = ((0, 1), (1, 0))[ray]  # the order of a binary cone's two rays
+            waiting += [(child, below) for child in tree.children[node]]
+    return {name: said[name] for name in channels if name in said}

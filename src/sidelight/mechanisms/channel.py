@@ -98,10 +98,21 @@ class FavouringChannel:
 
 @dataclass(frozen=True)
 class AnyChannel:
-    """Some channel with at most this budget, nothing else known: figures are for the worst of them."""
+    """Some channel with at most this budget, nothing else known: figures are for the worst of them.
+
+    Attributes:
+        size: the number of values.
+        epsilon: the budget.
+        within: the channel of a part of the release, where that is known: what it reaches is reached.
+    """
 
     size: int
     epsilon: float
+    within: Channel | None = None
+
+    def __post_init__(self) -> None:
+        check_whole("size", self.size, at_least=1)
+        check_number("epsilon", self.epsilon, at_least=0, infinite=True)
 
     @property
     def family(self) -> Family:

@@ -1,0 +1,5 @@
+"""Results for people: one HTML file that needs nothing else, and tables for a terminal."""
+
+from sidelight.report.page import write_report
+
+__all__ = ["write_report"]

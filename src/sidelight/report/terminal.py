@@ -12,6 +12,7 @@ from sidelight.auditing import Audit, SecretAudit
 from sidelight.belief import Belief
 from sidelight.leakage import Leakage, pairwise_sum, total_leakage
 from sidelight.plan import Plan
+from sidelight.report.figures import worst_first
 from sidelight.sources import Table
 
 _STYLE = {"within": "green", "exceeded": "bold red", "not certified": "yellow"}
@@ -32,7 +33,7 @@ def print_audit(audit: Audit, table: Table) -> None:
     ):
         right = title in ("direct", "records", "limit")
         grid.add_column(title, justify="right" if right else "left", overflow="fold")
-    for item in sorted(audit.secrets.values(), key=lambda item: -item.total.value):
+    for item in worst_first(audit):
         grid.add_row(*_cells(item), style=None)
     console.print(grid)
     for note in notes(audit, table):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -83,14 +84,9 @@ class Records:
         """Return the weights of the named attributes as a dense array with one axis for each."""
         columns = [self.schema.index(name) for name in names]
         shape = tuple(self.schema.sizes[column] for column in columns)
-        size = float(np.prod([float(length) for length in shape]))
-        if size > LARGEST_DENSE:
-            raise TooLargeError(
-                f"the joint table of {len(names)} attributes has {size:.3g} cells, more than "
-                f"{LARGEST_DENSE}; ask for fewer attributes, or for a bound that needs no dense table."
-            )
+        size = check_dense(shape)
         flat = np.ravel_multi_index(tuple(self.codes[:, column].astype(np.intp) for column in columns), shape)
-        return _weigh(flat, self.weights, int(size)).reshape(shape)
+        return _weigh(flat, self.weights, size).reshape(shape)
 
     def groups(self, names: Sequence[str]) -> tuple[NDArray[np.intp], int]:
         """Return a number for each record, the same for records that agree in the named attributes.
@@ -98,6 +94,17 @@ class Records:
         The second value is how many such groups there are.
         """
         return distinct_rows(self.codes[:, [self.schema.index(name) for name in names]])
+
+
+def check_dense(shape: Sequence[int]) -> int:
+    """Return the number of cells of a table of this shape, or raise if it would not fit in memory."""
+    size = math.prod(shape)
+    if size > LARGEST_DENSE:
+        raise TooLargeError(
+            f"the joint table of {len(shape)} attributes has {float(size):.3g} cells, more than "
+            f"{LARGEST_DENSE}; ask for fewer attributes, or for a bound that needs no dense table."
+        )
+    return size
 
 
 def merge_records(parts: Iterable[Records], largest: int) -> Records | None:

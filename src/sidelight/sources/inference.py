@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal, get_args
 
-from sidelight.foundation.errors import InputError, check_choice, check_whole, unknown
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
 from sidelight.foundation.progress import track
 from sidelight.schema import MISSING, OTHER, Attribute, Kind, Missing, Schema, bin_labels
 from sidelight.sources.local import LocalSource, literal, quoted
@@ -91,7 +92,7 @@ class _Profile:
 
     @property
     def is_supported(self) -> bool:
-        scalar = "[" not in self.type and "(" not in self.type.replace("DECIMAL(", "").replace("ENUM(", "")
+        scalar = "[" not in self.type and "(" not in self.type
         return scalar and (self.is_number or self.is_temporal or self.type.startswith(_TEXT))
 
 
@@ -135,7 +136,9 @@ def _profile(source: LocalSource, columns: Sequence[str]) -> tuple[list[_Profile
 def present(column: str, kind: str) -> str:
     """Return SQL for the column with NaN as missing."""
     name = quoted(column)
-    return f"(CASE WHEN isnan({name}) THEN NULL ELSE {name} END)" if kind in ("FLOAT", "DOUBLE") else name
+    if kind not in ("FLOAT", "DOUBLE"):
+        return name
+    return f"(CASE WHEN isnan({name}) THEN NULL ELSE {name} + 0 END)"  # + 0 makes one value of 0.0 and -0.0
 
 
 def number(column: str, kind: str) -> str:
@@ -153,7 +156,7 @@ def _attribute(source: LocalSource, profile: _Profile, coding: Coding) -> tuple[
         return None, "has no value at all"
     if column not in coding.named and _is_identifier(source, profile):
         return None, "identifies its records (every value occurs once)"
-    if _is_numeric(profile, coding):
+    if _is_numeric(source, profile, coding):
         return _numeric(source, profile, coding)
     return _listed(source, profile, coding)
 
@@ -167,7 +170,7 @@ def _is_identifier(source: LocalSource, profile: _Profile) -> bool:
     return bool(exact == profile.present)
 
 
-def _is_numeric(profile: _Profile, coding: Coding) -> bool:
+def _is_numeric(source: LocalSource, profile: _Profile, coding: Coding) -> bool:
     column = profile.column
     wanted = coding.kinds.get(column)
     if column in coding.edges or wanted == "numeric":
@@ -176,7 +179,10 @@ def _is_numeric(profile: _Profile, coding: Coding) -> bool:
         return True
     if wanted is not None or column in coding.values:
         return False
-    return profile.is_temporal or (profile.is_number and profile.distinct > coding.few)
+    if not profile.is_number or profile.distinct > 2 * coding.few + 5:
+        return profile.is_temporal or profile.is_number
+    value = present(column, profile.type)
+    return int(source.rows(f"count(DISTINCT {value})")[0][0]) > coding.few
 
 
 def _missing(profile: _Profile, coding: Coding) -> Missing:
@@ -187,10 +193,15 @@ def _listed(source: LocalSource, profile: _Profile, coding: Coding) -> tuple[Att
     column = profile.column
     missing = _missing(profile, coding)
     tail = (MISSING,) if missing == "value" else ()
-    found = _frequent_values(source, profile, coding.max_values)
+    wanted = tuple(str(value) for value in coding.values.get(column, ()))
+    found = _frequent_values(source, profile, max(coding.max_values, len(wanted)))
     if column in coding.values:
-        listed = tuple(str(value) for value in coding.values[column])
-        is_complete = set(found) <= set(listed) and len(found) <= coding.max_values
+        listed, is_complete = wanted, set(found) <= set(wanted)
+        if len(set(found) & set(wanted)) + (not is_complete) + (missing == "value") < 2:
+            raise InputError(
+                f"column {column!r} of {source.label}: the listed values leave one occupied value; "
+                "list the values as they are in the data."
+            )
     else:
         is_complete = len(found) <= coding.max_values
         listed = _in_order(found if is_complete else found[: coding.max_values - 1], profile)
@@ -204,10 +215,17 @@ def _frequent_values(source: LocalSource, profile: _Profile, most: int) -> list[
     """Return the most frequent labels, one more than `most` if there are more."""
     value = present(profile.column, profile.type)
     rows = source.rows(
-        f"{value}::VARCHAR AS label, count(*) AS records",
-        f"WHERE {value} IS NOT NULL GROUP BY label ORDER BY records DESC, label LIMIT {most + 1}",
+        f"{value}::VARCHAR, count(*)",
+        f"WHERE {value} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {most + 1}",
     )
-    return [row[0] for row in rows]
+    labels = [row[0] for row in rows]
+    for reserved in (OTHER, MISSING):
+        if reserved in labels:
+            raise InputError(
+                f"column {profile.column!r} of {source.label} has the value {reserved!r}, which stands for "
+                "folded or missing values here; rename it in the data."
+            )
+    return labels
 
 
 def _in_order(labels: Sequence[str], profile: _Profile) -> tuple[str, ...]:
@@ -218,14 +236,13 @@ def _numeric(source: LocalSource, profile: _Profile, coding: Coding) -> tuple[At
     value = number(profile.column, profile.type)
     low, high = source.rows(f"min({value}), max({value})", f"WHERE isfinite({value})")[0]
     missing = _missing(profile, coding)
-    if (low is None or low == high) and missing != "value":
+    if low is None:
+        return None, "has no finite number"
+    if low == high and profile.distinct > 2:
+        return None, "has numbers too large to tell apart as doubles"
+    if low == high and missing != "value":
         return None, "is constant"
-    if profile.column in coding.edges:
-        edges = tuple(float(edge) for edge in coding.edges[profile.column])
-    elif coding.binning == "width":
-        edges = tuple(low + (high - low) * i / coding.bins for i in range(1, coding.bins))
-    else:
-        edges = _quantile_edges(source, value, coding.bins, low)
+    edges = _edges(source, profile.column, value, coding, (low, high))
     labels = bin_labels(edges) + ((MISSING,) if missing == "value" else ())
     attribute = Attribute(profile.column, "numeric", labels, edges, missing)
     if _occupied_bins(source, value, edges) + (missing == "value") < 2:
@@ -234,6 +251,24 @@ def _numeric(source: LocalSource, profile: _Profile, coding: Coding) -> tuple[At
             "give other edges, more bins, or binning='quantile'."
         )
     return attribute, ""
+
+
+def _edges(
+    source: LocalSource, column: str, value: str, coding: Coding, ends: tuple[float, float]
+) -> tuple[float, ...]:
+    """Return the inner edges of a column's bins by the rule that applies to it."""
+    low, high = ends
+    if column in coding.edges:
+        return tuple(check_number(f"edges of {column}", edge) for edge in coding.edges[column])
+    if coding.binning == "quantile":
+        return _quantile_edges(source, value, coding.bins, low)
+    edges = tuple(low + (high / coding.bins - low / coding.bins) * i for i in range(1, coding.bins))
+    if any(a >= b for a, b in pairwise((low, *edges, high))):
+        raise InputError(
+            f"column {column!r} of {source.label} cannot be cut into {coding.bins} bins of equal width; "
+            "give its edges, or use binning='quantile'."
+        )
+    return edges
 
 
 def _occupied_bins(source: LocalSource, value: str, edges: Sequence[float]) -> int:
@@ -262,8 +297,8 @@ def _quantile_edges(source: LocalSource, value: str, bins: int, low: float) -> t
 def _point_masses(source: LocalSource, value: str, bins: int) -> list[float]:
     """Return the values that at least one record in `bins` shares."""
     rows = source.rows(
-        f"{value} AS v, count(*) AS records, sum(count(*)) OVER () AS total",
-        f"WHERE isfinite({value}) GROUP BY v QUALIFY records * {bins} >= total",
+        f"{value}, count(*), sum(count(*)) OVER ()",
+        f"WHERE isfinite({value}) GROUP BY 1 QUALIFY count(*) * {bins} >= sum(count(*)) OVER ()",
     )
     return sorted(float(row[0]) for row in rows)
 
@@ -274,6 +309,15 @@ def check_names(source: LocalSource, names: Sequence[str]) -> None:
         if name not in source.columns:
             error = unknown("column", name, source.columns)
             raise InputError(f"{source.label}: {error}")
+
+
+def check_varied(source: LocalSource, names: Sequence[str]) -> None:
+    """Raise if a named column has fewer than two values, missing ones counted."""
+    for name in names:
+        value = present(name, source.columns[name])
+        distinct = f"count(DISTINCT {value}) + (count({value}) < count(*))::INTEGER"
+        if int(source.rows(distinct)[0][0]) < 2:
+            raise InputError(f"column {name!r} of {source.label} is constant; leave it out.")
 
 
 def code_expression(attribute: Attribute, kind: str) -> str:

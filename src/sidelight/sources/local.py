@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -27,34 +29,58 @@ _serial = count()
 
 @dataclass(frozen=True)
 class LocalSource:
-    """Something DuckDB can scan again and again, and what to call it in messages."""
+    """Something DuckDB can scan again and again.
 
-    relation: duckdb.DuckDBPyRelation
+    Attributes:
+        start: opens the rows anew, so that one scan does not disturb another. A relation of the caller's own
+            connection can only be scanned once at a time.
+        label: what to call it in messages.
+        view: its name in queries.
+    """
+
+    start: Callable[[], duckdb.DuckDBPyRelation | None]
     label: str
     view: str = field(default_factory=lambda: f"sidelight_source_{next(_serial)}")
 
-    @property
+    @cached_property
     def columns(self) -> dict[str, str]:
         """Every column's name and DuckDB type."""
-        types = [str(kind) for kind in self.relation.types]
-        return dict(zip(self.relation.columns, types, strict=True))
+        with _reading(self.label):
+            relation = self._opened()
+            return dict(zip(relation.columns, map(_type_name, relation.types), strict=True))
 
     def rows(self, select: str, rest: str = "") -> list[tuple[Any, ...]]:
         """Run `SELECT select FROM source rest` and return its (few) rows."""
         with _reading(self.label):
-            return self.query(select, rest).fetchall()
+            return self._query(select, rest).fetchall()
 
     def batches(self, select: str, rest: str = "") -> Iterator[pa.RecordBatch]:
         """Run `SELECT select FROM source rest` and stream its rows."""
-        with _reading(self.label):
-            yield from self.query(select, rest).to_arrow_reader(BATCH_ROWS)
+        with _reading(self.label), self.reader(select, rest) as reader:
+            yield from reader
 
-    def query(self, select: str, rest: str = "") -> duckdb.DuckDBPyRelation:
-        """Return `SELECT select FROM source rest`, not yet run."""
-        found = self.relation.query(self.view, f"SELECT {select} FROM {self.view} {rest}")
-        if found is None:
-            raise InputError(f"{self.label} gave no rows.")
-        return found
+    def reader(self, select: str, rest: str = "") -> pa.RecordBatchReader:
+        """Return a reader of the rows of `SELECT select FROM source rest`."""
+        return self._query(select, rest).to_arrow_reader(BATCH_ROWS)
+
+    def _query(self, select: str, rest: str) -> duckdb.DuckDBPyRelation:
+        return _present(
+            self._opened().query(self.view, f"SELECT {select} FROM {self.view} {rest}"), self.label
+        )
+
+    def _opened(self) -> duckdb.DuckDBPyRelation:
+        return _present(self.start(), self.label)
+
+
+def _present(relation: duckdb.DuckDBPyRelation | None, label: str) -> duckdb.DuckDBPyRelation:
+    if relation is None:
+        raise InputError(f"{label} returns no rows; it must be a SELECT.")
+    return relation
+
+
+def _type_name(kind: Any) -> str:
+    """Return a type's name without its parameters: an enumeration's labels are data."""
+    return {"enum": "ENUM", "decimal": "DECIMAL"}.get(kind.id, str(kind))
 
 
 class _reading:  # noqa: N801 - a context manager, read as a verb
@@ -72,15 +98,22 @@ class _reading:  # noqa: N801 - a context manager, read as a verb
 
 
 def unreadable(label: str, error: Exception) -> InputError:
-    """Say in one line why `label` cannot be read, and what would help."""
-    cause = str(error).splitlines()[0].strip()
-    lowered = str(error).lower()
+    """Say in one line why `label` cannot be read, and what would help, without any value of the data."""
+    text = str(error)
+    lowered = text.lower()
     if "unicode" in lowered or "utf-8" in lowered or "utf8" in lowered:
         return InputError(
             f"{label} is not UTF-8 text; convert it, or name its encoding (for example encoding='latin-1')."
         )
     if "parquet" in lowered and ("magic" in lowered or "footer" in lowered or "too small" in lowered):
-        return InputError(f"{label} is not a Parquet file, or it is damaged; write it again. ({cause})")
+        return InputError(f"{label} is not a Parquet file, or it is damaged; write it again.")
+    if "convert" in lowered or "conversion" in lowered or "cast" in lowered:
+        line = re.search(r"line:? (\d+)", lowered)
+        where = f" (line {line.group(1)})" if line else ""
+        return InputError(
+            f"{label} has a value that does not fit its column's type{where}; give every column one type."
+        )
+    cause = re.sub(r"'[^']*'", "'...'", text.splitlines()[0].strip())
     return InputError(f"{label} cannot be read: {cause}")
 
 
@@ -95,7 +128,7 @@ def literal(text: str) -> str:
 
 
 def open_path(path: str | Path, encoding: str = "utf-8") -> LocalSource:
-    """Open a CSV, TSV or Parquet file, a glob of them, or a folder of Parquet files."""
+    """Open a CSV, TSV or Parquet file, a glob of them, or a folder of files of one format."""
     text = str(path)
     pattern, suffix = _locate(text)
     check_choice("encoding", encoding, ("utf-8", "utf-16", "latin-1"))
@@ -105,22 +138,26 @@ def open_path(path: str | Path, encoding: str = "utf-8") -> LocalSource:
     if suffix == "tsv":
         options.append(r"delim = '\t'")
     reader = "read_parquet" if suffix == "parquet" else "read_csv"
-    with _reading(text):
-        return LocalSource(duckdb.connect().sql(f"SELECT * FROM {reader}({', '.join(options)})"), text)
+    root = duckdb.connect()
+    source = LocalSource(lambda: root.cursor().sql(f"SELECT * FROM {reader}({', '.join(options)})"), text)
+    only = next(iter(source.columns))
+    if len(source.columns) == 1 and any(sign in only for sign in ",;|\t"):
+        raise InputError(
+            f"{text} has rows of different lengths, or an unknown separator; use commas or tabs."
+        )
+    return source
 
 
 def _locate(text: str) -> tuple[str, str]:
     """Return a glob DuckDB can read and the format of its files."""
+    if not text.strip():
+        raise InputError("the path is empty; name a file, a glob or a folder.")
     path = Path(text)
     if path.is_dir():
-        for suffix in ("parquet", "csv", "tsv"):
-            if any(path.glob(f"*.{suffix}")):
-                return str(path / f"*.{suffix}"), suffix
-        raise InputError(f"the folder {text} holds no .parquet, .csv or .tsv file.")
-    is_pattern = any(sign in text for sign in "*?[")
-    if not is_pattern and not path.exists():
+        return _locate_in_folder(path)
+    if not any(sign in text for sign in "*?[") and not path.exists():
         raise InputError(f"there is no file {text}; check the path.")
-    suffix = next((kind for end, kind in _SUFFIXES.items() if text.lower().endswith(end)), "")
+    suffix = _format_of(text)
     if not suffix:
         raise InputError(f"{text} must end in one of {', '.join(_SUFFIXES)}, so that its format is known.")
     if path.is_file() and path.stat().st_size == 0:
@@ -128,10 +165,28 @@ def _locate(text: str) -> tuple[str, str]:
     return text, suffix
 
 
+def _format_of(text: str) -> str:
+    return next((kind for end, kind in _SUFFIXES.items() if text.lower().endswith(end)), "")
+
+
+def _locate_in_folder(folder: Path) -> tuple[str, str]:
+    """Return the glob of a folder's files, sub-folders included, if they are all of one format."""
+    found = {end for end in _SUFFIXES for file in folder.rglob(f"*{end}") if file.is_file()}
+    if not found:
+        raise InputError(f"the folder {folder} holds no .parquet, .csv or .tsv file.")
+    if len(found) > 1:
+        raise InputError(
+            f"the folder {folder} holds files of several kinds ({', '.join(sorted(found))}); name a glob."
+        )
+    end = found.pop()
+    return str(folder / "**" / f"*{end}"), _SUFFIXES[end]
+
+
 def open_object(rows: object) -> LocalSource:
     """Open a DuckDB relation, an Arrow table, or anything that offers the Arrow stream interface."""
     if isinstance(rows, duckdb.DuckDBPyRelation):
-        return LocalSource(rows, "the DuckDB relation")
+        relation = rows
+        return LocalSource(lambda: relation, "the DuckDB relation")
     if isinstance(rows, pa.RecordBatch):
         rows = pa.Table.from_batches([rows])
     if not hasattr(rows, "__arrow_c_stream__"):
@@ -140,23 +195,48 @@ def open_object(rows: object) -> LocalSource:
             "a path, an Arrow table, a DataFrame, a DuckDB relation or anything with an Arrow stream",
             type(rows).__name__,
         )
-    table = rows if isinstance(rows, pa.Table) else pa.table(rows)
-    return LocalSource(duckdb.connect().from_arrow(table), f"the {type(rows).__name__}")
+    label = f"the {type(rows).__name__}"
+    return LocalSource(_opener(_as_arrow(rows, label)), label)
+
+
+def _as_arrow(rows: object, label: str) -> pa.Table:
+    if isinstance(rows, pa.Table):
+        return rows
+    try:
+        return pa.table(rows)
+    except (pa.ArrowException, TypeError, ValueError):
+        raise InputError(
+            f"{label} cannot be turned into columns of one type each; check its columns."
+        ) from None
+
+
+def _opener(table: pa.Table) -> Callable[[], duckdb.DuckDBPyRelation]:
+    root = duckdb.connect()
+    return lambda: root.cursor().from_arrow(table)
 
 
 def open_query(query: str, connection: Any) -> LocalSource:
     """Open the result of a query on a DuckDB connection or any DB-API 2.0 connection."""
     if isinstance(connection, duckdb.DuckDBPyConnection):
-        with _reading("the query"):
-            return LocalSource(connection.sql(query), "the query")
+        return LocalSource(lambda: connection.sql(query), "the query")
     if not hasattr(connection, "cursor"):
         raise invalid("connection", "a DuckDB or DB-API 2.0 connection", type(connection).__name__)
     cursor = connection.cursor()
-    cursor.execute(query)
+    try:
+        cursor.execute(query)
+    except Exception as error:
+        raise InputError(
+            f"the query cannot be run: {type(error).__name__}; check it against the database."
+        ) from error
     if cursor.description is None:
         raise InputError("the query returns no rows; it must be a SELECT.")
     names = [column[0] for column in cursor.description]
+    if len(set(names)) < len(names):
+        raise InputError("the query returns two columns of the same name; rename one with AS.")
     rows = cursor.fetchall()
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
-    table = pa.table({name: list(values) for name, values in zip(names, columns, strict=True)})
-    return LocalSource(duckdb.connect().from_arrow(table), "the query")
+    try:
+        table = pa.table({name: list(values) for name, values in zip(names, columns, strict=True)})
+    except pa.ArrowException:
+        raise InputError("the query returns a column with values of several types; cast it to one.") from None
+    return LocalSource(_opener(table), "the query")

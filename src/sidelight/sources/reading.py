@@ -9,7 +9,7 @@ from typing import Any
 
 from sidelight.foundation.errors import InputError
 from sidelight.schema import Kind, Missing, Schema
-from sidelight.sources.inference import Binning, Coding, check_names, infer
+from sidelight.sources.inference import Binning, Coding, check_names, check_varied, infer
 from sidelight.sources.local import LocalSource, open_object, open_path, open_query
 from sidelight.sources.table import LocalEngine, Table, where_complete
 
@@ -60,10 +60,11 @@ def read(
         raise InputError("`encoding` is for text files; the source is none.")
     else:
         opened = open_object(source)
-    if label is not None:
-        opened = replace(opened, label=label)
-    coding = Coding(bins, binning, edges or {}, values or {}, kinds or {}, max_values, few, missing)
-    return _table(opened, columns, drop, schema, rest, require, coding)
+    return _read_source(
+        opened, columns=columns, drop=drop, schema=schema, rest=rest, require=require, bins=bins,
+        binning=binning, edges=edges, values=values, kinds=kinds, max_values=max_values, few=few,
+        missing=missing, label=label,
+    )  # fmt: skip
 
 
 def read_sql(query: str, connection: Any, **rules: Any) -> Table:
@@ -71,8 +72,24 @@ def read_sql(query: str, connection: Any, **rules: Any) -> Table:
 
     The further arguments are those of `read`.
     """
-    opened = open_query(query, connection)
-    return read(opened.relation, **rules)
+    return _read_source(open_query(query, connection), **rules)
+
+
+def _read_source(
+    source: LocalSource,
+    *,
+    columns: Iterable[str] | None = None,
+    drop: Iterable[str] = (),
+    schema: Schema | None = None,
+    rest: bool = False,
+    require: Iterable[str] = (),
+    label: str | None = None,
+    **rules: Any,
+) -> Table:
+    if label is not None:
+        source = replace(source, label=label)
+    coding = Coding(**{name: rule for name, rule in rules.items() if rule is not None})
+    return _table(source, columns, drop, schema, rest, require, coding)
 
 
 def column_names(path: str | Path, encoding: str = "utf-8") -> list[str]:
@@ -89,10 +106,13 @@ def _table(
     require: Iterable[str],
     coding: Coding,
 ) -> Table:
-    named = [columns] if isinstance(columns, str) else list(columns or ())
+    named = [columns] if isinstance(columns, str) else list(columns if columns is not None else ())
     left_out = [drop] if isinstance(drop, str) else list(drop)
     given = schema if schema is not None else Schema(())
-    wanted = named or (list(given.names) if schema and not rest else list(source.columns))
+    if columns is not None:
+        wanted = named
+    else:
+        wanted = list(given.names) if schema is not None and not rest else list(source.columns)
     needed = {*named, *coding.named, *require}
     check_names(source, [*wanted, *given.names, *left_out, *sorted(needed)])
     for name in needed & set(left_out):
@@ -108,6 +128,7 @@ def _table(
         reasons = "; ".join(f"{item.column} {item.reason}" for item in aside[:5])
         raise InputError(f"{source.label} has no usable column: {reasons}.")
     coded = Schema(tuple(attributes))
+    check_varied(source, [name for name in needed if name in given and name in coded])
     used = int(source.rows("count(*)", where_complete(coded, source.columns))[0][0])
     if used < 2:
         raise InputError(f"{source.label} has {used} complete rows; it needs at least two.")

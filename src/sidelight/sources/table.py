@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from sidelight.foundation.errors import InputError
+from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.progress import track
 from sidelight.schema import Attribute, Schema
 from sidelight.sources.counts import (
@@ -19,6 +19,7 @@ from sidelight.sources.counts import (
     Counts,
     Records,
     block_counts,
+    check_dense,
     distinct_records,
     merge_records,
 )
@@ -67,7 +68,7 @@ class Table:
     def counts(self, *sets: Sequence[str]) -> list[Counts]:
         """Count the records of every combination of values of the listed sets of attributes."""
         for names in sets:
-            self.schema.select(names)
+            _check_set(self.schema, names)
         return self.engine.counts(self, sets)
 
     def records(self, largest: int = 1 << 22) -> Records | None:
@@ -89,8 +90,14 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Stream the raw columns of the attributes, for any library that speaks Arrow."""
         columns = ", ".join(quoted(name) for name in self.schema.names)
-        relation = self.source.query(columns)
-        return relation.to_arrow_reader(BATCH_ROWS).__arrow_c_stream__(requested_schema)
+        rest = where_complete(self.schema, self.source.columns)
+        return self.source.reader(columns, rest).__arrow_c_stream__(requested_schema)
+
+
+def _check_set(schema: Schema, names: Sequence[str]) -> None:
+    if isinstance(names, str) or not names:
+        raise invalid("sets", "lists of attribute names", names)
+    check_dense(schema.select(names).sizes)
 
 
 class LocalEngine:

@@ -1,0 +1,232 @@
+"""What each family of channels can do to two rows: the largest likelihood ratio, and who reaches it.
+
+| favoured sets | figure |
+| --- | --- |
+| singletons | the ratios of a + (1-a) P, column by column |
+| subsets of w values | Dinkelbach with the w largest |
+| all subsets; any channel of the budget | Dinkelbach with all positive gains |
+| given by a matrix | the ratios of P Q, column by column |
+| noise of a Laplace density | the same, reports at the values themselves and at both ends of the line |
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.leakage.bounds import Figure
+from sidelight.leakage.generic import climb, favoured_set, generic_pairs, generic_worst
+from sidelight.mechanisms import Channel
+from sidelight.schema import Attribute
+
+Array = NDArray[np.float64]
+LARGEST_LIST = 1 << 10
+LARGEST_STACK = 1 << 22
+_LEAST_BASELINE = 1e-300
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The largest log-ratio, the two rows that reach it, and the favoured values (or the report's number)."""
+
+    value: float
+    likelier: int
+    unlikelier: int
+    favoured: NDArray[np.intp]
+
+
+def baseline_of(channel: Channel) -> float:
+    """Return the least likelihood of a report over the greatest, e^-epsilon.
+
+    A number too small for doubles becomes 0, which can only raise a figure; figures are capped by the budget.
+    """
+    baseline = float(getattr(channel, "baseline", math.exp(-channel.epsilon)))
+    return baseline if baseline > _LEAST_BASELINE else 0.0
+
+
+def single_of(channel: Channel) -> Channel:
+    """Return the channel of one report where several of them are only bounded by their budgets.
+
+    One report says no more than all of them, so what it reaches is a lower figure.
+    """
+    return getattr(channel, "within", None) or channel
+
+
+def figure_of(channel: Channel) -> Figure:
+    """Return what a figure through this channel claims: exact if all that it assumes can be reported."""
+    known = channel.family != "any" and getattr(channel, "realises_all", True)
+    return "exact" if known else "certified"
+
+
+def favours_sets(channel: Channel) -> bool:
+    """Whether a report favours a set of values rather than one, or is given by a matrix."""
+    return channel.family in ("any", "all", "subsets")
+
+
+def worst_ratio(rows: Array, channel: Channel) -> Worst:
+    """Return the largest log-ratio between two rows of Pr(U | secret value), shape (m, t)."""
+    if favours_sets(channel):
+        found = generic_worst(rows, baseline_of(channel), width_of(channel))
+        return Worst(
+            min(found.value, channel.epsilon),
+            found.likelier,
+            found.unlikelier,
+            np.flatnonzero(found.favoured),
+        )
+    columns = _columns(rows, channel)
+    high, low = columns.max(axis=0), columns.min(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(high > 0, np.log(high) - np.log(low), 0.0)
+    report = int(np.argmax(logs))
+    column = columns[:, report]
+    return Worst(float(logs[report]), int(column.argmax()), int(column.argmin()), np.array([report]))
+
+
+def worst_of_pair(rows: Array, channel: Channel, pair: tuple[int, int]) -> Worst:
+    """Return the largest log-ratio of one row to another."""
+    g, h = rows[list(pair)]
+    if favours_sets(channel):
+        value = float(climb(g, h, baseline_of(channel), width_of(channel)))
+        favoured = np.flatnonzero(favoured_set(g, h, float(np.exp(value)), width_of(channel)))
+        return Worst(min(value, channel.epsilon), *pair, favoured)
+    top, bottom = _columns(np.array([g, h]), channel)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(top > 0, np.log(top) - np.log(bottom), -np.inf)
+    report = int(np.argmax(logs))
+    return Worst(max(0.0, float(logs[report])), *pair, np.array([report]))
+
+
+def ratio_pairs(rows: Array, channel: Channel) -> Array:
+    """Return the largest log-ratio for every ordered pair of rows, shape (m, m)."""
+    if favours_sets(channel):
+        return np.minimum(generic_pairs(rows, baseline_of(channel), width_of(channel)), channel.epsilon)
+    with np.errstate(divide="ignore"):
+        logs = np.log(_columns(rows, channel))
+    values = np.empty((len(rows), len(rows)))
+    for i, row in enumerate(logs):
+        seen = ~np.isneginf(row)
+        values[i] = (row[seen] - logs[:, seen]).max(axis=1, initial=0.0)
+    return values
+
+
+def stacked_worst(rows: Array, channels: Sequence[Channel]) -> list[Worst] | None:
+    """Return `worst_ratio` of many pairs at once, shape (pairs, m, t).
+
+    The channels are of one family and size. None where the pairs are better done one by one.
+    """
+    pairs, m, t = rows.shape
+    if channels[0].family == "dense" or pairs * m * m * t > LARGEST_STACK:
+        return None
+    baseline = np.array([baseline_of(channel) for channel in channels])
+    if favours_sets(channels[0]) and t > 2:
+        return _stacked_sets(rows, channels)
+    if width_of(channels[0]) == 2:
+        return None
+    columns = baseline[:, None, None] + (1 - baseline)[:, None, None] * rows
+    high, low = columns.argmax(axis=1), columns.argmin(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(columns)
+        spans = (
+            np.take_along_axis(logs, high[:, None], 1)[:, 0] - np.take_along_axis(logs, low[:, None], 1)[:, 0]
+        )
+    spans = np.where(np.isnan(spans), 0.0, spans)
+    report = spans.argmax(axis=1)
+    at = np.arange(pairs)
+    values = np.minimum(spans[at, report], [channel.epsilon for channel in channels])
+    found = zip(values, high[at, report], low[at, report], report, strict=True)
+    return [Worst(float(value), int(i), int(j), np.array([y])) for value, i, j, y in found]
+
+
+def _stacked_sets(rows: Array, channels: Sequence[Channel]) -> list[Worst]:
+    baseline, width = np.array([baseline_of(channel) for channel in channels]), width_of(channels[0])
+    logs = climb(rows[:, :, None], rows[:, None], baseline[:, None, None], width)
+    flat = logs.reshape(len(rows), -1)
+    best = flat.argmax(axis=1)
+    found = []
+    for row, value, place, channel in zip(
+        rows, flat[np.arange(len(rows)), best], best, channels, strict=True
+    ):
+        i, j = divmod(int(place), rows.shape[1])
+        favoured = favoured_set(row[i], row[j], float(np.exp(value)), width)
+        found.append(Worst(min(float(value), channel.epsilon), i, j, np.flatnonzero(favoured)))
+    return found
+
+
+def report_columns(channel: Channel, most: int = LARGEST_LIST) -> Array | None:
+    """Return each report's likelihood given each value, up to a factor a report, shape (t, reports).
+
+    These are the reports that can be worst: for a channel that favours sets, all its sets; for one of which
+    only the budget is known, all sets too, since a ratio of two forms that are linear in the report's
+    likelihoods is largest at their extremes. None if there are more than `most`.
+    """
+    size = channel.size
+    if not favours_sets(channel):
+        columns = _columns(np.eye(size), channel)
+        return columns if columns.shape[1] <= max(most, size) else None
+    width = width_of(channel)
+    if (2.0**size if width is None else float(comb(size, width))) > most:
+        return None
+    if width is None:
+        sets = (np.arange(1 << size)[None, :] >> np.arange(size)[:, None]) & 1
+    else:
+        sets = np.zeros((size, comb(size, width)), dtype=np.int64)
+        for column, chosen in enumerate(combinations(range(size), width)):
+            sets[list(chosen), column] = 1
+    return np.where(sets, 1.0, baseline_of(channel))
+
+
+def count_reports(channel: Channel) -> float:
+    """Return how many reports `report_columns` would list."""
+    if not favours_sets(channel):
+        return float(
+            channel.size
+            if channel.family == "singletons"
+            else _columns(np.eye(channel.size), channel).shape[1]
+        )
+    width = width_of(channel)
+    return 2.0**channel.size if width is None else float(comb(channel.size, width))
+
+
+def describe_report(attribute: Attribute, channel: Channel, report: int) -> str:
+    """Say in words what report number `report` of `report_columns` is."""
+    sets = channel.family == "singletons" or favours_sets(channel)
+    favoured = report_values(channel, report) if sets else np.array([report])
+    return describe_favoured(attribute, channel, favoured)
+
+
+def report_values(channel: Channel, report: int) -> NDArray[np.intp]:
+    """Return the values that report number `report` of `report_columns` makes likeliest."""
+    columns = report_columns(channel)
+    if columns is None:
+        return np.arange(channel.size)
+    return np.flatnonzero(columns[:, report] == columns[:, report].max())
+
+
+def describe_favoured(attribute: Attribute, channel: Channel, favoured: NDArray[np.intp]) -> str:
+    """Say in words which values a report favours, or which number it has."""
+    if channel.family not in ("singletons", "subsets", "all", "any"):
+        return f"{attribute.name}: report {int(favoured[0])}"
+    shown = [attribute.values[int(code)] for code in favoured]
+    if len(shown) == 1:
+        return f"{attribute.name} = {shown[0]}"
+    listed = ", ".join(shown[:4]) + (f" and {len(shown) - 4} more" if len(shown) > 4 else "")
+    return f"{attribute.name} among {listed or 'none of its values'}"
+
+
+def width_of(channel: Channel) -> int | None:
+    """Return how many values a report favours, None if it may be any number."""
+    return int(getattr(channel, "width", 1)) if channel.family == "subsets" else None
+
+
+def _columns(rows: Array, channel: Channel) -> Array:
+    """Return Pr(report | secret value) up to a factor for each report, shape (m, reports)."""
+    if channel.family == "singletons":
+        baseline = baseline_of(channel)
+        return baseline + (1 - baseline) * rows
+    return rows @ channel.matrix()

@@ -1,0 +1,225 @@
+"""A lower bound on the total: search for the reports that tell two secret values apart best.
+
+Any combination of reports that the channels can produce is a witness: the total leakage is at least the
+log-ratio of its likelihoods under the two values. The search improves one attribute's report at a time, the
+others held, which is the problem of one pair with reweighted records. It looks at a sample of the records;
+its last witness is evaluated on all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.belief import Belief
+from sidelight.leakage.bounds import Bound, Witness
+from sidelight.leakage.families import (
+    baseline_of,
+    describe_favoured,
+    favours_sets,
+    ratio_pairs,
+    width_of,
+    worst_of_pair,
+)
+from sidelight.leakage.pair import conditional_rows
+from sidelight.leakage.support import support_of
+from sidelight.mechanisms import Channel
+from sidelight.sources import Records
+
+Array = NDArray[np.float64]
+_SAMPLE = 1 << 11
+_CANDIDATES = 4
+_SWEEPS = 3
+_LARGEST_PROMISE = 1 << 25
+
+
+def search_total(belief: Belief, channels: Mapping[str, Channel], secret: str, own: Array) -> Bound | None:
+    """Return the best witness found, or None where the belief has no records or nothing else is released.
+
+    Args:
+        belief: a joint belief.
+        channels: the channel of every released attribute.
+        secret: the attribute in question.
+        own: (m, m), the log-ratios of the secret's own report for the secret values that can occur.
+    """
+    others = [name for name in channels if name != secret]
+    work = len(own) ** 2 * sum(channels[name].size for name in others)
+    if belief.records is None or belief.smoothing or not others or work > _LARGEST_PROMISE:
+        return None
+    promise = own + sum(
+        ratio_pairs(conditional_rows(belief, secret, name)[0], channels[name]) for name in others
+    )
+    np.fill_diagonal(promise, -np.inf)
+    parts = _samples(belief.records, secret, others)
+    possible = list(parts)
+    best, witness, pair = -math.inf, [np.zeros(0)], (0, 0)
+    for place in np.argsort(-promise, axis=None)[:_CANDIDATES]:
+        i, j = divmod(int(place), len(promise))
+        if i == j:
+            continue
+        sample = parts[possible[i]], parts[possible[j]]
+        reports = _start(belief, secret, others, channels, (i, j))
+        reports, value = _ascend(*sample, [channels[name] for name in others], reports)
+        if value + own[i, j] > best:
+            best, witness, pair = value + own[i, j], reports, (i, j)
+    codes = possible[pair[0]], possible[pair[1]]
+    value = float(own[pair]) + _evaluate(belief.records, secret, others, witness, codes)
+    return _bound(belief, channels, secret, others, value, codes, witness)
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Some records of one secret value: the others' codes (others, records) and the logs of their weights."""
+
+    codes: NDArray[np.intp]
+    logs: Array
+
+
+def _samples(records: Records, secret: str, others: Sequence[str]) -> dict[int, _Sample]:
+    """Return an even sample of the records of each secret value that occurs."""
+    values = records.codes[:, records.schema.index(secret)]
+    columns = [records.schema.index(name) for name in others]
+    parts = {}
+    for value in np.unique(values):
+        mine = np.flatnonzero(values == value)
+        mine = mine[:: max(1, len(mine) // _SAMPLE)]
+        codes = np.ascontiguousarray(records.codes[mine][:, columns].T).astype(np.intp)
+        weights = records.weights[mine]
+        parts[int(value)] = _Sample(codes, np.log(weights / weights.sum()))
+    return parts
+
+
+def _start(
+    belief: Belief, secret: str, others: Sequence[str], channels: Mapping[str, Channel], pair: tuple[int, int]
+) -> list[Array]:
+    """Return for each attribute the likelihoods of the report that is best on its own."""
+    return [
+        _likelihoods(
+            channels[name],
+            worst_of_pair(conditional_rows(belief, secret, name)[0], channels[name], pair).favoured,
+        )
+        for name in others
+    ]
+
+
+def _likelihoods(channel: Channel, favoured: NDArray[np.intp]) -> Array:
+    if channel.family not in ("singletons", "subsets", "all", "any"):
+        return np.asarray(channel.matrix()[:, int(favoured[0])])
+    likelihoods = np.full(channel.size, baseline_of(channel))
+    likelihoods[favoured] = 1.0
+    return likelihoods
+
+
+def _ascend(
+    likelier: _Sample, unlikelier: _Sample, channels: Sequence[Channel], start: list[Array]
+) -> tuple[list[Array], float]:
+    """Improve one attribute's report at a time until a sweep improves none; return the sample's ratio too."""
+    reports = list(start)
+    logs = [_weigh(part, reports) for part in (likelier, unlikelier)]
+    for _ in range(_SWEEPS):
+        changed = False
+        for axis, channel in enumerate(channels):
+            codes = likelier.codes[axis], unlikelier.codes[axis]
+            rest = [
+                _without(part, reports, axis, weights)
+                for part, weights in zip((likelier, unlikelier), logs, strict=True)
+            ]
+            rows = [
+                np.bincount(code, weights=np.exp(weights - weights.max()), minlength=channel.size)
+                for code, weights in zip(codes, rest, strict=True)
+                if len(weights) and weights.max() > -math.inf
+            ]
+            better = _best_report(np.array(rows), channel) if len(rows) == 2 else None
+            if better is None or np.array_equal(better, reports[axis]):
+                continue
+            reports[axis] = better
+            logs = [weights + _log(better)[code] for code, weights in zip(codes, rest, strict=True)]
+            changed = True
+        if not changed:
+            break
+    top, bottom = (_log_sum(weights) for weights in logs)
+    return reports, top - bottom if top > -math.inf else 0.0
+
+
+def _without(sample: _Sample, reports: Sequence[Array], axis: int, weights: Array) -> Array:
+    """Take one attribute's report out of the logs of the records' weights."""
+    column = _log(reports[axis])
+    if np.isneginf(column).any():
+        others = [report if i != axis else np.ones_like(report) for i, report in enumerate(reports)]
+        return _weigh(sample, others)
+    return np.asarray(weights - column[sample.codes[axis]])
+
+
+def _weigh(sample: _Sample, reports: Sequence[Array]) -> Array:
+    logs = sample.logs
+    for codes, report in zip(sample.codes, reports, strict=True):
+        logs = np.add(logs, _log(report)[codes])
+    return logs
+
+
+def _log(report: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(report))
+
+
+def _best_report(rows: Array, channel: Channel) -> Array | None:
+    """Return the likelihoods of the report with the largest ratio of the two (unnormalised) rows."""
+    worst = worst_of_pair(rows / rows.sum(axis=1, keepdims=True), channel, (0, 1))
+    return _likelihoods(channel, worst.favoured) if len(worst.favoured) else None
+
+
+def _evaluate(
+    records: Records, secret: str, others: Sequence[str], reports: Sequence[Array], pair: tuple[int, int]
+) -> float:
+    """Return the log-ratio of the reports' likelihoods under the two secret values, on all records."""
+    logs = np.log(records.weights)
+    for name, report in zip(others, reports, strict=True):
+        logs += _log(report).take(records.codes[:, records.schema.index(name)])
+    values = records.codes[:, records.schema.index(secret)]
+    sums = []
+    for value in pair:
+        mine = values == value
+        sums.append(_log_sum(logs[mine]) - math.log(float(records.weights[mine].sum())))
+    return sums[0] - sums[1] if sums[0] > -math.inf else 0.0
+
+
+def _log_sum(logs: Array) -> float:
+    largest = float(logs.max(initial=-math.inf))
+    return largest if largest == -math.inf else largest + math.log(float(np.exp(logs - largest).sum()))
+
+
+def _bound(
+    belief: Belief,
+    channels: Mapping[str, Channel],
+    secret: str,
+    others: Sequence[str],
+    value: float,
+    pair: tuple[int, int],
+    likelihoods: Sequence[Array],
+) -> Bound:
+    labels = belief.schema[secret].values
+    likelier, unlikelier = (labels[code] for code in pair)
+    parts = [f"{secret} = {likelier}"] if secret in channels else []
+    for name, column in zip(others, likelihoods, strict=True):
+        parts.append(_describe(belief, channels[name], name, column))
+    favoured = {
+        name: np.flatnonzero(column == column.max()) for name, column in zip(others, likelihoods, strict=True)
+    }
+    support = support_of(belief, secret, pair, favoured)
+    return Bound(
+        value, "lower", "search over reports", Witness(", ".join(parts), likelier, unlikelier), support
+    )
+
+
+def _describe(belief: Belief, channel: Channel, name: str, column: Array) -> str:
+    if favours_sets(channel) or channel.family == "singletons":
+        favoured = np.flatnonzero(column == 1.0)
+        if not len(favoured) or (len(favoured) == channel.size and width_of(channel) is None):
+            return f"{name}: any report"
+        return describe_favoured(belief.schema[name], channel, favoured)
+    report = int(np.flatnonzero((channel.matrix() == column[:, None]).all(axis=0))[0])
+    return describe_favoured(belief.schema[name], channel, np.array([report]))

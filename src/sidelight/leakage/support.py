@@ -1,0 +1,58 @@
+"""How many records stand behind a witness."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.belief import Belief
+from sidelight.mechanisms import Channel
+
+
+def support_of(
+    belief: Belief, secret: str, pair: tuple[int, int], favoured: Mapping[str, NDArray[np.intp]]
+) -> int | None:
+    """Return the fewest records behind a witness; None for a belief given by hand.
+
+    A witness compares two secret values by a report that favours some values of other attributes. It rests on
+    the records of either secret value, and on those of the likelier one that have the favoured values.
+
+    Args:
+        belief: what the adversary knows.
+        secret: the attribute in question.
+        pair: the codes of the likelier and the unlikelier secret value.
+        favoured: for each reported attribute the codes that its report favours.
+    """
+    counts = belief.support(secret)
+    if counts is None:
+        return None
+    return min(int(counts[list(pair)].min()), _matching(belief, secret, pair[0], favoured))
+
+
+def favoured_values(channel: Channel, favoured: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the values that a report makes likeliest.
+
+    `favoured` are those values already, or the report's number where the channel is given by its reports.
+    """
+    if channel.family in ("singletons", "subsets", "all", "any"):
+        return favoured
+    likelihoods = channel.likelihood(int(favoured[0]))
+    return np.flatnonzero(likelihoods == likelihoods.max())
+
+
+def _matching(belief: Belief, secret: str, value: int, favoured: Mapping[str, NDArray[np.intp]]) -> int:
+    """Return how many records of a secret value have the favoured values of every attribute."""
+    if len(favoured) <= 1:
+        cells = [belief.pair_weights(secret, name)[value, codes].sum() for name, codes in favoured.items()]
+        return round(float(cells[0])) if cells else int(belief.weight)
+    if belief.records is None:
+        return min(_matching(belief, secret, value, {name: codes}) for name, codes in favoured.items())
+    records = belief.records
+    matching = records.codes[:, records.schema.index(secret)] == value
+    for name, codes in favoured.items():
+        chosen = np.zeros(records.schema[name].size, dtype=np.bool_)
+        chosen[codes] = True
+        matching &= chosen[records.codes[:, records.schema.index(name)]]
+    return round(float(records.weights[matching].sum()))

@@ -1,0 +1,237 @@
+"""Synergy scan: which two reports say more about a secret together than the sum of what each says.
+
+For every secret and every two released neighbours: the exact leakage through both reports, less the two
+pairwise leakages. A positive excess is what a pairwise figure does not see (CPL, eq. (6), adds pairs up).
+
+All triples are counted at once: for each value of the secret, one block matrix of the records that have it
+holds the tables of all pairs of neighbours. Put through the channels it holds all pairs of reports, and the
+greatest and the least of these matrices over the secret's values give every triple's leakage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.belief import Belief
+from sidelight.foundation.errors import InputError, TooLargeError, check_whole
+from sidelight.foundation.progress import track
+from sidelight.leakage.bounds import Witness
+from sidelight.leakage.listing import report_matrix
+from sidelight.leakage.pair import check_fit
+from sidelight.leakage.total import total_leakage
+from sidelight.mechanisms import Channel, DenseChannel
+from sidelight.sources import Records
+from sidelight.sources.counts import LARGEST_GRAM, block_counts
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Synergy:
+    """Two reports that together say more (or less) about a secret than the sum of each alone; exact.
+
+    Attributes:
+        secret: the attribute in question, its own report left out.
+        first: one released neighbour.
+        second: the other.
+        joint: the leakage through both reports, in nats.
+        pair_sum: the leakage through the first alone plus that through the second alone.
+        excess: `joint` less `pair_sum`; 0 where both are infinite.
+        witness: the two reports and the two secret values that reach `joint`.
+        support: the fewest records behind either of those values; None for a belief given by hand.
+    """
+
+    secret: str
+    first: str
+    second: str
+    joint: float
+    pair_sum: float
+    excess: float
+    witness: Witness | None = None
+    support: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Releases:
+    """The released attributes: their names, columns and the matrices of their channels."""
+
+    names: tuple[str, ...]
+    columns: NDArray[np.intp]
+    matrices: tuple[Array, ...]
+
+    @property
+    def sizes(self) -> list[int]:
+        return [len(matrix) for matrix in self.matrices]
+
+    @property
+    def values(self) -> NDArray[np.intp]:
+        """Where each attribute's values start when they stand in one line; last, their number."""
+        return _offsets(self.sizes)
+
+    @property
+    def reports(self) -> NDArray[np.intp]:
+        """Where each attribute's reports start when they stand in one line; last, their number."""
+        return _offsets([matrix.shape[1] for matrix in self.matrices])
+
+
+def synergy_scan(
+    belief: Belief, channels: Mapping[str, Channel], secrets: Sequence[str] | None = None, top: int = 50
+) -> list[Synergy]:
+    """Return the triples with the largest excess, worst first.
+
+    Args:
+        belief: what the adversary knows; pairs are not enough.
+        channels: the channel of every released attribute; their reports must be few enough to be listed.
+        secrets: the attributes in question; all of the belief's by default.
+        top: how many triples to return, the excess of the last of which may be negative.
+    """
+    check_whole("top", top, at_least=1)
+    if belief.records is None:
+        raise InputError(
+            f"a synergy scan needs the joint of three attributes, which a {belief.kind} belief does not "
+            "hold; make it with kind='joint'."
+        )
+    names = [secrets] if isinstance(secrets, str) else list(secrets or belief.schema.names)
+    for name in names:
+        belief.schema.index(name)
+    releases = _listed(belief, channels)
+    if len(channels) < 2:
+        return []
+    found: list[Synergy] = []
+    for secret in track(names, "synergies"):
+        found += _of_secret(belief, belief.records, releases, secret, top)
+    found.sort(key=lambda synergy: -synergy.excess)
+    return [_witnessed(belief, channels, synergy) for synergy in found[:top]]
+
+
+def _listed(belief: Belief, channels: Mapping[str, Channel]) -> _Releases:
+    for name, channel in channels.items():
+        check_fit(belief.schema[name], channel)
+    matrices = tuple(report_matrix(name, channel) for name, channel in channels.items())
+    columns = np.array([belief.schema.index(name) for name in channels], dtype=np.intp)
+    releases = _Releases(tuple(channels), columns, matrices)
+    largest = max(int(releases.values[-1]), int(releases.reports[-1]))
+    if largest > LARGEST_GRAM:
+        raise TooLargeError(
+            f"the released attributes have {largest} values or reports in all, more than {LARGEST_GRAM}; "
+            "scan fewer of them, or use coarser bins."
+        )
+    return releases
+
+
+def _of_secret(belief: Belief, records: Records, releases: _Releases, secret: str, top: int) -> list[Synergy]:
+    """Return the secret's triples with the largest excess."""
+    joint, single = _leakages(belief, records, releases, secret)
+    neighbours = np.array([i for i, name in enumerate(releases.names) if name != secret], dtype=np.intp)
+    first, second = (neighbours[part] for part in np.triu_indices(len(neighbours), 1))
+    together, apart = joint[first, second], single[first] + single[second]
+    excess = np.zeros_like(together)
+    np.subtract(together, apart, out=excess, where=np.isfinite(apart))
+    return [
+        Synergy(
+            secret,
+            releases.names[first[pair]],
+            releases.names[second[pair]],
+            float(together[pair]),
+            float(apart[pair]),
+            float(excess[pair]),
+        )
+        for pair in np.argsort(-excess, kind="stable")[:top]
+    ]
+
+
+def _leakages(belief: Belief, records: Records, releases: _Releases, secret: str) -> tuple[Array, Array]:
+    """Return the secret's leakage through every two reports, shape (n, n), and through each, shape (n,)."""
+    width = int(releases.reports[-1])
+    high, low = np.zeros((width, width)), np.full((width, width), np.inf)
+    high_single, low_single = np.zeros(width), np.full(width, np.inf)
+    for tables in _conditional_tables(belief, records, releases, secret):
+        single = _through(np.diagonal(tables)[None], releases)[0]
+        both = _through(_through(tables, releases).T, releases).T
+        np.maximum(high, both, out=high)
+        np.minimum(low, both, out=low)
+        np.maximum(high_single, single, out=high_single)
+        np.minimum(low_single, single, out=low_single)
+    starts = releases.reports[:-1]
+    pairs = np.maximum.reduceat(_log_ratios(high, low), starts, axis=0)
+    singles = np.maximum.reduceat(_log_ratios(high_single, low_single), starts)
+    return np.maximum.reduceat(pairs, starts, axis=1), singles
+
+
+def _conditional_tables(
+    belief: Belief, records: Records, releases: _Releases, secret: str
+) -> Iterator[Array]:
+    """Yield, for each possible secret value, the tables of all pairs of neighbours given that value.
+
+    The diagonal holds the neighbours' marginals; the rest of the diagonal blocks is not meant to be read.
+    """
+    share = np.repeat(1 / np.array(releases.sizes), releases.sizes)
+    spread = np.outer(share, share)
+    np.fill_diagonal(spread, share)
+    extra = belief.smoothing / belief.schema[secret].size
+    for weight, counted in _counted(belief, records, releases, secret):
+        if weight + extra > 0:
+            yield (counted + extra * spread) / (weight + extra)
+
+
+def _counted(
+    belief: Belief, records: Records, releases: _Releases, secret: str
+) -> Iterator[tuple[float, Array]]:
+    """Yield the weight of each secret value and the tables of the records that have it.
+
+    The commonest value's tables are what the others leave of the whole, which saves most of the counting;
+    only whole numbers can be subtracted without rounding, so other weights are counted in full.
+    """
+    code = records.codes[:, belief.schema.index(secret)]
+    mass = np.bincount(code, weights=records.weights, minlength=belief.schema[secret].size)
+    order = np.argsort(code, kind="stable")
+    bounds = np.searchsorted(code[order], np.arange(len(mass) + 1))
+    is_whole = bool(np.all(records.weights == np.floor(records.weights)))
+    commonest = int(mass.argmax()) if is_whole else -1
+    at = np.concatenate([np.arange(*belief.offsets[[column, column + 1]]) for column in releases.columns])
+    rest = belief.blocks[np.ix_(at, at)]
+    for value, (start, stop) in enumerate(pairwise(bounds)):
+        if value == commonest:
+            continue
+        chosen = order[start:stop]
+        codes = records.codes[np.ix_(chosen, releases.columns)]
+        counted = block_counts(codes, releases.sizes, records.weights[chosen])
+        rest -= counted
+        yield float(mass[value]), counted
+    if is_whole:
+        yield float(mass[commonest]), rest
+
+
+def _through(cells: Array, releases: _Releases) -> Array:
+    """Replace values by reports along the last axis, attribute by attribute."""
+    parts = [
+        cells[:, start:stop] @ matrix
+        for (start, stop), matrix in zip(pairwise(releases.values), releases.matrices, strict=True)
+    ]
+    return np.concatenate(parts, axis=1)
+
+
+def _log_ratios(high: Array, low: Array) -> Array:
+    """Return ln(high / low): infinite where only `low` is 0, 0 where a report never occurs."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(high > 0, np.log(high) - np.log(low), 0.0))
+
+
+def _offsets(sizes: Sequence[int]) -> NDArray[np.intp]:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+
+
+def _witnessed(belief: Belief, channels: Mapping[str, Channel], synergy: Synergy) -> Synergy:
+    """Add what reaches the joint leakage."""
+    released: dict[str, Channel] = {}
+    for name in (synergy.first, synergy.second):
+        channel = channels[name]
+        known = channel.family == "singletons"
+        released[name] = channel if known else DenseChannel(report_matrix(name, channel))
+    bound = total_leakage(belief, released, synergy.secret, "exact").upper
+    return replace(synergy, witness=bound.witness, support=bound.support)

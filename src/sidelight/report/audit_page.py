@@ -1,0 +1,127 @@
+"""The page of an audit, in the order a data-governance lead reads it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from sidelight.auditing import Audit, SecretAudit
+from sidelight.foundation.errors import InputError
+from sidelight.plan import Plan
+from sidelight.report.curves import Curve, curves_figure, planned_budgets, worst_curves
+from sidelight.report.figures import (
+    MARKS,
+    heat_figure,
+    interval,
+    is_point,
+    totals_figure,
+    worst_first,
+)
+from sidelight.report.network import LEAST_SHARE, MOST_ARROWS, PER_SECRET, Arrow, arrows_of, network_figure
+from sidelight.report.page import Figure, Page
+from sidelight.report.palette import VERDICTS
+
+CARDS = 3
+_SCALE = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0)
+_KINDS = {
+    "exact": "the true figure for this belief.",
+    "certified": "never below the true figure for this belief; it may be far above.",
+    "lower": "a figure that is reached: there is a report that shows it. The true figure is at least this.",
+    "model": "exact or certified for a simplified model of the table, so not a limit for the table itself.",
+    "published": "a formula from a paper, shown for comparison; neither an upper nor a lower limit.",
+    "estimate": "computed from samples, with their error.",
+}
+_PHRASES = {
+    "exceeded": ("exceeds its limit", "exceed their limits"),
+    "not certified": ("is not certified to keep its limit", "are not certified to keep their limits"),
+    "within": ("stays within its limit", "stay within their limits"),
+}
+_SECTIONS = {
+    "summary": "Verdict",
+    "words": "In plain words",
+    "totals": "Every secret at a glance",
+    "table": "All figures",
+    "heat": "Who leaks about whom",
+    "curves": "Leakage against budget",
+    "network": "Strongest pairs",
+    "sources": "Data and plan",
+}
+_DRAWN = ("totals", "heat", "curves", "network")
+
+
+def audit_page(audit: Audit) -> Page:
+    """Return the page of an audit."""
+    items = worst_first(audit)
+    curves = worst_curves(audit, items)
+    arrows = arrows_of(audit)
+    figures = _figures(audit, items, curves, arrows)
+    counts: Counter[str] = Counter(item.verdict for item in items)
+    context = {
+        "audit": audit,
+        "items": items,
+        "cards": items[:CARDS],
+        "counts": {verdict: counts[verdict] for verdict in VERDICTS},
+        "verdict": verdict_sentence(counts),
+        "understated": {item.secret for item in items if is_understated(item)},
+        "has_intervals": not all(is_point(item.total) for item in items),
+        "curves": curves,
+        "planned": planned_budgets(curves) if curves else "",
+        "arrows": {"shown": len(arrows), "most": MOST_ARROWS, "each": PER_SECRET, "least": LEAST_SHARE},
+        "plan_text": plan_text(audit.plan),
+        "scale": _SCALE,
+        "kinds": _KINDS,
+        "colours": VERDICTS,
+        "marks": MARKS,
+        "interval": interval,
+        "is_point": is_point,
+        "sections": {key: text for key, text in _SECTIONS.items() if key in figures or key not in _DRAWN},
+    }
+    return Page(f"Sidelight audit of {audit.belief.source}", "audit.html.j2", context, figures)
+
+
+def _figures(
+    audit: Audit, items: Sequence[SecretAudit], curves: Sequence[Curve], arrows: Sequence[Arrow]
+) -> dict[str, Figure]:
+    """Return the figures that have something to show."""
+    figures = {"totals": totals_figure(items)}
+    if any(item.neighbours for item in items):
+        figures["heat"] = heat_figure(audit)
+    if any(curve.values for curve in curves):
+        figures["curves"] = curves_figure(curves)
+    if arrows:
+        figures["network"] = network_figure(audit, arrows)
+    return figures
+
+
+def verdict_sentence(counts: Mapping[str, int]) -> str:
+    """Say how many secrets have which verdict.
+
+    >>> verdict_sentence({"exceeded": 3, "within": 1})
+    'Of 4 secrets, 3 exceed their limits and 1 stays within its limit.'
+    >>> verdict_sentence({"within": 2})
+    'All 2 secrets stay within their limits.'
+    """
+    found = [(counts[verdict], _PHRASES[verdict]) for verdict in VERDICTS if counts.get(verdict)]
+    total = sum(number for number, _ in found)
+    if len(found) == 1:
+        one, many = found[0][1]
+        return f"The secret {one}." if total == 1 else f"All {total} secrets {many}."
+    parts = [f"{number} {one if number == 1 else many}" for number, (one, many) in found]
+    return f"Of {total} secrets, {_listed(parts)}."
+
+
+def is_understated(item: SecretAudit) -> bool:
+    """Whether the published sum of pairwise figures is below a figure that is reached (but for rounding)."""
+    return item.published.value < item.total.lower.value - 1e-9
+
+
+def plan_text(plan: Plan) -> str:
+    """Return the plan as the file people keep, or why there is none."""
+    try:
+        return plan.to_toml()
+    except InputError as error:
+        return f"# {error}"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,268 @@
+"""The figures of an audit: every secret's total, and who leaks about whom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sidelight.auditing import Audit, SecretAudit
+from sidelight.leakage import Bound, Leakage
+from sidelight.report.page import Figure
+from sidelight.report.palette import HEAT, VERDICTS
+from sidelight.report.style import Trace, axis, layout
+from sidelight.report.wording import factor, label, nats, paragraph, whole
+
+MARKS = {"exceeded": "✕", "not certified": "?", "within": "✓"}
+MOST_NUMBERED = 20
+"""A heat map of up to so many rows and columns has its figures in its cells."""
+FAR = 3.0
+"""An end this many times beyond all that is reached is cut off, with its number beside it."""
+
+Grid = list[list[Leakage | None]]
+
+
+def worst_first(audit: Audit) -> list[SecretAudit]:
+    """Return the secrets by verdict, then by the leakage that surely is reached, then by the rest."""
+    ranks = list(VERDICTS)
+
+    def badness(item: SecretAudit) -> tuple[float, ...]:
+        return ranks.index(item.verdict), -item.total.lower.value, -item.total.upper.value
+
+    return sorted(audit.secrets.values(), key=badness)
+
+
+def is_point(leakage: Leakage) -> bool:
+    """Whether both ends are one figure."""
+    return leakage.is_exact or leakage.lower == leakage.upper
+
+
+def interval(leakage: Leakage, digits: int = 3) -> str:
+    """Write a leakage as one figure, or as both its ends."""
+    lower, upper = nats(leakage.lower.value, digits), nats(leakage.upper.value, digits)
+    return lower if lower == upper else f"{lower} to {upper}"
+
+
+def totals_figure(items: Sequence[SecretAudit]) -> Figure:
+    """Draw a bar for each secret: full up to what is reached, hatched up to what is not excluded."""
+    edge = _edge(items)
+    rows = range(len(items))
+    data: list[Trace] = []
+    for verdict, colour in VERDICTS.items():
+        chosen = [(row, item) for row, item in zip(rows, items, strict=True) if item.verdict == verdict]
+        if chosen:
+            data += _interval_bars(chosen, edge, f"@{colour}")
+    released = {row: item.direct.value for row, item in zip(rows, items, strict=True) if item.direct.through}
+    data.append(_marks(items, released, edge, "diamond", "own report"))
+    data.append(_marks(items, {row: items[row].limit for row in rows}, edge, "line-ns", "limit"))
+    beyond = [(row, item) for row, item in zip(rows, items, strict=True) if item.total.upper.value > edge]
+    if beyond:
+        data.append(_beyond(beyond, edge))
+    return Figure(
+        data,
+        _totals_layout(items, edge, width=24, digits=3, size=12),
+        "For each secret the interval in which its total leakage lies, its own report's leakage and its "
+        "limit. The same figures are in the table below.",
+        narrow=_totals_layout(items, edge, width=14, digits=1, size=10),
+    )
+
+
+def heat_figure(audit: Audit) -> Figure:
+    """Draw the leakage of every secret (column) through every released attribute (row)."""
+    rows, columns = list(audit.plan.names), list(audit.secrets)
+    others, own = _grids(audit)
+    is_numbered = max(len(rows), len(columns)) <= MOST_NUMBERED
+    top = max(
+        (cell.value for line in others for cell in line if cell and math.isfinite(cell.value)), default=0
+    )
+    scale = {"thickness": 10, "outlinewidth": 0, "title": {"text": "nats"}}
+    grey = [[0, "@own"], [1, "@own"]]
+    data = [
+        _cells(others, top or 1.0, is_numbered) | {"colorscale": HEAT, "colorbar": scale},
+        _cells(own, 1.0, is_numbered) | {"colorscale": grey, "showscale": False},
+    ]
+    height, width = (30, 42) if is_numbered else (17, 17)
+    longest = min(max(map(len, [*rows, *columns])), 24)
+    tick = {"showgrid": False, "tickmode": "array", "tickfont": {"size": 12 if is_numbered else 10}}
+    return Figure(
+        data,
+        layout(
+            height=110 + 6 * longest + height * len(rows),
+            margin={"l": 8, "r": 8, "t": 30, "b": 8},
+            xaxis=axis("leaks about this secret", **tick, tickangle=-60, **_ticks(columns)),
+            yaxis=axis("the report of this attribute", **tick, autorange="reversed", **_ticks(rows)),
+        ),
+        f"Leakage of {len(columns)} secrets (columns) through {len(rows)} released attributes (rows).",
+        min_width=120 + 7 * longest + width * len(columns),
+    )
+
+
+def _edge(items: Sequence[SecretAudit]) -> float:
+    """Return where the axis of the totals ends.
+
+    Upper ends and limits far beyond what is reached are left outside, so that the rest stays readable.
+    """
+    reached = [value for item in items for value in (item.total.lower.value, item.direct.value)]
+    base = max([value for value in reached if math.isfinite(value)], default=0.0) or 0.25
+    others = [value for item in items for value in (item.total.upper.value, item.limit)]
+    near = [value for value in others if value <= FAR * base]
+    return 1.03 * max([base if len(near) == len(others) else 1.25 * base, *near])
+
+
+def _totals_layout(
+    items: Sequence[SecretAudit], edge: float, *, width: int, digits: int, size: int
+) -> dict[str, Any]:
+    """Return the layout of the totals: names on the left, figures on the right."""
+    names = [f"{MARKS[item.verdict]} {label(item.secret, width)}" for item in items]
+    figures = [interval(item.total, digits) for item in items]
+    rows: dict[str, Any] = {
+        "tickmode": "array",
+        "tickvals": list(range(len(items))),
+        "range": [len(items) - 0.5, -0.5],
+        "showgrid": False,
+        "tickfont": {"size": size},
+    }
+    return layout(
+        height=90 + 24 * len(items),
+        barmode="overlay",
+        bargap=0.35,
+        xaxis=axis("leakage in nats", range=[0, edge * 1.03], side="top"),
+        yaxis=axis("", ticktext=names, **rows),
+        yaxis2=axis("", ticktext=figures, overlaying="y", side="right", **rows),
+    )
+
+
+def _interval_bars(chosen: Sequence[tuple[int, SecretAudit]], edge: float, colour: str) -> list[Trace]:
+    lower = [min(item.total.lower.value, edge) for _, item in chosen]
+    upper = [min(item.total.upper.value, edge) for _, item in chosen]
+    shared: Trace = {
+        "type": "bar",
+        "orientation": "h",
+        "y": [row for row, _ in chosen],
+        "hoverinfo": "text",
+        "hovertext": [_total_hover(item) for _, item in chosen],
+        "textposition": "none",
+    }
+    pattern = {"shape": "/", "size": 7, "solidity": 0.25, "fgcolor": colour, "bgcolor": "@card"}
+    hatched = {"color": colour, "pattern": pattern, "line": {"width": 1, "color": colour}}
+    return [
+        shared | {"x": lower, "marker": {"color": colour}},
+        shared | {"x": [b - a for a, b in zip(lower, upper, strict=True)], "base": lower, "marker": hatched},
+    ]
+
+
+def _marks(
+    items: Sequence[SecretAudit], values: Mapping[int, float], edge: float, symbol: str, noun: str
+) -> Trace:
+    """Mark a value in each row that has one; a value beyond the edge is left to the table."""
+    shown = [(row, value) for row, value in values.items() if value <= edge]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "yaxis": "y2",
+        "x": [value for _, value in shown],
+        "y": [row for row, _ in shown],
+        "marker": {
+            "symbol": symbol,
+            "size": 16 if symbol == "line-ns" else 9,
+            "color": "@card",
+            "line": {"width": 3 if symbol == "line-ns" else 2, "color": "@ink"},
+        },
+        "cliponaxis": False,
+        "hoverinfo": "text",
+        "hovertext": [paragraph(f"{items[row].secret}: {noun} {nats(value)} nats") for row, value in shown],
+    }
+
+
+def _beyond(chosen: Sequence[tuple[int, SecretAudit]], edge: float) -> Trace:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "yaxis": "y2",
+        "x": [edge] * len(chosen),
+        "y": [row for row, _ in chosen],
+        "marker": {
+            "symbol": "triangle-right",
+            "size": 13,
+            "color": [f"@{VERDICTS[item.verdict]}" for _, item in chosen],
+            "line": {"width": 1, "color": "@card"},
+        },
+        "cliponaxis": False,
+        "hoverinfo": "text",
+        "hovertext": [_total_hover(item) for _, item in chosen],
+    }
+
+
+def _total_hover(item: SecretAudit) -> str:
+    lower, upper = item.total.lower, item.total.upper
+    ends = [f"total {nats(upper.value)} ({upper.kind}: {upper.method})"]
+    if not is_point(item.total):
+        ends = [
+            f"at least {nats(lower.value)} ({lower.kind}: {lower.method})",
+            f"at most {nats(upper.value)} ({upper.kind}: {upper.method})",
+        ]
+    return paragraph(
+        f"{item.secret}: {item.verdict}",
+        *ends,
+        f"own report {nats(item.direct.value)}, limit {nats(item.limit)}",
+    )
+
+
+def _grids(audit: Audit) -> tuple[Grid, Grid]:
+    """Return the leakages through other attributes, and those through a secret's own report."""
+    others: Grid = [[None] * len(audit.secrets) for _ in audit.plan.names]
+    own: Grid = [[None] * len(audit.secrets) for _ in audit.plan.names]
+    for column, item in enumerate(audit.secrets.values()):
+        for leakage in item.neighbours:
+            others[audit.plan.names.index(leakage.through[0])][column] = leakage
+        if item.direct.through:
+            own[audit.plan.names.index(item.secret)][column] = item.direct
+    return others, own
+
+
+def _cells(grid: Grid, top: float, is_numbered: bool) -> Trace:
+    """Return the cells of a heat map; infinity, which JSON does not know, gets the top of the scale."""
+    trace: Trace = {
+        "type": "heatmap",
+        "z": [[cell and min(cell.value, top) for cell in line] for line in grid],
+        "zmin": 0,
+        "zmax": top,
+        "xgap": 1,
+        "ygap": 1,
+        "hoverinfo": "text",
+        "hovertext": [[_pair_hover(cell) if cell else "" for cell in line] for line in grid],
+        "hoverongaps": False,
+    }
+    if is_numbered:
+        trace["text"] = [[_short(cell.value) if cell else "" for cell in line] for line in grid]
+        trace["texttemplate"] = "%{text}"
+    return trace
+
+
+def _short(value: float) -> str:
+    return nats(value).replace("below ", "<")
+
+
+def _pair_hover(leakage: Leakage) -> str:
+    name = leakage.through[0]
+    of = "own report" if name == leakage.secret else f"report of {name}"
+    return paragraph(
+        f"{of} about {leakage.secret}",
+        f"{nats(leakage.value)} nats: odds × {factor(leakage.value)} ({leakage.upper.kind})",
+        *witness_lines(leakage.upper),
+    )
+
+
+def witness_lines(bound: Bound) -> list[str]:
+    """Say what reaches a figure and how many records are behind it."""
+    if bound.witness is None:
+        return [bound.method]
+    lines = [
+        f"reached by the report {bound.witness.report}",
+        f"likeliest under {bound.witness.likelier}, least likely under {bound.witness.unlikelier}",
+    ]
+    return lines if bound.support is None else [*lines, f"it rests on {whole(bound.support)} records"]
+
+
+def _ticks(names: Sequence[str]) -> dict[str, Any]:
+    return {"tickvals": list(range(len(names))), "ticktext": [label(name) for name in names]}

@@ -1,0 +1,219 @@
+"""Who leaks about whom: attributes on a circle, an arrow for every strong pair."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sidelight.auditing import Audit
+from sidelight.leakage import Leakage
+from sidelight.report.figures import interval, witness_lines
+from sidelight.report.page import Figure
+from sidelight.report.palette import VERDICTS
+from sidelight.report.style import Trace, layout
+from sidelight.report.wording import factor, label, nats, paragraph
+
+PER_SECRET = 3
+MOST_ARROWS = 60
+LEAST_SHARE = 0.2
+"""Of a secret's pairs so many are drawn, of all pairs so many, and none below this share of the largest."""
+_WIDTHS = (1.0, 2.0, 3.0, 4.5)
+_HORIZONTAL = 12
+_STEPS = 16
+_GAP = 13
+_HEAD = 0.09
+_SHAFT = 0.11
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """A pair worth drawing.
+
+    Attributes:
+        origin: the released attribute.
+        leakage: what it leaks about the secret.
+        share: of the largest leakage that is drawn.
+    """
+
+    origin: str
+    leakage: Leakage
+    share: float
+
+
+def arrows_of(audit: Audit) -> list[Arrow]:
+    """Return the strongest pairs of every secret, leaving out those far below the strongest of all."""
+    pairs = [item for secret in audit.secrets.values() for item in secret.neighbours[:PER_SECRET]]
+    pairs = sorted((pair for pair in pairs if pair.value > 0), key=lambda pair: -pair.value)[:MOST_ARROWS]
+    finite = [pair.value for pair in pairs if math.isfinite(pair.value)]
+    largest = max(finite, default=1.0)
+    arrows = [Arrow(pair.through[0], pair, min(pair.value / largest, 1.0)) for pair in pairs]
+    return [arrow for arrow in arrows if arrow.share >= LEAST_SHARE]
+
+
+def network_figure(audit: Audit, arrows: Sequence[Arrow]) -> Figure:
+    """Draw the attributes on a circle and the arrows between them, the wider the stronger."""
+    names = [name for name in audit.belief.schema.names if name in audit.secrets or name in audit.plan.names]
+    places = {name: _place(number, len(names)) for number, name in enumerate(names)}
+    ends = [(places[arrow.origin], places[arrow.leakage.secret]) for arrow in arrows]
+    data = [_lines(arrows, ends, width) for width in range(len(_WIDTHS))]
+    data = [trace for trace in data if trace["x"]]
+    data += [_heads(arrows, ends), _middles(arrows, ends), _nodes(audit, places)]
+    room = 7 * min(max(len(name) for name in names), 18) + 10
+    is_radial = len(names) > _HORIZONTAL
+    ends_room = room if is_radial else 36
+    hidden = {"visible": False, "fixedrange": True, "range": [-1.09, 1.09]}
+    wide = layout(
+        height=860 if is_radial else 480,
+        margin={"l": room, "r": room, "t": ends_room, "b": ends_room},
+        xaxis=hidden | {"constrain": "domain"},
+        yaxis=hidden | {"scaleanchor": "x", "constrain": "domain"},
+        annotations=[_caption(name, place, is_radial) for name, place in places.items()],
+    )
+    return Figure(
+        data,
+        wide,
+        f"The {len(arrows)} strongest pairs among {len(names)} attributes as arrows; the heat map and the "
+        "table give their figures.",
+        min_width=600 if is_radial else 2 * room + 180,
+        narrow=wide | {"height": 620 if is_radial else 360},
+    )
+
+
+def _place(number: int, count: int) -> Point:
+    angle = math.pi / 2 - 2 * math.pi * number / count
+    return math.cos(angle), math.sin(angle)
+
+
+def _path(ends: tuple[Point, Point], at: float) -> Point:
+    """Return a point of the arc from one place to another; an arc and its opposite bow to different sides."""
+    (ax, ay), (bx, by) = ends
+    cx = 0.3 * (ax + bx) / 2 + 0.14 * (by - ay)
+    cy = 0.3 * (ay + by) / 2 - 0.14 * (bx - ax)
+    u = 1 - at
+    return u * u * ax + 2 * u * at * cx + at * at * bx, u * u * ay + 2 * u * at * cy + at * at * by
+
+
+def _before_end(ends: tuple[Point, Point], distance: float) -> float:
+    """Return where on the arc its end is `distance` away, by bisection; the radius is 1."""
+    low, high = 0.5, 1.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (middle, high) if math.dist(_path(ends, middle), ends[1]) > distance else (low, middle)
+    return low
+
+
+def _lines(arrows: Sequence[Arrow], ends: Sequence[tuple[Point, Point]], width: int) -> Trace:
+    """Return all arcs of one width as one trace; a gap parts them."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for arrow, pair in zip(arrows, ends, strict=True):
+        if _width(arrow) != width:
+            continue
+        end = _before_end(pair, _SHAFT)
+        for step in range(_STEPS + 1):
+            px, py = _path(pair, end * step / _STEPS)
+            x.append(round(px, 3))
+            y.append(round(py, 3))
+        x.append(None)
+        y.append(None)
+    line = {"color": "@edge", "width": _WIDTHS[width]}
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": x,
+        "y": y,
+        "line": line,
+        "opacity": 0.6,
+        "hoverinfo": "skip",
+    }
+
+
+def _width(arrow: Arrow) -> int:
+    above = (arrow.share - LEAST_SHARE) / (1 - LEAST_SHARE)
+    return min(int(above * len(_WIDTHS)), len(_WIDTHS) - 1)
+
+
+def _heads(arrows: Sequence[Arrow], ends: Sequence[tuple[Point, Point]]) -> Trace:
+    tips = [_path(pair, _before_end(pair, _HEAD)) for pair in ends]
+    tails = [_path(pair, _before_end(pair, _HEAD) - 0.02) for pair in ends]
+    turns = [math.degrees(math.atan2(b[0] - a[0], b[1] - a[1])) for a, b in zip(tails, tips, strict=True)]
+    sizes = [9 + 2 * _width(arrow) for arrow in arrows]
+    marker = {"symbol": "triangle-up", "size": sizes, "angle": turns, "color": "@edge", "line": {"width": 0}}
+    return _points(tips, marker) | {"hovertext": [_hover(arrow) for arrow in arrows]}
+
+
+def _middles(arrows: Sequence[Arrow], ends: Sequence[tuple[Point, Point]]) -> Trace:
+    marker = {"size": 8, "color": "@card", "line": {"width": 2, "color": "@edge"}}
+    return _points([_path(pair, 0.6) for pair in ends], marker) | {
+        "hovertext": [_hover(arrow) for arrow in arrows]
+    }
+
+
+def _nodes(audit: Audit, places: dict[str, Point]) -> Trace:
+    verdicts = {name: item.verdict for name, item in audit.secrets.items()}
+    colours = [f"@{VERDICTS[verdicts[name]]}" if name in verdicts else "@neutral" for name in places]
+    symbols = ["circle" if name in audit.plan.names else "circle-open" for name in places]
+    marker = {"size": 15, "color": colours, "symbol": symbols, "line": {"width": 2, "color": colours}}
+    hovers = [_node_hover(audit, name) for name in places]
+    return _points(list(places.values()), marker) | {"hovertext": hovers}
+
+
+def _points(points: Sequence[Point], marker: Trace) -> Trace:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [round(x, 4) for x, _ in points],
+        "y": [round(y, 4) for _, y in points],
+        "marker": marker,
+        "cliponaxis": False,
+        "hoverinfo": "text",
+    }
+
+
+def _hover(arrow: Arrow) -> str:
+    value = arrow.leakage.value
+    return paragraph(
+        f"report of {arrow.origin} about {arrow.leakage.secret}",
+        f"{nats(value)} nats: odds × {factor(value)}",
+        *witness_lines(arrow.leakage.upper),
+    )
+
+
+def _node_hover(audit: Audit, name: str) -> str:
+    released = (
+        f"released with ε = {audit.plan[name].epsilon:g}" if name in audit.plan.names else "not released"
+    )
+    if name not in audit.secrets:
+        return paragraph(name, f"{released}; not a secret of this audit")
+    item = audit.secrets[name]
+    return paragraph(
+        f"{name}: {item.verdict}",
+        released,
+        f"total {interval(item.total)} nats, limit {nats(item.limit)}",
+        f"own report {nats(item.direct.value)}",
+    )
+
+
+def _caption(name: str, place: Point, is_radial: bool) -> Trace:
+    """Return a node's name beside it, turned outwards where there are many."""
+    x, y = place
+    turn = -math.degrees(math.atan2(y, x)) if is_radial else 0.0
+    if x < 0 and is_radial:
+        turn += 180
+    is_beside = abs(y) < 0.25 if is_radial else abs(x) > 0.25
+    vertical = "bottom" if y > 0 else "top"
+    return {
+        "text": label(name, 18),
+        "x": x,
+        "y": y,
+        "xshift": _GAP * x,
+        "yshift": _GAP * y,
+        "showarrow": False,
+        "textangle": turn,
+        "xanchor": "center" if abs(x) < 0.02 else ("left" if x > 0 else "right"),
+        "yanchor": "middle" if is_beside else vertical,
+        "font": {"size": 11 if is_radial else 13},
+    }

@@ -1,0 +1,148 @@
+"""A result becomes a page, a page becomes one HTML file that works without a network.
+
+The register names, for every kind of result, the function that makes its page. The file may hold hostile
+text (names and values come from data), so three things guard it: templates escape everything, figures are
+data that a fixed script reads, and the page's own security policy lets no other script run and nothing be
+fetched.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sidelight.foundation.errors import InputError
+from sidelight.foundation.files import write_text
+from sidelight.report import wording
+from sidelight.report.palette import DARK, LIGHT
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+PAGES = {
+    "sidelight.auditing:Audit": "sidelight.report.audit_page:audit_page",
+}
+"""Every kind of result and the function that makes its page; it is loaded when it is asked for."""
+
+_FILTERS = (wording.nats, wording.factor, wording.certainty, wording.share, wording.whole, wording.budget)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One interactive figure: plain data for plotly.js, in which a colour is "@" and its palette name.
+
+    Attributes:
+        data: the traces.
+        layout: axes, margins, annotations.
+        description: what it shows, for those who do not see it.
+        min_width: in pixels; on a narrower screen the figure scrolls in its box.
+        narrow: the layout on a phone; the same if there is none.
+    """
+
+    data: list[dict[str, Any]]
+    layout: dict[str, Any]
+    description: str
+    min_width: int = 0
+    narrow: dict[str, Any] | None = None
+
+    @property
+    def drawing(self) -> dict[str, Any]:
+        """What the page's script draws."""
+        return {"data": self.data, "layout": self.layout, "narrow": self.narrow or self.layout}
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a report says.
+
+    Attributes:
+        title: of the page.
+        template: the file that words it.
+        context: what the template may use.
+        figures: by the name the template places them with.
+    """
+
+    title: str
+    template: str
+    context: Mapping[str, Any]
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+
+
+def write_report(result: object, path: str | Path) -> Path:
+    """Write a result as one HTML file that needs no network.
+
+    Args:
+        result: an `Audit`.
+        path: where to write; the file appears whole or not at all.
+    """
+    return write_text(path, render(page_of(result)))
+
+
+def page_of(result: object) -> Page:
+    """Return the page of a result, by its type."""
+    for kind in type(result).__mro__:
+        home = PAGES.get(f"{kind.__module__}:{kind.__qualname__}")
+        if home is not None:
+            module, _, name = home.partition(":")
+            maker: Callable[[object], Page] = getattr(import_module(module), name)
+            return maker(result)
+    known = ", ".join(key.partition(":")[2] for key in PAGES)
+    raise InputError(f"a report needs a result of one of the kinds {known}, got a {type(result).__name__}.")
+
+
+def render(page: Page) -> str:
+    """Return the page as HTML."""
+    from markupsafe import Markup
+
+    scripts = [_plotly(), _packaged("report.js")]
+    return (
+        _environment()
+        .get_template(page.template)
+        .render(
+            page.context,
+            title=page.title,
+            figures=page.figures,
+            drawings={name: figure.drawing for name, figure in page.figures.items()},
+            palettes={"light": LIGHT, "dark": DARK},
+            style=Markup(_packaged("report.css")),  # noqa: S704 - our own file
+            scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own file and plotly's
+            hashes=[_hash(script) for script in scripts],
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("sidelight.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    environment.filters.update({function.__name__: function for function in _FILTERS})
+    return environment
+
+
+def _plotly() -> str:
+    """Return plotly.js from plotly's package, whose Python side takes long to import and is not needed."""
+    return (files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
+
+
+def _packaged(name: str) -> str:
+    return (files("sidelight.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _hash(script: str) -> str:
+    """Return the hash by which a content security policy names the one script that may run."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

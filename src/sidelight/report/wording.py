@@ -1,0 +1,99 @@
+"""Figures and labels as people read them. Nothing here changes a figure, it only rounds and words it."""
+
+from __future__ import annotations
+
+import html
+import math
+import textwrap
+
+_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def nats(value: float, digits: int = 3) -> str:
+    """Write a leakage figure.
+
+    >>> nats(1.43378), nats(39.8997), nats(0.0002), nats(0.0), nats(math.inf), nats(1.43378, digits=1)
+    ('1.434', '39.90', 'below 0.001', '0', '∞', '1.4')
+    """
+    if math.isinf(value):
+        return "∞"
+    if value == 0:
+        return "0"
+    if value < 10**-digits:
+        return f"below {10**-digits:g}"
+    return f"{value:.{digits}f}" if value < 10 else f"{value:.{digits - 1}f}"
+
+
+def factor(value: float) -> str:
+    """Write e to the power of a leakage figure: the factor on odds.
+
+    >>> factor(1.0), factor(12.08), factor(39.9), factor(math.inf), factor(2000.0)
+    ('2.72', '176,000', '2.13 × 10¹⁷', '∞', '3.88 × 10⁸⁶⁸')
+    """
+    if math.isinf(value):
+        return "∞"
+    if value < math.log(1e6):
+        number = math.exp(value)
+        return f"{number:.2f}" if number < 10 else f"{float(f'{number:.3g}'):,.0f}"
+    exponent, rest = divmod(value / math.log(10), 1)
+    return f"{10**rest:.2f} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+
+
+def certainty(value: float) -> str:
+    """Write what a fifty-fifty guess becomes when its odds are multiplied by e to the power of `value`.
+
+    >>> certainty(1.0), certainty(40.0), certainty(math.inf)
+    ('73.1 %', 'over 99.9 %', '100 %')
+    """
+    return share(1 / (1 + math.exp(-value)) if value < 20 or math.isinf(value) else 1 - 1e-9)
+
+
+def share(value: float) -> str:
+    """Write a probability in percent; what is not certain is never rounded to certainty.
+
+    >>> share(0.677), share(0.99999), share(1.0), share(0.0001)
+    ('67.7 %', 'over 99.9 %', '100 %', 'below 0.1 %')
+    """
+    if value in (0.0, 1.0):
+        return f"{value:.0%}".replace("%", " %")
+    if value >= 0.9995:
+        return "over 99.9 %"
+    return f"{100 * value:.1f} %" if value >= 0.001 else "below 0.1 %"
+
+
+def whole(value: float) -> str:
+    """Write a whole number with separators.
+
+    >>> whole(202599)
+    '202,599'
+    """
+    return f"{value:,.0f}"
+
+
+def budget(value: float) -> str:
+    """Write a budget.
+
+    >>> budget(1.0), budget(0.9999999996)
+    ('1', '1')
+    """
+    return f"{value:.6g}"
+
+
+def label(text: str, width: int = 24) -> str:
+    """Shorten a name to `width` characters and escape it for the figures, whose texts are a kind of HTML.
+
+    >>> label("a <b> name that goes on"), label("marital-status", width=9)
+    ('a &lt;b&gt; name that goes on', 'marital-…')
+    """
+    plain = " ".join(text.split())
+    return html.escape(plain if len(plain) <= width else plain[: width - 1] + "…", quote=False)
+
+
+def paragraph(*lines: str, width: int = 52) -> str:
+    """Join lines into the text of a hover box, wrapped and escaped; empty lines are left out.
+
+    >>> paragraph("1.434 nats", "", "x < y")
+    '1.434 nats<br>x &lt; y'
+    """
+    wrapped = [part for line in lines for part in textwrap.wrap(line, width)]
+    return "<br>".join(html.escape(part, quote=False) for part in wrapped)

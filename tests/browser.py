@@ -1,0 +1,129 @@
+"""A headless Chromium for the tests that look at a page; installed where that is allowed."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver import ActionChains
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.wait import WebDriverWait
+
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+WIDE, PHONE = (1400, 900), (390, 844)
+
+
+@pytest.fixture(scope="session", name="browser")
+def browser_fixture(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    """A browser that downloads nothing and keeps a log of what pages request and complain about."""
+    program, driver = _find_or_install()
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    browser = webdriver.Chrome(options=options, service=Service(driver, log_output=subprocess.DEVNULL))
+    yield browser
+    browser.quit()
+
+
+def show(
+    browser: webdriver.Chrome, page: Path, size: tuple[int, int] = WIDE, theme: str = "light"
+) -> webdriver.Chrome:
+    """Open a report at a size and in a theme, and wait until its figures are drawn."""
+    browser.get("about:blank")  # the browser's own start page makes requests too
+    for log in ("performance", "browser"):
+        browser.get_log(log)
+    metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size == PHONE}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    set_theme(browser, theme)
+    browser.get(page.as_uri())
+    WebDriverWait(browser, 60).until(
+        lambda driver: driver.execute_script("return document.documentElement.dataset.drawn") == "yes"
+    )
+    return browser
+
+
+def set_theme(browser: webdriver.Chrome, theme: str) -> None:
+    """Make the page believe the reader prefers a light or a dark theme."""
+    features = [{"name": "prefers-color-scheme", "value": theme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+def point_at(browser: webdriver.Chrome, x: float, y: float) -> None:
+    """Move the mouse to a place in the window."""
+    actions = ActionChains(browser)
+    actions.w3c_actions.pointer_action.move_to_location(round(x), round(y))
+    actions.perform()
+
+
+def requests(browser: webdriver.Chrome) -> list[str]:
+    """Return every address that was requested since the page was opened, but for the browser's own pages."""
+    messages: list[dict[str, Any]] = [
+        json.loads(entry["message"])["message"] for entry in browser.get_log("performance")
+    ]
+    return [
+        message["params"]["request"]["url"]
+        for message in messages
+        if message["method"] == "Network.requestWillBeSent"
+        and not message["params"]["documentURL"].startswith("chrome://")
+    ]
+
+
+def complaints(browser: webdriver.Chrome) -> list[str]:
+    """Return every error and warning on the page's console since it was opened."""
+    return [
+        entry["message"] for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")
+    ]
+
+
+def _find_or_install() -> tuple[str, str]:
+    found = _find()
+    if found is None and _may_install():
+        _install()
+        found = _find()
+    if found is None:
+        pytest.skip("no chromium and chromedriver here, and they are installed only as root on Debian")
+    return found
+
+
+def _find() -> tuple[str, str] | None:
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    return (program, driver) if program and driver else None
+
+
+def _may_install() -> bool:
+    return os.geteuid() == 0 and Path("/etc/debian_version").exists() and shutil.which("apt-get") is not None
+
+
+def _install() -> None:
+    """Install the browser; one of several test processes does, the others wait."""
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    with (Path(tempfile.gettempdir()) / "sidelight-browser.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if _find() is not None:
+            return
+        for command in ("update", "install --yes --no-install-recommends chromium chromium-driver"):
+            done = subprocess.run(
+                ["apt-get", "--quiet", *command.split()], env=environment, capture_output=True, text=True
+            )
+            if done.returncode:
+                pytest.skip(f"chromium could not be installed: {done.stderr.strip()[-300:]}")
