@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sidelight.auditing import Audit, SecretAudit, audit
-    from sidelight.belief import Belief
+    from sidelight.belief import Belief, Credal, Tree
     from sidelight.foundation.errors import InputError, MissingExtraError, SidelightError, TooLargeError
     from sidelight.leakage import (
         ANALYSERS,
@@ -32,9 +32,13 @@ if TYPE_CHECKING:
         privacy_profile,
         profile_epsilon,
         published_approximate_pair,
+        robust_pair,
+        robust_total,
         saturation,
         synergy_scan,
         total_leakage,
+        tree_total,
+        tree_totals,
     )
     from sidelight.mechanisms import Channel, Mechanism, create
     from sidelight.plan import Plan, Release
@@ -45,7 +49,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "sidelight.auditing": ("Audit", "SecretAudit", "audit"),
-    "sidelight.belief": ("Belief",),
+    "sidelight.belief": ("Belief", "Credal", "Tree"),
     "sidelight.foundation.errors": ("InputError", "MissingExtraError", "SidelightError", "TooLargeError"),
     "sidelight.leakage": (
         "ANALYSERS",
@@ -67,9 +71,13 @@ _HOMES = {
         "privacy_profile",
         "profile_epsilon",
         "published_approximate_pair",
+        "robust_pair",
+        "robust_total",
         "saturation",
         "synergy_scan",
         "total_leakage",
+        "tree_total",
+        "tree_totals",
     ),
     "sidelight.mechanisms": ("Channel", "Mechanism", "create"),
     "sidelight.plan": ("Plan", "Release"),
@@ -89,6 +97,7 @@ __all__ = [
     "Bound",
     "Channel",
     "Counts",
+    "Credal",
     "InputError",
     "Leakage",
     "Mechanism",
@@ -102,6 +111,7 @@ __all__ = [
     "Synergy",
     "Table",
     "TooLargeError",
+    "Tree",
     "Witness",
     "admissions",
     "approximate_pair",
@@ -123,12 +133,16 @@ __all__ = [
     "published_approximate_pair",
     "read",
     "read_sql",
+    "robust_pair",
+    "robust_total",
     "saturation",
     "survey",
     "survey_joint",
     "synergy_scan",
     "titanic",
     "total_leakage",
+    "tree_total",
+    "tree_totals",
     "write_report",
 ]
 

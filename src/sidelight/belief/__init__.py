@@ -1,5 +1,7 @@
 """What an adversary knows about the population before anything is released."""
 
 from sidelight.belief.belief import Belief
+from sidelight.belief.credal import Credal
+from sidelight.belief.tree import Tree
 
-__all__ = ["Belief"]
+__all__ = ["Belief", "Credal", "Tree"]

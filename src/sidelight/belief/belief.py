@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
-from typing import Any, Literal
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sidelight.belief.tree import Tree
 from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
 from sidelight.schema import Schema, categorical
 from sidelight.sources import Counts, Records, Table
 
+if TYPE_CHECKING:
+    from sidelight.belief.credal import Credal
+
 Array = NDArray[np.float64]
-BeliefKind = Literal["joint", "pairwise"]
+BeliefKind = Literal["joint", "pairwise", "tree"]
 LARGEST_RECORDS = 1 << 22
 
 
@@ -24,20 +28,23 @@ LARGEST_RECORDS = 1 << 22
 class Belief:
     """A distribution of the attributes.
 
-    Make one with `from_data`, `from_counts` or `from_joint`. With `smoothing` s the belief is the one of s
-    further records spread evenly over all combinations of values, so every table it gives is a marginal
-    of one joint distribution.
+    Make one with `from_data`, `from_counts`, `from_joint` or `from_tree`. With `smoothing` s the belief is
+    the one of s further records spread evenly over all combinations of values, so every table it gives is a
+    marginal of one joint distribution. A tree learnt from data is a model of them: all its tables are those
+    of the tree, also where the data say otherwise.
 
     Attributes:
         schema: the attributes.
-        kind: "joint" (everything is known) or "pairwise" (only pairs are).
+        kind: "joint" (everything is known), "pairwise" (only pairs are) or "tree" (everything follows from
+            the edges of a tree).
         blocks: (values, values) weights of all pairs, block (i, j) for attributes i and j; the diagonal
-            blocks hold the marginals.
+            blocks hold the marginals. Those of a tree follow from its edges and include the smoothing.
         records: the distinct records of a joint belief.
         sample_size: how many records it was estimated from; None if it was given by hand.
         smoothing: how many evenly spread records were added.
         source: where it came from, in words.
         is_model: whether it is a model of the table's own distribution.
+        tree: the tree of a tree belief.
     """
 
     schema: Schema
@@ -48,22 +55,28 @@ class Belief:
     smoothing: float
     source: str
     is_model: bool = False
+    tree: Tree | None = None
 
     @classmethod
     def from_data(
-        cls, table: Table, kind: Literal["auto", "joint", "pairwise"] = "auto", *, smoothing: float = 0.0
+        cls,
+        table: Table,
+        kind: Literal["auto", "joint", "pairwise", "tree"] = "auto",
+        *,
+        smoothing: float = 0.0,
     ) -> Belief:
-        """Take the table's own distribution.
+        """Take the table's own distribution, or learn a tree from its pairs.
 
         Args:
             table: the rows.
-            kind: "joint", "pairwise", or "auto": joint as long as the distinct records fit in memory.
+            kind: "joint", "pairwise", "tree" (a model), or "auto": joint as long as the distinct records
+                fit in memory, else pairwise.
             smoothing: how many evenly spread records to add.
         """
-        check_choice("kind", kind, ("auto", "joint", "pairwise"))
+        check_choice("kind", kind, ("auto", "joint", "pairwise", "tree"))
         amount = check_number("smoothing", smoothing, at_least=0)
         source = table.source.label
-        if kind != "pairwise":
+        if kind in ("auto", "joint"):
             records = table.records(LARGEST_RECORDS)
             if records is not None:
                 return cls._of_records(records, table.rows, amount, source)
@@ -73,7 +86,8 @@ class Belief:
                     "belief; use kind='pairwise', fewer attributes or coarser bins."
                 )
         blocks = _assemble(table.schema, table.pair_counts())
-        return cls(table.schema, "pairwise", blocks, None, table.rows, amount, source)
+        pairs = cls(table.schema, "pairwise", blocks, None, table.rows, amount, source)
+        return cls.tree_of(pairs) if kind == "tree" else pairs
 
     @classmethod
     def from_counts(cls, *counts: Counts, smoothing: float = 0.0, source: str = "counts") -> Belief:
@@ -110,6 +124,26 @@ class Belief:
         return cls._of_cells(schema, array, None, 0.0, source)
 
     @classmethod
+    def from_tree(cls, tree: Tree, *, source: str = "by hand") -> Belief:
+        """Take a tree, made by `Tree.from_pairs` or `Tree.from_conditionals`, as the joint itself."""
+        return cls(tree.schema, "tree", tree.blocks(), None, None, 0.0, source, tree=tree)
+
+    @classmethod
+    def tree_of(cls, belief: Belief) -> Belief:
+        """Learn a tree from the pairs of another belief (Chow and Liu 1968): a model of it.
+
+        It keeps the strongest pairs exactly and lets every other pair follow from them.
+        """
+        if belief.tree is not None:
+            return belief
+        tree = Tree.learn(belief.schema, belief.pair_probabilities())
+        blocks = tree.blocks() * (belief.weight + belief.smoothing)
+        source = f"a tree learnt from {belief.source}"
+        return cls(
+            belief.schema, "tree", blocks, None, belief.sample_size, belief.smoothing, source, True, tree
+        )
+
+    @classmethod
     def _of_cells(
         cls, schema: Schema, cells: NDArray[Any], sample_size: int | None, smoothing: float, source: str
     ) -> Belief:
@@ -130,7 +164,7 @@ class Belief:
 
     @cached_property
     def weight(self) -> float:
-        """The weight of all records, without smoothing."""
+        """The weight of all records, as in `blocks`."""
         first = slice(0, self.offsets[1])
         return float(np.trace(self.blocks[first, first]))
 
@@ -141,13 +175,39 @@ class Belief:
         if len(names) <= 2:
             cells = self.pair_weights(names[0], names[-1])
             cells = cells if len(names) == 2 else np.diagonal(cells)
+        elif self.tree is not None:
+            return self.tree.joint(names)
         elif self.records is not None:
             cells = self.records.cells(names)
         else:
             raise InputError(
                 f"a pairwise belief knows no joint of {len(names)} attributes; use kind='joint'."
             )
-        return np.asarray((cells + self.smoothing / cells.size) / (self.weight + self.smoothing))
+        return np.asarray((cells + self._unmixed / cells.size) / (self.weight + self._unmixed))
+
+    @property
+    def knows_joints(self) -> bool:
+        """Whether it knows the joint of any few attributes, and not of pairs alone."""
+        return self.kind != "pairwise"
+
+    def pair_probabilities(self) -> Array:
+        """Return the probabilities of all pairs, smoothing included, laid out as `blocks`."""
+        share = np.repeat(1 / np.asarray(self.schema.sizes), self.schema.sizes)
+        spread = np.outer(share, share)
+        for start, stop in pairwise(self.offsets):
+            spread[start:stop, start:stop] = np.diag(share[start:stop])
+        return np.asarray((self.blocks + self._unmixed * spread) / (self.weight + self._unmixed))
+
+    @property
+    def _unmixed(self) -> float:
+        """The smoothing that `blocks` do not hold yet; a tree's do, since it was learnt with it."""
+        return self.smoothing if self.tree is None else 0.0
+
+    def credal(self, confidence: float = 0.95) -> Credal:
+        """Return all distributions that the sample leaves open at this confidence."""
+        from sidelight.belief.credal import Credal
+
+        return Credal.around(self, confidence)
 
     def prior(self, name: str) -> Array:
         """Return the probabilities of the attribute's values."""
@@ -166,19 +226,23 @@ class Belief:
         NaN rows stand for values that never occur; the diagonal blocks have no meaning.
         """
         sizes = np.repeat(self.schema.sizes, self.schema.sizes).astype(np.float64)
-        cells = self.blocks + self.smoothing / np.outer(sizes, sizes)
-        mass = (np.diagonal(self.blocks) + self.smoothing / sizes)[:, None]
+        cells = self.blocks + self._unmixed / np.outer(sizes, sizes)
+        mass = (np.diagonal(self.blocks) + self._unmixed / sizes)[:, None]
         return np.asarray(np.divide(cells, mass, out=np.full_like(cells, np.nan), where=mass > 0))
 
     def support(self, name: str) -> NDArray[np.int64] | None:
         """Return how many records have each value of the attribute; None for a belief given by hand."""
         if self.sample_size is None:
             return None
-        return np.rint(np.diagonal(self.pair_weights(name, name))).astype(np.int64)
+        mixed = (self.smoothing - self._unmixed) / self.schema[name].size
+        return np.rint(np.diagonal(self.pair_weights(name, name)) - mixed).astype(np.int64)
 
     @cached_property
     def zero_cells(self) -> int:
-        """How many cells of all pair tables were never seen (both values were, together they were not)."""
+        """How many cells of all pair tables were never seen (both values were, together they were not).
+
+        For a tree: how many of its own cells are 0.
+        """
         return sum(self._zero_cells(a, b) for a, b in combinations(self.schema.names, 2))
 
     def _zero_cells(self, first: str, second: str) -> int:
@@ -187,7 +251,7 @@ class Belief:
         return int(np.count_nonzero((cells == 0) & seen))
 
     def pair_weights(self, first: str, second: str) -> Array:
-        """Return the weights of a pair of attributes, without smoothing; its own weights on the diagonal."""
+        """Return the block of a pair of attributes; an attribute's own weights on the diagonal."""
         i, j = self.schema.index(first), self.schema.index(second)
         at = self.offsets
         return self.blocks[at[i] : at[i + 1], at[j] : at[j + 1]]

@@ -18,6 +18,7 @@ from sidelight.leakage.average import (
     pearson_correlation,
 )
 from sidelight.leakage.bounds import Bound, Leakage, Witness
+from sidelight.leakage.credal import robust_pair, robust_total
 from sidelight.leakage.pair import direct_leakage, pair_leakage, pair_matrix, saturation
 from sidelight.leakage.profile import (
     ProfilePoint,
@@ -36,6 +37,7 @@ from sidelight.leakage.published import (
 )
 from sidelight.leakage.synergy import Synergy, synergy_scan
 from sidelight.leakage.total import total_leakage
+from sidelight.leakage.tree import tree_total, tree_totals
 
 __all__ = [
     "ANALYSERS",
@@ -68,8 +70,12 @@ __all__ = [
     "reconstruction_advanced",
     "reconstruction_sum",
     "region",
+    "robust_pair",
+    "robust_total",
     "sampling_amplification",
     "saturation",
     "synergy_scan",
     "total_leakage",
+    "tree_total",
+    "tree_totals",
 ]

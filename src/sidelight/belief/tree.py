@@ -1,0 +1,316 @@
+"""Tree: a distribution in which every attribute depends on one other attribute alone, its parent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sidelight.foundation.errors import InputError, TooLargeError, invalid
+from sidelight.schema import Schema, categorical
+from sidelight.sources.counts import LARGEST_DENSE
+
+Array = NDArray[np.float64]
+Edge = tuple[str, str]
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A tree of attributes with the conditional distribution of each given its parent.
+
+    Attributes:
+        schema: the attributes.
+        parents: the position of each attribute's parent; -1 for the root.
+        conditionals: Pr(attribute | parent) of each attribute, one row for each value of its parent; a row
+            of zeros for a value that cannot occur. The root's has its prior as the only row.
+    """
+
+    schema: Schema
+    parents: tuple[int, ...]
+    conditionals: tuple[Array, ...]
+
+    @classmethod
+    def from_conditionals(
+        cls,
+        root: str,
+        prior: ArrayLike,
+        conditionals: Mapping[Edge, ArrayLike],
+        schema: Schema | None = None,
+    ) -> Tree:
+        """Take the root's prior and, for each edge (parent, child), the rows Pr(child | parent).
+
+        >>> tree = Tree.from_conditionals("a", [0.5, 0.5], {("a", "b"): [[0.6, 0.4], [0.4, 0.6]]})
+        >>> tree.joint(["a", "b"])
+        array([[0.3, 0.2],
+               [0.2, 0.3]])
+        """
+        first = np.asarray(prior, dtype=np.float64)[None, :]
+        rows = {edge: np.asarray(table, dtype=np.float64) for edge, table in conditionals.items()}
+        sizes = {root: first.shape[1]} | {child: table.shape[-1] for (_, child), table in rows.items()}
+        schema = schema or _plain_schema(sizes)
+        parents = _parents(schema, list(rows), schema.index(root))
+        found = {schema.index(child): table for (_, child), table in rows.items()}
+        for parent, child in rows:
+            if parents[schema.index(child)] != schema.index(parent):
+                raise invalid("conditionals", f"edges that point away from {root!r}", (parent, child))
+        found[schema.index(root)] = first
+        tables = tuple(found[position] for position in range(len(schema)))
+        return cls(schema, parents, _checked(schema, parents, tables))
+
+    @classmethod
+    def from_pairs(cls, pairs: Mapping[Edge, ArrayLike], schema: Schema | None = None) -> Tree:
+        """Take the joint probabilities of the two attributes of each edge.
+
+        >>> Tree.from_pairs({("a", "b"): [[0.3, 0.2], [0.2, 0.3]]}).parents
+        (-1, 0)
+        """
+        tables = {edge: np.asarray(table, dtype=np.float64) for edge, table in pairs.items()}
+        if not tables:
+            raise invalid("pairs", "at least one edge with its table", {})
+        sizes = {
+            name: size
+            for edge, table in tables.items()
+            for name, size in zip(edge, table.shape, strict=False)
+        }
+        schema = schema or _plain_schema(sizes)
+        parents = _parents(schema, list(tables), 0)
+        either = tables | {(b, a): table.T for (a, b), table in tables.items()}
+        _check_pairs(schema, either)
+        root = next(table for edge, table in either.items() if edge[0] == schema.names[0])
+        return cls(
+            schema,
+            parents,
+            tuple(
+                root.sum(axis=1)[None, :]
+                if parent < 0
+                else _rows(either[schema.names[parent], schema.names[position]])
+                for position, parent in enumerate(parents)
+            ),
+        )
+
+    @classmethod
+    def learn(cls, schema: Schema, blocks: Array) -> Tree:
+        """Return the tree closest to all pair tables (Chow and Liu 1968).
+
+        It is the spanning tree with the largest sum of mutual informations.
+
+        Args:
+            schema: the attributes.
+            blocks: (values, values) probabilities of all pairs, see `Belief.blocks`.
+        """
+        at = _offsets(schema)
+        parents = _widest_spanning_tree(_mutual_information(blocks, at))
+        spans = [slice(a, b) for a, b in pairwise(at)]
+        return cls(
+            schema,
+            parents,
+            tuple(
+                np.diagonal(blocks[spans[c], spans[c]])[None, :]
+                if p < 0
+                else _rows(blocks[spans[p], spans[c]])
+                for c, p in enumerate(parents)
+            ),
+        )
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The attributes' positions, each after its parent."""
+        found = [self.parents.index(-1)]
+        for position in found:
+            found.extend(self.children[position])
+        return tuple(found)
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """The positions of each attribute's children."""
+        found: list[list[int]] = [[] for _ in self.parents]
+        for child, parent in enumerate(self.parents):
+            if parent >= 0:
+                found[parent].append(child)
+        return tuple(tuple(row) for row in found)
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """The (parent, child) names of all edges."""
+        names = self.schema.names
+        return tuple((names[self.parents[c]], names[c]) for c in self.order[1:])
+
+    @cached_property
+    def marginals(self) -> tuple[Array, ...]:
+        """The probabilities of each attribute's values."""
+        found: dict[int, Array] = {}
+        for position in self.order:
+            parent = self.parents[position]
+            above = found[parent] if parent >= 0 else np.ones(1)
+            found[position] = above @ self.conditionals[position]
+        return tuple(found[position] for position in range(len(self.parents)))
+
+    def rooted_at(self, name: str) -> Tree:
+        """Return the same distribution with another root: the edges on the way to it are turned round."""
+        parents, conditionals = list(self.parents), list(self.conditionals)
+        above, position = -1, self.schema.index(name)
+        while position >= 0:
+            below = parents[position]
+            if below >= 0:
+                table = self.marginals[below][:, None] * self.conditionals[position]
+                conditionals[below] = _rows(table.T)
+            parents[position], above, position = above, position, below
+        root = self.schema.index(name)
+        conditionals[root] = self.marginals[root][None, :]
+        return Tree(self.schema, tuple(parents), tuple(conditionals))
+
+    def blocks(self) -> Array:
+        """Return the probabilities of all pairs as blocks of one matrix, see `Belief.blocks`.
+
+        Given its parent an attribute is independent of every attribute placed before it, so its tables are
+        its parent's times its conditional.
+        """
+        at = _offsets(self.schema)
+        spans = [slice(a, b) for a, b in pairwise(at)]
+        blocks = np.zeros((at[-1], at[-1]))
+        for position in self.order:
+            own, parent = spans[position], self.parents[position]
+            if parent >= 0:
+                tables = blocks[:, spans[parent]] @ self.conditionals[position]
+                blocks[:, own], blocks[own, :] = tables, tables.T
+            blocks[own, own] = np.diag(self.marginals[position])
+        return blocks
+
+    def joint(self, names: Sequence[str]) -> Array:
+        """Return the joint probabilities of the named attributes, one axis for each.
+
+        Factors move from the leaves to the root; attributes that are not named are summed out on the way.
+        """
+        self._check_dense(names)
+        wanted = [self.schema.index(name) for name in names]
+        rooted = self.rooted_at(names[0])
+        factors: dict[int, tuple[Array, list[int]]] = {}
+        for position in reversed(rooted.order):
+            cells, axes = np.ones((self.schema.sizes[position], 1)), list[int]()
+            for child in rooted.children[position]:
+                if child in factors:
+                    part, found = factors.pop(child)
+                    cells = (cells[:, :, None] * part[:, None, :]).reshape(len(cells), -1)
+                    axes = axes + found
+            above = rooted.conditionals[position]
+            if position in wanted:
+                factors[position] = (
+                    (above[:, :, None] * cells[None]).reshape(len(above), -1),
+                    [position, *axes],
+                )
+            elif axes:
+                factors[position] = (above @ cells, axes)
+        cells, axes = factors[rooted.order[0]]
+        shaped = cells.reshape([self.schema.sizes[position] for position in axes])
+        return np.ascontiguousarray(shaped.transpose([axes.index(position) for position in wanted]))
+
+    def _check_dense(self, names: Sequence[str]) -> None:
+        size = float(np.prod([float(self.schema[name].size) for name in names]))
+        if size > LARGEST_DENSE:
+            raise TooLargeError(
+                f"the joint table of {len(names)} attributes has {size:.3g} cells, more than "
+                f"{LARGEST_DENSE}; ask for fewer attributes, or use tree propagation."
+            )
+
+
+def _plain_schema(sizes: Mapping[str, int]) -> Schema:
+    return Schema(
+        tuple(categorical(name, [str(value) for value in range(size)]) for name, size in sizes.items())
+    )
+
+
+def _offsets(schema: Schema) -> NDArray[np.intp]:
+    return np.concatenate([[0], np.cumsum(schema.sizes)]).astype(np.intp)
+
+
+def _rows(table: Array) -> Array:
+    """Divide each row by its sum; a row that is all 0 stays so."""
+    mass = table.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(table, mass, out=np.zeros_like(table), where=mass > 0))
+
+
+def _parents(schema: Schema, edges: Sequence[Edge], root: int) -> tuple[int, ...]:
+    """Walk from the root along the edges; raise unless they form one tree over all attributes."""
+    near: list[list[int]] = [[] for _ in schema]
+    for a, b in edges:
+        near[schema.index(a)].append(schema.index(b))
+        near[schema.index(b)].append(schema.index(a))
+    parents = {root: -1}
+    waiting = [root]
+    for position in waiting:
+        fresh = [other for other in near[position] if other not in parents]
+        parents.update(dict.fromkeys(fresh, position))
+        waiting.extend(dict.fromkeys(fresh))
+    if len(parents) < len(schema) or len(edges) != len(schema) - 1:
+        raise InputError(
+            f"{len(edges)} edges over {len(schema)} attributes do not form one tree; give exactly "
+            f"{len(schema) - 1} that connect all of them (an independent attribute has equal rows)."
+        )
+    return tuple(parents[position] for position in range(len(schema)))
+
+
+def _checked(schema: Schema, parents: Sequence[int], tables: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Return the conditionals after checking them, with zeros for values of a parent that cannot occur."""
+    for position, table in enumerate(tables):
+        above = schema.sizes[parents[position]] if parents[position] >= 0 else 1
+        expected = (above, schema.sizes[position])
+        name = schema.names[position]
+        if table.shape != expected:
+            raise invalid(f"conditional of {name}", f"a table of the shape {expected}", table.shape)
+    tree = Tree(schema, tuple(parents), tables)
+    cleaned: list[Array] = []
+    for position, table in enumerate(tables):
+        parent = parents[position]
+        possible = tree.marginals[parent] > 0 if parent >= 0 else np.ones(1, dtype=np.bool_)
+        used = table[possible]
+        if not np.all(used >= 0) or np.abs(used.sum(axis=1) - 1).max(initial=0) > _TOLERANCE:
+            raise InputError(
+                f"the conditional of {schema.names[position]!r} must have rows of probabilities that sum "
+                "to 1."
+            )
+        cleaned.append(np.where(possible[:, None], table, 0.0))
+    return tuple(cleaned)
+
+
+def _check_pairs(schema: Schema, tables: Mapping[Edge, Array]) -> None:
+    known: dict[str, Array] = {}
+    for (a, b), table in tables.items():
+        expected = (schema[a].size, schema[b].size)
+        if table.shape != expected:
+            raise invalid(f"table of {a} and {b}", f"of the shape {expected}", table.shape)
+        if not np.all(table >= 0) or abs(table.sum() - 1) > _TOLERANCE:
+            raise InputError(f"the table of {a} and {b} must hold probabilities that sum to 1.")
+        own = known.setdefault(a, table.sum(axis=1))
+        if np.abs(own - table.sum(axis=1)).max() > _TOLERANCE:
+            raise InputError(f"the tables of {a!r} with its neighbours disagree about its own probabilities.")
+
+
+def _mutual_information(blocks: Array, at: NDArray[np.intp]) -> Array:
+    """Return the mutual information of every pair of attributes, shape (attributes, attributes)."""
+    marginal = np.diagonal(blocks)
+    expected = np.outer(marginal, marginal)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(blocks > 0, blocks * np.log(blocks / expected), 0.0)
+    starts = at[:-1]
+    return np.asarray(np.add.reduceat(np.add.reduceat(terms, starts, axis=0), starts, axis=1))
+
+
+def _widest_spanning_tree(weights: Array) -> tuple[int, ...]:
+    """Return the parents of the spanning tree of the largest total weight, rooted at 0 (Prim 1957)."""
+    parents = np.full(len(weights), -1)
+    best = weights[0].copy()
+    best[0] = -np.inf
+    parents[1:] = 0
+    outside = np.ones(len(weights), dtype=np.bool_)
+    outside[0] = False
+    for _ in range(len(weights) - 1):
+        nearest = int(np.argmax(np.where(outside, best, -np.inf)))
+        outside[nearest] = False
+        closer = outside & (weights[nearest] > best)
+        best[closer], parents[closer] = weights[nearest][closer], nearest
+    return tuple(int(parent) for parent in parents)

@@ -1,0 +1,234 @@
+"""The largest ratio of two weighted sums of messages whose log-ratios are bounded pair by pair.
+
+A message of a subtree is a likelihood v over the values of the attribute above it. If D[a, b] bounds
+ln v_a - ln v_b over all reports of the subtree, then v lies in the cone {v : v_a <= e^D[a, b] v_b}. What the
+reports of an attribute and everything below it say is at most the largest ratio g.v / h.v over that cone,
+with g, h = Pr(value | x) Pr(report | value) for two values x of the attribute above.
+
+Such a ratio is largest on an extreme ray. D obeys the triangle inequality, being a supremum of differences,
+so each extreme ray has a spanning tree of tight constraints in which every value is only ever the larger or
+only ever the smaller end: at most two rays for each labelled tree (Cayley: t^(t-2) trees). Up to
+`LARGEST_LISTED` values all of them are listed once and serve every g and h. Beyond there are boxes, which
+keep the constraints of one value at a time and cost little, and linear programs (Charnes and Cooper 1962), of
+which only the dual multipliers are used: they prove the bound whatever the solver's tolerance.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.leakage.generic import generic_pairs
+
+Array = NDArray[np.float64]
+LARGEST_LISTED = 6
+_TIGHT = 1e-10
+_LARGEST_EXPONENT = 700.0
+_FAR = 1e4  # stands for an unbounded log-ratio: the exponential of its negative is 0
+
+
+def column_pairs(columns: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Return the largest log-ratio within a column for every ordered pair of rows, and that column."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(columns)
+    values = np.zeros((len(logs), len(logs)))
+    chosen = np.zeros(values.shape, dtype=np.intp)
+    for i, row in enumerate(logs):
+        seen = np.flatnonzero(~np.isneginf(row))
+        if len(seen):
+            ratios = row[seen] - logs[:, seen]
+            best = ratios.argmax(axis=1)
+            values[i] = np.maximum(ratios[np.arange(len(logs)), best], 0.0)
+            chosen[i] = seen[best]
+    np.fill_diagonal(values, 0.0)
+    return values, chosen
+
+
+def range_pairs(rows: Array, reports: Array, spread: float) -> Array:
+    """Return the bound for messages of which only the largest log-ratio `spread` is known, shape (m, m).
+
+    For each report the best message is two-valued, so it is the generic bound on Pr(value | x, report).
+
+    Args:
+        rows: (m, t), Pr(value | x).
+        reports: (t, reports), Pr(report | value) up to a factor for each report.
+        spread: the largest log-ratio of a message.
+    """
+    values = np.zeros((len(rows), len(rows)))
+    for report in reports.T[(rows @ reports).any(axis=0)]:
+        weighted = rows * report
+        mass = weighted.sum(axis=1)
+        seen = np.flatnonzero(mass > 0)
+        part = generic_pairs(weighted[seen] / mass[seen, None], math.exp(-spread))
+        part += np.log(mass[seen])[:, None] - np.log(mass[seen])
+        values[np.ix_(seen, seen)] = np.maximum(values[np.ix_(seen, seen)], part)
+        values[np.ix_(seen, np.flatnonzero(mass == 0))] = np.inf
+    return values
+
+
+def box_pairs(rows: Array, reports: Array, spreads: Array) -> Array:
+    """Return the bound that keeps the constraints with one value b at a time, the least over b, shape (m, m).
+
+    With v_b = 1 each v_a lies between e^-D[b, a] and e^D[a, b], and the best message takes one of the two.
+    """
+    values = range_pairs(rows, reports, float(spreads.max()))
+    references = np.flatnonzero((spreads < _LARGEST_EXPONENT).all(axis=0))
+    if not len(references):
+        return values
+    boxed = np.zeros_like(values)
+    for report in reports.T:
+        boxes = [_box(rows * report, np.exp(-spreads[b]), np.exp(spreads[:, b])) for b in references]
+        boxed = np.maximum(boxed, np.min(boxes, axis=0))
+    return np.asarray(np.minimum(values, boxed))
+
+
+def _box(rows: Array, low: Array, high: Array) -> Array:
+    """Return ln of the largest ratio of every ordered pair of weighted sums, by Dinkelbach's iteration."""
+    tops, floors = rows * high, rows * low
+    ratios = np.ones((len(rows), len(rows)))
+    while True:
+        favoured = rows[:, None, :] > ratios[:, :, None] * rows
+        top = np.where(favoured, tops[:, None, :], floors[:, None, :]).sum(axis=2)
+        bottom = np.where(favoured, tops, floors).sum(axis=2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            better = np.where(top > 0, top / bottom, 1.0)
+        if not (better > ratios).any():
+            return np.log(ratios)
+        ratios = np.maximum(ratios, better)
+
+
+def ray_columns(rows: Array, reports: Array, spreads: Array) -> Array:
+    """Return Pr(report, extreme message | x) up to a factor for each column, report by report.
+
+    The largest log-ratio within a column is the bound.
+    """
+    rays = np.exp(extreme_rays(spreads))
+    return np.asarray(rows @ (reports[:, :, None] * rays[:, None, :]).reshape(len(rays), -1))
+
+
+def extreme_rays(spreads: Array) -> Array:
+    """Return the logarithms of the extreme rays of the cone, each with largest entry 0, shape (t, rays)."""
+    bounded = np.minimum(spreads, _FAR)
+    logs = _ray_paths(len(bounded)) @ bounded.ravel()
+    gaps = logs[:, :, None] - logs[:, None, :] - bounded
+    feasible = logs[(gaps <= _TIGHT).all(axis=(1, 2))]
+    return np.asarray((feasible - feasible.max(axis=1, keepdims=True)).T)
+
+
+@cache
+def _ray_paths(size: int) -> Array:
+    """Return, for every candidate ray, which entries of D add up to the logarithm of each of its values.
+
+    Shape (candidates, size, size * size).
+    """
+    if size == 1:
+        return np.zeros((1, 1, 1))
+    candidates = []
+    for sequence in product(range(size), repeat=size - 2):
+        edges = _decoded(sequence, size)
+        candidates += [_paths(edges, size, start) for start in (True, False)]
+    return np.array(candidates)
+
+
+def _decoded(sequence: tuple[int, ...], size: int) -> list[tuple[int, int]]:
+    """Return the labelled tree of a sequence (Pruefer 1918)."""
+    degree = [1 + sequence.count(node) for node in range(size)]
+    edges = []
+    for node in sequence:
+        leaf = degree.index(1)
+        edges.append((leaf, node))
+        degree[leaf] = 0
+        degree[node] -= 1
+    first = degree.index(1)
+    return [*edges, (first, degree.index(1, first + 1))]
+
+
+def _paths(edges: list[tuple[int, int]], size: int, is_larger: bool) -> Array:
+    """Follow the tree from value 0, which is the larger end of its constraints if `is_larger`."""
+    paths = np.zeros((size, size, size))
+    larger = {0: is_larger}
+    waiting = [0]
+    for node in waiting:
+        for a, b in edges:
+            if node in (a, b) and (other := a + b - node) not in larger:
+                larger[other] = not larger[node]
+                paths[other] = paths[node]
+                step = (node, other) if larger[node] else (other, node)
+                paths[(other, *step)] += -1.0 if larger[node] else 1.0
+                waiting.append(other)
+    return paths.reshape(size, -1)
+
+
+def programme_pairs(rows: Array, reports: Array, spreads: Array) -> Array:
+    """Return the bound for every ordered pair of rows by linear programs, shape (m, m).
+
+    A report is left out as soon as its bound by boxes is below what another report of the pair reaches.
+    """
+    plain = np.array([box_pairs(rows, report[:, None], spreads) for report in reports.T])
+    values = np.zeros(plain.shape[1:])
+    for i, j in product(range(len(rows)), repeat=2):
+        if i == j:
+            continue
+        for y in np.argsort(-plain[:, i, j]):
+            if plain[y, i, j] <= values[i, j]:
+                break
+            bound = _programme(rows[i] * reports[:, y], rows[j] * reports[:, y], spreads)
+            values[i, j] = max(values[i, j], min(bound, plain[y, i, j]))
+    return values
+
+
+def _programme(g: Array, h: Array, spreads: Array) -> float:
+    """Return a proven bound on ln of the largest g.v / h.v over the cone.
+
+    With multipliers f >= 0 of the constraints v_a <= c_ab v_b, every v of the cone has
+    g.v <= sum_a (g_a - sum_b f_ab + sum_b c_ba f_ba) v_a, so the largest share of these coefficients in
+    those of h bounds the ratio.
+    """
+    from scipy.optimize import linprog
+
+    larger, smaller = np.nonzero(~np.eye(len(g), dtype=np.bool_) & (spreads < _FAR))
+    factors = np.exp(spreads[larger, smaller])
+    constraints = np.zeros((len(larger), len(g)))
+    number = np.arange(len(larger))
+    constraints[number, larger] = 1 / factors
+    constraints[number, smaller] = -1.0
+    scale = h.sum()
+    if scale == 0:
+        return math.inf if g.sum() > 0 else 0.0
+    solution = linprog(
+        -g / scale,
+        A_ub=constraints,
+        b_ub=np.zeros(len(larger)),
+        A_eq=h[None, :] / scale,
+        b_eq=[1.0],
+        bounds=(0, None),
+        method="highs",
+    )
+    if solution.status != 0:
+        return math.inf
+    multipliers = np.maximum(-solution.ineqlin.marginals, 0.0)
+    left = g / scale - multipliers @ constraints
+    return _largest_share(left, h / scale, spreads, -float(solution.fun))
+
+
+def _largest_share(left: Array, h: Array, spreads: Array, reached: float) -> float:
+    """Return ln of the largest left_a / h_a, after moving what exceeds `reached` to where it weighs least.
+
+    Moving an amount from a to b multiplies it by e^D[a, b].
+    """
+    left = left.copy()
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for a in np.flatnonzero(left > reached * h):
+            excess = left[a] - reached * h[a]
+            moved = (left + np.exp(spreads[a]) * excess) / h
+            moved[a] = left[a] / h[a]
+            b = int(np.nanargmin(np.where(h > 0, moved, np.inf)))
+            if b != a:
+                left[a] -= excess
+                left[b] += math.exp(spreads[a, b]) * excess
+        shares = np.where(h > 0, left / h, np.where(left > 0, math.inf, 0.0))
+    return math.log(max(float(shares.max()), 1.0))

@@ -1,0 +1,227 @@
+"""Robust leakage: the most that any distribution within a credal set leaks.
+
+A report that favours a set S says about two secret values at most
+(a + (1-a) Pr(S | x)) / (a + (1-a) Pr(S | x')), a = e^-epsilon, and the region limits both probabilities for
+every set at once. So the upper limit over the lower one, taken over the sets a channel can favour, bounds
+the leakage of every distribution in the region; the lower over the upper one is reached by all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.belief import Credal
+from sidelight.belief.credal import Region
+from sidelight.foundation.errors import InputError
+from sidelight.leakage.bounds import Bound, Figure, Leakage, Witness
+from sidelight.leakage.families import (
+    baseline_of,
+    describe_report,
+    favours_sets,
+    report_columns,
+    report_values,
+    single_of,
+)
+from sidelight.leakage.generic import climb
+from sidelight.leakage.pair import check_fit, direct_leakage
+from sidelight.leakage.support import support_of
+from sidelight.mechanisms import Channel
+
+Array = NDArray[np.float64]
+LARGEST_ALPHABET = 10
+LARGEST_JOINT = 1 << 12
+_GRID = np.unique(np.concatenate([np.linspace(0, 1, 129), np.geomspace(1e-6, 1, 61)]))
+
+
+@dataclass(frozen=True)
+class _Worst:
+    """The largest log-ratio, the two secret values, and the number of the report; -1 if it is not known."""
+
+    value: float
+    likelier: int = 0
+    unlikelier: int = 1
+    report: int = -1
+
+
+def robust_pair(credal: Credal, channel: Channel, secret: str, neighbour: str) -> Leakage:
+    """Return what the neighbour's report alone says about the secret, for every distribution in the set.
+
+    With the credal set's confidence, the true leakages of all pairs lie within their intervals together. A
+    secret value that was never seen may still occur, with any row: then the figure is close to the budget.
+    """
+    if secret == neighbour:
+        raise InputError(f"the neighbour must be another attribute than the secret {secret!r}.")
+    belief = credal.belief
+    check_fit(belief.schema[neighbour], channel)
+    method = f"credal set, confidence {credal.confidence:g}"
+    if belief.schema[secret].size < 2:
+        return Leakage.exactly(secret, (neighbour,), Bound(0.0, "certified", "only one value is possible"))
+    region = credal.pair(secret, neighbour)
+    single = single_of(channel)
+
+    def bound(worst: _Worst, kind: Figure, reporting: Channel) -> Bound:
+        pair = worst.likelier, worst.unlikelier
+        labels = belief.schema[secret].values
+        report, favoured = f"{neighbour}: its worst report", {}
+        if worst.report >= 0:
+            report = describe_report(belief.schema[neighbour], reporting, worst.report)
+            favoured[neighbour] = report_values(reporting, worst.report)
+        witness = Witness(report, labels[pair[0]], labels[pair[1]]) if worst.value > 0 else None
+        support = support_of(belief, secret, pair, favoured)
+        return Bound(min(worst.value, channel.epsilon), kind, method, witness, support)
+
+    lower = bound(_least(region, single), "lower", single)
+    upper = bound(_largest(region, channel), "certified", channel)
+    return Leakage(secret, (neighbour,), lower, upper)
+
+
+def robust_total(credal: Credal, channels: Mapping[str, Channel], secret: str) -> Leakage:
+    """Return the leakage of the secret through every release, for every distribution in the set.
+
+    The upper end is the least of composition, which holds for every belief; the own report with the pair's
+    robust figure, where one other attribute is released; and the robust joint generic bound, where the
+    other attributes together have few combinations. All of it holds with the pairs, for one plan.
+    """
+    belief = credal.belief
+    for name, channel in channels.items():
+        check_fit(belief.schema[name], channel)
+    others = [name for name in channels if name != secret]
+    pairs = [robust_pair(credal, channels[name], secret, name) for name in others]
+    own = direct_leakage(belief, channels.get(secret), secret).lower
+    lower = max([own, *(pair.lower for pair in pairs)], key=lambda bound: bound.value)
+    method = f"credal set, confidence {credal.confidence:g}"
+    budget = channels[secret].epsilon if secret in channels else 0.0
+    rest = math.fsum(channels[name].epsilon for name in others)
+    found = [Bound(budget + rest, "certified", "composition")]
+    if len(others) == 1:
+        found.append(Bound(budget + pairs[0].value, "certified", f"own report and one pair, {method}"))
+    region = _joint_region(credal, secret, others)
+    if region is not None:
+        value = _generic_worst(region, math.exp(-rest)).value
+        found.append(Bound(budget + min(value, rest), "certified", f"joint generic, {method}"))
+    upper = min(found, key=lambda bound: bound.value)
+    return Leakage(secret, tuple(channels), Bound(lower.value, "lower", method), upper)
+
+
+def _joint_region(credal: Credal, secret: str, others: list[str]) -> Region | None:
+    """Return the region of all other released attributes as one; None where it is unknown or too large."""
+    schema, records = credal.belief.schema, credal.belief.records
+    cells = math.prod(float(schema[name].size) for name in others)
+    if records is None or not others or schema[secret].size < 2 or cells > LARGEST_JOINT:
+        return None
+    return credal.joint(records.cells([secret, *others]).reshape(schema[secret].size, -1))
+
+
+def _all_sets(size: int) -> Array:
+    """Return every set of values as a column of 0 and 1, shape (size, 2^size)."""
+    return ((np.arange(1 << size) >> np.arange(size)[:, None]) & 1).astype(np.float64)
+
+
+def _largest(region: Region, channel: Channel) -> _Worst:
+    """Return the largest leakage in the region."""
+    reports = report_columns(channel)
+    if reports is None and favours_sets(channel):
+        return _generic_worst(region, baseline_of(channel))
+    high, low = _likelihoods(region, channel.matrix() if reports is None else reports)
+    return _worst(high, low)
+
+
+def _least(region: Region, channel: Channel) -> _Worst:
+    """Return a leakage that all of the region reaches; 0 if the reports are too many to list."""
+    reports = report_columns(channel)
+    if reports is None:
+        return _Worst(0.0)
+    high, low = _likelihoods(region, reports)
+    return _worst(low, high)
+
+
+def _likelihoods(region: Region, reports: Array) -> tuple[Array, Array]:
+    """Return the largest and the least Pr(report | secret value) of each report, shape (m, reports)."""
+    least, most = reports.min(axis=0), reports.max(axis=0)
+    favoured = (reports == most) & (most > least)
+    if (favoured | (reports == least)).all():
+        sets = favoured.astype(np.float64)
+        high, low = region.upper(sets), region.lower(sets)
+        return least + (most - least) * high, least + (most - least) * low
+    layers = [_layers(region, report) for report in reports.T]
+    return np.column_stack([high for high, _ in layers]), np.column_stack([low for _, low in layers])
+
+
+def _layers(region: Region, report: Array) -> tuple[Array, Array]:
+    """Return the limits of Pr(report | secret value): a likelihood is a sum of its level sets."""
+    order = np.argsort(-report)
+    levels = report[order]
+    prefixes = np.zeros((len(report), len(report)))
+    prefixes[order] = np.triu(np.ones_like(prefixes))
+    steps = levels - np.append(levels[1:], 0.0)
+    return region.upper(prefixes) @ steps, region.lower(prefixes) @ steps
+
+
+def _worst(high: Array, low: Array) -> _Worst:
+    """Return the largest log-ratio of a row of `high` to another row of `low` within a column."""
+    best = _Worst(0.0)
+    with np.errstate(divide="ignore"):
+        tops, bottoms = np.log(high), np.log(low)
+    for i, row in enumerate(tops):
+        seen = np.flatnonzero(~np.isneginf(row))
+        others = np.delete(np.arange(len(low)), i)
+        if not len(seen):
+            continue
+        ratios = row[seen] - bottoms[np.ix_(others, seen)]
+        j, column = np.unravel_index(int(ratios.argmax()), ratios.shape)
+        if ratios[j, column] > best.value:
+            best = _Worst(float(ratios[j, column]), i, int(others[j]), int(seen[column]))
+    return best
+
+
+def _generic_worst(region: Region, baseline: float) -> _Worst:
+    """Return the robust generic bound over all ordered pairs of secret values."""
+    if region.counts.shape[1] <= LARGEST_ALPHABET:
+        sets = _all_sets(region.counts.shape[1])
+        high, low = region.upper(sets), region.lower(sets)
+        return _worst(baseline + (1 - baseline) * high, baseline + (1 - baseline) * low)
+    best = _Worst(0.0)
+    for i in range(len(region.counts)):
+        by_values = climb(region.high[i], region.low, baseline)
+        bounds = np.minimum(by_values, _by_shares(region, i, baseline))
+        bounds[i] = 0.0
+        j = int(bounds.argmax())
+        if bounds[j] > best.value:
+            best = _Worst(float(bounds[j]), i, j)
+    return best
+
+
+def _by_shares(region: Region, i: int, baseline: float) -> Array:
+    """Bound the log-ratio of secret value i to each other one over all sets, many as they are, shape (m,).
+
+    Among the sets whose share under x' is at most z, the share under x is at most G(z), the curve of
+    Neyman and Pearson (1933) through the sets in the order of their ratios. Both limits grow with the
+    share, so on each interval (z, z'] of a grid the ratio is at most that of the limits of G(z') and z.
+    """
+    grids = np.empty((len(region.counts), len(_GRID) + region.counts.shape[1] + 1))
+    curves = np.empty_like(grids)
+    for j, row in enumerate(region.shares):
+        grids[j], curves[j] = _curve(region.shares[i], row)
+    high = baseline + (1 - baseline) * region.upper_share(curves, i)
+    low = baseline + (1 - baseline) * (1 - region.upper_share(1 - grids))
+    with np.errstate(divide="ignore"):
+        first = np.log(high[:, 0]) - math.log(baseline) if baseline > 0 else np.full(len(high), np.inf)
+        later = np.log(high[:, 1:]) - np.log(low[:, :-1])
+    return np.asarray(np.maximum(first, later.max(axis=1)))
+
+
+def _curve(g: Array, h: Array) -> tuple[Array, Array]:
+    """Return a grid of shares z under h, and the largest share under g of a set with share z under h."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(h > 0, g / h, np.where(g > 0, np.inf, -1.0))
+    order = np.argsort(-ratios)
+    shares = np.append(0.0, np.minimum(np.cumsum(h[order]), 1.0))
+    reached = np.append(0.0, np.minimum(np.cumsum(g[order]), 1.0))
+    grid = np.sort(np.concatenate([_GRID, shares]))
+    last = np.append(np.diff(shares) > 0, True)  # of equal shares the one with every value that costs none
+    return grid, np.interp(grid, shares[last], reached[last])
