@@ -1,0 +1,55 @@
+"""The command line: thin, since every command is a few calls of the library.
+
+Exit codes: 0 fine, 1 a limit is exceeded (or not certified to be kept), 2 bad input, 3 internal error.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from sidelight.cli.audit import audit, demo
+from sidelight.cli.common import explain
+from sidelight.cli.doctor import doctor
+
+app = typer.Typer(
+    name="sidelight", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from sidelight import __version__
+
+        typer.echo(f"sidelight {__version__}")
+        raise typer.Exit()
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 - its callback acts
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Tell what the attributes of a private data collection reveal about each other."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+for command in (demo, audit, doctor):
+    app.command()(command)
+
+
+def main() -> None:
+    """Run the command line; errors become one line on standard error and an exit code."""
+    try:
+        code = app(standalone_mode=False)
+    except KeyboardInterrupt:
+        typer.echo("interrupted; nothing was left half written.", err=True)
+        sys.exit(130)
+    except Exception as error:  # noqa: BLE001 - the last line of defence turns everything into an exit code
+        sys.exit(explain(error))
+    sys.exit(code if isinstance(code, int) else 0)

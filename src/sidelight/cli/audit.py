@@ -1,0 +1,132 @@
+"""The commands `demo` and `audit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sidelight.cli.common import (
+    Bins,
+    Data,
+    Drop,
+    Encoding,
+    Json,
+    MaxValues,
+    Missing,
+    ReportFile,
+    Secret,
+    check_writable,
+    named_numbers,
+    progress,
+    read_table,
+    refuse_both,
+)
+
+if TYPE_CHECKING:
+    from sidelight.auditing import Audit
+    from sidelight.plan import Plan
+    from sidelight.sources import Table
+
+
+def demo(report: ReportFile = None, json: Json = False) -> None:
+    """Audit a bundled table: the 2,201 people of the Titanic."""
+    import sidelight as sl
+
+    with progress(quiet=json):
+        table = sl.example("titanic")
+        plan = sl.Plan.uniform(table.schema)
+        result = sl.audit(sl.Belief.from_data(table), plan)
+    _show(result, table, report, json)
+    if not json:
+        from sidelight.report.terminal import print_lesson
+
+        print_lesson()
+
+
+def audit(
+    data: Data,
+    plan: Annotated[Path | None, typer.Option(help="A plan file (.toml or .json).")] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Budget of every attribute, without a plan [1].")
+    ] = None,
+    mechanism: Annotated[
+        str | None, typer.Option(help="Mechanism of every attribute, without a plan [grr].")
+    ] = None,
+    limit: Annotated[float | None, typer.Option(help="How much each secret may leak, in nats [1].")] = None,
+    secret: Secret = None,
+    withhold: Annotated[
+        list[str] | None, typer.Option(help="An attribute that is not released; repeatable.")
+    ] = None,
+    drop: Drop = None,
+    bins: Bins = 10,
+    max_values: MaxValues = 50,
+    missing: Missing = "value",
+    encoding: Encoding = "utf-8",
+    belief: Annotated[str, typer.Option(help="'auto', 'joint' or 'pairwise'.")] = "auto",
+    smoothing: Annotated[float, typer.Option(help="Evenly spread records added to the belief.")] = 0.0,
+    method: Annotated[
+        str, typer.Option(help="Of the total: 'auto', 'exact', 'joint generic', 'composition'.")
+    ] = "auto",
+    min_support: Annotated[int, typer.Option(help="Suppress figures that rest on fewer records.")] = 0,
+    save_plan: Annotated[
+        Path | None, typer.Option(help="Write the plan that was audited to this file.")
+    ] = None,
+    report: ReportFile = None,
+    json: Json = False,
+) -> None:
+    """Tell what a release reveals about each attribute through the others."""
+    import sidelight as sl
+
+    secrets, limits = named_numbers(secret or [])
+    check_writable(report, (".html", ".htm"))
+    check_writable(save_plan, (".toml", ".json"))
+    with progress(quiet=json):
+        given = sl.Plan.read(plan) if plan else None
+        refuse_both(given, {"--epsilon": epsilon, "--mechanism": mechanism})
+        table = read_table(
+            data, given, drop or [], [*secrets, *(withhold or [])],
+            bins=bins, max_values=max_values, missing=missing, encoding=encoding,
+        )  # fmt: skip
+        chosen = _plan(table, given, epsilon, mechanism, limit, limits, withhold or [])
+        known = sl.Belief.from_data(table, belief, smoothing=smoothing)  # type: ignore[arg-type]
+        result = sl.audit(known, chosen, secrets or None, method=method, min_support=min_support)  # type: ignore[arg-type]
+    if save_plan:
+        chosen.write(save_plan)
+    _show(result, table, report, json)
+    if not result.is_within:
+        raise typer.Exit(1)
+
+
+def _plan(
+    table: Table,
+    given: Plan | None,
+    epsilon: float | None,
+    mechanism: str | None,
+    limit: float | None,
+    limits: dict[str, float],
+    withhold: list[str],
+) -> Plan:
+    import sidelight as sl
+
+    budget = 1.0 if epsilon is None else epsilon
+    plan = given or sl.Plan.uniform(table.schema, mechanism or "grr", budget)
+    kept = plan.withholding(withhold) if withhold else plan
+    general = limit if limit is not None else kept.limit
+    return sl.Plan(kept.releases, general, {**kept.limits, **limits}, kept.origin)
+
+
+def _show(result: Audit, table: Table, report: Path | None, json: bool) -> None:
+    """Print the audit, and write the report if one is asked for."""
+    import sidelight as sl
+
+    written = sl.write_report(result, report) if report else None
+    if json:
+        typer.echo(result.to_json())
+        return
+    from sidelight.report.terminal import print_audit
+
+    print_audit(result, table)
+    if written:
+        typer.echo(f"The report is in {written}.")

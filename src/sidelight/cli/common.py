@@ -1,0 +1,108 @@
+"""What the commands share: options, progress, checks before long work, one line for an error."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from sidelight.plan import Plan
+    from sidelight.sources import Table
+
+Data = Annotated[str, typer.Argument(help="A CSV, TSV or Parquet file, a glob or a folder.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+ReportFile = Annotated[Path | None, typer.Option("--report", help="Write an HTML report to this file.")]
+Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; repeatable.")]
+Bins = Annotated[int, typer.Option(help="Bins of a numeric column.")]
+MaxValues = Annotated[int, typer.Option(help="Fold the rarest values above so many into one.")]
+Missing = Annotated[str, typer.Option(help="'value' (of its own) or 'drop' (the record).")]
+Encoding = Annotated[str, typer.Option(help="Of a text file.")]
+Secret = Annotated[
+    list[str] | None, typer.Option(help="A secret, or secret=limit; repeatable. All attributes by default.")
+]
+
+
+def progress(*, quiet: bool) -> Any:
+    """Show bars for the work inside, unless it must be quiet."""
+    from sidelight.foundation.progress import progress_bars
+
+    return nullcontext() if quiet else progress_bars()
+
+
+def named_numbers(options: list[str]) -> tuple[list[str], dict[str, float]]:
+    """Split options of the form name or name=number; a name may have an = itself."""
+    names, numbers = [], {}
+    for option in options:
+        name, _, text = option.rpartition("=")
+        number = _number(text) if name else None
+        if number is not None:
+            numbers[name] = number
+        names.append(name if number is not None else option)
+    return names, numbers
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def check_writable(path: Path | None, suffixes: tuple[str, ...]) -> None:
+    """Refuse before the work what could not be written after it."""
+    from sidelight.foundation.errors import InputError
+
+    if path is None:
+        return
+    if path.suffix.lower() not in suffixes:
+        raise InputError(f"{path} must end in {' or '.join(suffixes)}.")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise InputError(f"{path} cannot be written: its folder does not exist, or it is a folder itself.")
+
+
+def refuse_both(plan: Plan | None, options: dict[str, object]) -> None:
+    """Refuse options that a plan already answers."""
+    from sidelight.foundation.errors import InputError
+
+    for name, value in options.items():
+        if plan is not None and value is not None:
+            raise InputError(f"{name} and --plan exclude each other; change the plan, or leave one out.")
+
+
+def read_table(data: str, plan: Plan | None, drop: list[str], named: list[str], **rules: Any) -> Table:
+    """Open the table; columns that the plan releases are coded as the plan says."""
+    import sidelight as sl
+    from sidelight.sources import column_names
+
+    if plan is None:
+        return sl.read(data, drop=drop, require=named, **rules)
+    columns = column_names(data, encoding=rules["encoding"])
+    missing = [name for name in plan.names if name not in columns]
+    if missing:
+        raise sl.InputError(
+            f"the plan releases {missing[0]!r}, which is not a column of {data}; its columns are "
+            f"{', '.join(columns[:20])}."
+        )
+    return sl.read(data, drop=drop, schema=plan.schema, rest=True, require=named, **rules)
+
+
+def explain(error: Exception) -> int:
+    """Print an error as one line and return the exit code: 2 for bad input, 3 for a fault of ours."""
+    from sidelight.foundation.errors import SidelightError
+
+    if os.environ.get("SIDELIGHT_TRACEBACK"):
+        raise error
+    usage = getattr(error, "format_message", None)
+    if isinstance(error, SidelightError) or usage:
+        message = usage() if usage else str(error)
+        typer.echo("error: " + " ".join(message.split()), err=True)
+        return 2
+    kind = type(error).__name__
+    typer.echo(
+        f"internal error ({kind}): {error}. Set SIDELIGHT_TRACEBACK=1 to see where, and report it.", err=True
+    )
+    return 3
