@@ -16,9 +16,10 @@ from enumeration import conditional, favouring, generic, random_joint, randomise
 from sidelight.leakage import generic as generic_module
 from sidelight.leakage.families import ratio_pairs, report_columns
 from sidelight.leakage.generic import generic_pairs, generic_worst
+from sidelight.leakage.joint import joint_generic
 from sidelight.leakage.kernels import search_rows
 from sidelight.leakage.pair import pair_matrix
-from sidelight.leakage.total import joint_generic, lower_total
+from sidelight.leakage.total import lower_total
 from sidelight.mechanisms import AnyChannel, Channel, DenseChannel, FavouringChannel
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -12,15 +12,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sidelight.foundation.errors import InputError, check_number, check_whole, unknown
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
 from sidelight.foundation.files import write_text
 from sidelight.mechanisms import WITHOUT_BUDGET, Channel, Mechanism, make
 from sidelight.schema import Attribute, Kind, Missing, Schema
 
+View = Literal["report", "guess"]
 PLAN_VERSION = 1
 LARGEST_EPSILON = 700
 LARGEST_TIMES = 1_000_000
@@ -139,9 +140,20 @@ class Plan:
         """Return how much `secret` may leak."""
         return self.limits.get(secret, self.limit)
 
-    def channels(self) -> dict[str, Channel]:
-        """Return the channel of every released attribute."""
-        return {release.name: release.channel() for release in self.releases}
+    def channels(self, adversary: View = "report") -> dict[str, Channel]:
+        """Return the channel of every released attribute.
+
+        Args:
+            adversary: "report" keeps all that is sent; "guess" keeps one guessed value of each first report,
+            as
+                published comparisons do, and says less than is revealed.
+        """
+        check_choice("adversary", adversary, get_args(View))
+        if adversary == "report":
+            return {release.name: release.channel() for release in self.releases}
+        from sidelight.mechanisms.guess import guess_channel
+
+        return {release.name: guess_channel(release.randomiser()) for release in self.releases}
 
     def withholding(self, names: Iterable[str]) -> Plan:
         """Return the plan that does not release the named attributes."""

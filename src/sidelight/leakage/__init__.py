@@ -36,7 +36,7 @@ from sidelight.leakage.published import (
     sampling_amplification,
 )
 from sidelight.leakage.synergy import Synergy, synergy_scan
-from sidelight.leakage.total import total_leakage
+from sidelight.leakage.total import set_leakage, total_leakage
 from sidelight.leakage.tree import tree_total, tree_totals
 
 __all__ = [
@@ -74,6 +74,7 @@ __all__ = [
     "robust_total",
     "sampling_amplification",
     "saturation",
+    "set_leakage",
     "synergy_scan",
     "total_leakage",
     "tree_total",
