@@ -196,3 +196,102 @@ def test_years_of_daily_reports_stay_finite(audit: sl.Audit) -> None:
         assert item.direct.value == pytest.approx(730)
         assert 730 <= item.total.value <= 4 * 730
         assert item.verdict == "within"
+
+
+def test_an_audit_can_show_a_model_robust_figures_and_synergies() -> None:
+    table = sl.survey(3000, seed=4)
+    belief = sl.Belief.from_data(table)
+    plan = sl.Plan.uniform(table.schema)
+    result = sl.audit(belief, plan, model=True, confidence=0.95, synergies=5)
+    channels = plan.channels()
+    tree = sl.Belief.tree_of(belief)
+    for secret, item in result.secrets.items():
+        assert item.model == sl.tree_total(tree, channels, secret)
+        assert item.model.kind == "model"
+        assert item.robust.value >= item.total.value - 1e-9
+        assert set(item.robust_neighbours) == {leakage.through[0] for leakage in item.neighbours}
+        for leakage in item.neighbours:
+            name = leakage.through[0]
+            assert item.robust_neighbours[name].value >= leakage.value - 1e-12
+            average = item.averages[name]
+            assert average == sl.average_leakage(belief, channels[name], secret, name)
+            assert average.min_entropy_leakage <= leakage.value + 1e-12
+    assert len(result.synergies) <= 5
+    assert [item.excess for item in result.synergies] == sorted(
+        (i.excess for i in result.synergies), reverse=True
+    )
+    data = json.loads(result.to_json())
+    assert data["confidence"] == 0.95
+    assert data["secrets"]["diabetes"]["model"]["kind"] == "model"
+
+
+def test_suppression_covers_the_further_figures() -> None:
+    table = sl.survey(300, seed=4)
+    belief = sl.Belief.from_data(table)
+    result = sl.audit(
+        belief, sl.Plan.uniform(table.schema), model=True, confidence=0.9, synergies=50, min_support=40
+    )
+    for item in result.secrets.values():
+        hidden = {leakage.through[0] for leakage in item.neighbours if leakage.upper.witness is None}
+        assert not hidden & set(item.averages)
+        assert item.model is None or item.model.support >= 40
+        assert item.robust.value >= item.total.lower.value
+    assert all(item.support >= 40 for item in result.synergies)
+
+
+def test_the_guessing_adversary_learns_less() -> None:
+    table = sl.example("titanic")
+    belief = sl.Belief.from_data(table)
+    plan = sl.Plan.uniform(table.schema, "oue")
+    whole, guess = sl.audit(belief, plan), sl.audit(belief, plan, adversary="guess")
+    for secret in belief.schema.names:
+        assert guess[secret].total.value < whole[secret].total.value
+    assert guess.to_dict()["adversary"] == "guess"
+    with pytest.raises(sl.InputError, match="`adversary` must be one of"):
+        sl.audit(belief, plan, adversary="oracle")
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    ["grr", "sue", "oue", "rappor", "blh", "olh", "she", "the", "ss", "exp", "hadamard", "interval"],
+)
+def test_every_mechanism_can_be_audited(mechanism: str) -> None:
+    table = sl.example("titanic")
+    belief = sl.Belief.from_data(table)
+    result = sl.audit(belief, sl.Plan.uniform(table.schema, mechanism))
+    for item in result.secrets.values():
+        assert 0 < item.direct.value <= 1 + 1e-9
+        assert item.total.lower.value <= item.total.upper.value <= 4 + 1e-9
+        assert all(leakage.value <= 1 + 1e-9 for leakage in item.neighbours)
+
+
+def test_numeric_releases_and_plain_ones_can_be_audited() -> None:
+    belief = sl.Belief.from_counts(
+        sl.Counts(
+            sl.Schema((sl.categorical("x", ["a", "b"]), sl.numeric("u", [1.0, 2.0]))),
+            np.array([[30, 10, 5], [5, 10, 30]]),
+        )
+    )
+    bounds = {"lower": 0.0, "upper": 3.0}
+    for mechanism, parameters in [
+        ("laplace", bounds),
+        ("gaussian", bounds | {"delta": 1e-6}),
+        ("discrete-laplace", {"lower": 0, "upper": 3}),
+    ]:
+        release = sl.Release(belief.schema["u"], mechanism, 0.9, parameters=parameters)
+        item = sl.audit(belief, sl.Plan((release,)), ["x"])["x"]
+        assert 0 < item.total.value <= 0.9 + 1e-9
+        assert (item.total.delta > 0) == (mechanism == "gaussian")
+    plain = sl.Plan((sl.Release(belief.schema["x"], "withheld"), sl.Release(belief.schema["u"], "identity")))
+    assert sl.audit(belief, plan=plain)["x"].total.value == pytest.approx(math.log(6))
+
+
+def test_laplace_is_exact_at_the_points_and_both_ends() -> None:
+    belief = sl.Belief.from_joint([[0.3, 0.1, 0.1], [0.1, 0.1, 0.3]], ["x", "u"])
+    channel = sl.create("laplace", 3, 1.0, lower=0.0, upper=2.0).channel
+    found = sl.pair_leakage(belief, channel, "x", "u")
+    reports = np.linspace(-40, 42, 20_001)
+    densities = np.exp(channel.log_density(reports))
+    rows = belief.conditional("u", given="x") @ densities.T
+    assert found.value == pytest.approx(float(np.abs(np.log(rows[0] / rows[1])).max()), abs=1e-6)
+    assert found.is_exact

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 PAGES = {
-    "sidelight.auditing:Audit": "sidelight.report.audit_page:audit_page",
+    "sidelight.auditing.result:Audit": "sidelight.report.audit_page:audit_page",
 }
 """Every kind of result and the function that makes its page; it is loaded when it is asked for."""
 
