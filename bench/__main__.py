@@ -1,6 +1,7 @@
 """Run every benchmark."""
 
-from bench import commands, leakage
+from bench import commands, leakage, mechanisms
 
 commands.main()
 leakage.main()
+mechanisms.main()

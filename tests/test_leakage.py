@@ -295,7 +295,7 @@ def test_errors_say_what_to_do_instead(rng) -> None:
     schema = sl.Schema(tuple(sl.categorical(f"x{i}", [str(v) for v in range(8)]) for i in range(10)))
     codes = rng.integers(0, 8, size=(50, 10))
     cells = sl.sources.Records(schema, codes.astype(np.uint16), np.ones(50))
-    belief = sl.Belief._of_records(cells, 50, 0.0, "a test")
+    belief = sl.Belief.from_records(cells)
     channels = sl.Plan.uniform(schema).channels()
     with pytest.raises(sl.TooLargeError, match="use method='joint generic' or 'composition'"):
         sl.total_leakage(belief, channels, "x0", "exact")

@@ -154,6 +154,13 @@ class Belief:
         return cls._of_records(records, sample_size, smoothing, source)
 
     @classmethod
+    def from_records(cls, records: Records, *, smoothing: float = 0.0, source: str = "records") -> Belief:
+        """Take distinct records and how often each occurs."""
+        amount = check_number("smoothing", smoothing, at_least=0)
+        _check_weights("records", records.weights)
+        return cls._of_records(records, round(records.total), amount, source)
+
+    @classmethod
     def _of_records(cls, records: Records, sample_size: int | None, smoothing: float, source: str) -> Belief:
         return cls(records.schema, "joint", records.pair_tables(), records, sample_size, smoothing, source)
 
