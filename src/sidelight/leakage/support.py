@@ -50,9 +50,9 @@ def _matching(belief: Belief, secret: str, value: int, favoured: Mapping[str, ND
     if belief.records is None:
         return min(_matching(belief, secret, value, {name: codes}) for name, codes in favoured.items())
     records = belief.records
-    matching = records.codes[:, records.schema.index(secret)] == value
+    rows = np.flatnonzero(records.codes[:, records.schema.index(secret)] == value)
     for name, codes in favoured.items():
         chosen = np.zeros(records.schema[name].size, dtype=np.bool_)
         chosen[codes] = True
-        matching &= chosen[records.codes[:, records.schema.index(name)]]
-    return round(float(records.weights[matching].sum()))
+        rows = rows[chosen[records.codes[rows, records.schema.index(name)]]]
+    return round(float(records.weights[rows].sum()))
