@@ -169,12 +169,11 @@ def row_hashes(codes: Codes, columns: Iterable[int], salt: int) -> NDArray[np.ui
 
     Rows that are equal in those columns have equal sums, and others hardly ever.
     """
-    sizes = codes.max(axis=0, initial=0).astype(int) + 1
-    table = Seeded(salt).words(0, int(sizes.sum()))
-    starts = np.concatenate([[0], np.cumsum(sizes)])
     hashes = np.zeros(len(codes), dtype=np.uint64)
     for column in columns:
-        hashes += table[starts[column] :].take(codes[:, column])
+        values = codes[:, column]
+        table = Seeded(salt).words(column << 17, int(values.max(initial=0)) + 1)
+        hashes += table.take(values)
     return hashes
 
 
