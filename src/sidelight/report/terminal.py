@@ -23,6 +23,7 @@ _EXTRA: dict[str, Callable[[SecretAudit], Leakage | Bound | None]] = {
     "tree": lambda item: item.model,
 }
 _MOST_SYNERGIES = 10
+_FEW_RECORDS = 5
 
 
 def print_audit(audit: Audit, table: Table) -> None:
@@ -76,6 +77,12 @@ def notes(audit: Audit, table: Table) -> list[str]:
         )
     if any(item.published.value < item.total.lower.value - 1e-12 for item in audit.secrets.values()):
         found.append("Adding up pairwise figures, as published, would be below the truth here.")
+    supports = [item.total.lower.support for item in audit.secrets.values()]
+    if sum(support is not None and support < _FEW_RECORDS for support in supports) > len(supports) / 2:
+        found.append(
+            f"Most totals rest on combinations of fewer than {_FEW_RECORDS} records: they are for an adversary "
+            "who knows the table itself. Coarser bins, fewer attributes or --belief tree show a weaker one."
+        )
     if audit.adversary == "guess":
         found.append("This adversary keeps one guess from each report; one who keeps it whole learns more.")
     if any(item.model for item in audit.secrets.values()):
