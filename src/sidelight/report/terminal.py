@@ -80,7 +80,7 @@ def notes(audit: Audit, table: Table) -> list[str]:
     supports = [item.total.lower.support for item in audit.secrets.values()]
     if sum(support is not None and support < _FEW_RECORDS for support in supports) > len(supports) / 2:
         found.append(
-            f"Most totals rest on combinations of fewer than {_FEW_RECORDS} records: they are for an adversary "
+            f"Most totals rest on combinations of fewer than {_FEW_RECORDS} records: those of an adversary "
             "who knows the table itself. Coarser bins, fewer attributes or --belief tree show a weaker one."
         )
     if audit.adversary == "guess":
