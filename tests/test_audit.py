@@ -165,7 +165,7 @@ def test_support_counts_the_records_that_match_the_witness(audit: sl.Audit) -> N
     assert bound.support == 1
     pair = audit["survived"].neighbours[0].upper
     assert pair.witness.report == "sex = female"
-    assert pair.support == 344
+    assert pair.support == 126
 
 
 def test_a_budget_as_large_as_the_limit_keeps_it(audit: sl.Audit) -> None:
@@ -295,3 +295,42 @@ def test_laplace_is_exact_at_the_points_and_both_ends() -> None:
     rows = belief.conditional("u", given="x") @ densities.T
     assert found.value == pytest.approx(float(np.abs(np.log(rows[0] / rows[1])).max()), abs=1e-6)
     assert found.is_exact
+
+
+def test_nothing_of_a_rare_value_is_left_under_suppression() -> None:
+    schema = sl.Schema((sl.categorical("x", ["a", "rare"]), sl.categorical("u", ["0", "1"])))
+    belief = sl.Belief.from_counts(sl.Counts(schema, np.array([[1000, 0], [0, 9]])))
+    plan = sl.Plan.uniform(schema, epsilon=3.0)
+    item = sl.audit(belief, plan, confidence=0.95, model=True, min_support=10)["x"]
+    assert item.robust.lower.value == pytest.approx(3.0)
+    assert item.commonest == ("a", 1.0)
+    assert not item.averages
+    data = sl.audit(belief, plan, min_support=10).to_dict()
+    assert data["belief"]["zero_cells"] is None
+    repeated = sl.Plan((sl.Release(schema["u"], "grr", 1.0, times=2),))
+    shown = sl.audit(belief, repeated, ["x"], min_support=10)["x"].neighbours[0]
+    assert shown.lower.witness is None
+
+
+def test_a_limit_of_0_is_kept_by_independent_attributes() -> None:
+    schema = sl.Schema((sl.categorical("x", list("abc")), sl.categorical("u", list("pqr"))))
+    belief = sl.Belief.from_counts(sl.Counts(schema, np.outer([1, 2, 3], [1, 3, 7])))
+    plan = sl.Plan((sl.Release(schema["u"], "grr", 1.0),), limit=0.0)
+    assert sl.audit(belief, plan, ["x"]).is_within
+
+
+def test_of_an_unspecified_mechanism_nothing_is_surely_reached() -> None:
+    table = sl.example("titanic")
+    belief = sl.Belief.from_data(table)
+    result = sl.audit(belief, sl.Plan.uniform(table.schema, "any", limit=1.2))
+    assert {item.verdict for item in result.secrets.values()} == {"not certified"}
+    assert all(item.total.lower.value == 0 for item in result.secrets.values())
+
+
+def test_the_delta_of_approximate_releases_is_shown() -> None:
+    schema = sl.Schema((sl.categorical("x", ["a", "b"]), sl.numeric("u", [1.0, 2.0])))
+    belief = sl.Belief.from_counts(sl.Counts(schema, np.array([[30, 10, 5], [5, 10, 30]])))
+    release = sl.Release(schema["u"], "gaussian", 0.5, parameters={"lower": 0.0, "upper": 3.0, "delta": 0.01})
+    result = sl.audit(belief, sl.Plan((release,)), ["x"], confidence=0.9)
+    assert 0 < result.to_dict()["secrets"]["x"]["total"]["delta"] <= 0.01
+    assert 0 < result["x"].robust.delta <= 0.01

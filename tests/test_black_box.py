@@ -72,7 +72,7 @@ def test_numbers_strings_and_ragged_reports() -> None:
         (lambda: audit_randomiser(int, [1, 2], -1.0), "`epsilon` must be"),
         (lambda: audit_randomiser(int, [1, 2], 1.0, reports=5), "`reports` must be"),
         (lambda: audit_randomiser(int, [1, 2], 1.0, confidence=1.0), "`confidence` must be"),
-        (lambda: audit_randomiser(lambda v: v[:5], [1, 2], 1.0, batch=True), "must give one for each"),
+        (lambda: audit_randomiser(lambda v: v[:5], [1, 2], 1.0, batch=True), "one for each is needed"),
     ],
 )
 def test_bad_input(call, words: str) -> None:

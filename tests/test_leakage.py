@@ -225,7 +225,7 @@ def test_cardio_pair(data: Path) -> None:
     assert sl.pair_leakage(belief, channels["cholesterol"], "cardio", "cholesterol").value == pytest.approx(
         0.17612, abs=5e-6
     )
-    assert about_cholesterol.upper.support == 8066
+    assert about_cholesterol.upper.support == 1892
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sidelight.auditing.result import Audit, SecretAudit, published_sum
+from sidelight.auditing.result import SUPPRESSED, Audit, SecretAudit, published_sum
 from sidelight.auditing.suppression import suppressed
 from sidelight.belief import Belief, Credal
 from sidelight.foundation.errors import InputError, check_whole
@@ -69,7 +69,11 @@ def audit(
         neighbours = [leakage for row in pairs if (leakage := row[column]) is not None]
         found = _secret_audit(belief, plan, channels, name, neighbours, method)
         found = replace(found, model=models.get(name), **_robust(credal, channels, name))
-        audited[name] = suppressed(found, channels, min_support) if min_support else found
+        if min_support:
+            counts = belief.support(name)
+            rare = counts is not None and bool(((counts > 0) & (counts < min_support)).any())
+            found = suppressed(found, channels, min_support, has_rare_value=rare)
+        audited[name] = found
     return Audit(
         belief,
         plan,
@@ -77,7 +81,7 @@ def audit(
         min_support,
         adversary,
         confidence,
-        _synergies(belief, channels, names, synergies, min_support),
+        _synergies(belief, channels, audited, synergies, min_support),
     )
 
 
@@ -158,12 +162,26 @@ def _robust(credal: Credal | None, channels: Mapping[str, Channel], secret: str)
 
 
 def _synergies(
-    belief: Belief, channels: Mapping[str, Channel], secrets: list[str], most: int, min_support: int
+    belief: Belief,
+    channels: Mapping[str, Channel],
+    audited: Mapping[str, SecretAudit],
+    most: int,
+    min_support: int,
 ) -> tuple[Synergy, ...]:
     """Return the pairs of reports that say more together than apart, leaving out those of few records."""
     if not most:
         return ()
-    found = synergy_scan(belief, channels, secrets, top=most)
+    found = synergy_scan(belief, channels, list(audited), top=most)
+    hidden = {
+        (name, leakage.through[0])
+        for name, item in audited.items()
+        for leakage in item.neighbours
+        if leakage.upper.method == SUPPRESSED
+    }
     return tuple(
-        item for item in found if item.excess > 0 and (item.support is None or item.support >= min_support)
+        item
+        for item in found
+        if item.excess > 0
+        and (item.support is None or item.support >= min_support)
+        and not {(item.secret, item.first), (item.secret, item.second)} & hidden
     )

@@ -56,9 +56,9 @@ class SecretAudit:
     def verdict(self) -> Verdict:
         """Return "within" if the upper end keeps the limit, "exceeded" if the lower end breaks it.
 
-        Figures are doubles: one that is over the limit by less than a billionth of it keeps it.
+        Figures are doubles: one that is over the limit by less than a billionth keeps it.
         """
-        most = self.limit * (1 + _ROUNDING)
+        most = self.limit + _ROUNDING * max(1.0, self.limit)
         if self.total.upper.value <= most:
             return "within"
         return "exceeded" if self.total.lower.value > most else "not certified"
@@ -129,7 +129,7 @@ class Audit:
                 "source": self.belief.source,
                 "records": self.belief.sample_size,
                 "smoothing": self.belief.smoothing,
-                "zero_cells": self.belief.zero_cells,
+                "zero_cells": None if self.min_support else self.belief.zero_cells,
                 "is_model": self.belief.is_model,
             },
             "plan": [
@@ -139,6 +139,7 @@ class Audit:
                     "mechanism": release.mechanism,
                     "epsilon": release.epsilon,
                     "realised_epsilon": _number(release.randomiser().epsilon),
+                    "delta": release.randomiser().delta,
                     "times": release.times,
                 }
                 for release in self.plan.releases
@@ -165,7 +166,7 @@ def _secret_to_dict(item: SecretAudit) -> dict[str, Any]:
         "total": _leakage_to_dict(item.total),
         "published_pairwise_sum": _number(item.published.value),
         "neighbours": [_leakage_to_dict(leakage) for leakage in item.neighbours],
-        "average": {name: vars(average) for name, average in item.averages.items()},
+        "average": {name: _average_to_dict(average) for name, average in item.averages.items()},
         "model": None if item.model is None else _bound_to_dict(item.model),
         "robust": None if item.robust is None else _leakage_to_dict(item.robust),
         "robust_neighbours": {name: _leakage_to_dict(x) for name, x in item.robust_neighbours.items()},
@@ -177,6 +178,7 @@ def _leakage_to_dict(leakage: Leakage) -> dict[str, Any]:
         "through": list(leakage.through),
         "lower": _bound_to_dict(leakage.lower),
         "upper": _bound_to_dict(leakage.upper),
+        "delta": leakage.delta,
     }
 
 
@@ -188,6 +190,15 @@ def _bound_to_dict(bound: Bound) -> dict[str, Any]:
         "method": bound.method,
         "witness": witness,
         "support": bound.support,
+    }
+
+
+def _average_to_dict(average: AverageLeakage) -> dict[str, float]:
+    return {
+        "mutual_information": average.mutual_information,
+        "prior_vulnerability": average.prior_vulnerability,
+        "posterior_vulnerability": average.posterior_vulnerability,
+        "min_entropy_leakage": average.min_entropy_leakage,
     }
 
 

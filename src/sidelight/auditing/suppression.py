@@ -11,8 +11,13 @@ from sidelight.leakage.total import composition
 from sidelight.mechanisms import Channel
 
 
-def suppressed(item: SecretAudit, channels: Mapping[str, Channel], min_support: int) -> SecretAudit:
-    """Replace every figure of a secret that rests on fewer records by what the budgets alone say."""
+def suppressed(
+    item: SecretAudit, channels: Mapping[str, Channel], min_support: int, *, has_rare_value: bool
+) -> SecretAudit:
+    """Replace every figure of a secret that rests on fewer records by what the budgets alone say.
+
+    Where the secret has a rare value, exact shares would tell how rare: they are rounded or left out.
+    """
     direct = _direct(item.direct, min_support)
     neighbours = [_pair(leakage, channels, min_support) for leakage in item.neighbours]
     neighbours.sort(key=lambda leakage: -leakage.value)
@@ -24,7 +29,12 @@ def suppressed(item: SecretAudit, channels: Mapping[str, Channel], min_support: 
         neighbours=tuple(neighbours),
         total=_total(item.total, channels, direct, min_support),
         published=published_sum(direct, neighbours),
-        averages={name: average for name, average in item.averages.items() if name not in hidden},
+        commonest=(item.commonest[0], round(item.commonest[1], 1)) if has_rare_value else item.commonest,
+        averages={
+            name: average
+            for name, average in item.averages.items()
+            if name not in hidden and not has_rare_value
+        },
         model=item.model if item.model and _has_support(item.model, min_support) else None,
         robust=robust,
         robust_neighbours={
@@ -40,7 +50,7 @@ def _has_support(bound: Bound, min_support: int) -> bool:
 
 def _pair(leakage: Leakage, channels: Mapping[str, Channel], min_support: int) -> Leakage:
     """Replace a pair's rare figure by the neighbour's budget, which holds for every belief."""
-    if not is_rare(leakage.upper, min_support):
+    if not is_rare(leakage.upper, min_support) and not is_rare(leakage.lower, min_support):
         return leakage
     upper = Bound(channels[leakage.through[0]].epsilon, "certified", SUPPRESSED)
     return replace(leakage, lower=Bound(0.0, "lower", SUPPRESSED), upper=upper)
@@ -59,6 +69,6 @@ def _total(total: Leakage, channels: Mapping[str, Channel], direct: Leakage, min
     upper, lower = total.upper, total.lower
     if upper.method != composition(channels).method and not _has_support(upper, min_support):
         upper = replace(composition(channels), method=SUPPRESSED)
-    if is_rare(lower, min_support):
-        lower = Bound(direct.value, "lower", SUPPRESSED)
+    if not _has_support(lower, min_support):
+        lower = Bound(direct.lower.value, "lower", SUPPRESSED)
     return replace(total, lower=lower, upper=upper)

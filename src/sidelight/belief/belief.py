@@ -210,6 +210,11 @@ class Belief:
         """The smoothing that `blocks` do not hold yet; a tree's do, since it was learnt with it."""
         return self.smoothing if self.tree is None else 0.0
 
+    @property
+    def mixed(self) -> float:
+        """The smoothing that `blocks` hold already."""
+        return self.smoothing - self._unmixed
+
     def credal(self, confidence: float = 0.95) -> Credal:
         """Return all distributions that the sample leaves open at this confidence."""
         from sidelight.belief.credal import Credal
@@ -241,8 +246,8 @@ class Belief:
         """Return how many records have each value of the attribute; None for a belief given by hand."""
         if self.sample_size is None:
             return None
-        mixed = (self.smoothing - self._unmixed) / self.schema[name].size
-        return np.rint(np.diagonal(self.pair_weights(name, name)) - mixed).astype(np.int64)
+        share = self.mixed / self.schema[name].size
+        return np.rint(np.diagonal(self.pair_weights(name, name)) - share).astype(np.int64)
 
     @cached_property
     def zero_cells(self) -> int:

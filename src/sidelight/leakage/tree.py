@@ -31,6 +31,7 @@ from sidelight.leakage.bounds import Bound, Figure, Witness
 from sidelight.leakage.cone import (
     LARGEST_LISTED,
     box_pairs,
+    closed,
     column_pairs,
     programme_pairs,
     range_pairs,
@@ -116,8 +117,14 @@ def tree_totals(
     messages: Messages = {}
     return {
         secret: _total(belief, tree.rooted_at(secret), channels, method, messages)
-        for secret in (belief.schema.names if secrets is None else secrets)
+        for secret in _names(belief, secrets)
     }
+
+
+def _names(belief: Belief, secrets: Iterable[str] | None) -> list[str]:
+    if secrets is None:
+        return list(belief.schema.names)
+    return [secrets] if isinstance(secrets, str) else list(secrets)
 
 
 def _total(
@@ -228,6 +235,7 @@ def _pairs(
     rows: Array, reports: Array, spreads: Array, method: TreeMethod
 ) -> tuple[Array, NDArray[np.intp] | None, str]:
     """Return the bounds over all reports and messages from below, what reaches them, and the method."""
+    spreads = closed(spreads)
     size = len(spreads)
     spread = float(spreads.max(initial=0.0))
     if spread == 0:

@@ -71,7 +71,7 @@ def notes(audit: Audit, table: Table) -> list[str]:
     found += [f"Column {item.column!r} {item.reason}; set aside." for item in table.set_aside]
     if table.dropped:
         found.append(f"{table.dropped} records with a missing value were left out.")
-    if belief.zero_cells and not belief.smoothing:
+    if belief.zero_cells and not belief.smoothing and not audit.min_support:
         found.append(
             f"Pairs of values that never occur together: {belief.zero_cells}; the figures take it as certain."
         )
@@ -88,7 +88,12 @@ def notes(audit: Audit, table: Table) -> list[str]:
     if any(item.model for item in audit.secrets.values()):
         found.append("The tree figure is for an adversary who models the population so; it is no bound.")
     if audit.confidence is not None:
-        found.append(f"The robust figures hold together with confidence {audit.confidence:g}.")
+        found.append(
+            f"Robust figures hold together with confidence {audit.confidence:g}, for the values listed."
+        )
+    if any(item.total.delta for item in audit.secrets.values()):
+        worst = max(item.total.delta for item in audit.secrets.values())
+        found.append(f"Figures through approximate releases may fail with probability up to {worst:.2g}.")
     if audit.min_support:
         found.append(f"Figures that rest on fewer than {audit.min_support} records show the budgets alone.")
     found.append("Computed from raw data: this is itself an unprotected statement about them.")
