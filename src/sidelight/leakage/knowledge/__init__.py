@@ -1,0 +1,1 @@
+"""What an adversary who already knows some attributes learns from one noisy answer (PDP)."""
