@@ -75,9 +75,7 @@ def _laws(cells: Cells, query: Query, adversary: Adversary) -> _Laws:
     inside = kept[rows]
     starts = np.flatnonzero(np.diff(group_of_row[kept], prepend=-1))
     picked = np.flatnonzero(inside)
-    return _Laws(
-        answers[picked], step, place[rows[picked]], starts, first[kept], cells.weights[picked]
-    )
+    return _Laws(answers[picked], step, place[rows[picked]], starts, first[kept], cells.weights[picked])
 
 
 def _ticks(cells: Cells, query: Query, known: list[int]) -> tuple[NDArray[np.int64], float]:

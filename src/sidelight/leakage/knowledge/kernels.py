@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 
 
 @njit(cache=True)
-def largest_ratio(
-    laws: NDArray[np.float64], places: NDArray[np.intp], decays: NDArray[np.float64]
-) -> float:
+def largest_ratio(laws: NDArray[np.float64], places: NDArray[np.intp], decays: NDArray[np.float64]) -> float:
     """Return the largest ratio of densities between two target values, over all known values.
 
     Args:
@@ -51,9 +49,7 @@ def largest_ratio(
 
 
 @njit(cache=True)
-def _smooth(
-    density: NDArray[np.float64], after: NDArray[np.float64], decays: NDArray[np.float64]
-) -> None:
+def _smooth(density: NDArray[np.float64], after: NDArray[np.float64], decays: NDArray[np.float64]) -> None:
     """Turn masses at the points into densities there: what lies before, the mass itself, what lies after."""
     carried = 0.0
     for p in range(len(density) - 1, -1, -1):

@@ -90,9 +90,7 @@ class Query:
     def histogram(cls, schema: Schema, scale: float = 1.0) -> Query:
         """Ask for every value how many attributes have it: one answer with a cell for each value."""
         cells = list(dict.fromkeys(value for attribute in schema for value in attribute.values))
-        parts = {
-            a.name: [[float(value == cell) for cell in cells] for value in a.values] for a in schema
-        }
+        parts = {a.name: [[float(value == cell) for cell in cells] for value in a.values] for a in schema}
         return cls.additive(schema, parts, scale, name="histogram")
 
     @classmethod

@@ -182,9 +182,7 @@ def _reach(cells: Cells, query: Query) -> list[float]:
 class _Walk:
     """The walk through all sets of known attributes, with what it has found."""
 
-    def __init__(
-        self, cells: Cells, query: Query, targets: list[int], table: Array, *, prune: bool
-    ) -> None:
+    def __init__(self, cells: Cells, query: Query, targets: list[int], table: Array, *, prune: bool) -> None:
         self.sizes = cells.schema.sizes
         self.ticks = [part[:, 0] for part in query.lattice.ticks]
         self.rate = query.lattice.step / query.scale

@@ -52,8 +52,10 @@ def tree_leakage(belief: Belief, query: Query, adversary: Adversary) -> Bound:
             f"{names[node]} = {tree.schema.attributes[node].values[v]}"
             for node, v in zip(known, values, strict=True)
         ]
-        report = f"an answer of {answer:.6g} less what the known attributes add" if told else (
-            f"an answer of {answer:.6g}"
+        report = (
+            f"an answer of {answer:.6g} less what the known attributes add"
+            if told
+            else (f"an answer of {answer:.6g}")
         )
         report += f", knowing {', '.join(told)}" if told else ""
         best = Bound(value, kind, METHOD, Witness(report, labels[high], labels[low]))
