@@ -25,8 +25,9 @@ class Adversary:
     known: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.known, str):
-            raise InputError(f"`known` must be a list of attributes, got the text {self.known!r}.")
+        given: object = self.known
+        if isinstance(given, str):
+            raise InputError(f"`known` must be a list of attributes, got the text {given!r}.")
         object.__setattr__(self, "known", tuple(self.known))
         if self.target in self.known:
             raise InputError(

@@ -90,8 +90,9 @@ def certified_values(belief: Belief, query: Query) -> Array:
     """Return a sound bound for every adversary, shape (n, 2^n), NaN where there is none.
 
     l(i, K) <= l(i, K + j) + max over x_K of generic(P(x_j | x_i, x_K), l(j, K + i)): given x_i and x_K the
-    answer is an l(j, K + i)-private report of x_j. The smallest over all orders of removal is kept. Records
-    that cannot occur get a vanishing probability, so that every conditional is defined.
+    answer is an l(j, K + i)-private report of x_j. The smallest over all orders of removal is kept, or the
+    group bound where that is smaller. Records that cannot occur get a vanishing probability, so that every
+    conditional is defined.
     """
     joint, reach, _ = _joint(belief, query, any_width=True)
     filled = np.where(joint > 0, joint, _VANISHING)
@@ -100,12 +101,14 @@ def certified_values(belief: Belief, query: Query) -> Array:
     values = np.full((count, 1 << count), np.nan)
     for i in range(count):
         values[i, everything & ~(1 << i)] = reach[i]
+    group = reach @ ((np.arange(1 << count) >> np.arange(count)[:, None] & 1) == 0)
     for mask, cells in sorted(marginals(filled), key=lambda item: -item[0].bit_count()):
         for i, j, table in _ordered_pairs(cells, mask):
             bit_i, bit_j = 1 << i, 1 << j
             added = _generic(table, float(values[j, mask & ~bit_j]))
             node = mask & ~bit_i & ~bit_j
-            values[i, node] = np.fmin(values[i, node], values[i, mask & ~bit_i] + added)
+            found = min(values[i, mask & ~bit_i] + added, group[node])
+            values[i, node] = np.fmin(values[i, node], found)
     return values
 
 

@@ -81,7 +81,7 @@ class WeightedGraph:
         return Bound(self.values.of(adversary), "published", "weighted hierarchical graph (PDP, Theorem 5)")
 
     def along(self, target: str, removed: list[str]) -> float:
-        """Return the chain rule's value along one path: attributes forgotten in this order (PDP, eq. (14))."""
+        """Return the chain rule's value when attributes are forgotten in this order (PDP, eq. (14))."""
         everyone = Adversary.strongest(target, self.names)
         everyone.check(self.names)
         i, mask = self.names.index(target), mask_of(self.names, everyone.known)
