@@ -169,10 +169,10 @@ class KnowledgeAudit:
             "query": {"name": self.query.name, "scale": self.query.scale, "width": self.query.width},
             "attributes": list(self.query.schema.names),
             "targets": list(self.targets),
-            "worst": _audit_to_dict(self.worst),
+            "worst": audit_to_dict(self.worst),
             "worst_is": self.standing,
             "understated_share": self.understated,
-            "named": [_audit_to_dict(item) for item in self.named],
+            "named": [audit_to_dict(item) for item in self.named],
             "layers": [{**vars(layer), "worst": _adversary_to_dict(layer.worst)} for layer in self.layers],
             "noise": None if self.noise is None else _noise_to_dict(self.noise),
             "graph": None if self.graph is None or len(self.graph.names) > 6 else self.graph.to_dict(),
@@ -271,11 +271,16 @@ def _group(belief: Belief, query: Query, exact: Values) -> Values:
     return Values(exact.names, np.where(np.isnan(exact.table), np.nan, sums[None, :]))
 
 
+def _finite(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: "infinity" if value == math.inf else value for name, value in fields.items()}
+
+
 def _adversary_to_dict(adversary: Adversary) -> dict[str, Any]:
     return {"target": adversary.target, "known": list(adversary.known)}
 
 
-def _audit_to_dict(item: AdversaryAudit) -> dict[str, Any]:
+def audit_to_dict(item: AdversaryAudit) -> dict[str, Any]:
+    """Return one adversary's figures as plain data."""
     return {
         **_adversary_to_dict(item.adversary),
         **{

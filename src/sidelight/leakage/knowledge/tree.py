@@ -121,7 +121,8 @@ def _leakage(
     if len(rows) < 2:
         return None
     used = np.flatnonzero(np.isfinite(laws[rows]).any(axis=0))
-    densities = smooth(normalised(laws[np.ix_(rows, used)]), used * (query.lattice.step / query.scale))
+    places = np.asarray(used * (query.lattice.step / query.scale), dtype=np.float64)
+    densities = smooth(normalised(laws[np.ix_(rows, used)]), places)
     found = widest(densities, np.zeros(1, dtype=np.intp))
     free = [query.schema.index(tree.schema.names[node]) for node in range(len(ticks)) if ticks[node].any()]
     answer = used[found.point] * query.lattice.step + float(query.lattice.offsets[free].sum())
