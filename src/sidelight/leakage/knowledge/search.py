@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 MOST_ATTRIBUTES = 20
 LARGEST_WORK = float(1 << 33)
 LARGEST_LOOP = float(1 << 31)
-_SMALL = float(1 << 22)
+_SMALL = float(1 << 20)
 _DEEPEST = 600.0
 
 

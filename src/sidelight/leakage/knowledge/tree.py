@@ -34,7 +34,7 @@ def tree_leakage(belief: Belief, query: Query, adversary: Adversary) -> Bound:
     """
     check_query(belief, query)
     tree = _tree(belief, query, adversary)
-    names, root = tree.schema.names, tree.schema.index(adversary.target)
+    root = tree.schema.index(adversary.target)
     known = _near(tree, {tree.schema.index(name) for name in adversary.known}, root)
     ticks = _ticks(tree, query, adversary)
     choices = [[int(v) for v in np.flatnonzero(tree.marginals[node] > 0)] for node in known]
@@ -47,19 +47,28 @@ def tree_leakage(belief: Belief, query: Query, adversary: Adversary) -> Bound:
         if found is None or found[0] <= best.value:
             continue
         value, high, low, answer = found
-        labels = tree.schema.attributes[root].values
-        told = [
-            f"{names[node]} = {tree.schema.attributes[node].values[v]}"
-            for node, v in zip(known, values, strict=True)
-        ]
-        report = (
-            f"an answer of {answer:.6g} less what the known attributes add"
-            if told
-            else (f"an answer of {answer:.6g}")
-        )
-        report += f", knowing {', '.join(told)}" if told else ""
-        best = Bound(value, kind, METHOD, Witness(report, labels[high], labels[low]))
+        told = dict(zip(known, values, strict=True))
+        best = Bound(value, kind, METHOD, _witness(tree, query, adversary, told, (high, low), answer))
     return best
+
+
+def _witness(
+    tree: Tree,
+    query: Query,
+    adversary: Adversary,
+    told: dict[int, int],
+    pair: tuple[int, int],
+    answer: float,
+) -> Witness:
+    """Say in words which answer speaks for which target value, without what the known attributes add."""
+    attributes = tree.schema.attributes
+    free = [query.schema.index(name) for name in (adversary.target, *adversary.unknown(query.schema.names))]
+    report = f"an answer of {answer + float(query.lattice.offsets[free].sum()):.6g}"
+    if adversary.known:
+        near = [f"{attributes[node].name} = {attributes[node].values[value]}" for node, value in told.items()]
+        report += f" above what the known attributes add, knowing {', '.join(near) or 'what changes nothing'}"
+    labels = attributes[tree.schema.index(adversary.target)].values
+    return Witness(report, labels[pair[0]], labels[pair[1]])
 
 
 def _tree(belief: Belief, query: Query, adversary: Adversary) -> Tree:
@@ -124,8 +133,7 @@ def _leakage(
     places = np.asarray(used * (query.lattice.step / query.scale), dtype=np.float64)
     densities = smooth(normalised(laws[np.ix_(rows, used)]), places)
     found = widest(densities, np.zeros(1, dtype=np.intp))
-    free = [query.schema.index(tree.schema.names[node]) for node in range(len(ticks)) if ticks[node].any()]
-    answer = used[found.point] * query.lattice.step + float(query.lattice.offsets[free].sum())
+    answer = float(used[found.point]) * query.lattice.step
     return found.value, int(rows[found.likelier]), int(rows[found.unlikelier]), answer
 
 
