@@ -1,6 +1,7 @@
 """Run every benchmark."""
 
-from bench import commands, leakage
+from bench import commands, knowledge, leakage
 
 commands.main()
 leakage.main()
+knowledge.main()

@@ -51,6 +51,8 @@ EXAMPLES = {
     "Example 4, (d), knows nothing": ([[0.5, 0.0], [0.0, 0.5]], 5.0, (), 6.0),
 }
 """The paper's examples: joint of x1 and x2, the value of x2's second code, what is known, what it prints."""
+CLOSE = (0.5, 0.8)
+"""The mean edges at which the paper finds fast search very close to full-space search."""
 _FIG5 = {"fig5a": 0.2, "fig5b": 0.5, "fig5c": 0.8}
 _SETTINGS: Any = {"svg.hashsalt": "sidelight", "svg.fonttype": "none", "font.size": 9}
 
@@ -184,7 +186,7 @@ def beta_layers(tuples: int, means: Sequence[float], runs: int, key: str) -> Pan
 
 
 def _as_published(curve: Curve, mean: float) -> bool:
-    """Whether the largest value is where the paper says: at the last layer, or the first for negative edges."""
+    """Whether the largest value is where the paper says: in the last layer, for negative edges the first."""
     return curve.y[-1 if mean > 0 else 0] >= max(curve.y)
 
 
@@ -222,8 +224,13 @@ def search_values(tuples: int, mean: float, runs: int, key: str) -> Panel:
         for seed in range(runs):
             edges = beta_edges(count, mean, 1000 * count + seed)
             full[row, seed], fast[row, seed] = np.nanmax(full_search(edges)), max(fast_search(edges))
-    holds = bool(np.all(fast.mean(axis=1) >= full.mean(axis=1) - 1e-9))
+    is_above = bool(np.all(fast.mean(axis=1) >= full.mean(axis=1) - 1e-9))
     gap = float((fast.mean(axis=1) / full.mean(axis=1)).max())
+    is_close = mean not in CLOSE or gap <= 1.1
+    reason = f"fast is {'never' if is_above else 'sometimes'} below full in the mean of {runs} runs"
+    reason += f", and up to {gap:.2f} times as large"
+    if not is_close:
+        reason += "; the paper finds them very close here, but does not say how its edges are spread"
     x = tuple(float(count) for count in counts)
     return Panel(
         key,
@@ -233,8 +240,8 @@ def search_values(tuples: int, mean: float, runs: int, key: str) -> Panel:
             Curve(name, x, tuple(table.mean(axis=1)), tuple(table.std(axis=1)))
             for name, table in (("full space", full), ("fast", fast))
         ),
-        "reproduced" if holds else "differs",
-        f"fast is at least full in the mean of {runs} runs, up to {gap:.2f} times",
+        "reproduced" if is_above and is_close else "differs",
+        reason,
     )
 
 

@@ -73,7 +73,7 @@ class WeightedGraph:
 
     @cached_property
     def values(self) -> Values:
-        """The published leakage to every adversary: the least over all paths from the strongest one."""
+        """The published leakage to every adversary, by full-space search from the strongest ones."""
         return Values(self.names, full_search(self.edges))
 
     def bound(self, adversary: Adversary) -> Bound:
@@ -174,7 +174,11 @@ class WeightedGraph:
 
 
 def full_search(edges: Edges) -> Array:
-    """Return every node's value: the least over the edges that lead to it (PDP, Algorithm 1)."""
+    """Return every node's value: the least over the edges that lead to it (PDP, Algorithm 1).
+
+    With edges of both signs this is not the least over whole paths (Theorem 5): the absolute value is not
+    monotone, so a larger value can become the smaller one further on.
+    """
     count = len(edges.names)
     masks = np.arange(1 << count)
     sizes = np.bitwise_count(masks)
