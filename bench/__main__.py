@@ -1,7 +1,6 @@
-"""Run every benchmark."""
+"""Run every benchmark, one after the other, with nothing else running."""
 
-from bench import commands, leakage, mechanisms
+from importlib import import_module
 
-commands.main()
-leakage.main()
-mechanisms.main()
+for name in ("commands", "leakage", "mechanisms", "knowledge"):
+    import_module(f"bench.{name}").main()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sidelight.auditing import Audit, SecretAudit, audit
-    from sidelight.belief import Belief, Credal, Tree
+    from sidelight.belief import Belief, Credal, Gaussian, Tree
     from sidelight.foundation.errors import InputError, MissingExtraError, SidelightError, TooLargeError
     from sidelight.leakage import (
         ANALYSERS,
@@ -46,6 +46,23 @@ if TYPE_CHECKING:
         tree_total,
         tree_totals,
     )
+    from sidelight.leakage.knowledge import (
+        Adversary,
+        Edges,
+        KnowledgeAudit,
+        NoiseChoice,
+        Query,
+        WeightedGraph,
+        all_adversaries,
+        gaussian_leakage,
+        gaussian_weakest,
+        group_bound,
+        knowledge_audit,
+        least_noise,
+        posterior,
+        prior_leakage,
+        worst_adversary,
+    )
     from sidelight.mechanisms import Channel, Mechanism, create
     from sidelight.plan import Plan, Release
     from sidelight.report import write_report
@@ -55,7 +72,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "sidelight.auditing": ("Audit", "SecretAudit", "audit"),
-    "sidelight.belief": ("Belief", "Credal", "Tree"),
+    "sidelight.belief": ("Belief", "Credal", "Gaussian", "Tree"),
     "sidelight.foundation.errors": ("InputError", "MissingExtraError", "SidelightError", "TooLargeError"),
     "sidelight.leakage": (
         "ANALYSERS",
@@ -91,6 +108,23 @@ _HOMES = {
         "tree_total",
         "tree_totals",
     ),
+    "sidelight.leakage.knowledge": (
+        "Adversary",
+        "Edges",
+        "KnowledgeAudit",
+        "NoiseChoice",
+        "Query",
+        "WeightedGraph",
+        "all_adversaries",
+        "gaussian_leakage",
+        "gaussian_weakest",
+        "group_bound",
+        "knowledge_audit",
+        "least_noise",
+        "posterior",
+        "prior_leakage",
+        "worst_adversary",
+    ),
     "sidelight.mechanisms": ("Channel", "Mechanism", "create"),
     "sidelight.plan": ("Plan", "Release"),
     "sidelight.report": ("write_report",),
@@ -102,6 +136,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "ANALYSERS",
+    "Adversary",
     "Attribute",
     "Audit",
     "AverageLeakage",
@@ -110,12 +145,17 @@ __all__ = [
     "Channel",
     "Counts",
     "Credal",
+    "Edges",
+    "Gaussian",
     "InputError",
+    "KnowledgeAudit",
     "Leakage",
     "Mechanism",
     "MissingExtraError",
+    "NoiseChoice",
     "Plan",
     "ProfilePoint",
+    "Query",
     "RandomiserAudit",
     "Release",
     "Schema",
@@ -126,8 +166,10 @@ __all__ = [
     "Table",
     "TooLargeError",
     "Tree",
+    "WeightedGraph",
     "Witness",
     "admissions",
+    "all_adversaries",
     "approximate_pair",
     "audit",
     "audit_randomiser",
@@ -137,13 +179,20 @@ __all__ = [
     "create",
     "direct_leakage",
     "example",
+    "gaussian_leakage",
+    "gaussian_weakest",
+    "group_bound",
     "hashing_leakage",
+    "knowledge_audit",
+    "least_noise",
     "mutual_information_matrix",
     "normalised_overshoot",
     "normalised_undershoot",
     "numeric",
     "pair_leakage",
     "pairwise_sum",
+    "posterior",
+    "prior_leakage",
     "privacy_profile",
     "profile_epsilon",
     "published_approximate_pair",
@@ -161,6 +210,7 @@ __all__ = [
     "total_leakage",
     "tree_total",
     "tree_totals",
+    "worst_adversary",
     "write_report",
 ]
 
