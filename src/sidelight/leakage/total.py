@@ -70,7 +70,7 @@ def total_leakage(
     if np.count_nonzero(belief.prior(secret)) < 2:
         return Leakage.exactly(secret, through, Bound(0.0, "exact", "only one value is possible"))
     sum_of_budgets = composition(channels)
-    if method == "exact" or (method == "auto" and _is_exact_cheap(belief, channels, secret)):
+    if method == "exact" or (method == "auto" and is_exact_cheap(belief, channels, secret)):
         upper = exact_total(belief, channels, secret)
         if upper.kind == "exact":
             return Leakage.exactly(secret, through, upper)
@@ -115,7 +115,7 @@ def joint_generic(
         if required:
             raise InputError("the joint generic bound needs a joint belief; use kind='joint' or composition.")
         return None
-    rows = _record_rows(belief, secret, others)
+    rows = record_rows(belief, secret, others)
     if rows is None:
         if required:
             raise TooLargeError("the joint generic bound is too large here; use composition.")
@@ -224,7 +224,8 @@ def _exact_cells(belief: Belief, channels: Mapping[str, Channel], secret: str) -
     return max(inputs, outputs)
 
 
-def _is_exact_cheap(belief: Belief, channels: Mapping[str, Channel], secret: str) -> bool:
+def is_exact_cheap(belief: Belief, channels: Mapping[str, Channel], secret: str) -> bool:
+    """Whether "auto" takes the exact total of this secret."""
     listed = all(_lists_reports(channel) for channel in channels.values())
     known = belief.kind == "joint" or len(set(channels) - {secret}) <= 1
     listed = listed and _fits_doubles(channels)
@@ -308,7 +309,7 @@ def _bound(
     return Bound(value, kind, "exact joint", witness, support_of(belief, secret, pair, favoured))
 
 
-def _record_rows(belief: Belief, secret: str, others: Sequence[str]) -> Array | None:
+def record_rows(belief: Belief, secret: str, others: Sequence[str]) -> Array | None:
     """Return Pr(all others | secret), one column for each distinct record of the others.
 
     Columns with the same ratios leak as much as their sum, so they are merged: those of combinations that
