@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sidelight.auditing import Audit, SecretAudit, audit
     from sidelight.belief import Belief, Credal, Tree
+    from sidelight.calibration import Calibration, OptimalChannel, calibrate, optimal_channel
     from sidelight.foundation.errors import InputError, MissingExtraError, SidelightError, TooLargeError
     from sidelight.leakage import (
         ANALYSERS,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "sidelight.auditing": ("Audit", "SecretAudit", "audit"),
     "sidelight.belief": ("Belief", "Credal", "Tree"),
+    "sidelight.calibration": ("Calibration", "OptimalChannel", "calibrate", "optimal_channel"),
     "sidelight.foundation.errors": ("InputError", "MissingExtraError", "SidelightError", "TooLargeError"),
     "sidelight.leakage": (
         "ANALYSERS",
@@ -95,6 +97,7 @@ __all__ = [
     "AverageLeakage",
     "Belief",
     "Bound",
+    "Calibration",
     "Channel",
     "Counts",
     "Credal",
@@ -102,6 +105,7 @@ __all__ = [
     "Leakage",
     "Mechanism",
     "MissingExtraError",
+    "OptimalChannel",
     "Plan",
     "ProfilePoint",
     "Release",
@@ -117,6 +121,7 @@ __all__ = [
     "approximate_pair",
     "audit",
     "average_leakage",
+    "calibrate",
     "categorical",
     "correlation_matrix",
     "create",
@@ -126,6 +131,7 @@ __all__ = [
     "normalised_overshoot",
     "normalised_undershoot",
     "numeric",
+    "optimal_channel",
     "pair_leakage",
     "pairwise_sum",
     "privacy_profile",

@@ -6,8 +6,7 @@ budgets and then answers quickly. What is returned in the end is checked by an a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import numpy as np
@@ -17,12 +16,13 @@ from sidelight.belief import Belief, Credal
 from sidelight.calibration.problem import Problem
 from sidelight.calibration.totals import Channels, ExactTotals, JointTotal, own_report
 from sidelight.foundation.errors import InputError, check_choice
-from sidelight.leakage import robust_total, total_leakage, tree_totals
+from sidelight.leakage import robust_total, tree_totals
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.families import worst_ratio
 from sidelight.leakage.pair import conditional_rows
 from sidelight.leakage.published import pairwise_sum
 from sidelight.leakage.total import TotalMethod, is_exact_cheap
+from sidelight.mechanisms import Channel
 
 Array = NDArray[np.float64]
 ConstraintName = Literal["table", "tree", "published", "robust"]
@@ -48,7 +48,7 @@ class Constraint(Protocol):
         """Return the figure of every secret, shape (secrets,)."""
 
     def bounds(self, channels: Channels) -> dict[str, Bound]:
-        """Return the figures with what they claim, computed afresh."""
+        """Return the figures with what they claim."""
 
 
 def constraint_of(
@@ -83,7 +83,7 @@ class TableConstraint:
     belief: Belief
     secrets: tuple[str, ...]
     method: TotalMethod
-    totals: tuple[Callable[[Channels], Mapping[str, float]], ...]
+    totals: tuple[ExactTotals | JointTotal, ...]
     name: ConstraintName = "table"
     is_sound: bool = True
 
@@ -93,7 +93,7 @@ class TableConstraint:
         belief = problem.belief
         channels = problem.channels(np.full(len(problem.free), problem.least))
         released = list(channels)
-        found: list[Callable[[Channels], Mapping[str, float]]] = []
+        found: list[ExactTotals | JointTotal] = []
         exact = [
             name
             for name in problem.secrets
@@ -128,8 +128,11 @@ class TableConstraint:
         return np.array([found[name] for name in self.secrets])
 
     def bounds(self, channels: Channels) -> dict[str, Bound]:
-        """Return the figures with what they claim, computed afresh."""
-        return {name: total_leakage(self.belief, channels, name, self.method).upper for name in self.secrets}
+        """Return the figures with what they claim."""
+        found: dict[str, Bound] = {}
+        for part in self.totals:
+            found.update(part.bounds(channels))
+        return {name: found[name] for name in self.secrets}
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +157,7 @@ class TreeConstraint:
         return np.array([totals[name].value for name in self.secrets])
 
     def bounds(self, channels: Channels) -> dict[str, Bound]:
-        """Return the figures with what they claim, computed afresh."""
+        """Return the figures with what they claim."""
         return tree_totals(self.belief, channels, self.secrets)
 
 
@@ -166,6 +169,7 @@ class PublishedConstraint:
     secrets: tuple[str, ...]
     name: ConstraintName = "published"
     is_sound: bool = False
+    _parts: dict[tuple[str, float], Array] = field(default_factory=dict, repr=False)
 
     @property
     def promise(self) -> str:
@@ -177,17 +181,22 @@ class PublishedConstraint:
 
     def figures(self, channels: Channels) -> Array:
         """Return the figure of every secret, shape (secrets,)."""
-        return np.array([self._sum(channels, name) for name in self.secrets])
+        return np.asarray(np.sum([self._part(name, channel) for name, channel in channels.items()], axis=0))
 
-    def _sum(self, channels: Channels, secret: str) -> float:
-        found = own_report(self.belief, channels.get(secret), secret)
-        for name, channel in channels.items():
-            if name != secret:
-                found += worst_ratio(conditional_rows(self.belief, secret, name)[0], channel).value
-        return found
+    def _part(self, name: str, channel: Channel) -> Array:
+        """Return what one release says about every secret; searches move one budget at a time."""
+        key = (name, channel.epsilon)
+        if key not in self._parts:
+            self._parts[key] = np.array([self._pair(name, channel, secret) for secret in self.secrets])
+        return self._parts[key]
+
+    def _pair(self, name: str, channel: Channel, secret: str) -> float:
+        if name == secret:
+            return own_report(self.belief.prior(secret), channel)
+        return worst_ratio(conditional_rows(self.belief, secret, name)[0], channel).value
 
     def bounds(self, channels: Channels) -> dict[str, Bound]:
-        """Return the figures with what they claim, computed afresh."""
+        """Return the figures with what they claim."""
         return {name: pairwise_sum(self.belief, channels, name) for name in self.secrets}
 
 
@@ -199,6 +208,11 @@ class RobustConstraint:
     secrets: tuple[str, ...]
     name: ConstraintName = "robust"
     is_sound: bool = True
+
+    @property
+    def belief(self) -> Belief:
+        """The point estimate in the middle of them."""
+        return self.credal.belief
 
     @property
     def promise(self) -> str:
@@ -213,5 +227,5 @@ class RobustConstraint:
         return np.array([bound.value for bound in self.bounds(channels).values()])
 
     def bounds(self, channels: Channels) -> dict[str, Bound]:
-        """Return the figures with what they claim, computed afresh."""
+        """Return the figures with what they claim."""
         return {name: robust_total(self.credal, channels, name).upper for name in self.secrets}

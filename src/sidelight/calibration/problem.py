@@ -142,6 +142,13 @@ class Problem:
         )
         return replace(self, releases=releases, _channels={})
 
+    def is_settled_as(self, other: Problem) -> bool:
+        """Whether mechanisms and parameters are the same as another problem's."""
+        return all(
+            (mine.mechanism, mine.parameters) == (theirs.mechanism, theirs.parameters)
+            for mine, theirs in zip(self.releases, other.releases, strict=True)
+        )
+
     def _settle(self, release: Release, budget: float) -> Release:
         if release.name in self.automatic:
             options = [self._settle_width(Release(release.attribute, name, budget)) for name in AUTOMATIC]

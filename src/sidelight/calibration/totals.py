@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError
+from sidelight.leakage.bounds import Bound, Figure
 from sidelight.leakage.cone import column_pairs
-from sidelight.leakage.families import ratio_pairs, report_columns
+from sidelight.leakage.families import figure_of, ratio_pairs, report_columns
 from sidelight.leakage.generic import generic_worst
 from sidelight.leakage.total import LARGEST_EXACT, TotalMethod, record_rows
 from sidelight.mechanisms import Channel
@@ -22,9 +23,9 @@ Array = NDArray[np.float64]
 Channels = Mapping[str, Channel]
 
 
-def own_report(belief: Belief, channel: Channel | None, secret: str) -> float:
+def own_report(prior: Array, channel: Channel | None) -> float:
     """Return what the secret's own report says about it; 0 if it is not released."""
-    possible = np.flatnonzero(belief.prior(secret) > 0)
+    possible = np.flatnonzero(prior > 0)
     if channel is None or len(possible) < 2:
         return 0.0
     return float(ratio_pairs(np.eye(channel.size)[possible], channel).max())
@@ -86,6 +87,12 @@ class ExactTotals:
             waiting.append((axes[half:], _contracted(cells, columns, axes[:half])))
         return found
 
+    def bounds(self, channels: Channels) -> dict[str, Bound]:
+        """Return the totals with what they claim."""
+        known = all(figure_of(channel) == "exact" for channel in channels.values())
+        kind: Figure = "exact" if known else "certified"
+        return {name: Bound(value, kind, "exact joint") for name, value in self(channels).items()}
+
     def _largest(self, cells: Array, axis: int, own: Channel | None) -> float:
         """Return the largest log-ratio between two values on the axis, their own report's added."""
         possible = np.flatnonzero(self.priors[axis] > 0)
@@ -118,14 +125,14 @@ class JointTotal:
     """The total of one secret by the joint generic bound, by composition, or by the smaller of the two.
 
     Attributes:
-        belief: what the adversary knows.
+        prior: the probabilities of the secret's values.
         secret: whose total is wanted.
         rows: Pr(all other released attributes | secret), one column for each distinct record; None for
             composition alone.
         method: "auto", "joint generic" or "composition".
     """
 
-    belief: Belief
+    prior: Array
     secret: str
     rows: Array | None
     method: TotalMethod
@@ -139,18 +146,30 @@ class JointTotal:
             raise TooLargeError(
                 "the joint generic bound needs a joint belief that is not too large; use method='auto'."
             )
-        return cls(belief, secret, rows, method)
+        if rows is not None and method == "auto" and generic_worst(rows, math.exp(-1)).value >= 1 - 1e-12:
+            rows = None  # two rows share no record, so the bound is composition at every budget
+        return cls(belief.prior(secret), secret, rows, method)
 
     def __call__(self, channels: Channels) -> dict[str, float]:
         """Return the total of the secret."""
-        possible = int(np.count_nonzero(self.belief.prior(self.secret)))
-        if possible < 2:
-            return {self.secret: 0.0}
+        return {name: bound.value for name, bound in self.bounds(channels).items()}
+
+    def bounds(self, channels: Channels) -> dict[str, Bound]:
+        """Return the total with what it claims."""
+        return {self.secret: self._bound(channels)}
+
+    def _bound(self, channels: Channels) -> Bound:
+        if np.count_nonzero(self.prior) < 2:
+            return Bound(0.0, "exact", "only one value is possible")
         rest = math.fsum(channel.epsilon for name, channel in channels.items() if name != self.secret)
-        total = math.fsum(channel.epsilon for channel in channels.values())
-        own = own_report(self.belief, channels.get(self.secret), self.secret)
+        total = Bound(math.fsum(c.epsilon for c in channels.values()), "certified", "composition")
+        if self.method == "composition":
+            return total
+        own = own_report(self.prior, channels.get(self.secret))
+        if set(channels) <= {self.secret}:
+            return Bound(own, "certified", "own report alone")
         if self.rows is None:
-            alone = set(channels) <= {self.secret} and self.method != "composition"
-            return {self.secret: own if alone else total}
-        joint = own + min(generic_worst(self.rows, math.exp(-rest)).value, rest)
-        return {self.secret: min(joint, total) if self.method == "auto" else joint}
+            return total
+        value = own + min(generic_worst(self.rows, math.exp(-rest)).value, rest)
+        joint = Bound(value, "certified", "joint generic")
+        return joint if self.method != "auto" or joint.value < total.value else total

@@ -20,9 +20,11 @@ from sidelight.calibration.uniform import RAISE, excess, largest_safe
 from sidelight.foundation.errors import InputError
 
 Array = NDArray[np.float64]
+FEW = 12
+"""Up to so many budgets are searched from two starts, and for every point of a frontier."""
 _STEP = 1e-5
-_ROUNDS = 40
-_MARGIN = 1e-9
+_LEAST_STEP = 1 + 1e-6
+_ACTIVE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -35,13 +37,11 @@ class Certificate:
         gain: the weighted error of one budget for all over that of these budgets; at least 1.
         stationarity: how far the budgets are from a local optimum to first order: the share of the error's
             gradient that no combination of the active limits balances. Limits with kinks leave some.
-        proves: what this amounts to, in words.
     """
 
     blocked: dict[str, str]
     gain: float
     stationarity: float
-    proves: str
 
 
 def unequal_budgets(problem: Problem, constraint: Constraint, uniform: float) -> Array:
@@ -52,14 +52,16 @@ def unequal_budgets(problem: Problem, constraint: Constraint, uniform: float) ->
         constraint: what must keep the limits.
         uniform: the largest safe budget for all.
     """
-    start = np.full(len(problem.free), uniform)
+    count = len(problem.free)
+    start = np.full(count, uniform)
     if np.isnan(problem.errors(start)).any():
-        raise InputError("unequal budgets need mechanisms that state an error; 'any' states none, so name one.")
-    candidates = [_raised(problem, constraint, start)]
-    for first in (start, _proportional(problem, uniform)):
-        found = _searched(problem, constraint, first)
-        candidates.append(_raised(problem, constraint, _on_ray(problem, constraint, found)))
-    return min(candidates, key=lambda budgets: problem.weighted(problem.errors(budgets)))
+        raise InputError(
+            "unequal budgets need mechanisms that state an error; 'any' states none, so name one."
+        )
+    starts = [start, _proportional(problem, uniform)][: 2 if count <= FEW else 1]
+    found = [_on_ray(problem, constraint, _searched(problem, constraint, first)) for first in starts]
+    best = min([start, *found], key=lambda budgets: problem.weighted(problem.errors(budgets)))
+    return _raised(problem, constraint, best)
 
 
 def _proportional(problem: Problem, uniform: float) -> Array:
@@ -91,10 +93,18 @@ def _searched(problem: Problem, constraint: Constraint, start: Array) -> Array:
         bounds=[(math.log(problem.least), math.log(LARGEST_BUDGET))] * len(start),
         constraints=[{"type": "ineq", "fun": slack, "jac": lambda logs: _slopes(slack, logs)}],
         method="SLSQP",
-        options={"maxiter": _ROUNDS, "ftol": 1e-7},
+        options={"maxiter": _rounds(len(start)), "ftol": 1e-7},
     )
     found = np.exp(np.nan_to_num(result.x, nan=math.log(problem.least)))
     return np.asarray(np.clip(found, problem.least, LARGEST_BUDGET))
+
+
+def _rounds(count: int) -> int:
+    """Return how often the optimiser may step: each step takes a figure for every budget.
+
+    For the 40 attributes of CelebA and a tree, six steps come within 2 % of the error that forty reach.
+    """
+    return max(6, min(40, 240 // count))
 
 
 def _error_slopes(problem: Problem, logs: Array) -> Array:
@@ -131,58 +141,48 @@ def _raised(problem: Problem, constraint: Constraint, budgets: Array) -> Array:
         unit = np.zeros(len(budgets))
         unit[position] = 1.0
         rest = budgets * (1 - unit)
-        budgets[position] = largest_safe(
-            lambda budget, rest=rest, unit=unit: excess(problem, constraint, rest + budget * unit),
-            float(budgets[position]),
-        )
+
+        def over(budget: float, rest: Array = rest, unit: Array = unit) -> float:
+            return excess(problem, constraint, rest + budget * unit)
+
+        budget = float(budgets[position])
+        if budget * _LEAST_STEP < LARGEST_BUDGET and over(budget * _LEAST_STEP) <= 0:
+            budgets[position] = largest_safe(over, budget)
     return budgets
 
 
 def certificate(problem: Problem, constraint: Constraint, budgets: Array, uniform: float) -> Certificate:
-    """Check what can be said about unequal budgets."""
-    blocked = {}
+    """Raise every budget on its own by 1 % and see which limit breaks."""
+    base = constraint.figures(problem.channels(budgets))
+    blocked, slopes = {}, []
     for position, name in enumerate(problem.free):
         raised = budgets.copy()
         raised[position] *= RAISE
-        blocked[name] = breaks(problem, constraint, raised) or "largest budget"
-    even = problem.weighted(problem.errors(np.full(len(budgets), uniform)))
-    gain = even / problem.weighted(problem.errors(budgets))
-    residual = _stationarity(problem, constraint, budgets)
-    return Certificate(
-        blocked,
-        gain,
-        residual,
-        "all limits are kept, no single budget can be raised by 1 % without breaking one, and the weighted "
-        "error is no larger than with one budget for all; a local optimum, not proven to be the best of all",
-    )
+        figures = base if raised[position] > LARGEST_BUDGET else constraint.figures(problem.channels(raised))
+        worst = int(np.argmax(figures - problem.bounds))
+        is_over = figures[worst] > problem.bounds[worst]
+        blocked[name] = problem.secrets[worst] if is_over else "largest budget"
+        slopes.append((figures - base) / math.log(RAISE))
+    one = problem.weighted(problem.errors(np.full(len(budgets), uniform)))
+    gain = one / problem.weighted(problem.errors(budgets))
+    return Certificate(blocked, gain, _unbalanced(problem, base, np.array(slopes), budgets))
 
 
-def breaks(problem: Problem, constraint: Constraint, budgets: Array) -> str | None:
-    """Return the secret that is furthest over its limit, or None; budgets beyond the largest count as kept."""
-    if budgets.max() > LARGEST_BUDGET:
-        return None
-    over = constraint.figures(problem.channels(budgets)) - problem.bounds
-    worst = int(np.argmax(over))
-    return problem.secrets[worst] if over[worst] > 0 else None
+def _unbalanced(problem: Problem, figures: Array, slopes: Array, budgets: Array) -> float:
+    """Return the share of the error's gradient that no sum of the active limits' gradients balances.
 
-
-def _stationarity(problem: Problem, constraint: Constraint, budgets: Array) -> float:
-    """Return the share of the error's gradient that the active limits' gradients leave (Karush, Kuhn, Tucker).
-
-    Budgets at the largest one are left out: their own bound balances them.
+    These are the conditions of Karush, Kuhn and Tucker. Budgets at the largest one are left out: their own
+    bound balances them.
     """
     from scipy.optimize import nnls
 
-    logs, limits = np.log(budgets), problem.bounds
-    gradient = _error_slopes(problem, logs)
-    inner = budgets < LARGEST_BUDGET * (1 - _MARGIN)
-    if not inner.any() or not gradient[inner].any():
+    gradient = _error_slopes(problem, np.log(budgets))
+    inner = budgets * RAISE <= LARGEST_BUDGET
+    active = np.isfinite(problem.bounds) & (figures >= problem.bounds * (1 - _ACTIVE))
+    if not gradient[inner].any():
         return 0.0
-    active = np.isfinite(limits) & (
-        constraint.figures(problem.channels(budgets)) >= limits * (1 - 1e-4)
-    )
-    slopes = _slopes(lambda at: constraint.figures(problem.channels(np.exp(at)))[active], logs)
     if not active.any():
         return 1.0
-    _, left = nnls(slopes[:, inner].T, -gradient[inner])
+    with np.errstate(invalid="ignore"):
+        _, left = nnls(slopes[inner][:, active], -gradient[inner])
     return float(left / np.linalg.norm(gradient[inner]))

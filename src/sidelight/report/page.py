@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PAGES = {
     "sidelight.auditing:Audit": "sidelight.report.audit_page:audit_page",
+    "sidelight.calibration.result:Calibration": "sidelight.report.calibration_page:calibration_page",
 }
 """Every kind of result and the function that makes its page; it is loaded when it is asked for."""
 
@@ -79,7 +80,7 @@ def write_report(result: object, path: str | Path) -> Path:
     """Write a result as one HTML file that needs no network.
 
     Args:
-        result: an `Audit`.
+        result: an `Audit` or a `Calibration`.
         path: where to write; the file appears whole or not at all.
     """
     return write_text(path, render(page_of(result)))
