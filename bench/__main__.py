@@ -1,6 +1,7 @@
 """Run every benchmark."""
 
-from bench import commands, leakage
+from bench import calibration, commands, leakage
 
 commands.main()
 leakage.main()
+calibration.main()

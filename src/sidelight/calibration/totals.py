@@ -21,6 +21,7 @@ from sidelight.mechanisms import Channel
 
 Array = NDArray[np.float64]
 Channels = Mapping[str, Channel]
+_LARGEST_EXPONENT = 600.0
 
 
 def own_report(prior: Array, channel: Channel | None) -> float:
@@ -170,6 +171,7 @@ class JointTotal:
             return Bound(own, "certified", "own report alone")
         if self.rows is None:
             return total
-        value = own + min(generic_worst(self.rows, math.exp(-rest)).value, rest)
+        baseline = math.exp(-rest) if rest < _LARGEST_EXPONENT else 0.0  # 0 can only raise the figure
+        value = own + min(generic_worst(self.rows, baseline).value, rest)
         joint = Bound(value, "certified", "joint generic")
         return joint if self.method != "auto" or joint.value < total.value else total
