@@ -248,7 +248,6 @@ def _unequal_rows(quick: bool) -> list[UnequalRow]:
     if not quick:
         adult = Belief.from_data(read(str(table_path("adult")), drop=["split"]))
         rows += [_unequal_row("CelebA, ten attributes", ten, "tree"), _unequal_row("adult", adult, "table")]
-        rows.append(_unequal_row("adult", adult, "tree"))
     return rows
 
 
