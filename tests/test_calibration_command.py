@@ -79,7 +79,12 @@ def test_every_option_reaches_the_result(run, table: Path, tmp_path: Path) -> No
     assert data["collected"]["secrets"]["income"]["verdict"] in ("within", "not certified", "exceeded")
     assert data["certificate"] is None
     assert [point["factor"] for point in data["frontier"]] == [0.25, 0.5, 1.0, 2.0, 4.0]
-    assert "models the population as this tree" in report.read_text()
+    compared = {item["constraint"]: item["budget"] for item in data["alternatives"]}
+    assert compared["tree"] == data["uniform"]["budgets"]["income"]
+    assert compared["table"] <= compared["tree"] * (1 + 1e-6), "two attributes have no more than their pair"
+    shown = report.read_text()
+    assert "models the population as this tree" in shown
+    assert "Why they differ" in shown
 
 
 def test_a_plan_lends_its_mechanisms(run, table: Path, tmp_path: Path) -> None:

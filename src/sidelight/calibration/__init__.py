@@ -2,10 +2,11 @@
 
 from sidelight.calibration.calibrating import calibrate
 from sidelight.calibration.optimal_channel import OptimalChannel, optimal_channel
-from sidelight.calibration.result import Calibration, FrontierPoint, Setting
+from sidelight.calibration.result import Alternative, Calibration, FrontierPoint, Setting
 from sidelight.calibration.unequal import Certificate
 
 __all__ = [
+    "Alternative",
     "Calibration",
     "Certificate",
     "FrontierPoint",

@@ -20,7 +20,7 @@ from sidelight.calibration.constraint import (
 )
 from sidelight.calibration.infeasible import check_feasible
 from sidelight.calibration.problem import Problem, build
-from sidelight.calibration.result import Budgets, Calibration, FrontierPoint, Setting
+from sidelight.calibration.result import Alternative, Budgets, Calibration, FrontierPoint, Setting
 from sidelight.calibration.unequal import FEW, certificate, unequal_budgets
 from sidelight.calibration.uniform import excess, uniform_budget
 from sidelight.calibration.utility import Utility
@@ -31,6 +31,7 @@ from sidelight.leakage.total import TotalMethod
 from sidelight.plan import Plan
 
 Array = NDArray[np.float64]
+COMPARED: tuple[ConstraintName, ...] = ("table", "tree", "published")
 _SETTLINGS = 3
 
 
@@ -53,6 +54,7 @@ def calibrate(
     plan: Plan | None = None,
     collected: Belief | None = None,
     frontier: Sequence[float] = (),
+    compare: bool = False,
 ) -> Calibration:
     """Return the largest budgets whose certified leakage stays under every limit.
 
@@ -76,6 +78,7 @@ def calibrate(
         plan: takes mechanisms, parameters and repetitions from here; its budgets are replaced.
         collected: a belief about the people the plan will be used on; the plan is audited under it too.
         frontier: factors on all limits at which the weighted error is computed as well.
+        compare: whether to say what one budget for all would be under the other constraints.
     """
     check_choice("budgets", budgets, ("unequal", "uniform"))
     problem = build(
@@ -108,6 +111,7 @@ def calibrate(
         even=None if even is None else _setting(settled, rule, np.full(count, even)),
         certificate=certificate(settled, rule, chosen, one) if budgets == "unequal" else None,
         frontier=_frontier(settled, rule, budgets, factors),
+        alternatives=_alternatives(settled, rule, one) if compare else (),
     )
 
 
@@ -178,6 +182,20 @@ def _setting(problem: Problem, rule: Constraint, budgets: Array) -> Setting:
         problem.weighted(errors),
         rule.bounds(problem.channels(budgets)),
     )
+
+
+def _alternatives(problem: Problem, rule: Constraint, one: float) -> tuple[Alternative, ...]:
+    """Return one budget for all under the certified, the tree's and the published constraint."""
+    even = problem.even_split()
+    found = []
+    for name in track(COMPARED, "constraints"):
+        other = rule if name == rule.name else constraint_of(problem, name)
+        least = np.full(len(problem.free), problem.least)
+        is_feasible = excess(problem, other, least) <= 0
+        budget = (one if other is rule else uniform_budget(problem, other)) if is_feasible else None
+        ratio = math.nan if even is None or budget is None else budget / even
+        found.append(Alternative(name, budget, ratio, other.promise, other.is_sound))
+    return tuple(found)
 
 
 def _frontier(

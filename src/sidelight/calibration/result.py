@@ -54,6 +54,25 @@ class FrontierPoint:
     unequal: float
 
 
+@dataclass(frozen=True)
+class Alternative:
+    """One budget for all under another constraint.
+
+    Attributes:
+        constraint: its name.
+        budget: the largest under it; None where it allows none.
+        ratio: that over the even split; NaN without one.
+        promise: for whom it would keep the limits, in words.
+        is_sound: whether it would.
+    """
+
+    constraint: ConstraintName
+    budget: float | None
+    ratio: float
+    promise: str
+    is_sound: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """The budgets that keep every limit, with what proves it and what stands beside them.
@@ -75,6 +94,7 @@ class Calibration:
         even: the even split of the smallest limit; None where fixed budgets leave nothing to split.
         certificate: what is known about unequal budgets; None for a uniform one.
         frontier: weighted error against limit, if it was asked for.
+        alternatives: one budget for all under each constraint, if they were asked for.
     """
 
     plan: Plan
@@ -93,6 +113,7 @@ class Calibration:
     even: Setting | None
     certificate: Certificate | None
     frontier: tuple[FrontierPoint, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
 
     @property
     def budgets(self) -> Mapping[str, float]:
@@ -162,6 +183,7 @@ class Calibration:
             "even": None if self.even is None else _setting_to_dict(self.even),
             "certificate": None if self.certificate is None else vars(self.certificate),
             "frontier": [{k: number(v) for k, v in vars(point).items()} for point in self.frontier],
+            "alternatives": [vars(item) | {"ratio": number(item.ratio)} for item in self.alternatives],
             "notes": self.notes(),
             "plan": json.loads(self.plan.to_json()),
             "audit": self.audit.to_dict(),

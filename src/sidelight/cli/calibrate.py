@@ -117,6 +117,7 @@ def calibrate(
             plan=given,
             collected=_collected(collected, table, rules),
             frontier=_FRONTIER if report else (),
+            compare=report is not None,
         )
     _show(result, table, output, report, json)
     if result.is_sound and not result.is_within:

@@ -23,6 +23,7 @@ _SECTIONS = {
     "leakage": "Leakage against limits",
     "errors": "Expected error",
     "frontier": "Utility against limit",
+    "adversary": "Whose knowledge",
     "plan": "The plan",
 }
 _UTILITIES = {
@@ -36,7 +37,7 @@ def calibration_page(result: Calibration) -> Page:
     figures = {"budgets": budgets_figure(result), "leakage": leakage_figure(result)}
     optional = {"errors": errors_figure(result), "frontier": frontier_figure(result)}
     figures |= {name: figure for name, figure in optional.items() if isinstance(figure, Figure)}
-    drawn = ("errors", "frontier")
+    present = {*figures, "summary", "plan", *(["adversary"] if result.alternatives else [])}
     context = {
         "result": result,
         "settings": settings_of(result),
@@ -47,7 +48,7 @@ def calibration_page(result: Calibration) -> Page:
         "colours": VERDICTS,
         "marks": MARKS,
         "is_nan": math.isnan,
-        "sections": {key: text for key, text in _SECTIONS.items() if key in figures or key not in drawn},
+        "sections": {key: text for key, text in _SECTIONS.items() if key in present},
     }
     source = result.audit.belief.source
     return Page(f"Sidelight calibration of {source}", "calibration.html.j2", context, figures)
