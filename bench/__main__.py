@@ -2,5 +2,5 @@
 
 from importlib import import_module
 
-for name in ("commands", "leakage", "mechanisms", "knowledge"):
+for name in ("commands", "leakage", "mechanisms", "knowledge", "calibration"):
     import_module(f"bench.{name}").main()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sidelight.auditing import Audit, SecretAudit, audit
     from sidelight.belief import Belief, Credal, Gaussian, Tree
+    from sidelight.calibration import Calibration, OptimalChannel, calibrate, optimal_channel
     from sidelight.foundation.errors import InputError, MissingExtraError, SidelightError, TooLargeError
     from sidelight.leakage import (
         ANALYSERS,
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "sidelight.auditing": ("Audit", "SecretAudit", "audit"),
     "sidelight.belief": ("Belief", "Credal", "Gaussian", "Tree"),
+    "sidelight.calibration": ("Calibration", "OptimalChannel", "calibrate", "optimal_channel"),
     "sidelight.foundation.errors": ("InputError", "MissingExtraError", "SidelightError", "TooLargeError"),
     "sidelight.leakage": (
         "ANALYSERS",
@@ -142,6 +144,7 @@ __all__ = [
     "AverageLeakage",
     "Belief",
     "Bound",
+    "Calibration",
     "Channel",
     "Counts",
     "Credal",
@@ -153,6 +156,7 @@ __all__ = [
     "Mechanism",
     "MissingExtraError",
     "NoiseChoice",
+    "OptimalChannel",
     "Plan",
     "ProfilePoint",
     "Query",
@@ -174,6 +178,7 @@ __all__ = [
     "audit",
     "audit_randomiser",
     "average_leakage",
+    "calibrate",
     "categorical",
     "correlation_matrix",
     "create",
@@ -189,6 +194,7 @@ __all__ = [
     "normalised_overshoot",
     "normalised_undershoot",
     "numeric",
+    "optimal_channel",
     "pair_leakage",
     "pairwise_sum",
     "posterior",

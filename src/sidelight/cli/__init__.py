@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from sidelight.cli.audit import audit, demo
+from sidelight.cli.calibrate import calibrate
 from sidelight.cli.common import explain
 from sidelight.cli.doctor import doctor
 from sidelight.cli.knowledge import knowledge
@@ -40,7 +41,7 @@ def _options(
         typer.echo(context.get_help())
 
 
-for command in (demo, audit, knowledge, doctor):
+for command in (demo, audit, calibrate, knowledge, doctor):
     app.command()(command)
 
 

@@ -26,13 +26,13 @@ def joint_generic(belief: Belief, channels: Mapping[str, Channel], secret: str) 
     own = direct_leakage(belief, channels.get(secret), secret).value
     if not others:
         return Bound(own, "certified", "own report alone")
-    rows = _record_rows(belief, secret, others)
+    rows = record_rows(belief, secret, others)
     budget = math.fsum(channels[name].epsilon for name in others)
     worst = generic_worst(rows, math.exp(-budget))
     return Bound(own + min(worst.value, budget), "certified", "joint generic")
 
 
-def _record_rows(belief: Belief, secret: str, others: Sequence[str]) -> Array:
+def record_rows(belief: Belief, secret: str, others: Sequence[str]) -> Array:
     """Return Pr(all others | secret), one column for each distinct record of the others.
 
     Columns with the same ratios leak as much as their sum, so they are merged: those of combinations that

@@ -107,7 +107,7 @@ def set_leakage(
 
 def _upper(belief: Belief, channels: Mapping[str, Channel], secret: str, method: TotalMethod) -> Bound:
     """Return the upper end by the given method, or the smallest that is cheap enough."""
-    if method == "exact" or (method == "auto" and _is_exact_cheap(belief, channels, secret)):
+    if method == "exact" or (method == "auto" and is_exact_cheap(belief, channels, secret)):
         return exact_total(belief, channels, secret)
     if method == "tree" or (method == "auto" and belief.tree is not None):
         return tree_total(belief, channels, secret)
@@ -247,7 +247,8 @@ def _exact_cells(belief: Belief, channels: Mapping[str, Channel], secret: str) -
     return max(inputs, outputs)
 
 
-def _is_exact_cheap(belief: Belief, channels: Mapping[str, Channel], secret: str) -> bool:
+def is_exact_cheap(belief: Belief, channels: Mapping[str, Channel], secret: str) -> bool:
+    """Whether "auto" takes the exact total of this secret."""
     listed = all(_lists_reports(channel) for channel in channels.values())
     known = belief.knows_joints or len(set(channels) - {secret}) <= 1
     listed = listed and _fits_doubles(channels)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 PAGES = {
     "sidelight.auditing.result:Audit": "sidelight.report.audit_page:audit_page",
     "sidelight.leakage.knowledge.audit:KnowledgeAudit": "sidelight.report.knowledge_page:knowledge_page",
+    "sidelight.calibration.result:Calibration": "sidelight.report.calibration_page:calibration_page",
 }
 """Every kind of result and the function that makes its page; it is loaded when it is asked for."""
 
@@ -81,6 +82,7 @@ def write_report(result: object, path: str | Path) -> Path:
 
     Args:
         result: an `Audit` or a `KnowledgeAudit`.
+        result: an `Audit` or a `Calibration`.
         path: where to write; the file appears whole or not at all.
     """
     return write_text(path, render(page_of(result)))
