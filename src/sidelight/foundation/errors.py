@@ -73,10 +73,11 @@ def check_number(
     ]
     wanted = " and ".join(bound for bound in bounds if bound)
     requirement = ("a number " if infinite else "a finite number ") + wanted
-    if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
+    is_array = getattr(value, "ndim", 0) != 0
+    if isinstance(value, (bool, str)) or is_array or not hasattr(value, "__float__"):
         raise invalid(name, requirement.strip(), value)
     try:
-        number = float(value if getattr(value, "ndim", 0) == 0 else "an array")
+        number = float(value)
     except (TypeError, ValueError, OverflowError):
         raise invalid(name, requirement.strip(), value) from None
     fits = (

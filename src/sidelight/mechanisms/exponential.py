@@ -174,7 +174,9 @@ def _check_utility(utility: NDArray[np.float64], size: int) -> None:
         raise InputError("`utility` must be finite; some cells are not.")
     if (utility == utility[0]).all():
         raise InputError("`utility` must differ between values in some column; all rows are the same.")
-    if not np.isfinite(_scaled(utility)).all():
+    with np.errstate(over="ignore"):
+        sensitivity = np.ptp(utility, axis=0).max()
+    if not (np.isfinite(sensitivity) and np.isfinite(_scaled(utility)).all()):
         raise InputError(
             "`utility` must be numbers whose ratio to the sensitivity a double holds; some are too large. "
             "Scale the matrix."
@@ -183,5 +185,5 @@ def _check_utility(utility: NDArray[np.float64], size: int) -> None:
 
 def _scaled(utility: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the utilities in units of their sensitivity, the most that a column differs between values."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+    with np.errstate(over="ignore"):
         return np.asarray(utility / np.ptp(utility, axis=0).max())
