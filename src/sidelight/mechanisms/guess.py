@@ -5,6 +5,11 @@ of a hashed bucket one of the values in it, or any value where it is empty; of a
 a noisy histogram the largest entry. All these treat the other values alike, so the chance of guessing right
 says everything: the guess is a channel that favours one value. Published comparisons look at this channel; a
 real adversary keeps the whole report, which says more.
+
+The guess from a hashed bucket is that of the family of all functions, as published, in which the hashes of
+any number of values are independent. Those of the family in use are independent in pairs only, so that three
+values or more are guessed right somewhat more or less often, and not all equally often; the channel says that
+it is a model of the one in use.
 """
 
 from __future__ import annotations
@@ -14,8 +19,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.errors import InputError
-from sidelight.mechanisms.channel import Channel, DenseChannel, FavouringChannel
+from sidelight.foundation.errors import InputError, TooLargeError
+from sidelight.mechanisms.channel import Channel, DenseChannel, FavouringChannel, ImplicitChannel
 from sidelight.mechanisms.hashing import Hashing
 from sidelight.mechanisms.histogram import SummedHistogram
 from sidelight.mechanisms.mechanism import Mechanism
@@ -33,11 +38,19 @@ def guess_channel(mechanism: Mechanism) -> Channel:
         return channel
     if channel.family == "dense":
         return DenseChannel(_likeliest(channel.matrix()))
-    return _favouring(channel.size, guess_accuracy(mechanism))
+    if isinstance(channel, ImplicitChannel):
+        raise TooLargeError(
+            f"the guess from {mechanism.name!r} needs its matrix, not built for {channel.size} values; "
+            "group the values, or look at the whole report instead."
+        )
+    return _favouring(channel.size, guess_accuracy(mechanism), isinstance(mechanism, Hashing))
 
 
 def guess_accuracy(mechanism: Mechanism) -> float:
-    """Return the probability that the guess from a report is the true value."""
+    """Return the probability that the guess from a report is the true value.
+
+    For local hashing it is that of the family of all functions, the published one.
+    """
     size = mechanism.size
     if isinstance(mechanism, Unary | Rappor):
         p, q = float(mechanism.support_if_true), float(mechanism.support_if_other)
@@ -54,17 +67,17 @@ def guess_accuracy(mechanism: Mechanism) -> float:
     )
 
 
-def _favouring(size: int, accuracy: float) -> FavouringChannel:
-    """Return the channel that keeps a value with the given probability and treats the others alike."""
-    return FavouringChannel(size, "singletons", (1 - accuracy) / (size - 1) / accuracy)
+def _favouring(size: int, accuracy: float, is_model: bool) -> FavouringChannel:
+    """Return the channel that keeps a value with the given probability and treats the others alike.
+
+    No guess is worse than a blind one; where it is hardly better, rounding must not say that it is.
+    """
+    ratio = (1 - accuracy) / (size - 1) / accuracy
+    return FavouringChannel(size, "singletons", min(ratio, 1.0), is_model=is_model)
 
 
 def _mean_share(size: int, probability: float) -> float:
-    """Return the mean of 1/(1+B), B the number of the other values that are also marked, each independently.
-
-    Hashes of several values are taken as independent, as those of all functions are; a family that is only
-    pairwise independent guesses right about as often.
-    """
+    """Return the mean of 1/(1+B), B the number of the other values also marked, each independently."""
     return -math.expm1(size * math.log1p(-probability)) / (size * probability)
 
 
