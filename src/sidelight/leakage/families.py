@@ -59,7 +59,8 @@ def single_of(channel: Channel) -> Channel:
     within = getattr(channel, "within", None)
     if within is not None:
         return single_of(within)
-    if channel.family == "any" or is_gaussian(channel) or not getattr(channel, "realises_all", True):
+    assumed = channel.family == "any" or is_gaussian(channel) or getattr(channel, "is_model", False)
+    if assumed or not getattr(channel, "realises_all", True):
         return FavouringChannel(channel.size, "singletons", 1.0)
     return channel
 

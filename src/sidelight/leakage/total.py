@@ -74,12 +74,12 @@ def total_leakage(
         return Leakage.exactly(secret, through, Bound(0.0, "exact", "only one value is possible"))
     upper = _upper(belief, channels, secret, method)
     if upper.kind == "exact":
-        return _as_model(belief, Leakage.exactly(secret, through, upper))
+        return _marked(belief, channels, Leakage.exactly(secret, through, upper))
     delta = math.fsum(delta_of(channel) for channel in channels.values())
     lower = lower_total(belief, channels, secret)
     if lower.value > upper.value:
         upper = replace(upper, value=_rounded_up(lower.value, upper.value))
-    return _as_model(belief, Leakage(secret, through, lower, upper, delta))
+    return _marked(belief, channels, Leakage(secret, through, lower, upper, delta))
 
 
 def set_leakage(
@@ -125,8 +125,10 @@ def _upper(belief: Belief, channels: Mapping[str, Channel], secret: str, method:
     return joint if joint.value < sums.value else sums
 
 
-def _as_model(belief: Belief, leakage: Leakage) -> Leakage:
-    """Mark figures as those of a model of the table, where the belief is one."""
+def _marked(belief: Belief, channels: Mapping[str, Channel], leakage: Leakage) -> Leakage:
+    """Mark figures as those of a model of the table, or of channels as a paper idealises them."""
+    if any(figure_of(channel) == "published" for channel in channels.values()):
+        leakage = replace(leakage, upper=replace(leakage.upper, kind="published"))
     if not belief.is_model:
         return leakage
     lower, upper = (replace(bound, kind="model") for bound in (leakage.lower, leakage.upper))
