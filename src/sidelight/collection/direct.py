@@ -44,7 +44,7 @@ class Split:
 
     @property
     def name(self) -> str:
-        """ "spl", or "product" where a unit is a group."""
+        """SPL by its short name, or "product" where a unit is a group."""
         return "product" if any(len(unit.names) > 1 for unit in self.units) else "spl"
 
     @property
@@ -60,7 +60,9 @@ class Split:
     @property
     def proof(self) -> str:
         """Why."""
-        return "units have noise of their own, so their likelihood ratios multiply: the budgets add up, exactly"
+        return (
+            "units have noise of their own, so their likelihood ratios multiply: the budgets add up, exactly"
+        )
 
     def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> Collected:
         """Return one report for each record, see `Protocol.randomise`."""
@@ -113,13 +115,15 @@ class Sample:
         check_units(self.schema, self.units, disjoint=False)
         shares = self.shares or (1,) * len(self.units)
         if len(shares) != len(self.units):
-            raise InputError(f"`shares` must have one number for each of {len(self.units)} units, got {shares}.")
+            raise InputError(
+                f"`shares` must have one number for each of {len(self.units)} units, got {shares}."
+            )
         checked = tuple(check_whole("shares", share, at_least=1, at_most=1 << 40) for share in shares)
         object.__setattr__(self, "shares", checked)
 
     @property
     def name(self) -> str:
-        """ "smp", or "smp on groups"."""
+        """SMP by its short name, "smp on groups" where a unit is one."""
         return "smp on groups" if any(len(unit.names) > 1 for unit in self.units) else "smp"
 
     @property
@@ -206,7 +210,7 @@ def smp(schema: Schema, epsilon: float, mechanism: str = "grr", shares: Sequence
 def product(
     schema: Schema, epsilon: float, groups: Sequence[Sequence[str]] | None = None, mechanism: str = "grr"
 ) -> Split | Sample:
-    """Return the product domain of all attributes, or one of several groups, disclosed, with all of epsilon."""
+    """Return the product domain of all attributes, or one group, drawn and disclosed, at epsilon."""
     parts = [list(group) for group in groups] if groups is not None else [list(schema.names)]
     units = tuple(make_unit(schema, part, mechanism, epsilon) for part in parts)
     return Split(schema, units) if len(units) == 1 else Sample(schema, units)

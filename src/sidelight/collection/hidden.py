@@ -130,9 +130,7 @@ class HiddenChoice:
         parts = tuple(Reports(column, is_simulation=seed is not None) for column in columns)
         return Collected(self, parts, (None,) * len(parts), len(checked), seed is not None)
 
-    def _fill(
-        self, group: Sequence[str], records: Codes, seed: int | None, offset: int
-    ) -> dict[str, Codes]:
+    def _fill(self, group: Sequence[str], records: Codes, seed: int | None, offset: int) -> dict[str, Codes]:
         """Return the columns of one group."""
         people = len(records)
         bound = np.array([len(group)], dtype=np.uint64)
@@ -175,7 +173,7 @@ class HiddenChoice:
         return np.asarray(np.searchsorted(line, words + row * WHOLE, side="right") - row * ends.shape[1])
 
     def _tables(self, group: tuple[str, ...], name: str) -> tuple[Whole, NDArray[np.intp]]:
-        """Return the running weights for every (chosen attribute, report), and where each attribute starts."""
+        """Return the running weights of every (chosen, report), and where each chosen attribute starts."""
         if (group, name) not in self._cache:
             size = self.schema[name].size
             blocks = []
@@ -277,7 +275,7 @@ def whole_law(rows: ArrayLike) -> Whole:
     if np.any(given < 0) or not np.all(np.abs(given.sum(axis=1) - 1) < 1e-6):
         raise invalid("fakes", "probabilities that add up to 1 in each row", given.tolist())
     exact = given / given.sum(axis=1, keepdims=True) * WHOLE
-    law = np.floor(exact).astype(np.int64)
+    law: Whole = np.floor(exact).astype(np.int64)
     for row, wanted in zip(law, exact, strict=True):
         short = WHOLE - int(row.sum())
         row[np.argsort(row - wanted, kind="stable")[:short]] += 1

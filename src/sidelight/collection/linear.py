@@ -34,7 +34,7 @@ def solve_hidden(parts: Sequence[Aggregated], known: Known) -> dict[str, tuple[A
     """
     protocols = [part.protocol for part in parts if isinstance(part.protocol, HiddenChoice)]
     schema = protocols[0].schema
-    basis = _basis(schema.sizes)
+    basis = directions(schema.sizes)
     even = np.concatenate([np.full(size, 1 / size) for size in schema.sizes])
     guess = even
     for _ in range(_ROUNDS):
@@ -99,7 +99,7 @@ def report_covariance(protocol: HiddenChoice, frequencies: Array) -> Array:
 
 def condition(protocol: HiddenChoice) -> float:
     """Return how ill-conditioned the system is, in the directions that frequencies can take."""
-    values = np.linalg.svd(expected_counts(protocol) @ _basis(protocol.schema.sizes), compute_uv=False)
+    values = np.linalg.svd(expected_counts(protocol) @ directions(protocol.schema.sizes), compute_uv=False)
     return float(values[0] / values[-1]) if values[-1] > 1e-12 * values[0] else float("inf")
 
 
@@ -123,15 +123,15 @@ def _first_phase(names: Sequence[str], known: Known, basis: Array, even: Array) 
     return weight @ basis, weight @ (estimate - even)
 
 
-def _basis(sizes: Sequence[int]) -> Array:
+def directions(sizes: Sequence[int]) -> Array:
     """Return orthonormal directions in which frequencies can move, shape (sum of sizes, directions)."""
     total, width = sum(sizes), sum(size - 1 for size in sizes)
     basis = np.zeros((total, width))
     row = column = 0
     for size in sizes:
         centred = np.eye(size) - 1 / size
-        directions = np.linalg.svd(centred)[0][:, : size - 1]
-        basis[row : row + size, column : column + size - 1] = directions
+        free = np.linalg.svd(centred)[0][:, : size - 1]
+        basis[row : row + size, column : column + size - 1] = free
         row, column = row + size, column + size - 1
     return basis
 

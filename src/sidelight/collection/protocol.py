@@ -130,7 +130,8 @@ class Aggregated:
 
 def fingerprint(protocol: Protocol) -> str:
     """Return a short digest that two protocols share exactly when they are the same."""
-    text = json.dumps(protocol.to_file(), sort_keys=True, allow_nan=False)
+    schema = [[a.name, a.kind, a.values, a.edges, a.missing] for a in protocol.schema]
+    text = json.dumps([protocol.to_file(), schema], sort_keys=True, allow_nan=False)
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 

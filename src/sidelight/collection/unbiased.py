@@ -121,7 +121,9 @@ def _one(unit: Unit, name: str, sums: Aggregate) -> Unbiased:
         zero = np.zeros_like(estimate)
         return Unbiased(estimate, spread, zero, zero, reports)
     none, full = (np.full_like(estimate, value) for value in moments)
-    return Unbiased(estimate, none / reports, (full - none) / reports, np.full_like(none, -1 / reports), reports)
+    return Unbiased(
+        estimate, none / reports, (full - none) / reports, np.full_like(none, -1 / reports), reports
+    )
 
 
 def _combined(items: Sequence[Unbiased]) -> Unbiased:
@@ -132,9 +134,7 @@ def _combined(items: Sequence[Unbiased]) -> Unbiased:
     weights = precision / precision.sum()
 
     def total(part: str, power: int) -> Array:
-        return np.asarray(
-            sum(w**power * getattr(item, part) for w, item in zip(weights, items, strict=True))
-        )
+        return np.asarray(sum(w**power * getattr(item, part) for w, item in zip(weights, items, strict=True)))
 
     return Unbiased(
         total("estimate", 1), total("constant", 2), total("slope", 2), total("curve", 2),
@@ -144,9 +144,7 @@ def _combined(items: Sequence[Unbiased]) -> Unbiased:
 
 def _solved(hidden: Sequence[Aggregated], first: Mapping[str, Unbiased]) -> dict[str, Unbiased]:
     """Solve the linear system of hidden choices, leaning on a first phase where there is one."""
-    known = {
-        name: (item.estimate, item.variance(to_simplex(item.estimate))) for name, item in first.items()
-    }
+    known = {name: (item.estimate, item.variance(to_simplex(item.estimate))) for name, item in first.items()}
     found = solve_hidden(hidden, known)
     people = sum(part.people for part in hidden)
     solved = {}

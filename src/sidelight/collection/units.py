@@ -203,7 +203,9 @@ def check_units(schema: Schema, units: Sequence[Unit], *, disjoint: bool) -> Non
     for first, second in combinations(units, 2):
         shared = set(first.names) & set(second.names)
         if disjoint and shared:
-            raise InputError(f"the attribute {min(shared)!r} is in two units, {first.label!r} and {second.label!r}.")
+            raise InputError(
+                f"the attribute {min(shared)!r} is in two units, {first.label!r} and {second.label!r}."
+            )
 
 
 def marginal(joint: Array, axis: int) -> NDArray[np.float64]:
