@@ -123,7 +123,7 @@ def advise(
         _option("rs+fd", rs_fd(schema, epsilon), people, known),
         *_two_phase_options(schema, epsilon, people, known),
     ]
-    if 1 < len(schema) and domain_size(schema.sizes) <= LARGEST_GROUP:
+    if len(schema) > 1 and domain_size(schema.sizes) <= LARGEST_GROUP:
         whole = Split(schema, (make_unit(schema, schema.names, "grr", epsilon),))
         options.append(_option("product (grr)", whole, people, known))
     return Advice(tuple(sorted(options, key=lambda option: option.error)), people, epsilon, source)

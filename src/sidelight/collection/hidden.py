@@ -28,7 +28,7 @@ from sidelight.collection.protocol import (
 )
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, check_number, invalid
-from sidelight.foundation.randomness import Randomness, below, derive_seed, randomness
+from sidelight.foundation.randomness import Words, below, derive_seed, randomness
 from sidelight.mechanisms import Aggregate, Reports
 from sidelight.mechanisms.arrays import respond
 from sidelight.mechanisms.grr import RandomisedResponse
@@ -44,6 +44,7 @@ ANY = ""
 """Stands for every chosen attribute, where a fake does not depend on the report."""
 _HALF = np.uint64(32)
 _FEW = 24
+_LARGE = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,7 @@ class HiddenChoice:
     origin: str
 
     def __post_init__(self) -> None:
-        check_number("epsilon", self.budget, above=0)
+        object.__setattr__(self, "budget", check_number("epsilon", self.budget, above=0))
         members = [name for group in self.groups for name in group]
         if sorted(members) != sorted(self.schema.names):
             raise invalid("groups", "a partition of the attributes", self.groups)
@@ -117,7 +118,8 @@ class HiddenChoice:
     def responses(self) -> dict[str, RandomisedResponse]:
         """Each attribute's randomised response, with its group's share of the budget."""
         part = self.budget / len(self.groups)
-        return {name: RandomisedResponse(self.schema[name].size, part) for name in self.schema.names}
+        by_size = {size: RandomisedResponse(size, part) for size in set(self.schema.sizes)}
+        return {attribute.name: by_size[attribute.size] for attribute in self.schema}
 
     def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> Collected:
         """Return one report for each record, see `Protocol.randomise`."""
@@ -130,63 +132,84 @@ class HiddenChoice:
         parts = tuple(Reports(column, is_simulation=seed is not None) for column in columns)
         return Collected(self, parts, (None,) * len(parts), len(checked), seed is not None)
 
-    def _fill(self, group: Sequence[str], records: Codes, seed: int | None, offset: int) -> dict[str, Codes]:
+    def _fill(
+        self, group: tuple[str, ...], records: Codes, seed: int | None, offset: int
+    ) -> dict[str, Codes]:
         """Return the columns of one group."""
         people = len(records)
+        large = people * len(group) >= _LARGE
         bound = np.array([len(group)], dtype=np.uint64)
-        chosen = below(randomness(seed, "hidden/choice"), offset, people, bound)[:, 0].astype(np.intp)
-        index = np.array([self.schema.index(name) for name in group])
-        codes = records[np.arange(people), index[chosen]].astype(np.uint16)
-        said = np.empty_like(codes)
+        choice = randomness(seed, "hidden/choice", compiled=large)
+        chosen = below(choice, offset, people, bound)[:, 0]
+        words = randomness(seed, "hidden/report", compiled=large).words(offset, people)
+        fakes = np.empty((len(group), people), dtype=np.uint64)
+        for number in range(len(group)):
+            randomness(seed, f"hidden/fake {number}", compiled=large).words(offset, people, fakes[number])
+        index = [self.schema.index(name) for name in group]
+        codes = records if index == list(range(records.shape[1])) else records[:, index]
+        truth, other = self._thresholds(group)
+        out = np.empty((len(group), people), dtype=np.uint16)
+        if large:
+            from sidelight.collection.kernels import fill
+
+            fill(codes, chosen, words, truth, other, fakes, *self._flat(group), out)
+        else:
+            self._fill_plainly(group, codes, chosen.astype(np.intp), words, fakes, out)
+        return {
+            name: column.astype(code_type(self.schema[name].size))
+            for name, column in zip(group, out, strict=True)
+        }
+
+    def _thresholds(self, group: Sequence[str]) -> tuple[Words, Words]:
+        """Return how many words keep each member's value, and how many report a particular other one."""
         truth = np.array([self.responses[name].truth for name in group], dtype=np.uint64)
-        other = np.array([self.responses[name].other for name in group], dtype=np.uint64)
-        words = randomness(seed, "hidden/report").words(offset, people)
-        respond(words, codes, truth[chosen], other[chosen], said)  # type: ignore[arg-type]
-        columns: dict[str, Codes] = {}
-        for number, name in enumerate(group):
-            source = randomness(seed, f"hidden/fake {number}")
-            fakes = self._draw(group, name, chosen, said, source, offset)
-            values = np.where(chosen == number, said, fakes)
-            columns[name] = values.astype(code_type(self.schema[name].size))
-        return columns
+        return truth, np.array([self.responses[name].other for name in group], dtype=np.uint64)
 
-    def _draw(
+    def _fill_plainly(
         self,
-        group: Sequence[str],
-        name: str,
+        group: tuple[str, ...],
+        codes: Codes,
         chosen: NDArray[np.intp],
-        said: Codes,
-        source: Randomness,
-        offset: int,
-    ) -> NDArray[np.int64]:
-        """Return a fake of `name` for everyone; those who chose it discard theirs."""
-        words = (source.words(offset, len(said)) >> _HALF).astype(np.int64)
-        if len(group) == 1:
-            return words
-        if (ANY, name) in self.fakes:
-            return np.searchsorted(np.cumsum(self.fakes[ANY, name][0])[:-1], words, side="right")
-        ends, base = self._tables(tuple(group), name)
+        words: Words,
+        fakes: Words,
+        out: NDArray[np.uint16],
+    ) -> None:
+        """Write the columns of one group, see `kernels.fill`."""
+        truth, other = self._thresholds(group)
+        true = codes[np.arange(len(codes)), chosen].astype(np.uint16)
+        said = np.empty_like(true)
+        respond(words, true, truth[chosen], other[chosen], said)  # type: ignore[arg-type]
+        ends, starts, base, sizes = self._flat(group)
         row = base[chosen] + said
-        if ends.shape[1] <= _FEW:
-            return np.asarray(np.count_nonzero(words[:, None] >= ends[row, :-1], axis=1))
-        line = (ends + np.arange(len(ends), dtype=np.int64)[:, None] * WHOLE).reshape(-1)
-        return np.asarray(np.searchsorted(line, words + row * WHOLE, side="right") - row * ends.shape[1])
+        for number, size in enumerate(sizes):
+            first = starts[number]
+            rows = ends[first : first + int(sizes.sum()) * size].reshape(-1, size)
+            drawn = (fakes[number] >> _HALF).astype(np.int64)
+            out[number] = np.where(chosen == number, said, _place(rows, drawn, row))
 
-    def _tables(self, group: tuple[str, ...], name: str) -> tuple[Whole, NDArray[np.intp]]:
-        """Return the running weights of every (chosen, report), and where each chosen attribute starts."""
-        if (group, name) not in self._cache:
-            size = self.schema[name].size
-            blocks = []
-            for chosen in group:
-                rows = self.schema[chosen].size
-                law = np.full((rows, size), WHOLE) if chosen == name else self.law(chosen, name)
-                blocks.append(np.cumsum(np.broadcast_to(law, (rows, size)), axis=1))
-            base = np.concatenate([[0], np.cumsum([self.schema[chosen].size for chosen in group])[:-1]])
-            self._cache[group, name] = (np.concatenate(blocks), base.astype(np.intp))
-        return self._cache[group, name]
+    def _flat(self, group: tuple[str, ...]) -> tuple[Whole, Whole, Whole, Whole]:
+        """Return the running weights of all fakes in one line, and how to find one, see `kernels.fill`."""
+        if group not in self._cache:
+            sizes = np.array([self.schema[name].size for name in group], dtype=np.int64)
+            lines, starts, place = [], [], 0
+            for name in group:
+                rows = [
+                    np.broadcast_to(
+                        self.law(chosen, name) if chosen != name else _unused(self.schema[name].size),
+                        (self.schema[chosen].size, self.schema[name].size),
+                    )
+                    for chosen in group
+                ]
+                line = np.cumsum(np.concatenate(rows), axis=1).reshape(-1)
+                starts.append(place)
+                lines.append(line)
+                place += len(line)
+            base = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+            self._cache[group] = np.concatenate(lines), np.array(starts, dtype=np.int64), base, sizes
+        return self._cache[group]
 
     @cached_property
-    def _cache(self) -> dict[tuple[tuple[str, ...], str], tuple[Whole, NDArray[np.intp]]]:
+    def _cache(self) -> dict[tuple[str, ...], tuple[Whole, Whole, Whole, Whole]]:
         return {}
 
     def aggregate(self, collected: Collected) -> Aggregated:
@@ -265,6 +288,20 @@ def _independent(
     return HiddenChoice(schema, (schema.names,), epsilon, fakes, name, origin)
 
 
+def _unused(size: int) -> Whole:
+    """Return the law that stands where an attribute is the chosen one and has no fake."""
+    return np.array([[WHOLE] + [0] * (size - 1)], dtype=np.int64)
+
+
+def _place(rows: Whole, drawn: NDArray[np.int64], row: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Return the first value whose running weight exceeds what was drawn, each in its own row."""
+    size = rows.shape[1]
+    if size <= _FEW:
+        return np.asarray(np.count_nonzero(drawn[:, None] >= rows[row, :-1], axis=1))
+    line = (rows + np.arange(len(rows), dtype=np.int64)[:, None] * WHOLE).reshape(-1)
+    return np.asarray(np.searchsorted(line, drawn + row * WHOLE, side="right") - row * size)
+
+
 def whole_law(rows: ArrayLike) -> Whole:
     """Return probabilities as whole numbers that add up to 2^32 in each row.
 
@@ -272,11 +309,11 @@ def whole_law(rows: ArrayLike) -> Whole:
     [[2147483648, 1073741824, 1073741824]]
     """
     given = np.asarray(rows, dtype=np.float64)
-    if np.any(given < 0) or not np.all(np.abs(given.sum(axis=1) - 1) < 1e-6):
+    total = given.sum(axis=1, keepdims=True)
+    if np.any(given < 0) or not np.all(np.abs(total - 1) < 1e-6):
         raise invalid("fakes", "probabilities that add up to 1 in each row", given.tolist())
-    exact = given / given.sum(axis=1, keepdims=True) * WHOLE
+    exact = given / total * WHOLE
     law: Whole = np.floor(exact).astype(np.int64)
-    for row, wanted in zip(law, exact, strict=True):
-        short = WHOLE - int(row.sum())
-        row[np.argsort(row - wanted, kind="stable")[:short]] += 1
-    return law
+    order = np.argsort(law - exact, axis=1, kind="stable")
+    rank = np.argsort(order, axis=1, kind="stable")
+    return np.asarray(law + (rank < WHOLE - law.sum(axis=1, keepdims=True)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any, Literal
@@ -64,13 +65,13 @@ class TwoPhase:
     groups: int = 1
 
     def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, above=0)
+        object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, above=0))
         check_choice("method", self.method, METHODS)
         check_choice("copying", self.copying, COPYING)
         check_number("share", self.share, above=0, below=1)
         check_whole("groups", self.groups, at_least=1, at_most=len(self.schema))
 
-    @property
+    @cached_property
     def first(self) -> Split:
         """The first phase: every attribute through randomised response with an even share of the budget."""
         return spl(self.schema, self.epsilon)
@@ -96,8 +97,8 @@ class TwoPhase:
         expected = people if people is not None else round(first.people * (1 - self.share) / self.share)
         check_whole("people", expected, at_least=1)
         found = unbiased([first.aggregate()])
-        raw = [found[name].estimate for name in self.schema.names]
-        smooth = shrink(self.schema, found)
+        smooth = shrink(self.schema, found) if self.copying == "corrected" else {}
+        used = [smooth.get(name, found[name].estimate) for name in self.schema.names]
         joints = (
             _pair_joints(first)
             if self.method == "cond-rr" or self.groups > 1 or not _equal(self.schema)
@@ -106,15 +107,13 @@ class TwoPhase:
         groups = _group(self.schema.names, joints, self.groups)
         fakes: dict[tuple[str, str], Whole] = {}
         for group in groups:
-            fakes |= self._laws(
-                group, raw, [smooth[name] for name in self.schema.names], joints, max(expected, 2)
-            )
+            fakes |= self._laws(group, used, joints, max(expected, 2))
         origin = f"first phase {fingerprint(first.protocol)}, {first.people} reports"
         second = HiddenChoice(self.schema, groups, self.epsilon, fakes, self.method, origin)
         return Parameters(self, second, first.people, round_number)
 
     def _laws(
-        self, group: tuple[str, ...], raw: Sequence[Array], smooth: Sequence[Array],
+        self, group: tuple[str, ...], used: Sequence[Array],
         joints: dict[tuple[str, str], Array], people: int,
     ) -> dict[tuple[str, str], Whole]:  # fmt: skip
         """Return the laws of the fakes of one group."""
@@ -122,7 +121,6 @@ class TwoPhase:
         laws = {}
         copies: dict[tuple[str, str], float] = {}
         if self.method == "corr-rr":
-            used = raw if self.copying == "published" else smooth
             copies = _copies(
                 group, [used[i] for i in index], self.epsilon / self.groups, people, self.copying
             )
@@ -212,7 +210,7 @@ def _joined(parts: Sequence[Collected], first: Split) -> Collected:
     whole = parts[0]
     for part in parts[1:]:
         whole = whole + part
-    if fingerprint(whole.protocol) != fingerprint(first):
+    if whole.protocol is not first and fingerprint(whole.protocol) != fingerprint(first):
         raise mixed(first, whole.protocol)
     return whole
 

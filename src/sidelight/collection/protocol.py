@@ -89,8 +89,26 @@ class Collected:
     def __len__(self) -> int:
         return self.people
 
+    def __getitem__(self, rows: slice) -> Collected:
+        """Return the reports of a run of people."""
+        start, stop, step = rows.indices(self.people)
+        if step != 1:
+            raise invalid("rows", "a run without steps", rows)
+        parts: list[Reports] = []
+        kept: list[NDArray[np.intp] | None] = []
+        for part, senders in zip(self.parts, self.senders, strict=True):
+            if senders is None:
+                parts.append(part[start:stop])
+                kept.append(None)
+            else:
+                low, high = np.searchsorted(senders, [start, stop])
+                parts.append(part[low:high])
+                kept.append(senders[low:high] - start)
+        people = max(stop - start, 0)
+        return Collected(self.protocol, tuple(parts), tuple(kept), people, self.is_simulation)
+
     def __add__(self, other: Collected) -> Collected:
-        if fingerprint(self.protocol) != fingerprint(other.protocol):
+        if self.protocol is not other.protocol and fingerprint(self.protocol) != fingerprint(other.protocol):
             raise mixed(self.protocol, other.protocol)
         senders = tuple(
             None if mine is None or theirs is None else np.concatenate([mine, theirs + self.people])
@@ -122,7 +140,7 @@ class Aggregated:
     parts: tuple[Aggregate, ...]
 
     def __add__(self, other: Aggregated) -> Aggregated:
-        if fingerprint(self.protocol) != fingerprint(other.protocol):
+        if self.protocol is not other.protocol and fingerprint(self.protocol) != fingerprint(other.protocol):
             raise mixed(self.protocol, other.protocol)
         parts = tuple(mine + theirs for mine, theirs in zip(self.parts, other.parts, strict=True))
         return Aggregated(self.protocol, self.people + other.people, parts)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.collection.protocol import Array, Codes, domain_size
-from sidelight.foundation.errors import InputError, check_choice
+from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.mechanisms import MECHANISMS, WITHOUT_BUDGET, Aggregate, Mechanism, create, make
 from sidelight.mechanisms.counting import Counting
 from sidelight.mechanisms.exact import LARGEST_SIZE
@@ -49,6 +49,8 @@ class Unit:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+        if self.epsilon is not None:
+            object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, above=0))
         check_choice("mechanism", self.mechanism, MECHANISMS)
         if self.mechanism in UNUSABLE:
             raise InputError(
