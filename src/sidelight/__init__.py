@@ -11,6 +11,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sidelight.auditing import Audit, SecretAudit, audit
     from sidelight.belief import Belief, Credal, Tree
+    from sidelight.collection import (
+        Advice,
+        Collected,
+        Estimates,
+        Parameters,
+        TwoPhase,
+        advise,
+        collect,
+        estimate,
+        estimate_joint,
+        read_reports,
+        record_budget,
+        write_reports,
+    )
     from sidelight.foundation.errors import InputError, MissingExtraError, SidelightError, TooLargeError
     from sidelight.leakage import (
         ANALYSERS,
@@ -50,6 +64,20 @@ if TYPE_CHECKING:
 _HOMES = {
     "sidelight.auditing": ("Audit", "SecretAudit", "audit"),
     "sidelight.belief": ("Belief", "Credal", "Tree"),
+    "sidelight.collection": (
+        "Advice",
+        "Collected",
+        "Estimates",
+        "Parameters",
+        "TwoPhase",
+        "advise",
+        "collect",
+        "estimate",
+        "estimate_joint",
+        "read_reports",
+        "record_budget",
+        "write_reports",
+    ),
     "sidelight.foundation.errors": ("InputError", "MissingExtraError", "SidelightError", "TooLargeError"),
     "sidelight.leakage": (
         "ANALYSERS",
@@ -90,18 +118,22 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "ANALYSERS",
+    "Advice",
     "Attribute",
     "Audit",
     "AverageLeakage",
     "Belief",
     "Bound",
     "Channel",
+    "Collected",
     "Counts",
     "Credal",
+    "Estimates",
     "InputError",
     "Leakage",
     "Mechanism",
     "MissingExtraError",
+    "Parameters",
     "Plan",
     "ProfilePoint",
     "Release",
@@ -112,15 +144,20 @@ __all__ = [
     "Table",
     "TooLargeError",
     "Tree",
+    "TwoPhase",
     "Witness",
     "admissions",
+    "advise",
     "approximate_pair",
     "audit",
     "average_leakage",
     "categorical",
+    "collect",
     "correlation_matrix",
     "create",
     "direct_leakage",
+    "estimate",
+    "estimate_joint",
     "example",
     "mutual_information_matrix",
     "normalised_overshoot",
@@ -132,7 +169,9 @@ __all__ = [
     "profile_epsilon",
     "published_approximate_pair",
     "read",
+    "read_reports",
     "read_sql",
+    "record_budget",
     "robust_pair",
     "robust_total",
     "saturation",
@@ -144,6 +183,7 @@ __all__ = [
     "tree_total",
     "tree_totals",
     "write_report",
+    "write_reports",
 ]
 
 

@@ -96,7 +96,7 @@ def _corrected(given: Array, epsilon: float, people: int) -> Array:
         scale = 1 - 1 / people
         linear = 2 * bias + (1 - 2 * shift) / (people * gap)
         if people > 1 and np.abs(slopes).max() > 1e-12:
-            copies[others, target] = lsq_linear(slopes, -linear / (2 * scale), bounds=(0, 1)).x
+            copies[others, target] = lsq_linear(slopes, -linear / (2 * scale), bounds=(0, 1), method="bvls").x
         else:
             copies[others, target] = 0.5
     return np.clip(copies, 0.0, 1.0)

@@ -50,15 +50,20 @@ def estimate_joint(collected: Collected | Sequence[Collected], names: Sequence[s
     parts = [collected] if isinstance(collected, Collected) else list(collected)
     if not parts:
         raise InputError("there are no reports to estimate from.")
+    direct = [part for part in parts if not isinstance(part.protocol, HiddenChoice)]
+    _check_identified([term for part in direct for term in terms_of(part, names)], names)
+    return likeliest_joint(parts, names)
+
+
+def likeliest_joint(parts: Sequence[Collected], names: Sequence[str]) -> Array:
+    """Return a likeliest joint; its marginals are determined even where it is not itself."""
     schema = parts[0].protocol.schema.select(names)
     if domain_size(schema.sizes) > LARGEST_JOINT:
         raise InputError(
             f"the joint of {', '.join(names)} has {domain_size(schema.sizes)} cells, more than "
             f"{LARGEST_JOINT}; take fewer attributes."
         )
-    terms = [term for part in parts for term in terms_of(part, names)]
-    _check_identified(terms, names)
-    return maximise(schema, terms)
+    return maximise(schema, [term for part in parts for term in terms_of(part, names)])
 
 
 def maximise(schema: Schema, terms: Sequence[Term], start: Array | None = None) -> Array:
@@ -169,8 +174,12 @@ def _hidden_terms(protocol: HiddenChoice, collected: Collected, names: Sequence[
 
 
 def _check_identified(terms: Sequence[Term], names: Sequence[str]) -> None:
-    """Raise if nobody reported two of the attributes together: their joint would be a guess."""
-    if not any(set(names) == set(term.names) for term in terms) and len(names) > 1:
+    """Raise if nobody reported the attributes together: their joint would be a guess.
+
+    A hidden choice is about one attribute too: its law is a sum over attributes, so that any joint with the
+    same marginals explains the reports as well.
+    """
+    if len(names) > 1 and not any(set(names) == set(term.names) for term in terms):
         raise InputError(
             f"nobody reported {', '.join(names)} together, so their joint is not determined; collect them as "
             "a group, or estimate them one by one."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from sidelight.collection.direct import Split
-from sidelight.collection.em import estimate_joint
+from sidelight.collection.em import likeliest_joint
 from sidelight.collection.hidden import HiddenChoice
 from sidelight.collection.numbers import to_simplex
 from sidelight.collection.protocol import Aggregated, Array, Collected, fingerprint, mixed
@@ -219,7 +219,7 @@ def _likeliest(schema: Schema, given: Sequence[Collected | Aggregated]) -> dict[
     if len(reports) < len(given):
         raise InputError("the estimator 'em' needs the reports themselves, got aggregates.")
     if any(isinstance(item.protocol, HiddenChoice) for item in reports):
-        joint = estimate_joint(reports, schema.names)
+        joint = likeliest_joint(reports, schema.names)
         axes = range(len(schema))
         return {
             name: joint.sum(axis=tuple(axis for axis in axes if axis != i))
@@ -232,7 +232,7 @@ def _one_likeliest(reports: Sequence[Collected], name: str) -> Array:
     """Return the likeliest marginal of one attribute, through its group where it is reported in one."""
     units = [unit for item in reports for unit in getattr(item.protocol, "units", ())]
     members = dict.fromkeys(other for unit in units if name in unit.names for other in unit.names)
-    joint = estimate_joint(reports, list(members))
+    joint = likeliest_joint(reports, list(members))
     axis = list(members).index(name)
     return np.asarray(joint.sum(axis=tuple(i for i in range(joint.ndim) if i != axis)))
 

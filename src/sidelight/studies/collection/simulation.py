@@ -84,7 +84,7 @@ class Cell:
         return float(self.errors[method].mean())
 
     def ratio(self, method: str) -> tuple[float, float, float]:
-        """Return our mean error over the method's, and the ends of its 95 % interval (paired, delta method)."""
+        """Return our mean error over the method's, with its 95 % interval (paired, delta method)."""
         ours, theirs = self.errors[OURS], self.errors[method]
         ratio = float(ours.mean() / theirs.mean())
         spread = (ours - ratio * theirs).std(ddof=1) / np.sqrt(len(ours)) / theirs.mean()
