@@ -97,6 +97,16 @@ class Estimates:
             for code, value in enumerate(attribute.values):
                 yield Estimate(name, value, *(float(column[name][code]) for column in columns))
 
+    def against(self, truth: Mapping[str, Array]) -> Comparison:
+        """Return the estimates beside the true frequencies."""
+        for attribute in self.schema:
+            given = np.asarray(truth.get(attribute.name, ()))
+            if given.shape != (attribute.size,):
+                raise InputError(
+                    f"the truth of {attribute.name!r} must be {attribute.size} frequencies, got {given.size}."
+                )
+        return Comparison(self, {name: np.asarray(truth[name]) for name in self.schema.names})
+
     def to_arrow(self) -> pa.Table:
         """Return the table: attribute, value, frequency, standard_error, lower, upper."""
         import pyarrow as pa
@@ -112,6 +122,42 @@ class Estimates:
         }  # fmt: skip
         rows = [vars(item) for item in self]
         return json.dumps({**head, "estimates": rows}, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Estimates beside the truth, for those who hold it.
+
+    Attributes:
+        estimates: what was estimated.
+        truth: the true frequencies, by attribute.
+    """
+
+    estimates: Estimates
+    truth: Mapping[str, Array]
+
+    @property
+    def error(self) -> float:
+        """The mean squared error: the mean over attributes of the mean over values (Corr-RR, eq. (5))."""
+        schema = self.estimates.schema
+        return float(np.mean([np.mean((self.estimates[n] - self.truth[n]) ** 2) for n in schema.names]))
+
+    @property
+    def covered(self) -> float:
+        """How many of the intervals hold the truth, as a share."""
+        found = self.estimates
+        inside = [
+            (found.lower[n] <= self.truth[n]) & (self.truth[n] <= found.upper[n]) for n in found.schema.names
+        ]
+        return float(np.concatenate(inside).mean())
+
+    def to_json(self) -> str:
+        """Return everything as JSON."""
+        data = json.loads(self.estimates.to_json())
+        flat = [float(value) for name in self.estimates.schema.names for value in self.truth[name]]
+        rows = [row | {"truth": value} for row, value in zip(data["estimates"], flat, strict=True)]
+        head = {**data, "error": self.error, "covered": self.covered, "estimates": rows}
+        return json.dumps(head, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 Reported = Collected | Aggregated | Sequence["Collected | Aggregated"]

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 PAGES = {
     "sidelight.auditing:Audit": "sidelight.report.audit_page:audit_page",
+    "sidelight.collection.advising:Advice": "sidelight.report.collection_page:advice_page",
+    "sidelight.collection.estimating:Comparison": "sidelight.report.collection_page:comparison_page",
+    "sidelight.collection.estimating:Estimates": "sidelight.report.collection_page:estimates_page",
 }
 """Every kind of result and the function that makes its page; it is loaded when it is asked for."""
 
