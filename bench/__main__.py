@@ -1,6 +1,7 @@
 """Run every benchmark."""
 
-from bench import commands, leakage
+from bench import collection, commands, leakage
 
 commands.main()
 leakage.main()
+collection.main()

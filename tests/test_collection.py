@@ -91,13 +91,18 @@ def test_the_law_of_a_hidden_choice_is_the_enumerated_one(kind: str, rng: np.ran
     np.testing.assert_allclose(protocol.matrix().sum(axis=1), 1, rtol=1e-12)
 
 
+def independent(laws: list[np.ndarray], record: tuple[int, ...], report: tuple[int, ...]) -> float:
+    return math.prod(float(law[x, y]) for law, x, y in zip(laws, record, report, strict=True))
+
+
 def test_the_law_of_spl_smp_and_product_is_the_enumerated_one() -> None:
     everything = list(product(*(range(size) for size in UNEQUAL.sizes)))
     part = [response(size, 1.2 / 3) for size in UNEQUAL.sizes]
     whole = [response(size, 1.2) for size in UNEQUAL.sizes]
-    split = [[math.prod(q[x, y] for q, x, y in zip(part, record, report, strict=True)) for report in everything] for record in everything]  # fmt: skip
+    split = [[independent(part, record, report) for report in everything] for record in everything]
     np.testing.assert_allclose(spl(UNEQUAL, 1.2).matrix(), split, rtol=1e-12)
-    sample = [[whole[i][record[i], value] / 3 for i in range(3) for value in range(UNEQUAL.sizes[i])] for record in everything]  # fmt: skip
+    places = [(i, value) for i in range(3) for value in range(UNEQUAL.sizes[i])]
+    sample = [[whole[i][record[i], value] / 3 for i, value in places] for record in everything]
     np.testing.assert_allclose(smp(UNEQUAL, 1.2).matrix(), sample, rtol=1e-12)
     np.testing.assert_allclose(product_domain(UNEQUAL, 1.2).matrix(), response(12, 1.2), rtol=1e-12)
 
@@ -170,7 +175,7 @@ def amplified(epsilon: float, attributes: int) -> float:
     ],
 )
 def test_the_published_amplification_fails_but_for_even_domains(sizes, prior, between) -> None:
-    """Randomised at ln(d (e - 1) + 1) the record leaks that; one attribute leaks 1 for RS+FD, equal domains."""
+    """At ln(d (e - 1) + 1) the record leaks that; one attribute leaks 1 for RS+FD with equal domains only."""
     schema = sl.Schema(
         tuple(sl.categorical(f"x{i}", [str(v) for v in range(k)]) for i, k in enumerate(sizes))
     )
@@ -321,6 +326,9 @@ def test_a_plan_becomes_a_protocol_as_it_says() -> None:
         planned(sl.Plan((sl.Release(UNEQUAL["a"], "withheld"),)))
 
 
+OVERLAPPING = (make_unit(UNEQUAL, ["a", "b"], "grr", 1), make_unit(UNEQUAL, ["b", "c"], "grr", 1))
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -330,7 +338,7 @@ def test_a_plan_becomes_a_protocol_as_it_says() -> None:
         (lambda: smp(UNEQUAL, 1, shares=(1, 2, 0)), "`shares` must be a whole number"),
         (lambda: product_domain(UNEQUAL, 1, mechanism="oue"), "must be reported through one of grr, ss"),
         (lambda: product_domain(UNEQUAL, 1, [["a", "b"]]), "no unit reports the attribute 'c'"),
-        (lambda: Split(UNEQUAL, (make_unit(UNEQUAL, ["a", "b"], "grr", 1), make_unit(UNEQUAL, ["b", "c"], "grr", 1))), "is in two units"),  # fmt: skip
+        (lambda: Split(UNEQUAL, OVERLAPPING), "is in two units"),
         (lambda: rs_rfd(UNEQUAL, 1, SKEWED, ""), "say where the priors"),
         (lambda: rs_rfd(UNEQUAL, 1, {**SKEWED, "b": [0.9, 0.3]}, "x"), "add up to 1"),
         (lambda: TwoPhase(EQUAL, 1.0, "magic"), "`method` must be one of"),
@@ -343,7 +351,7 @@ def test_a_plan_becomes_a_protocol_as_it_says() -> None:
         (lambda: HiddenChoice(UNEQUAL, (("a", "b", "c"),), 1.0, {}, "x", "y"), "there is no law"),
         (lambda: record_budget(spl(UNEQUAL, 1), "friends"), "`neighbours` must be one of"),
     ],
-)  # fmt: skip
+)
 def test_bad_protocols_are_refused(make, words: str) -> None:
     with pytest.raises(sl.InputError) as caught:
         make()

@@ -236,16 +236,17 @@ def _collected(
     if isinstance(given, sl.Parameters):
         return collect_phase(table, given.design, given, seed=seed)
     if given is not None:
-        return sl.collect(table, given, seed=seed)  # type: ignore[return-value]
+        protocol: Plan | Protocol = given
+        return sl.collect(table, protocol, seed=seed)
     budget = 1.0 if epsilon is None else epsilon
     if name in (None, "best"):
-        return sl.collect(table, choose_protocol(table.schema, budget), seed=seed)  # type: ignore[return-value]
+        return sl.collect(table, choose_protocol(table.schema, budget), seed=seed)
     groups = [part.split(",") for part in group] or None
     made = make_protocol(str(name), table.schema, budget, mechanism=mechanism or "grr", groups=groups)
     if isinstance(made, sl.TwoPhase):
         design = sl.TwoPhase(table.schema, budget, made.method, share=share)
         return collect_phase(table, design, seed=seed)
-    return sl.collect(table, made, seed=seed)  # type: ignore[return-value]
+    return sl.collect(table, made, seed=seed)
 
 
 def _design(reports: Collected, method: str, copying: str, share: float) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import overload
 
 import numpy as np
 
@@ -17,6 +18,14 @@ from sidelight.schema import Schema
 from sidelight.sources import Table
 
 PROTOCOLS = ("spl", "smp", "product", "rs+fd", "rs+rfd", "corr-rr", "cond-rr")
+
+
+@overload
+def collect(table: Table, plan: TwoPhase, seed: int | None = None) -> list[Collected]: ...
+
+
+@overload
+def collect(table: Table, plan: Plan | Protocol, seed: int | None = None) -> Collected: ...
 
 
 def collect(

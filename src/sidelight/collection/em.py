@@ -22,7 +22,7 @@ from sidelight.schema import Schema
 
 LARGEST_JOINT = 4096
 _ROUNDS = 2000
-_TOLERANCE = 1e-9
+_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True, eq=False)

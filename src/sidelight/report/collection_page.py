@@ -116,7 +116,8 @@ def errors_figure(advice: Advice) -> Figure:
     places = list(range(len(options)))
     data: list[Trace] = [
         {
-            "type": "scatter", "mode": "markers", "y": places, "x": [option.unbiased_error for option in options],
+            "type": "scatter", "mode": "markers", "y": places,
+            "x": [option.unbiased_error for option in options],
             "marker": {"color": "@muted", "size": 9, "symbol": "diamond-open"}, "hoverinfo": "x",
         },
         {
