@@ -12,6 +12,20 @@ if TYPE_CHECKING:
     from sidelight.auditing import Audit, SecretAudit, audit
     from sidelight.belief import Belief, Credal, Gaussian, Tree
     from sidelight.calibration import Calibration, OptimalChannel, calibrate, optimal_channel
+    from sidelight.collection import (
+        Advice,
+        Collected,
+        Estimates,
+        Parameters,
+        TwoPhase,
+        advise,
+        collect,
+        estimate,
+        estimate_joint,
+        read_reports,
+        record_budget,
+        write_reports,
+    )
     from sidelight.foundation.errors import InputError, MissingExtraError, SidelightError, TooLargeError
     from sidelight.leakage import (
         ANALYSERS,
@@ -75,6 +89,21 @@ _HOMES = {
     "sidelight.auditing": ("Audit", "SecretAudit", "audit"),
     "sidelight.belief": ("Belief", "Credal", "Gaussian", "Tree"),
     "sidelight.calibration": ("Calibration", "OptimalChannel", "calibrate", "optimal_channel"),
+    "sidelight.belief": ("Belief", "Credal", "Tree"),
+    "sidelight.collection": (
+        "Advice",
+        "Collected",
+        "Estimates",
+        "Parameters",
+        "TwoPhase",
+        "advise",
+        "collect",
+        "estimate",
+        "estimate_joint",
+        "read_reports",
+        "record_budget",
+        "write_reports",
+    ),
     "sidelight.foundation.errors": ("InputError", "MissingExtraError", "SidelightError", "TooLargeError"),
     "sidelight.leakage": (
         "ANALYSERS",
@@ -139,6 +168,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "ANALYSERS",
     "Adversary",
+    "Advice",
     "Attribute",
     "Audit",
     "AverageLeakage",
@@ -146,9 +176,11 @@ __all__ = [
     "Bound",
     "Calibration",
     "Channel",
+    "Collected",
     "Counts",
     "Credal",
     "Edges",
+    "Estimates",
     "Gaussian",
     "InputError",
     "KnowledgeAudit",
@@ -157,6 +189,7 @@ __all__ = [
     "MissingExtraError",
     "NoiseChoice",
     "OptimalChannel",
+    "Parameters",
     "Plan",
     "ProfilePoint",
     "Query",
@@ -170,9 +203,11 @@ __all__ = [
     "Table",
     "TooLargeError",
     "Tree",
+    "TwoPhase",
     "WeightedGraph",
     "Witness",
     "admissions",
+    "advise",
     "all_adversaries",
     "approximate_pair",
     "audit",
@@ -180,9 +215,12 @@ __all__ = [
     "average_leakage",
     "calibrate",
     "categorical",
+    "collect",
     "correlation_matrix",
     "create",
     "direct_leakage",
+    "estimate",
+    "estimate_joint",
     "example",
     "gaussian_leakage",
     "gaussian_weakest",
@@ -203,7 +241,9 @@ __all__ = [
     "profile_epsilon",
     "published_approximate_pair",
     "read",
+    "read_reports",
     "read_sql",
+    "record_budget",
     "robust_pair",
     "robust_total",
     "saturation",
@@ -218,6 +258,7 @@ __all__ = [
     "tree_totals",
     "worst_adversary",
     "write_report",
+    "write_reports",
 ]
 
 

@@ -12,6 +12,7 @@ import typer
 
 from sidelight.cli.audit import audit, demo
 from sidelight.cli.calibrate import calibrate
+from sidelight.cli.collect import advise, collect, estimate
 from sidelight.cli.common import explain
 from sidelight.cli.doctor import doctor
 from sidelight.cli.knowledge import knowledge
@@ -41,7 +42,7 @@ def _options(
         typer.echo(context.get_help())
 
 
-for command in (demo, audit, calibrate, knowledge, doctor):
+for command in (demo, audit, calibrate, knowledge, advise, collect, estimate, doctor):
     app.command()(command)
 
 

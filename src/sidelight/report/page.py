@@ -30,6 +30,9 @@ PAGES = {
     "sidelight.auditing.result:Audit": "sidelight.report.audit_page:audit_page",
     "sidelight.leakage.knowledge.audit:KnowledgeAudit": "sidelight.report.knowledge_page:knowledge_page",
     "sidelight.calibration.result:Calibration": "sidelight.report.calibration_page:calibration_page",
+    "sidelight.collection.advising:Advice": "sidelight.report.collection_page:advice_page",
+    "sidelight.collection.estimating:Comparison": "sidelight.report.collection_page:comparison_page",
+    "sidelight.collection.estimating:Estimates": "sidelight.report.collection_page:estimates_page",
 }
 """Every kind of result and the function that makes its page; it is loaded when it is asked for."""
 
