@@ -9,6 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sidelight.attacks import (
+        AttackComparison,
+        AttackResult,
+        BayesAttacker,
+        LearntAttacker,
+        attack,
+        attack_plans,
+        effective_budget,
+    )
     from sidelight.auditing import Audit, SecretAudit, audit
     from sidelight.belief import Belief, Credal, Tree
     from sidelight.foundation.errors import InputError, MissingExtraError, SidelightError, TooLargeError
@@ -48,6 +57,15 @@ if TYPE_CHECKING:
     from sidelight.sources.examples import admissions, example, survey, survey_joint, titanic
 
 _HOMES = {
+    "sidelight.attacks": (
+        "AttackComparison",
+        "AttackResult",
+        "BayesAttacker",
+        "LearntAttacker",
+        "attack",
+        "attack_plans",
+        "effective_budget",
+    ),
     "sidelight.auditing": ("Audit", "SecretAudit", "audit"),
     "sidelight.belief": ("Belief", "Credal", "Tree"),
     "sidelight.foundation.errors": ("InputError", "MissingExtraError", "SidelightError", "TooLargeError"),
@@ -90,9 +108,12 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "ANALYSERS",
+    "AttackComparison",
+    "AttackResult",
     "Attribute",
     "Audit",
     "AverageLeakage",
+    "BayesAttacker",
     "Belief",
     "Bound",
     "Channel",
@@ -100,6 +121,7 @@ __all__ = [
     "Credal",
     "InputError",
     "Leakage",
+    "LearntAttacker",
     "Mechanism",
     "MissingExtraError",
     "Plan",
@@ -115,12 +137,15 @@ __all__ = [
     "Witness",
     "admissions",
     "approximate_pair",
+    "attack",
+    "attack_plans",
     "audit",
     "average_leakage",
     "categorical",
     "correlation_matrix",
     "create",
     "direct_leakage",
+    "effective_budget",
     "example",
     "mutual_information_matrix",
     "normalised_overshoot",

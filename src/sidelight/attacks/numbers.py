@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.foundation.errors import InputError, invalid, unknown
 
 Array = NDArray[np.float64]
-_WIDE = 100.0
+_WIDE = 20.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from sidelight.cli.attack import attack
 from sidelight.cli.audit import audit, demo
 from sidelight.cli.common import explain
 from sidelight.cli.doctor import doctor
@@ -39,7 +40,7 @@ def _options(
         typer.echo(context.get_help())
 
 
-for command in (demo, audit, doctor):
+for command in (demo, audit, attack, doctor):
     app.command()(command)
 
 

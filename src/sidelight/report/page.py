@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 PAGES = {
     "sidelight.auditing:Audit": "sidelight.report.audit_page:audit_page",
+    "sidelight.attacks.result:AttackComparison": "sidelight.report.attack_page:comparison_page",
+    "sidelight.attacks.result:AttackResult": "sidelight.report.attack_page:attack_page",
 }
 """Every kind of result and the function that makes its page; it is loaded when it is asked for."""
 
@@ -79,7 +81,7 @@ def write_report(result: object, path: str | Path) -> Path:
     """Write a result as one HTML file that needs no network.
 
     Args:
-        result: an `Audit`.
+        result: an `Audit`, an `AttackResult` or an `AttackComparison`.
         path: where to write; the file appears whole or not at all.
     """
     return write_text(path, render(page_of(result)))
