@@ -1,6 +1,7 @@
 """Run every benchmark."""
 
-from bench import commands, leakage
+from bench import attacks, commands, leakage
 
 commands.main()
 leakage.main()
+attacks.main()

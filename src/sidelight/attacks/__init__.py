@@ -3,7 +3,12 @@
 from sidelight.attacks.attack import Attacker, Guess, attack
 from sidelight.attacks.bayes import BayesAttacker
 from sidelight.attacks.effective import EffectiveBudget, effective_budget
-from sidelight.attacks.floating import FloatingPointAttacker, FloatingPointResult, attack_naive, attack_release
+from sidelight.attacks.floating import (
+    FloatingPointAttacker,
+    FloatingPointResult,
+    attack_naive,
+    attack_release,
+)
 from sidelight.attacks.intervals import Interval
 from sidelight.attacks.learnt import LearntAttacker
 from sidelight.attacks.numbers import Numbers

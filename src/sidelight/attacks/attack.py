@@ -101,6 +101,6 @@ def losses(guesses: NDArray[Any], true: NDArray[Any], measure: Measure) -> Array
     array([5.])
     """
     if measure == "error rate":
-        return (guesses != true).astype(np.float64)
+        return np.asarray(guesses != true, dtype=np.float64)
     difference = np.asarray(guesses, dtype=np.float64) - true
     return np.asarray(np.abs(difference) if difference.ndim == 1 else np.linalg.norm(difference, axis=1))

@@ -29,7 +29,9 @@ def fit_regression(rows: Array, secrets: Array, seed: int) -> Callable[[Array], 
     return lambda released: np.stack([model.predict(released) for model in models], axis=1)
 
 
-def fit_classification(rows: Array, codes: NDArray[np.intp], seed: int) -> Callable[[Array], NDArray[np.intp]]:
+def fit_classification(
+    rows: Array, codes: NDArray[np.intp], seed: int
+) -> Callable[[Array], NDArray[np.intp]]:
     """Return the function from rows to the likeliest code.
 
     Args:

@@ -29,6 +29,7 @@ Test = Callable[[Array, Array], Mask]
 
 _WORDS = 2.0**53
 _NEAR = 4
+_TARGET = "value"
 
 
 def naive_laplace(values: ArrayLike, scale: float, seed: int) -> Array:
@@ -174,7 +175,13 @@ def attack_naive(candidates: Sequence[float], epsilon: float, count: int, seed: 
 
 
 def attack_release(
-    candidates: Sequence[float], epsilon: float, count: int, seed: int, *, secure: bool = True, test: str = "grid"
+    candidates: Sequence[float],
+    epsilon: float,
+    count: int,
+    seed: int,
+    *,
+    secure: bool = True,
+    test: str = "grid",
 ) -> FloatingPointResult:
     """Attack our own release of the same values: by its own grid, or by the test for the naive sampler.
 
@@ -207,5 +214,5 @@ def _measure(
     points: Array, true: NDArray[np.intp], reports: Array, test: Test, words: str
 ) -> FloatingPointResult:
     attacker = FloatingPointAttacker(tuple(points.tolist()), test, words)
-    result = attack(reports, attacker, secret="value", truth=points[true])
+    result = attack(reports, attacker, secret=_TARGET, truth=points[true])
     return FloatingPointResult(result, test(reports, points), true)

@@ -55,8 +55,8 @@ class Numbers:
                 whose largest number is far above the typical one.
             trim: this share of the numbers at either end lies outside the bounds and is moved to them.
 
-        >>> Numbers.of({"a": [0.0, 5.0, 10.0]}).values[:, 0]
-        array([0. , 0.5, 1. ])
+        >>> Numbers.of({"a": [0.0, 5.0, 10.0, 5.0], "b": [1.0, 2.0, 3.0, 4.0]}).values[:, 0]
+        array([0. , 0.5, 1. , 0.5])
         """
         raw, whose, dropped = _complete(columns, entities)
         names = tuple(columns)
@@ -73,8 +73,9 @@ class Numbers:
                     raise InputError(f"column {name!r} has negative numbers; it has no logarithmic scale.")
                 raw[:, i] = np.log1p(raw[:, i])
         lower, upper = np.quantile(raw, [trim, 1 - trim], axis=0)
-        for i in np.flatnonzero(upper <= lower):
-            raise InputError(f"column {names[i]!r} is constant between its bounds; leave it out.")
+        for name, low, high in zip(names, lower, upper, strict=True):
+            if high <= low:
+                raise InputError(f"column {name!r} is constant between its bounds; leave it out.")
         values = np.clip((raw - lower) / (upper - lower), 0.0, 1.0)
         return cls(names, values, lower, upper, logs, whose, dropped)
 

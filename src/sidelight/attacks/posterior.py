@@ -126,7 +126,7 @@ class _TreeRule:
                     said = message if said is None else _scaled(said * message)
             if tree.parents[position] < 0:
                 prior = tree.conditionals[position][0]
-                return np.asarray(np.ones((1, rows)) if said is None else said) * prior[:, None]
+                return np.asarray((np.ones((1, rows)) if said is None else said) * prior[:, None])
             if said is not None:
                 messages[position] = tree.conditionals[position] @ said
         raise InputError("a tree has a root; this one has none.")
@@ -135,7 +135,7 @@ class _TreeRule:
 def _scaled(message: Array) -> Array:
     """Divide each record's entries by the largest, so that long products stay away from 0."""
     most = message.max(axis=0)
-    return np.divide(message, most, out=message, where=most > 0)
+    return np.asarray(np.divide(message, most, out=message, where=most > 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +173,6 @@ def _merged(records: Records, released: list[str], secret: str) -> Records:
     names = list(dict.fromkeys([*released, secret]))
     columns = [records.schema.index(name) for name in names]
     codes, position = np.unique(records.codes[:, columns], axis=0, return_inverse=True)
-    weights = np.bincount(position.reshape(-1), weights=records.weights, minlength=len(codes))
+    weights = np.zeros(len(codes))
+    np.add.at(weights, position.reshape(-1), records.weights)
     return Records(records.schema.select(names), codes, weights)
-

@@ -175,9 +175,7 @@ def fit_aware(
         nearest = min(grid, key=lambda known: abs(np.log(known / level)))
         return np.clip(ways[best[nearest]](released, level), 0.0, 1.0)
 
-    return Reconstructor(
-        f"{model}, noise-aware", own.names, tuple(secrets), control, infer, history, device
-    )
+    return Reconstructor(f"{model}, noise-aware", own.names, tuple(secrets), control, infer, history, device)
 
 
 def _best_way(ways: Ways, held_out: _Perturbed, level: float) -> str:

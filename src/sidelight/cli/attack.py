@@ -87,8 +87,8 @@ def _on_numbers(
     }
     scales = sum(file.numbers.logarithmic)
     notes = (
-        f"{len(file.numbers.names)} attributes scaled to 0..1 ({scales} on a logarithmic scale); the attacker "
-        f"owns {len(own)} clean records, the other {len(target)} are released.",
+        f"{len(file.numbers.names)} attributes scaled to 0..1 ({scales} on a logarithmic scale); the "
+        f"attacker owns {len(own)} clean records, the other {len(target)} are released.",
         *file.notes,
     )
     return AttackComparison(f"Reconstruction of {file.secret}", results, notes)

@@ -94,7 +94,9 @@ def _trips(table: Any, vehicle: str, lat: str, lng: str, seconds: NDArray[np.int
     _, codes = np.unique(raw, return_inverse=True)
     order = np.lexsort((seconds, codes))
     codes, seconds = codes[order], seconds[order]
-    places = np.stack([np.asarray(table.column(name).to_numpy(), float)[order] for name in (lat, lng)], axis=1)
+    places = np.stack(
+        [np.asarray(table.column(name).to_numpy(), float)[order] for name in (lat, lng)], axis=1
+    )
     first = np.flatnonzero(np.diff(codes * 10**10 + seconds // _SPACING, prepend=-1) != 0)
     start, end = first[:-1], first[1:]
     duration = (seconds[end] - seconds[start]).astype(float)

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SETTINGS: Any = {"svg.hashsalt": "sidelight", "svg.fonttype": "none", "font.size": 9}
-_FIGURES = {"Fig. 2": ("laplace",), "Fig. 3": ("laplace", "gaussian"), "Fig. 4": ("interval",), "Fig. 5": ("swap",)}
+_FIGURES = {
+    "Fig. 2": ("laplace",),
+    "Fig. 3": ("laplace", "gaussian"),
+    "Fig. 4": ("interval",),
+    "Fig. 5": ("swap",),
+}
 
 
 def write_study(study: AttackStudy, folder: Path) -> list[Path]:
@@ -76,7 +81,9 @@ def _levels_panel(axes: Axes, rows: Sequence[Row]) -> None:
     for attacker, style in (("published", "-"), ("noise-aware", "-."), ("baseline", ":")):
         for model in dict.fromkeys(row.model for row in rows if row.attacker == attacker):
             line = {row.level: row.score for row in rows if (row.attacker, row.model) == (attacker, model)}
-            axes.plot(levels, [line[level] for level in levels], style, marker=".", label=f"{model}, {attacker}")
+            axes.plot(
+                levels, [line[level] for level in levels], style, marker=".", label=f"{model}, {attacker}"
+            )
     axes.set_yscale("log")
     if rows[0].family != "swap":
         axes.set_xscale("log")

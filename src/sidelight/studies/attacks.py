@@ -182,9 +182,7 @@ def _row(
     release = result.baseline.value if result.baseline else 0.0
     named = (setting.figure, table.name, table.kind, setting.family, released.level, model, kind)
     gain = result.gain
-    return Row(
-        *named, release, result.control.value, result.score.value, gain.value, gain.lower, gain.upper
-    )
+    return Row(*named, release, result.control.value, result.score.value, gain.value, gain.lower, gain.upper)
 
 
 def _floating_row(setting: Setting, table: StudyTable, true: Array, level: float) -> Row:
@@ -218,7 +216,9 @@ def _densities(drawn: dict[str, AttackResult]) -> tuple[Array, dict[str, Array]]
     end = max(float(np.quantile(losses, 0.98)) for losses in lines.values())
     edges = np.linspace(0, end, _BINS + 1)
     width = edges[1] - edges[0]
-    return edges, {line: np.histogram(losses, edges)[0] / (len(losses) * width) for line, losses in lines.items()}
+    return edges, {
+        line: np.histogram(losses, edges)[0] / (len(losses) * width) for line, losses in lines.items()
+    }
 
 
 def verdicts(rows: Sequence[Row]) -> tuple[str, ...]:
@@ -243,9 +243,9 @@ def _verdict(rows: Sequence[Row]) -> str:
     better = sum(b.score <= a.score for a, b in zip(published, aware, strict=True))
     return (
         f"{word}: the published MLP and CNN remove {min(removed):.0%} to {max(removed):.0%} of the noise "
-        f"({beside}) and beat the control in {_wins(published)} of {len(published)} settings; the noise-aware "
-        f"attacker is at least as good in {better} of {len(published)}, and beats the control in "
-        f"{_wins(aware)}."
+        f"({beside}) and beat the control in {_wins(published)} of {len(published)} settings; the "
+        f"noise-aware attacker is at least as good in {better} of {len(published)}, and beats the control "
+        f"in {_wins(aware)}."
     )
 
 
