@@ -8,7 +8,7 @@ import pytest
 import sidelight as sl
 from sidelight.attacks import Noise, Numbers, attack, fit_aware, fit_published, protect
 from sidelight.attacks.networks import MODELS, build
-from sidelight.attacks.training import Schedule
+from sidelight.attacks.training import Schedule, choose_device
 
 torch = pytest.importorskip("torch", reason="networks need the extra neural")
 SHORT = Schedule(epochs=3, device="cpu")
@@ -65,6 +65,15 @@ def test_the_noise_aware_network_takes_the_budget_as_an_input() -> None:
     assert not np.array_equal(aware.infer(rows, 5.0), aware.infer(rows, 20.0))
     with pytest.raises(sl.InputError, match="trained for"):
         attack(released, aware, secret="a", truth=target)
+
+
+def test_the_device_is_the_gpu_where_there_is_one(monkeypatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert (choose_device(None), choose_device("cpu")) == ("cuda", "cpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert choose_device(None) == "cpu"
+    with pytest.raises(sl.InputError, match="without a GPU"):
+        choose_device("cuda")
 
 
 def test_two_targets_are_reconstructed_as_a_point() -> None:

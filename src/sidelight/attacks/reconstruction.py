@@ -23,7 +23,7 @@ from sidelight.attacks.imputation import fit_imputation
 from sidelight.attacks.networks import MODELS as NETWORKS
 from sidelight.attacks.numbers import Numbers
 from sidelight.attacks.owner import Noise, NoisyNumbers, perturb
-from sidelight.attacks.training import Schedule, train
+from sidelight.attacks.training import Schedule, Trained, train
 from sidelight.foundation.errors import InputError, check_choice, check_whole, invalid
 from sidelight.foundation.randomness import derive_seed
 
@@ -148,26 +148,12 @@ def fit_aware(
     maker = _Perturbed(own, tuple(secrets), targets, noise, grid, seed)
     features = _Features.of(maker)
     kept, held_out = maker.split()
-    history: tuple[float, ...] = ()
-    device = "cpu"
-    if model == "boosted":
-        rows, level, wanted = kept.draw(0, _BOOSTED_ROWS)
-        predict = fit_regression(features(rows, level), wanted, seed)
-    else:
-        plan = schedule or Schedule(epochs=40, batch=256, rate=2e-3, width=64)
-        watched = held_out.draw(0, ROWS_AN_EPOCH)
-
-        def epoch(number: int) -> tuple[Array, Array]:
-            rows, level, wanted = kept.draw(number + 1, max(len(kept.own), ROWS_AN_EPOCH))
-            return features(rows, level), wanted
-
-        trained = train(model, epoch, (features(*watched[:2]), watched[2]), plan, seed)
-        predict, history, device = trained.predict, trained.history, trained.device
+    learnt = _learn(model, kept, held_out, features, schedule or Schedule(epochs=40), seed)
     control = centre(own.values[:, targets])
     ways: Ways = {
-        "learnt": lambda released, level: predict(features(released, np.full(len(released), level))),
-        "release": lambda released, _: released[:, targets],
-        "control": lambda released, _: np.tile(control, (len(released), 1)),
+        "learnt": lambda rows, level: learnt.predict(features(rows, np.full(len(rows), level))),
+        "release": lambda rows, _: rows[:, targets],
+        "control": lambda rows, _: np.tile(control, (len(rows), 1)),
     }
     best = {level: _best_way(ways, held_out, level) for level in grid}
 
@@ -175,7 +161,24 @@ def fit_aware(
         nearest = min(grid, key=lambda known: abs(np.log(known / level)))
         return np.clip(ways[best[nearest]](released, level), 0.0, 1.0)
 
-    return Reconstructor(f"{model}, noise-aware", own.names, tuple(secrets), control, infer, history, device)
+    words = f"{model}, noise-aware"
+    return Reconstructor(words, own.names, tuple(secrets), control, infer, learnt.history, learnt.device)
+
+
+def _learn(
+    model: str, kept: _Perturbed, held_out: _Perturbed, features: _Features, schedule: Schedule, seed: int
+) -> Trained:
+    """Learn the secrets from the attacker's own rows under noise: fresh noise every epoch for a network."""
+    if model == "boosted":
+        rows, levels, wanted = kept.draw(0, _BOOSTED_ROWS)
+        return Trained(fit_regression(features(rows, levels), wanted, seed), (), "cpu")
+    rows, levels, wanted = held_out.draw(0, ROWS_AN_EPOCH)
+
+    def epoch(number: int) -> tuple[Array, Array]:
+        noisy, drawn, true = kept.draw(number + 1, max(len(kept.own), ROWS_AN_EPOCH))
+        return features(noisy, drawn), true
+
+    return train(model, epoch, (features(rows, levels), wanted), schedule, seed)
 
 
 def _best_way(ways: Ways, held_out: _Perturbed, level: float) -> str:

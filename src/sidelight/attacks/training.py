@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.attacks.networks import Network, build, torch_library
+from sidelight.foundation.errors import check_choice, invalid
 from sidelight.foundation.progress import track
 
 Array = NDArray[np.float64]
@@ -55,9 +56,13 @@ class Trained:
 
 def choose_device(wanted: str | None) -> str:
     """Return the wanted device, or "cuda" where there is a GPU, else "cpu"."""
-    if wanted is not None:
-        return wanted
-    return "cuda" if torch_library().cuda.is_available() else "cpu"
+    has_gpu = bool(torch_library().cuda.is_available())
+    if wanted is None:
+        return "cuda" if has_gpu else "cpu"
+    check_choice("device", wanted, ("cpu", "cuda"))
+    if wanted == "cuda" and not has_gpu:
+        raise invalid("device", "'cpu' on a machine without a GPU that torch can use", wanted)
+    return wanted
 
 
 def train(
