@@ -9,6 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sidelight.attacks import (
+        AttackComparison,
+        AttackResult,
+        BayesAttacker,
+        LearntAttacker,
+        attack,
+        attack_plans,
+        effective_budget,
+    )
     from sidelight.auditing import Audit, SecretAudit, audit
     from sidelight.belief import Belief, Credal, Gaussian, Tree
     from sidelight.calibration import Calibration, OptimalChannel, calibrate, optimal_channel
@@ -86,6 +95,15 @@ if TYPE_CHECKING:
     from sidelight.sources.examples import admissions, example, survey, survey_joint, titanic
 
 _HOMES = {
+    "sidelight.attacks": (
+        "AttackComparison",
+        "AttackResult",
+        "BayesAttacker",
+        "LearntAttacker",
+        "attack",
+        "attack_plans",
+        "effective_budget",
+    ),
     "sidelight.auditing": ("Audit", "SecretAudit", "audit"),
     "sidelight.belief": ("Belief", "Credal", "Gaussian", "Tree"),
     "sidelight.calibration": ("Calibration", "OptimalChannel", "calibrate", "optimal_channel"),
@@ -169,9 +187,12 @@ __all__ = [
     "ANALYSERS",
     "Adversary",
     "Advice",
+    "AttackComparison",
+    "AttackResult",
     "Attribute",
     "Audit",
     "AverageLeakage",
+    "BayesAttacker",
     "Belief",
     "Bound",
     "Calibration",
@@ -185,6 +206,7 @@ __all__ = [
     "InputError",
     "KnowledgeAudit",
     "Leakage",
+    "LearntAttacker",
     "Mechanism",
     "MissingExtraError",
     "NoiseChoice",
@@ -210,6 +232,8 @@ __all__ = [
     "advise",
     "all_adversaries",
     "approximate_pair",
+    "attack",
+    "attack_plans",
     "audit",
     "audit_randomiser",
     "average_leakage",
@@ -219,6 +243,7 @@ __all__ = [
     "correlation_matrix",
     "create",
     "direct_leakage",
+    "effective_budget",
     "estimate",
     "estimate_joint",
     "example",

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from sidelight.cli.attack import attack
 from sidelight.cli.audit import audit, demo
 from sidelight.cli.calibrate import calibrate
 from sidelight.cli.collect import advise, collect, estimate
@@ -42,7 +43,7 @@ def _options(
         typer.echo(context.get_help())
 
 
-for command in (demo, audit, calibrate, knowledge, advise, collect, estimate, doctor):
+for command in (demo, audit, calibrate, knowledge, advise, collect, estimate, attack, doctor):
     app.command()(command)
 
 

@@ -33,6 +33,8 @@ PAGES = {
     "sidelight.collection.advising:Advice": "sidelight.report.collection_page:advice_page",
     "sidelight.collection.estimating:Comparison": "sidelight.report.collection_page:comparison_page",
     "sidelight.collection.estimating:Estimates": "sidelight.report.collection_page:estimates_page",
+    "sidelight.attacks.result:AttackComparison": "sidelight.report.attack_page:comparison_page",
+    "sidelight.attacks.result:AttackResult": "sidelight.report.attack_page:attack_page",
 }
 """Every kind of result and the function that makes its page; it is loaded when it is asked for."""
 
@@ -86,6 +88,7 @@ def write_report(result: object, path: str | Path) -> Path:
     Args:
         result: an `Audit` or a `KnowledgeAudit`.
         result: an `Audit` or a `Calibration`.
+        result: an `Audit`, an `AttackResult` or an `AttackComparison`.
         path: where to write; the file appears whole or not at all.
     """
     return write_text(path, render(page_of(result)))

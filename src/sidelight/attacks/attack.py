@@ -1,0 +1,106 @@
+"""The verb: let an attacker guess, and measure the guesses against the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.attacks.intervals import Interval, check_confidence
+from sidelight.attacks.result import AttackResult, Measure
+from sidelight.foundation.errors import InputError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """What an attacker says about every record, and what he would have said without the release.
+
+    Attributes:
+        attack: the attack in words.
+        release: the release in words.
+        measure: how guesses are compared with the truth: "error rate" of equal values, or "mean distance".
+        guesses: (n,) or (n, targets) the guesses.
+        control: the guess without a release: one for all records, or one for each.
+        baseline: (n,) or (n, targets) the release at face value; None where it does not show the target.
+        limit: the least mean loss of any attacker, where it is known.
+    """
+
+    attack: str
+    release: str
+    measure: Measure
+    guesses: NDArray[Any]
+    control: NDArray[Any]
+    baseline: NDArray[Any] | None = None
+    limit: Interval | None = None
+
+
+class Attacker(Protocol):
+    """Who sees a release and guesses a secret."""
+
+    def guess(self, released: Any, secret: str, confidence: float) -> Guess:
+        """Return a guess for every record of the release."""
+
+    def truth(self, table: Any, secret: str) -> NDArray[Any]:
+        """Return the true values of the secret in the form of the guesses."""
+
+
+def attack(
+    reports: Any,
+    attacker: Attacker,
+    *,
+    secret: str,
+    truth: Any,
+    limit: Interval | None = None,
+    confidence: float = 0.95,
+) -> AttackResult:
+    """Attack a release and measure what came out.
+
+    Args:
+        reports: what was released: `Released` reports for a `BayesAttacker` or a `LearntAttacker`,
+            `NoisyNumbers` for a reconstruction.
+        attacker: who attacks.
+        secret: the target.
+        truth: the true records in the order of the reports: a table, an array of codes or `Numbers`.
+        limit: the least mean loss of any attacker, where it is known from another attack.
+        confidence: of all intervals.
+    """
+    check_confidence(confidence)
+    guess = attacker.guess(reports, secret, confidence)
+    true = attacker.truth(truth, secret)
+    if len(true) != len(guess.guesses):
+        raise InputError(
+            f"there are {len(guess.guesses)} released records but {len(true)} true ones; give the truth of "
+            "the same records in the same order."
+        )
+    control = np.broadcast_to(guess.control, true.shape)
+    baseline = None if guess.baseline is None else losses(guess.baseline, true, guess.measure)
+    return AttackResult(
+        secret,
+        guess.attack,
+        guess.release,
+        guess.measure,
+        guess.guesses,
+        losses(guess.guesses, true, guess.measure),
+        losses(control, true, guess.measure),
+        baseline,
+        guess.limit if limit is None else limit,
+        confidence,
+    )
+
+
+def losses(guesses: NDArray[Any], true: NDArray[Any], measure: Measure) -> Array:
+    """Return 1 for each wrong guess, or the (Euclidean) distance of each guess from the truth.
+
+    >>> losses(np.array([1, 2]), np.array([1, 0]), "error rate")
+    array([0., 1.])
+    >>> losses(np.array([[3.0, 4.0]]), np.array([[0.0, 0.0]]), "mean distance")
+    array([5.])
+    """
+    if measure == "error rate":
+        return np.asarray(guesses != true, dtype=np.float64)
+    difference = np.asarray(guesses, dtype=np.float64) - true
+    return np.asarray(np.abs(difference) if difference.ndim == 1 else np.linalg.norm(difference, axis=1))

@@ -1,0 +1,137 @@
+"""The Bayes-optimal attacker: nobody who holds the same belief can guess better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.attacks.attack import Guess
+from sidelight.attacks.intervals import Interval, mean_interval
+from sidelight.attacks.posterior import Posterior, posterior
+from sidelight.attacks.released import Released, check_records
+from sidelight.attacks.result import Measure
+from sidelight.belief import Belief
+from sidelight.foundation.errors import check_choice, invalid
+from sidelight.mechanisms.numeric import Additive
+from sidelight.plan import Plan
+from sidelight.schema import Schema
+from sidelight.sources import Table
+
+Array = NDArray[np.float64]
+Rule = Literal["mode", "median", "mean"]
+
+
+@dataclass(frozen=True, eq=False)
+class BayesAttacker:
+    """Infers any attribute from any release whose mechanisms are known.
+
+    Attributes:
+        belief: what the attacker knows before the release: a joint or a tree.
+        rule: "mode" guesses the likeliest value, the fewest errors; "median" guesses a number with the least
+            distance to the truth, "mean" one with the least squared distance.
+        points: the number that stands for each value of the secret; its codes by default.
+    """
+
+    belief: Belief
+    rule: Rule = "mode"
+    points: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_choice("rule", self.rule, ("mode", "median", "mean"))
+
+    def posterior(self, released: Released, secret: str) -> Posterior:
+        """Return the probability of every value of the secret for every record."""
+        return posterior(self.belief, released, secret)
+
+    def guess(self, released: Released, secret: str, confidence: float) -> Guess:
+        """Return the best guess for every record, and the limit: what the posterior expects to lose."""
+        found = self.posterior(released, secret)
+        points = self.numbers(secret)
+        measure: Measure = "error rate" if self.rule == "mode" else "mean distance"
+        before = Posterior(secret, self.belief.prior(secret)[None, :])
+        guesses = self._apply(found, points)
+        limit = None if self.rule == "mean" else expected_loss(found, points, measure, confidence)
+        words = f"Bayes, {self.rule} of the posterior ({self.belief.kind} belief)"
+        return Guess(
+            words,
+            describe_plan(released.plan),
+            measure,
+            guesses,
+            self._apply(before, points),
+            face_value(released, secret, None if self.rule == "mode" else points),
+            limit,
+        )
+
+    def truth(self, table: Any, secret: str) -> NDArray[Any]:
+        """Return the true codes of the secret, or the numbers that stand for them."""
+        codes = true_codes(table, self.belief.schema, secret)
+        return codes if self.rule == "mode" else self.numbers(secret)[codes]
+
+    def numbers(self, secret: str) -> Array:
+        """Return the number that stands for each value of the secret."""
+        size = self.belief.schema[secret].size
+        if self.points and len(self.points) != size:
+            raise invalid("points", f"{size} numbers, one for each value of {secret}", len(self.points))
+        return np.asarray(self.points, dtype=np.float64) if self.points else np.arange(size, dtype=np.float64)
+
+    def _apply(self, found: Posterior, points: Array) -> NDArray[Any]:
+        if self.rule == "mode":
+            return found.mode()
+        return found.median(points) if self.rule == "median" else found.mean(points)
+
+
+def expected_loss(found: Posterior, points: Array, measure: Measure, confidence: float = 0.95) -> Interval:
+    """Return the least mean loss of any attacker: what the posterior itself expects to lose.
+
+    It is the mean over the reports at hand, so it has an interval too, narrower than that of the losses,
+    since the truth need not be drawn.
+    """
+    probabilities = found.probabilities
+    if measure == "error rate":
+        return mean_interval(1 - probabilities.max(axis=1), confidence)
+    best = found.median(points)
+    losses = np.zeros(len(found))
+    for code, point in enumerate(points):
+        losses += probabilities[:, code] * np.abs(best - point)
+    return mean_interval(losses, confidence)
+
+
+def face_value(released: Released, secret: str, points: Array | None) -> NDArray[Any] | None:
+    """Return the secret's own report as a guess; None where it is not released or is no single value."""
+    if secret not in released.plan.names or released.plan[secret].mechanism == "withheld":
+        return None
+    reports = released[secret]
+    if reports.values.ndim != 1 or reports.seeds is not None:
+        return None
+    mechanism = released.plan[secret].randomiser()
+    if isinstance(mechanism, Additive):
+        support = mechanism.support
+        nearest = np.abs(reports.values[:, None] - support).argmin(axis=1)
+        return nearest if points is None else reports.values
+    if len(reports) and int(reports.values.max()) >= mechanism.size:
+        return None
+    return reports.values.astype(np.intp) if points is None else points[reports.values]
+
+
+def true_codes(table: Any, schema: Schema, secret: str) -> NDArray[np.intp]:
+    """Return the secret's codes of a table, of coded records, or of an array of codes alone."""
+    if isinstance(table, Table):
+        if table.schema[secret] != schema[secret]:
+            raise invalid("truth", f"a table that codes {secret!r} as the belief does", repr(table))
+        return table.codes()[:, table.schema.index(secret)].astype(np.intp)
+    array = np.asarray(table)
+    if array.ndim == 1 and array.dtype.kind in "ui":
+        return array.astype(np.intp)
+    return check_records(array, schema)[:, schema.index(secret)].astype(np.intp)
+
+
+def describe_plan(plan: Plan) -> str:
+    """Say in a few words what a plan releases."""
+    kinds = sorted({release.mechanism for release in plan.releases})
+    budgets = sorted({release.epsilon for release in plan.releases if release.epsilon is not None})
+    spent = f", budget {budgets[0]:g}" if budgets else ""
+    spent += f" to {budgets[-1]:g}" if len(budgets) > 1 else ""
+    return f"{len(plan.releases)} attributes through {', '.join(kinds)}{spent}"

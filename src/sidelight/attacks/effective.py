@@ -1,0 +1,64 @@
+"""What an attribute's budget is worth once correlated attributes are released too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sidelight.belief import Belief
+from sidelight.foundation.errors import InputError
+from sidelight.leakage.bounds import Bound, Leakage
+from sidelight.leakage.published import reconstruction_advanced, reconstruction_sum
+from sidelight.leakage.total import TotalMethod, total_leakage
+from sidelight.plan import Plan
+
+
+@dataclass(frozen=True)
+class EffectiveBudget:
+    """The stated budget of a secret beside what the whole release spends on it.
+
+    Attributes:
+        secret: the attribute.
+        stated: the budget of its own report, 0 where it is not released.
+        leakage: exact or certified, for the belief.
+        independent: Theorem 1 of the reconstruction paper, as published.
+        interdependent: Theorem 2 of the same paper, as published.
+    """
+
+    secret: str
+    stated: float
+    leakage: Leakage
+    independent: Bound
+    interdependent: Bound
+
+    @property
+    def is_understated(self) -> bool:
+        """Whether Theorem 1 is below a figure that the leakage surely reaches."""
+        return self.independent.value < self.leakage.lower.value - 1e-9
+
+
+def effective_budget(
+    belief: Belief, plan: Plan, secret: str, *, slack: float = 1e-6, method: TotalMethod = "auto"
+) -> EffectiveBudget:
+    """Return the stated budget, the leakage and the two published figures for one secret.
+
+    Theorem 2 takes one budget for all other attributes; where they differ it gets the largest.
+
+    Args:
+        belief: what the adversary knows.
+        plan: what is released.
+        secret: the attribute in question.
+        slack: the probability with which Theorem 2 may fail.
+        method: of the leakage's upper end.
+    """
+    channels = plan.channels()
+    own = channels[secret].epsilon if secret in channels else 0.0
+    parts = [channel.epsilon for name, channel in channels.items() if name != secret]
+    if not parts:
+        raise InputError(f"the plan releases nothing beside {secret!r}; there is nothing to add up.")
+    return EffectiveBudget(
+        secret,
+        own,
+        total_leakage(belief, channels, secret, method),
+        reconstruction_sum(own, parts),
+        reconstruction_advanced(own, max(parts), len(parts), slack),
+    )

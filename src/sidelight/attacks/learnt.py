@@ -1,0 +1,89 @@
+"""An attacker who learns from reports of his own making, without knowing the belief."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sidelight.attacks.attack import Guess
+from sidelight.attacks.bayes import describe_plan, face_value, true_codes
+from sidelight.attacks.boosting import fit_classification
+from sidelight.attacks.likelihood import likelihood_reader
+from sidelight.attacks.released import Released, check_records, release
+from sidelight.foundation.errors import InputError
+from sidelight.plan import Plan
+from sidelight.schema import Schema
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LearntAttacker:
+    """Gradient-boosted trees trained on the attacker's own records, perturbed as the plan says.
+
+    Make one with `fit`.
+
+    Attributes:
+        schema: the attributes of the records.
+        plan: the plan it was trained for.
+        secret: the target.
+        commonest: the commonest code of the secret among the attacker's records: the control.
+        predict: from features to codes.
+    """
+
+    schema: Schema
+    plan: Plan
+    secret: str
+    commonest: int
+    predict: Callable[[Array], NDArray[np.intp]]
+
+    @classmethod
+    def fit(
+        cls, codes: ArrayLike, schema: Schema, plan: Plan, secret: str, *, copies: int = 1, seed: int = 0
+    ) -> LearntAttacker:
+        """Perturb records and learn the secret from their reports.
+
+        Args:
+            codes: (n, attributes) the attacker's own records.
+            schema: their attributes.
+            plan: what will be released; its mechanisms are public.
+            secret: the target.
+            copies: how often each record is perturbed anew.
+            seed: of noise and training.
+        """
+        records = check_records(codes, schema)
+        rows = np.tile(records, (copies, 1))
+        features = report_features(release(rows, schema, plan, seed=seed))
+        wanted = rows[:, schema.index(secret)].astype(np.intp)
+        commonest = int(np.bincount(wanted).argmax())
+        return cls(schema, plan, secret, commonest, fit_classification(features, wanted, seed))
+
+    def guess(self, released: Released, secret: str, confidence: float) -> Guess:  # noqa: ARG002
+        """Return the likeliest code of every record."""
+        if secret != self.secret or released.plan != self.plan:
+            raise InputError(f"this attacker was trained for {self.secret!r} under another plan or secret.")
+        return Guess(
+            "boosted trees, noise-aware",
+            describe_plan(released.plan),
+            "error rate",
+            self.predict(report_features(released)),
+            np.asarray(self.commonest),
+            face_value(released, secret, None),
+        )
+
+    def truth(self, table: Any, secret: str) -> NDArray[Any]:
+        """Return the true codes of the secret."""
+        return true_codes(table, self.schema, secret)
+
+
+def report_features(released: Released) -> Array:
+    """Return the log-likelihood of every report under every value, shape (n, values of all attributes)."""
+    parts = []
+    for part in released.plan.releases:
+        likely = likelihood_reader(part.randomiser())(released[part.name])
+        parts.append(np.log(np.maximum(likely, 1e-300)).T)
+    return np.concatenate(parts, axis=1)

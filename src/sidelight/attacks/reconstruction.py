@@ -1,0 +1,303 @@
+"""Reconstruction of a secret number from the released row of its record.
+
+Two attackers own clean records of the same kind as those that were released. The *published* one learns the
+secret from the clean other attributes and applies that to noisy ones; he is trained once, whatever the
+noise. The *noise-aware* one knows the mechanism: he perturbs his own records, takes the level of the noise
+as an input, and learns the secret from the whole released row, its own noisy report included; one training
+serves all levels. Where his own held-out records show that the release itself or the control comes closer
+than what he learnt, he uses that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.attacks.attack import Guess
+from sidelight.attacks.boosting import fit_regression
+from sidelight.attacks.imputation import fit_imputation
+from sidelight.attacks.networks import MODELS as NETWORKS
+from sidelight.attacks.numbers import Numbers
+from sidelight.attacks.owner import Noise, NoisyNumbers, perturb
+from sidelight.attacks.training import Schedule, Trained, train
+from sidelight.foundation.errors import InputError, check_choice, check_whole, invalid
+from sidelight.foundation.randomness import derive_seed
+
+Array = NDArray[np.float64]
+Ways = dict[str, Callable[[Array, float], Array]]
+MODELS = (*NETWORKS, "boosted", "imputation")
+ROWS_AN_EPOCH = 8192
+_BOOSTED_ROWS = 40_000
+_LARGEST_INPUT = 8.0
+
+
+@dataclass(frozen=True, eq=False)
+class Reconstructor:
+    """A trained attacker on numbers.
+
+    Attributes:
+        attack: what it is, in words.
+        names: the attributes of a released row.
+        secrets: the targets.
+        control: (targets,) the guess without a release: the (geometric) median of the attacker's records.
+        infer: from released rows and their level to the secrets.
+        history: the mean distance on the attacker's own held-out rows after each epoch.
+        device: where it was trained.
+    """
+
+    attack: str
+    names: tuple[str, ...]
+    secrets: tuple[str, ...]
+    control: Array
+    infer: Callable[[Array, float], Array]
+    history: tuple[float, ...] = ()
+    device: str = "cpu"
+
+    @property
+    def target(self) -> str:
+        """The secrets in one line."""
+        return " and ".join(self.secrets)
+
+    def guess(self, released: NoisyNumbers, secret: str, confidence: float) -> Guess:  # noqa: ARG002
+        """Return a reconstruction of every record."""
+        if secret != self.target:
+            raise invalid("secret", f"{self.target!r}, what the attacker was trained for", secret)
+        if released.names != self.names:
+            raise InputError("the release has other attributes than the attacker was trained with.")
+        own = released.values[:, [self.names.index(name) for name in self.secrets]]
+        guesses = self.infer(released.values, released.level)
+        words = released.noise.describe(released.level)
+        return Guess(self.attack, words, "mean distance", guesses, self.control, own)
+
+    def truth(self, table: Numbers, secret: str) -> NDArray[Any]:  # noqa: ARG002 - checked by `guess`
+        """Return the true secrets, shape (n, targets)."""
+        return table.columns(self.secrets)
+
+
+def fit_published(
+    own: Numbers,
+    secrets: Sequence[str],
+    model: str = "mlp",
+    *,
+    schedule: Schedule | None = None,
+    seed: int = 0,
+) -> Reconstructor:
+    """Train the published attacker: the secret from the clean other attributes, once for every noise.
+
+    Args:
+        own: the attacker's clean records.
+        secrets: the targets.
+        model: a network ("mlp", "cnn", "rnn", "lstm", "attention"), "boosted" or "imputation".
+        schedule: of a network; 60 epochs of small batches by default.
+        seed: of the training.
+    """
+    check_choice("model", model, MODELS)
+    inputs, targets = _columns(own, secrets)
+    rows, wanted = own.values[:, inputs], own.values[:, targets]
+    history: tuple[float, ...] = ()
+    device = "cpu"
+    if model == "imputation":
+        predict = fit_imputation(rows, wanted)
+    elif model == "boosted":
+        predict = fit_regression(rows, wanted, seed)
+    else:
+        plan = schedule or Schedule(epochs=_published_epochs(len(own)), batch=64, rate=1e-3, width=32)
+        trained = train(model, lambda _: (rows, wanted), None, plan, seed)
+        predict, history, device = trained.predict, trained.history, trained.device
+    kind = "imputation" if model == "imputation" else f"{model}, trained on clean rows as published"
+    return Reconstructor(
+        kind,
+        own.names,
+        tuple(secrets),
+        centre(wanted),
+        lambda released, _: predict(released[:, inputs]),
+        history,
+        device,
+    )
+
+
+def fit_aware(
+    own: Numbers,
+    secrets: Sequence[str],
+    noise: Noise,
+    levels: Sequence[float],
+    model: str = "mlp",
+    *,
+    schedule: Schedule | None = None,
+    seed: int = 0,
+) -> Reconstructor:
+    """Train the noise-aware attacker, for all levels at once.
+
+    Args:
+        own: the attacker's clean records; he perturbs them himself.
+        secrets: the targets.
+        noise: the family in use, which is public.
+        levels: the budgets (or shares of swaps) to be ready for.
+        model: a network or "boosted".
+        schedule: of a network.
+        seed: of noise and training.
+    """
+    check_choice("model", model, (*NETWORKS, "boosted"))
+    _, targets = _columns(own, secrets)
+    check_whole("number of levels", len(levels), at_least=1)
+    grid = tuple(sorted({noise.check_level(level) for level in levels}))
+    maker = _Perturbed(own, tuple(secrets), targets, noise, grid, seed)
+    features = _Features.of(maker)
+    kept, held_out = maker.split()
+    learnt = _learn(model, kept, held_out, features, schedule or Schedule(epochs=40), seed)
+    control = centre(own.values[:, targets])
+    ways: Ways = {
+        "learnt": lambda rows, level: learnt.predict(features(rows, np.full(len(rows), level))),
+        "release": lambda rows, _: rows[:, targets],
+        "control": lambda rows, _: np.tile(control, (len(rows), 1)),
+    }
+    best = {level: _best_way(ways, held_out, level) for level in grid}
+
+    def infer(released: Array, level: float) -> Array:
+        nearest = min(grid, key=lambda known: abs(np.log(known / level)))
+        return np.clip(ways[best[nearest]](released, level), 0.0, 1.0)
+
+    words = f"{model}, noise-aware"
+    return Reconstructor(words, own.names, tuple(secrets), control, infer, learnt.history, learnt.device)
+
+
+def _learn(
+    model: str, kept: _Perturbed, held_out: _Perturbed, features: _Features, schedule: Schedule, seed: int
+) -> Trained:
+    """Learn the secrets from the attacker's own rows under noise: fresh noise every epoch for a network."""
+    if model == "boosted":
+        rows, levels, wanted = kept.draw(0, _BOOSTED_ROWS)
+        return Trained(fit_regression(features(rows, levels), wanted, seed), (), "cpu")
+    rows, levels, wanted = held_out.draw(0, ROWS_AN_EPOCH)
+
+    def epoch(number: int) -> tuple[Array, Array]:
+        noisy, drawn, true = kept.draw(number + 1, max(len(kept.own), ROWS_AN_EPOCH))
+        return features(noisy, drawn), true
+
+    return train(model, epoch, (features(rows, levels), wanted), schedule, seed)
+
+
+def _best_way(ways: Ways, held_out: _Perturbed, level: float) -> str:
+    """Return what comes closest on the attacker's own held-out records: what he learnt, or less.
+
+    Under little noise the release itself can be better than anything learnt, under much noise the control.
+    """
+    copies = max(1, ROWS_AN_EPOCH // len(held_out.own))
+    noisy = np.concatenate([held_out.at(level, copy) for copy in range(copies)])
+    true = np.tile(held_out.own.values[:, held_out.targets], (copies, 1))
+    return min(
+        ways,
+        key=lambda way: float(np.linalg.norm(np.clip(ways[way](noisy, level), 0, 1) - true, axis=1).mean()),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Perturbed:
+    """The attacker's own records under fresh noise."""
+
+    own: Numbers
+    secrets: tuple[str, ...]
+    targets: list[int]
+    noise: Noise
+    levels: tuple[float, ...]
+    seed: int
+
+    def draw(self, number: int, count: int) -> tuple[Array, Array, Array]:
+        """Return at least `count` noisy rows, the level of each and the true secrets."""
+        copies = max(1, round(count / len(self.own)))
+        rng = np.random.default_rng([self.seed, number, len(self.own)])
+        rows, levels, wanted = [], [], []
+        for copy in range(copies):
+            chosen = rng.integers(0, len(self.levels), len(self.own))
+            for position, level in enumerate(self.levels):
+                picked = chosen == position
+                seed = derive_seed(self.seed, f"{number} {copy} {position} {len(self.own)}")
+                rows.append(self._noisy(picked, level, seed))
+                levels.append(np.full(int(picked.sum()), level))
+                wanted.append(self.own.values[picked][:, self.targets])
+        return np.concatenate(rows), np.concatenate(levels), np.concatenate(wanted)
+
+    def _noisy(self, picked: NDArray[np.bool_], level: float, seed: int | None) -> Array:
+        """Return the picked rows under noise; swaps need the whole table, other noise only the rows."""
+        if self.noise.family == "swap":
+            return perturb(self.own, self.noise, level, self.secrets, seed)[picked]
+        return perturb(self.own.rows(picked), self.noise, level, self.secrets, seed)
+
+    def at(self, level: float, copy: int = 0) -> Array:
+        """Return all rows under noise of one level."""
+        seed = derive_seed(self.seed, f"at {level!r} {copy} {len(self.own)}")
+        return perturb(self.own, self.noise, level, self.secrets, seed)
+
+    def split(self) -> tuple[_Perturbed, _Perturbed]:
+        """Return nine tenths to learn from and one tenth to judge by."""
+        order = np.random.default_rng([self.seed, 1]).permutation(len(self.own))
+        cut = max(1, len(order) // 10)
+        parts = (self.own.rows(order[cut:]), self.own.rows(order[:cut]))
+        kept, held_out = (
+            _Perturbed(part, self.secrets, self.targets, self.noise, self.levels, self.seed) for part in parts
+        )
+        return kept, held_out
+
+
+@dataclass(frozen=True, eq=False)
+class _Features:
+    """Released rows on the scale of their level, so that strong and weak noise look alike, and the level."""
+
+    logs: Array
+    means: Array
+    deviations: Array
+
+    @classmethod
+    def of(cls, maker: _Perturbed) -> _Features:
+        noisy = [maker.at(level) for level in maker.levels]
+        means = np.stack([rows.mean(axis=0) for rows in noisy])
+        deviations = np.stack([rows.std(axis=0) for rows in noisy])
+        return cls(np.log(np.asarray(maker.levels)), means, np.maximum(deviations, 1e-9))
+
+    def __call__(self, rows: Array, levels: Array) -> Array:
+        logs = np.log(levels)
+        mean = _between(logs, self.logs, self.means)
+        deviation = _between(logs, self.logs, self.deviations)
+        scaled = np.clip((rows - mean) / deviation, -_LARGEST_INPUT, _LARGEST_INPUT)
+        return np.column_stack([scaled, logs])
+
+
+def _between(at: Array, known: Array, table: Array) -> Array:
+    """Interpolate each column of a table over levels."""
+    return np.stack([np.interp(at, known, column) for column in table.T], axis=1)
+
+
+def centre(points: Array) -> Array:
+    """Return the point with the least mean distance to all: the median, the geometric one in the plane.
+
+    Weiszfeld's iteration (1937), started at the mean.
+
+    >>> centre(np.array([[0.0, 0.0], [0.0, 1.0], [0.0, 0.1]])).round(3)
+    array([0. , 0.1])
+    """
+    if points.shape[1] == 1:
+        return np.asarray(np.median(points, axis=0))
+    found = points.mean(axis=0)
+    for _ in range(200):
+        weights = 1 / np.maximum(np.linalg.norm(points - found, axis=1), 1e-9)
+        found = weights @ points / weights.sum()
+    return np.asarray(found)
+
+
+def _published_epochs(rows: int) -> int:
+    """Return how many epochs make about 2,000 steps, at most 60."""
+    return max(5, min(60, 2000 * 64 // rows))
+
+
+def _columns(own: Numbers, secrets: Sequence[str]) -> tuple[list[int], list[int]]:
+    if not secrets:
+        raise InputError("name at least one secret to reconstruct.")
+    targets = [own.index(name) for name in secrets]
+    inputs = [i for i in range(len(own.names)) if i not in targets]
+    if not inputs:
+        raise InputError("every attribute is a secret; at least one other is needed to learn from.")
+    return inputs, targets

@@ -1,0 +1,182 @@
+"""AttackResult: what an attack reached, beside what could be had without the release, and the limit.
+
+Every attack is measured by a loss for each record: 0 or 1 for a wrong guess of a value, the distance to the
+truth for a guess of a number. Its mean is the score; smaller is better for the attacker. Three means of the
+same kind stand beside it: the *control* (the same attacker without any release), the *baseline* (the
+release taken at face value) and the *limit* (no attacker can do better, where the belief is known). What
+counts is the gain over the control: whatever beats the noise but not the control has learnt about the
+population, not about the person.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.attacks.intervals import Interval, mean_interval
+from sidelight.foundation.errors import unknown
+
+Array = NDArray[np.float64]
+Measure = Literal["error rate", "mean distance"]
+
+
+@dataclass(frozen=True, eq=False)
+class AttackResult:
+    """One attack on one target.
+
+    Attributes:
+        target: the attribute or attributes that were attacked.
+        attack: the attack in words.
+        release: the release in words.
+        measure: "error rate" (share of wrong guesses) or "mean distance".
+        guesses: (n,) or (n, targets) what the attacker says about each record.
+        losses: (n,) how far each guess is from the truth.
+        control_losses: (n,) the same for the attacker without a release.
+        baseline_losses: (n,) the same for the release itself; None where it does not show the target.
+        limit: the least mean loss that any attacker can have; None where it is not known.
+        confidence: of all intervals; they take the records as independent of each other.
+    """
+
+    target: str
+    attack: str
+    release: str
+    measure: Measure
+    guesses: NDArray[Any]
+    losses: Array
+    control_losses: Array
+    baseline_losses: Array | None = None
+    limit: Interval | None = None
+    confidence: float = 0.95
+
+    @cached_property
+    def score(self) -> Interval:
+        """The attack's mean loss."""
+        return mean_interval(self.losses, self.confidence)
+
+    @cached_property
+    def control(self) -> Interval:
+        """The mean loss of the same attacker without the release."""
+        return mean_interval(self.control_losses, self.confidence)
+
+    @cached_property
+    def baseline(self) -> Interval | None:
+        """The mean loss of taking the release at face value."""
+        losses = self.baseline_losses
+        return None if losses is None else mean_interval(losses, self.confidence)
+
+    @cached_property
+    def gain(self) -> Interval:
+        """How much smaller the loss is than the control's, record by record."""
+        difference = self.control_losses - self.losses
+        if not difference.any():
+            return Interval.exactly(0.0)
+        return _normal(difference, self.confidence)
+
+    @property
+    def beats_control(self) -> bool:
+        """Whether the gain is above 0 beyond doubt of the interval."""
+        return self.gain.lower > 0
+
+    @property
+    def noise_removed(self) -> float | None:
+        """The share of the release's own loss that the attack removes; negative if it adds to it."""
+        if self.baseline is None or self.baseline.value == 0:
+            return None
+        return 1 - self.score.value / self.baseline.value
+
+    @property
+    def share_of_limit(self) -> float | None:
+        """How far the attack goes on the way from the control to the limit; 1 at the limit.
+
+        None where no limit is known, or where the limit is not below the control.
+        """
+        if self.limit is None or self.control.value <= self.limit.value:
+            return None
+        return (self.control.value - self.score.value) / (self.control.value - self.limit.value)
+
+    @property
+    def warning(self) -> str | None:
+        """What to keep in mind where the attack does not beat its control; None where it does."""
+        if self.beats_control:
+            return None
+        return (
+            f"the attack on {self.target} does not beat its control: {self.score.value:.4g} against "
+            f"{self.control.value:.4g} without any release ({self.measure}), a gain of {self.gain.value:.4g} "
+            f"in [{self.gain.lower:.4g}, {self.gain.upper:.4g}]. What it removes is noise, not privacy."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all figures, without the records."""
+        return {
+            "target": self.target,
+            "attack": self.attack,
+            "release": self.release,
+            "measure": self.measure,
+            "records": len(self.losses),
+            "confidence": self.confidence,
+            "score": _plain(self.score),
+            "control": _plain(self.control),
+            "baseline": _plain(self.baseline),
+            "limit": _plain(self.limit),
+            "gain_over_control": _plain(self.gain),
+            "noise_removed": self.noise_removed,
+            "share_of_limit": self.share_of_limit,
+            "beats_control": self.beats_control,
+            "warning": self.warning,
+        }
+
+    def to_json(self) -> str:
+        """Return all figures as JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def __repr__(self) -> str:
+        verdict = "beats its control" if self.beats_control else "does not beat its control"
+        return (
+            f"AttackResult({self.attack} on {self.target}: {self.measure} {self.score.value:.4g}, "
+            f"control {self.control.value:.4g}, {verdict})"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class AttackComparison:
+    """Several attacks, or one attack on several releases, side by side.
+
+    Attributes:
+        title: what is compared.
+        results: the results by name, in order.
+        notes: what a reader must know.
+    """
+
+    title: str
+    results: dict[str, AttackResult]
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> AttackResult:
+        if name not in self.results:
+            raise unknown("result", name, self.results)
+        return self.results[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.results)
+
+    def to_json(self) -> str:
+        """Return all figures of all results as JSON."""
+        shown = {name: result.to_dict() for name, result in self.results.items()}
+        content = {"title": self.title, "results": shown, "notes": list(self.notes)}
+        return json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def _normal(values: Array, confidence: float) -> Interval:
+    """Return the mean with the normal interval, also where all values are 0 or 1: they may be -1."""
+    shifted = mean_interval(values + 3.5, confidence)
+    return Interval(shifted.value - 3.5, shifted.lower - 3.5, shifted.upper - 3.5)
+
+
+def _plain(interval: Interval | None) -> dict[str, float] | None:
+    return None if interval is None else dict(vars(interval))

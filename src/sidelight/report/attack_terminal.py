@@ -1,0 +1,58 @@
+"""An attack as a table for a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+from sidelight.attacks.intervals import Interval
+from sidelight.attacks.result import AttackComparison, AttackResult
+
+_COLUMNS = (
+    "attack",
+    "measure",
+    "attack's",
+    "without a release",
+    "release itself",
+    "limit",
+    "noise removed",
+    "gain over control",
+)
+
+
+def print_attack(comparison: AttackComparison) -> None:
+    """Print every result beside its control, its baseline and the limit, and what to know about them."""
+    console = Console(highlight=False, width=None if Console().is_terminal else 180)
+    grid = Grid(title=comparison.title, title_justify="left")
+    for number, title in enumerate(_COLUMNS):
+        grid.add_column(title, justify="left" if number < 2 else "right", overflow="fold")
+    for name, result in comparison.results.items():
+        grid.add_row(*_cells(name, result))
+    console.print(grid)
+    first = next(iter(comparison.results.values()))
+    console.print(f"- Release: {first.release}; {len(first.losses)} records.", markup=False)
+    for note in comparison.notes:
+        console.print(f"- {note}", markup=False)
+    for result in comparison.results.values():
+        if result.warning:
+            console.print(f"- Warning: {result.warning}", markup=False)
+
+
+def _cells(name: str, result: AttackResult) -> list[str]:
+    removed = result.noise_removed
+    return [
+        name.replace("[", "\\["),
+        result.measure,
+        _interval(result.score),
+        _interval(result.control),
+        _interval(result.baseline),
+        _interval(result.limit),
+        "" if removed is None else f"{removed:.1%}",
+        _interval(result.gain),
+    ]
+
+
+def _interval(interval: Interval | None) -> str:
+    if interval is None:
+        return ""
+    return f"{interval.value:.4f} ±{(interval.upper - interval.lower) / 2:.4f}"

@@ -1,0 +1,155 @@
+"""The command `attack`, its report page, and the studies in quick mode."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sidelight as sl
+from sidelight import cli
+from sidelight.attacks import release
+from sidelight.report.attack_page import attack_page, comparison_page, verdict_sentence
+from sidelight.studies import attacks as study
+from sidelight.studies.attack_data import study_tables
+from sidelight.studies.attack_figures import write_study
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["sidelight", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        shown = capsys.readouterr()
+        return caught.value.code, shown.out, shown.err
+
+    return call
+
+
+@pytest.fixture
+def sheet(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(3)
+    parts = rng.lognormal(3, 1, size=(400, 2))
+    path = tmp_path / "sheet.parquet"
+    columns = {"Part <A>": parts[:, 0], "Part B": parts[:, 1], "The Total": parts.sum(axis=1)}
+    pq.write_table(pa.table({**columns, "who": [f"w{i // 4}" for i in range(400)]}), path)
+    return path
+
+
+def test_attack_on_a_table_prints_json_and_writes_a_report(run, sheet: Path, tmp_path: Path) -> None:
+    page = tmp_path / "attack.html"
+    code, out, _ = run(
+        "attack",
+        sheet,
+        "--secret",
+        "the_total",
+        "--epsilon",
+        8,
+        "--model",
+        "boosted",
+        "--json",
+        "--report",
+        page,
+    )
+    assert code == 0
+    found = json.loads(out)["results"]
+    assert list(found) == ["boosted, as published", "boosted, noise-aware"]
+    aware = found["boosted, noise-aware"]
+    assert aware["records"] == 200
+    assert aware["score"]["value"] < aware["baseline"]["value"]
+    text = page.read_text()
+    assert "plot-density" in text
+    assert "plot-cumulative" in text
+    assert "Part <A>" not in text
+
+
+def test_attack_warns_when_nothing_is_learnt_about_the_person(run, sheet: Path) -> None:
+    code, out, _ = run("attack", sheet, "--secret", "the_total", "--epsilon", 0.1, "--model", "imputation")
+    assert code == 0
+    assert "Warning: the attack on The Total does not beat its control" in out
+    code, out, _ = run(
+        "attack", sheet, "--secret", "the_total", "--noise", "swap", "--share", 0.5, "--entity", "who",
+        "--model", "imputation",
+    )  # fmt: skip
+    assert code == 0
+    assert "no budget is claimed" in out
+
+
+def test_attack_on_a_file_of_reports(run, tmp_path: Path) -> None:
+    table = sl.example("titanic")
+    labels = {a.name: np.asarray(a.values)[table.codes()[:, i]] for i, a in enumerate(table.schema)}
+    pq.write_table(pa.table(labels), tmp_path / "truth.parquet")
+    plan = sl.Plan.uniform(table.schema, "grr", 3.0)
+    path = release(table.codes(), table.schema, plan, seed=1).write(tmp_path / "reports.parquet")
+    code, out, _ = run(
+        "attack", path, "--secret", "survived", "--truth", tmp_path / "truth.parquet", "--json",
+        "--report", tmp_path / "r.html",
+    )  # fmt: skip
+    assert code == 0
+    found = json.loads(out)["results"]["Bayes"]
+    assert found["beats_control"]
+    assert found["limit"]["lower"] <= found["score"]["upper"]
+    assert "plot-errors" in (tmp_path / "r.html").read_text()
+    code, _, err = run("attack", path, "--secret", "survived")
+    assert code == 2
+    assert "give --truth" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--model", "oracle"), "`model` must be one of"),
+        (("--noise", "pink"), "`noise` must be one of"),
+        (("--epsilon", "-1"), "`epsilon` must be a finite number above 0"),
+        (("--noise", "swap"), "give `entities`"),
+        (("--through", "who"), "is not numeric"),
+        (("--report", "attack.txt"), "must end in .html"),
+    ],
+)
+def test_bad_options_are_one_line(run, sheet: Path, options, message: str) -> None:
+    given = options if "--model" in options else (*options, "--model", "imputation")
+    code, _, err = run("attack", sheet, "--secret", "the_total", *given)
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_the_page_of_one_result_and_its_verdict() -> None:
+    table = sl.example("titanic")
+    belief = sl.Belief.from_data(table)
+    plans = {"a": sl.Plan.uniform(table.schema, "grr", 3.0), "b": sl.Plan.uniform(table.schema, "grr", 0.05)}
+    found = sl.attack_plans(belief, plans, "survived", table.codes(), seed=1)
+    assert verdict_sentence(found) == "1 of 2 attacks beats the control"
+    assert set(comparison_page(found).figures) == {"errors"}
+    assert attack_page(found["b"]).context["verdict"] == "The attack does not beat its control"
+
+
+def test_the_quick_study_shows_the_control_in_every_figure(data: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="networks need the extra neural")
+    if not study_tables(data, quick=True):
+        pytest.skip("the finance table is not there")
+    found = study.run(quick=True)
+    assert {row.figure for row in found.rows} == {"Fig. 2", "Fig. 3", "Fig. 4", "Fig. 5"}
+    assert all(row.control > 0 for row in found.rows)
+    pairs = {}
+    for row in found.rows:
+        pairs.setdefault((row.figure, row.level, row.model), {})[row.attacker] = row.score
+    both = [scores for scores in pairs.values() if "noise-aware" in scores]
+    assert all(scores["noise-aware"] <= scores["published"] for scores in both)
+    laplace = [r for r in found.rows if r.figure == "Fig. 2" and r.level == 1 and r.model == "mlp"]
+    assert laplace[0].release == pytest.approx(1.025, abs=0.1)
+    assert laplace[0].control == pytest.approx(0.077, abs=0.004)
+    assert len(found.verdicts) == 4
+    files = {path.name for path in write_study(found, tmp_path)}
+    assert {"attacks.csv", "fig-2-levels.svg", "fig-2-distances.svg", "fig-5-levels.svg"} <= files
+
+
+def test_without_data_the_study_says_that_it_is_not_possible(monkeypatch) -> None:
+    monkeypatch.setattr(study, "study_tables", lambda **_: [])
+    assert study.run(quick=True).verdicts == ("not possible: none of the three tables is there.",)
