@@ -1,0 +1,1 @@
+"""Collecting whole records: protocols for the client and the server."""
