@@ -3,6 +3,7 @@
 from sidelight.collection.labels.budgets import BudgetRule, Ledger
 from sidelight.collection.labels.hashed import HashedHeads, hashed_heads
 from sidelight.collection.labels.omega import (
+    LabelSample,
     Omega,
     OmegaSample,
     learn_omegas,
@@ -30,6 +31,7 @@ __all__ = [
     "HeadsResponse",
     "LabelOnlyResponse",
     "LabelResponse",
+    "LabelSample",
     "Ledger",
     "Omega",
     "OmegaSample",

@@ -3,9 +3,8 @@
 The promise of kHR rests on omega(k) not being below the truth (CLLDP, section 4.3). So an omega from a sample
 is by default an upper confidence limit, which holds for every attribute and every k at once. Public records
 use the limits of `belief.credal`. A private sample is collected by subset selection of the pair (value,
-label): the count of a pair is binomial with probability q + (p - q) f, so Clopper and Pearson limit its
-frequency; the label's frequency is the mean of a bounded statistic of each report, limited from below by the
-empirical Bernstein bound (Maurer and Pontil 2009).
+label), and of the label alone by some: a count of reports is binomial with probability q + (p - q) f, so
+Clopper and Pearson limit the pair's frequency from above and the label's from below.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from sidelight.collection.labels.responses import HeadsResponse
 from sidelight.foundation.errors import InputError, check_number, check_whole
 from sidelight.leakage.labels import belief_curve, check_omega
 from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.subset import SubsetSelection
 
 Array = NDArray[np.float64]
 
@@ -133,21 +133,37 @@ def sample_response(values: int, labels: int, epsilon: float) -> HeadsResponse:
     return HeadsResponse(values, labels, epsilon, max(1, usual), 1.0)
 
 
-def learn_omegas(samples: Sequence[OmegaSample], *, confidence: float | None = 0.95) -> list[Omega]:
+@dataclass(frozen=True, eq=False)
+class LabelSample:
+    """What a share of the people sent about the label alone.
+
+    Attributes:
+        selection: subset selection of the label.
+        reports: their reports.
+    """
+
+    selection: SubsetSelection
+    reports: Reports
+
+
+def learn_omegas(
+    samples: Sequence[OmegaSample], labels: LabelSample, *, confidence: float | None = 0.95
+) -> list[Omega]:
     """Return omega for each attribute from the reports of a share of the people.
 
     Args:
-        samples: one for each attribute; each person is in one of them.
+        samples: one for each attribute; each person is in one of them, or in `labels`.
+        labels: what some sent about the label alone.
         confidence: that no figure of any attribute is below the truth; None for the published point estimate,
             which is below it about half of the time.
     """
-    people = sum(len(sample.reports) for sample in samples)
+    people = len(labels.reports) + sum(len(sample.reports) for sample in samples)
     source = f"learnt from {people} people"
     if confidence is None:
         return [Omega(_estimated_curve(sample), f"{source}, point estimate") for sample in samples]
     check_number("confidence", confidence, above=0, below=1)
     risk = (1 - confidence) / 2
-    least = _least_labels(samples, risk)
+    least = _least_labels(labels, risk)
     return [Omega(_upper_curve(sample, least, risk / len(samples)), source, confidence) for sample in samples]
 
 
@@ -182,28 +198,20 @@ def _upper_curve(sample: OmegaSample, least: Array, risk: float) -> Array:
     return np.asarray(np.minimum(np.where(ranked > 0, curves, 1e-12).max(axis=0), 1.0))
 
 
-def _least_labels(samples: Sequence[OmegaSample], risk: float) -> Array:
-    """Return lower limits of the labels' frequencies, from all samples together, shape (labels,).
+def _least_labels(sample: LabelSample, risk: float) -> Array:
+    """Return lower limits of the labels' frequencies, shape (labels,)."""
+    people = len(sample.reports)
+    if not people:
+        return np.zeros(sample.selection.size)
+    from scipy.special import betaincinv
 
-    A report about values x labels pairs holds T pairs of label l; (T - values q) / (p - q) has the mean f(l).
-    """
-    labels = samples[0].response.labels
-    parts, spread = [], 0.0
-    for sample in samples:
-        response = sample.response
-        p, q = _support(response)
-        among = np.asarray(sample.reports.values, dtype=np.int64) % labels
-        held = np.stack([(among == label).sum(axis=1) for label in range(labels)], axis=1)
-        parts.append((held - response.values * q) / (p - q))
-        spread = max(spread, min(response.width, response.values) / (p - q))
-    statistics = np.concatenate(parts)
-    people = len(statistics)
-    if people < 2:
-        return np.zeros(labels)
-    level = math.log(2 * labels / risk)
-    variance = statistics.var(axis=0, ddof=1)
-    error = np.sqrt(2 * variance * level / people) + 7 * spread * level / (3 * (people - 1))
-    return np.asarray(np.maximum(statistics.mean(axis=0) - error, 0.0))
+    counts = sample.selection.aggregate(sample.reports).sums.astype(np.float64)
+    inner = counts > 0
+    level = risk / len(counts)
+    lower = betaincinv(np.where(inner, counts, 1.0), np.where(inner, people - counts + 1, 1.0), level)
+    q = float(sample.selection.support_if_other)
+    gap = float(sample.selection.support_if_true) - q
+    return np.asarray(np.clip((np.where(inner, lower, 0.0) - q) / gap, 0.0, 1.0))
 
 
 def _support(response: HeadsResponse) -> tuple[float, float]:
