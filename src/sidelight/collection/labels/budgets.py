@@ -5,9 +5,10 @@ factors theta (see `leakage.labels.rounds_bound`). The next round with belief om
 
 * eq. (15) as printed: eps_1 = eps / depth, then min(eps / (depth - r + 1), g) with
   g = ln(omega e^(eps - ln PL) + 1 - omega). The first term was probably meant to divide what is left of eps,
-  not eps; as printed it never binds in the last round, and the minimum with g keeps it safe either way.
-* even factors: theta = (1 + (e^eps - PL) / (omega product))^(1 / rounds left), which would spend everything
-  if omega stayed as it is, and spends everything in the last round.
+  not eps; as printed it never binds in the last round, and may leave nothing for it. The minimum with g
+  keeps it safe either way.
+* the closed form: as printed before the last round, and there e^eps_r = 1 + (e^eps - PL) / product, the
+  largest budget that eq. (13) allows. It is never below g, since omega product never exceeds PL.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from sidelight.foundation.errors import InputError, check_choice, check_whole
 from sidelight.leakage.labels import check_omega, next_leakage
 from sidelight.mechanisms.exact import check_budget
 
-BudgetRule = Literal["even", "published"]
-RULES = ("even", "published")
+BudgetRule = Literal["closed", "published"]
+RULES = ("closed", "published")
 _MARGIN = 1e-12
 
 
@@ -54,19 +55,14 @@ class Ledger:
         """What all reports so far say about the label at most."""
         return math.log(self.leakage)
 
-    def budget(self, omega: float, rule: BudgetRule = "even") -> float:
-        """Return the budget of the next round, whose question has belief `omega`."""
+    def budget(self, omega: float, rule: BudgetRule = "closed") -> float:
+        """Return the budget of the next round, whose question has belief `omega`; 0 if nothing is left."""
         check_choice("budgets", rule, RULES)
         weight, left = check_omega(omega), self.rounds - self.done
         if left < 1:
             raise InputError(f"all {self.rounds} rounds are over; there is no budget for another.")
-        found = _published(self, weight, left) if rule == "published" else _even(self, weight, left)
-        if found <= 0:
-            raise InputError(
-                f"`epsilon` of {self.epsilon:g} is too small for {self.rounds} rounds: nothing is left for "
-                f"round {self.done + 1}; raise epsilon or lower the depth."
-            )
-        return found
+        printed = _printed(self, weight, left)
+        return max(printed, _largest(self)) if rule == "closed" and left == 1 else printed
 
     def after(self, factor: float, omega: float, budget: float) -> Ledger:
         """Return the ledger after a round with these figures was reported."""
@@ -85,7 +81,7 @@ class Ledger:
         return Ledger(self.epsilon, self.rounds, self.leakage, self.product, self.done + 1, self.spent)
 
 
-def _published(ledger: Ledger, omega: float, left: int) -> float:
+def _printed(ledger: Ledger, omega: float, left: int) -> float:
     """Return eq. (15) as printed."""
     if ledger.done == 0:
         return ledger.epsilon / ledger.rounds
@@ -94,13 +90,7 @@ def _published(ledger: Ledger, omega: float, left: int) -> float:
     return min(ledger.epsilon / left, most * (1 - _MARGIN))
 
 
-def _even(ledger: Ledger, omega: float, left: int) -> float:
-    """Return the budget of a factor that could be used again in every round that is left.
-
-    Both bounds of the next leakage allow a factor; the larger one is safe.
-    """
+def _largest(ledger: Ledger) -> float:
+    """Return the budget with which eq. (13) reaches the promise exactly."""
     rest = max(math.exp(ledger.epsilon) - ledger.leakage, 0.0)
-    added = math.log1p(rest / (omega * ledger.product)) / left
-    multiplied = math.log1p(rest / ledger.leakage) / left
-    factor = math.expm1(max(added, multiplied) * (1 - _MARGIN))
-    return math.log1p(omega * factor)
+    return math.log1p(rest / ledger.product) * (1 - _MARGIN)
