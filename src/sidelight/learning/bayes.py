@@ -54,10 +54,18 @@ class BayesModel:
 
 @dataclass(frozen=True, eq=False)
 class BayesFit:
-    """A model, the reports it was learnt from, and what they say about the label."""
+    """A model, the reports it was learnt from, and what they say about the label.
+
+    Attributes:
+        model: Naive Bayes.
+        reports: of each attribute; their `people` count within `rows`.
+        rows: the records of those who reported for the model.
+        statement: what the reports say about the label.
+    """
 
     model: BayesModel
     reports: tuple[AttributeReports, ...]
+    rows: LabelledRows
     statement: Statement
 
 
@@ -102,4 +110,4 @@ def private_bayes(rows: LabelledRows, settings: LabelSettings, *, seed: int | No
     else:
         reports = gather(kept, responses, seed=noise)
     statement = single_report_statement(rows, settings, omegas, responses)
-    return BayesFit(bayes_from_reports(reports), tuple(reports), statement)
+    return BayesFit(bayes_from_reports(reports), tuple(reports), kept, statement)

@@ -129,11 +129,13 @@ class AttributeReports:
         attribute: which one.
         response: the protocol.
         reports: one for each person who was dealt to it.
+        people: in a simulation, which row each report came from; None for a real collection.
     """
 
     attribute: int
     response: LabelResponse
     reports: Reports
+    people: NDArray[np.intp] | None = None
 
     def joint(self) -> NDArray[np.float64]:
         """Return the unbiased estimate of the joint of the attribute and the label, (values, labels)."""
@@ -215,10 +217,11 @@ def gather(
     groups = deal(len(rows), len(rows.sizes), seed=seed, stream="attributes")
     found = []
     for attribute, response in enumerate(responses):
-        part = rows[groups == attribute]
+        people = np.flatnonzero(groups == attribute)
+        part = rows[people]
         noise = derive_seed(seed, f"attribute/{attribute}")
         reports = response.randomise(part.codes[:, attribute], part.labels, seed=noise)
-        found.append(AttributeReports(attribute, response, reports))
+        found.append(AttributeReports(attribute, response, reports, people))
     return found
 
 
@@ -230,5 +233,6 @@ def gather_label_only(
     found = []
     for attribute, response in enumerate(responses):
         values = np.concatenate([rows.codes[:, [attribute]].astype(np.uint16), sets.values], axis=1)
-        found.append(AttributeReports(attribute, response, Reports(values, None, sets.is_simulation)))
+        reports = Reports(values, None, sets.is_simulation)
+        found.append(AttributeReports(attribute, response, reports, np.arange(len(rows))))
     return found
