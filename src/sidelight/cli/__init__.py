@@ -13,6 +13,7 @@ import typer
 from sidelight.cli.audit import audit, demo
 from sidelight.cli.common import explain
 from sidelight.cli.doctor import doctor
+from sidelight.cli.learn import learn
 
 app = typer.Typer(
     name="sidelight", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
@@ -39,7 +40,7 @@ def _options(
         typer.echo(context.get_help())
 
 
-for command in (demo, audit, doctor):
+for command in (demo, audit, learn, doctor):
     app.command()(command)
 
 

@@ -74,18 +74,22 @@ def bayes_from_reports(reports: Sequence[AttributeReports]) -> BayesModel:
 
     The labels' probabilities are the mean over attributes, weighted by how many reported; each attribute's
     joint is projected to the distributions with these labels, and a cell that came out as 0 gets the weight
-    of one report.
+    of one report. An attribute that nobody reported on says nothing.
     """
-    joints = [part.joint() for part in reports if len(part.reports)]
-    if len(joints) < len(reports) or not joints:
-        raise InputError("every attribute needs at least one report; collect from more people.")
-    people = np.array([len(part.reports) for part in reports], dtype=np.float64)
-    marginals = np.stack([joint.sum(axis=0) for joint in joints])
+    sent = [part for part in reports if len(part.reports)]
+    if not sent:
+        raise InputError("there are no reports to learn from; collect some first.")
+    joints = {part.attribute: part.joint() for part in sent}
+    people = np.array([len(part.reports) for part in sent], dtype=np.float64)
+    marginals = np.stack([joints[part.attribute].sum(axis=0) for part in sent])
     prior = _positive(project(people @ marginals / people.sum()), float(people.sum()))
     tables = []
-    for joint, count in zip(joints, people, strict=True):
-        cells = with_labels(joint, prior).T
-        tables.append(_positive(cells / cells.sum(axis=1, keepdims=True), float(count)))
+    for part in reports:
+        if part.attribute not in joints:
+            tables.append(np.full((len(prior), part.response.values), 1 / part.response.values))
+            continue
+        cells = with_labels(joints[part.attribute], prior).T
+        tables.append(_positive(cells / cells.sum(axis=1, keepdims=True), float(len(part.reports))))
     return BayesModel(prior, tuple(tables))
 
 
