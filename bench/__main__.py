@@ -1,6 +1,7 @@
 """Run every benchmark."""
 
-from bench import commands, leakage
+from bench import commands, labels, leakage
 
 commands.main()
 leakage.main()
+labels.main()

@@ -301,18 +301,18 @@ def _omega(state: TreeRounds, question: Question, width: int) -> float:
 def _choice(state: TreeRounds, group: Group, attribute: int, question: Question, width: int) -> Choice:
     omega = _omega(state, question, width)
     budget = group.ledger.budget(omega, state.settings.budgets)
-    if budget <= _LEAST_BUDGET and state.number > 0:
-        return Choice(attribute)
-    try:
-        if state.settings.protocol == "basic":
-            response: HeadsResponse | BasicResponse = BasicResponse(question.cells, state.classes, budget)
-        else:
-            response = HeadsResponse(question.cells, state.classes, budget, width, omega)
-    except InputError as error:
+    if budget <= _LEAST_BUDGET:
+        if state.number > 0:
+            return Choice(attribute)
         raise InputError(
             f"`epsilon` of {state.settings.epsilon:g} is too small for a depth of {state.settings.depth}: "
-            f"round {state.number + 1} would have {budget:.3g} ({error})"
-        ) from None
+            f"the first round would have {budget:.3g}; raise epsilon, or lower the depth."
+        )
+    response: HeadsResponse | BasicResponse
+    if state.settings.protocol == "basic":
+        response = BasicResponse(question.cells, state.classes, budget)
+    else:
+        response = HeadsResponse(question.cells, state.classes, budget, width, omega)
     return Choice(attribute, question, response, omega)
 
 

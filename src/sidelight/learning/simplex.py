@@ -17,8 +17,10 @@ def project(cells: Array, total: float = 1.0) -> Array:
     flat = cells.reshape(-1)
     ranked = -np.sort(-flat)
     excess = (np.cumsum(ranked) - total) / np.arange(1, len(flat) + 1)
-    last = int(np.flatnonzero(ranked > excess)[-1])
-    return np.asarray(np.maximum(cells - excess[last], 0.0))
+    above = np.flatnonzero(ranked > excess)
+    if not len(above):  # the cells are so large that doubles lose the total beside them
+        return np.where(cells == ranked[0], total / np.count_nonzero(cells == ranked[0]), 0.0)
+    return np.asarray(np.maximum(cells - excess[above[-1]], 0.0))
 
 
 def with_labels(joint: Array, labels: Array) -> Array:

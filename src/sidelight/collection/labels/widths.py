@@ -24,13 +24,16 @@ def heads_variance(pairs: int, widths: ArrayLike, factors: ArrayLike, *, frequen
     """Return n times the total variance of kHR for each k and its factor theta.
 
     The sum of CLLDP, eq. (7), over all m pairs: m q(1-q)/(p-q)^2 + (1-p-q)/(p-q), with
-    p = k theta / (k theta + m - k) and q = (k - p)/(m - 1). `frequencies` = 0 leaves the second part out, as
-    the paper does.
+    p = k theta / (k theta + m - k) and q = (k - p)/(m - 1); infinite where theta is 1. `frequencies` = 0
+    leaves the second part out, as the paper does.
     """
     k, theta = np.asarray(widths, dtype=np.float64), np.asarray(factors, dtype=np.float64)
     p = k * theta / (k * theta + pairs - k)
     q = (k - p) / (pairs - 1)
-    return np.asarray(pairs * q * (1 - q) / (p - q) ** 2 + frequencies * (1 - p - q) / (p - q))
+    gap = k * (pairs - k) * (theta - 1) / ((pairs - 1) * (k * theta + pairs - k))
+    safe = np.where(gap > 0, gap, 1.0)
+    found = pairs * q * (1 - q) / safe**2 + frequencies * (1 - p - q) / safe
+    return np.asarray(np.where(gap > 0, found, np.inf))
 
 
 def published_width(pairs: int, epsilon: float, omegas: ArrayLike) -> int:
