@@ -17,6 +17,7 @@ from sidelight.cli.collect import advise, collect, estimate
 from sidelight.cli.common import explain
 from sidelight.cli.doctor import doctor
 from sidelight.cli.knowledge import knowledge
+from sidelight.cli.learn import learn
 
 app = typer.Typer(
     name="sidelight", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
@@ -43,7 +44,7 @@ def _options(
         typer.echo(context.get_help())
 
 
-for command in (demo, audit, calibrate, knowledge, advise, collect, estimate, attack, doctor):
+for command in (demo, audit, calibrate, knowledge, advise, collect, estimate, attack, learn, doctor):
     app.command()(command)
 
 

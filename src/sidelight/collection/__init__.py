@@ -57,3 +57,4 @@ __all__ = [
     "write_protocol",
     "write_reports",
 ]
+"""Collecting whole records: protocols for the client and the server."""
