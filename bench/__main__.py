@@ -2,5 +2,9 @@
 
 from importlib import import_module
 
-for name in ("commands", "leakage", "mechanisms", "knowledge", "calibration"):
+NAMES = (
+    "commands", "leakage", "mechanisms", "knowledge", "calibration", "collection", "labels", "attacks",
+)  # fmt: skip
+
+for name in NAMES:
     import_module(f"bench.{name}").main()

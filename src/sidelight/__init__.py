@@ -107,7 +107,6 @@ _HOMES = {
     "sidelight.auditing": ("Audit", "SecretAudit", "audit"),
     "sidelight.belief": ("Belief", "Credal", "Gaussian", "Tree"),
     "sidelight.calibration": ("Calibration", "OptimalChannel", "calibrate", "optimal_channel"),
-    "sidelight.belief": ("Belief", "Credal", "Tree"),
     "sidelight.collection": (
         "Advice",
         "Collected",

@@ -104,7 +104,7 @@ class HashedHeads:
     def joint(self, aggregate: Aggregate) -> Array:
         """Return the least-squares estimate of the joint, shape (values, labels)."""
         width = self.buckets * self.labels + 1
-        check_estimable(aggregate, len(self.seeds) * width)
+        check_estimable(aggregate, len(self.seeds) * width, self.name)
         normal = np.zeros((self.values, self.values))
         right = np.zeros((self.values, self.labels))
         for row, place, response in zip(

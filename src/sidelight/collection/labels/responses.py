@@ -285,7 +285,7 @@ class LabelOnlyResponse:
 
     def joint(self, aggregate: Aggregate) -> Array:
         """Return the unbiased estimate, shape (values, labels): the label inverted within each value."""
-        check_estimable(aggregate, self.values * self.labels)
+        check_estimable(aggregate, self.values * self.labels, self.name)
         counts = aggregate.sums.reshape(self.values, self.labels) / aggregate.reports
         share = counts.sum(axis=1, keepdims=True) / self.selection.width
         q, gap = self._support
