@@ -21,7 +21,7 @@ from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.labels import check_omega, label_leakage, labeldp_leakage
 from sidelight.mechanisms.channel import Channel, FavouringChannel
-from sidelight.mechanisms.exact import LARGEST_SIZE, check_budget, check_factor, exp_below, log_factor
+from sidelight.mechanisms.exact import LARGEST_SIZE, check_budget, exp_below, log_factor, too_small
 from sidelight.mechanisms.mechanism import Aggregate, check_codes, check_estimable, check_reports, code_type
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.subset import SubsetSelection
@@ -119,7 +119,8 @@ class HeadsResponse:
                 f"`omega` must be at least {min(self.width / self.values, 1.0):.4g}, since the likeliest "
                 f"{self.width} of {self.values} values weigh that much, got {self.omega!r}."
             )
-        check_factor(self.factor, self.budget)
+        if self.factor <= 1:
+            raise too_small(self.budget)
 
     @cached_property
     def selection(self) -> SubsetSelection:
@@ -190,7 +191,8 @@ class BasicResponse:
     def __post_init__(self) -> None:
         check_pairs(self.values, self.labels)
         check_budget(self.budget)
-        check_factor(self.encoding.factor, self.budget)
+        if self.encoding.factor <= 1:
+            raise too_small(self.budget)
 
     @cached_property
     def encoding(self) -> SymmetricUnary:
