@@ -68,7 +68,6 @@ def test_a_limit_that_is_exceeded_exits_1(run, table: Path) -> None:
     assert run("knowledge", table, "--limit", 20)[0] == 0
 
 
-
 @pytest.mark.parametrize(
     "options",
     [

@@ -141,3 +141,18 @@ def test_only_one_adversary_takes_a_set_of_beliefs() -> None:
     for call in (sl.knowledge_audit, sl.worst_adversary, lambda b, q: sl.least_noise(b, q, 1.0)):
         with pytest.raises(sl.InputError, match="`belief` must be one belief"):
             call([belief, belief], query)
+
+
+def test_a_covariance_may_be_off_by_rounding_around_zero() -> None:
+    assert sl.Gaussian(("a", "b"), [[1.0, 1e-17], [0.0, 1.0]]).names == ("a", "b")
+
+
+def test_a_histogram_of_many_cells_is_refused_before_the_work() -> None:
+    rng = np.random.default_rng(0)
+    schema = sl.Schema(tuple(sl.categorical(f"x{j}", list("abcdefgh")) for j in range(7)))
+    codes = rng.integers(0, 8, size=(60, 7))
+    joint = np.zeros(schema.sizes)
+    joint[tuple(codes.T)] = 1 / 60
+    belief = sl.Belief.from_joint(joint / joint.sum(), schema)
+    with pytest.raises(sl.TooLargeError, match="a query with fewer cells"):
+        sl.all_adversaries(belief, sl.Query.histogram(schema))

@@ -64,7 +64,7 @@ def _laws(cells: Cells, query: Query, adversary: Adversary) -> _Laws:
     schema = cells.schema
     target = schema.index(adversary.target)
     known = [schema.index(name) for name in adversary.known]
-    answers, step = _ticks(cells, query, known)
+    answers, step = answers_in_steps(cells, query, known)
     groups, _ = distinct_rows(cells.codes[:, known].astype(np.uint16))
     key = groups * schema.sizes[target] + cells.codes[:, target]
     values, first, rows = np.unique(key, return_index=True, return_inverse=True)
@@ -78,7 +78,7 @@ def _laws(cells: Cells, query: Query, adversary: Adversary) -> _Laws:
     return _Laws(answers[picked], step, place[rows[picked]], starts, first[kept], cells.weights[picked])
 
 
-def _ticks(cells: Cells, query: Query, known: list[int]) -> tuple[NDArray[np.int64], float]:
+def answers_in_steps(cells: Cells, query: Query, known: list[int]) -> tuple[NDArray[np.int64], float]:
     """Return each record's answer in whole steps, and the step in units of the scale."""
     if query.answers is not None:
         answers = query.answers[tuple(cells.codes.T)]

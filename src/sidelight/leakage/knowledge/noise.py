@@ -83,9 +83,7 @@ def least_noise(
     raise ArithmeticError("the search for the least noise did not settle")
 
 
-def _start(
-    belief: Belief, query: Query, limit: float, scale: float, targets: Sequence[str] | None
-) -> float:
+def _start(belief: Belief, query: Query, limit: float, scale: float, targets: Sequence[str] | None) -> float:
     """Return a scale that is not above the least: halve until someone is at the limit.
 
     What an attribute adds over the limit is too much where the other attributes leave it no choice.

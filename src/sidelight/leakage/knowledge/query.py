@@ -7,6 +7,7 @@ table of answers.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -118,12 +119,16 @@ class Query:
         """
         for given in parts:
             schema.index(given)
-        arrays = {key: np.asarray(value, dtype=np.float64) for key, value in parts.items()}
-        shaped = {key: array[:, None] if array.ndim == 1 else array for key, array in arrays.items()}
+        arrays = {key: _numbers(f"parts of {key}", value) for key, value in parts.items()}
+        shaped = {
+            key: np.atleast_1d(array)[:, None] if array.ndim < 2 else array for key, array in arrays.items()
+        }
         widths = {array.shape[-1] for array in shaped.values()} or {1}
         if len(widths) > 1:
             raise invalid("parts", "numbers, or vectors of one length", sorted(widths))
         width = widths.pop()
+        if width == 0:
+            raise invalid("parts", "numbers, or vectors of at least one number", "empty vectors")
         rows = tuple(shaped.get(a.name, np.zeros((a.size, width))) for a in schema)
         for attribute, row in zip(schema, rows, strict=True):
             if row.shape != (attribute.size, width) or not np.all(np.isfinite(row)):
@@ -143,10 +148,19 @@ class Query:
     ) -> Query:
         """Ask for any function of the codes of all attributes, one argument for each."""
         check_dense(schema.sizes)
+        try:
+            inspect.signature(function).bind(*schema.sizes)
+        except TypeError as error:
+            raise invalid(
+                "function", f"a function of {len(schema)} codes", function, f"It says: {error}."
+            ) from None
         table = [
-            np.atleast_1d(np.asarray(function(*codes), dtype=np.float64))
+            _numbers("answer of the function", function(*codes))
             for codes in product(*(range(size) for size in schema.sizes))
         ]
+        shapes = {np.atleast_1d(answer).shape for answer in table}
+        if len(shapes) > 1 or any(len(shape) > 1 or shape[0] == 0 for shape in shapes):
+            raise invalid("function", "answered by numbers, or by vectors of one length", sorted(shapes))
         answers = np.array(table).reshape(*schema.sizes, -1)
         if not np.all(np.isfinite(answers)):
             raise InputError("`function` must answer finite numbers for every combination of values.")
@@ -249,6 +263,17 @@ def common_step(values: Array, total: float | None = None) -> float:
         if np.all(np.abs(found - np.rint(found / step) * step) <= _ROUNDING * largest):
             return step
     return max(math.ldexp(widest, -52), math.ulp(0.0))
+
+
+def _numbers(name: str, value: object) -> Array:
+    """Return numbers, or vectors of them, as an array; a text that looks like a number is none."""
+    try:
+        found = np.asarray(value)
+    except ValueError:
+        raise invalid(name, "numbers, or vectors of one length", value) from None
+    if found.dtype.kind not in "biuf":
+        raise invalid(name, "numbers", value)
+    return found.astype(np.float64)
 
 
 def _checked_weights(schema: Schema, weights: Mapping[str, float]) -> dict[str, float]:
