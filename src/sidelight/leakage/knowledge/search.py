@@ -174,7 +174,7 @@ def _one_by_one(cells: Cells, query: Query, targets: list[int], found: Values, *
 
 
 def _grid(cells: Cells, query: Query) -> float:
-    """Return about how many cells the laws of a vector have for an adversary who knows half the attributes.
+    """Return about how much work the laws of a vector are for an adversary who knows half the attributes.
 
     Half the answers of each coordinate are left then, for about the root of all records.
     """
@@ -182,7 +182,7 @@ def _grid(cells: Cells, query: Query) -> float:
         return 0.0
     answers, _ = answers_in_steps(cells, query, [])
     lengths = [(1.0 + len(np.unique(column))) / 2 for column in answers.T]
-    return math.sqrt(len(cells.weights)) * math.prod(lengths)
+    return 8.0 * query.width * math.sqrt(len(cells.weights)) * math.prod(lengths)
 
 
 def _reach(cells: Cells, query: Query) -> list[float]:
