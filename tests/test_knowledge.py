@@ -319,7 +319,7 @@ BELIEF, QUERY = pair([[0.3, 0.2], [0.2, 0.3]])
         (lambda: sl.Query.additive(BELIEF.schema, {"x1": [[0], [1, 2]]}), "vectors of one length"),
         (lambda: sl.Query.additive(BELIEF.schema, {"x1": [[], []]}), "at least one number"),
         (lambda: sl.Query.any(BELIEF.schema, lambda a: a), "`function` must be a function of 2 codes"),
-        (lambda: sl.Query.any(BELIEF.schema, lambda a, b: [1.0] * (a + 1)), "vectors of one length"),
+        (lambda: sl.Query.any(BELIEF.schema, lambda a, b: [1.0] * (a + b + 1)), "vectors of one length"),
         (lambda: sl.Gaussian(("a", "b"), [[1, 0], [0]]), "`covariance` must be a square table"),
         (lambda: Edges.given(np.zeros((1, 1, 2)), 1.0), "`sensitivities` must be a list"),
         (lambda: Edges.given(np.zeros((2, 2, 4)), [1, 1], ("a", "a")), "`names` must be 2 different"),
