@@ -155,3 +155,10 @@ def test_a_histogram_of_many_cells_is_refused_before_the_work() -> None:
     belief = sl.Belief.from_joint(joint / joint.sum(), schema)
     with pytest.raises(sl.TooLargeError, match="a query with fewer cells"):
         sl.all_adversaries(belief, sl.Query.histogram(schema))
+
+
+@pytest.mark.parametrize("part", [2**0.5, 3**0.5, math.pi, math.e])
+def test_least_noise_settles_beside_a_large_value_that_cannot_occur(part: float) -> None:
+    copies = sl.Belief.from_joint([[0.5, 0.0], [0.0, 0.5], [0.0, 0.0]], ["a", "b"])
+    query = sl.Query.additive(copies.schema, {"a": [0, part, 1e6], "b": [0, 5**0.5]})
+    assert sl.least_noise(copies, query, 1.0).leakage.value <= 1 + 1e-12
