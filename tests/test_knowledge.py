@@ -14,6 +14,7 @@ import sidelight as sl
 from enumeration import random_joint
 from knowledge_enumeration import adversaries, leakage, sums
 from sidelight.leakage.knowledge import search
+from sidelight.leakage.knowledge.edges import Edges
 from sidelight.leakage.knowledge.gaussian import gaussian_by_integration
 
 SHAPES = ((2, 2), (2, 3), (2, 2, 2), (3, 2, 2), (2, 2, 2, 2))
@@ -313,6 +314,16 @@ BELIEF, QUERY = pair([[0.3, 0.2], [0.2, 0.3]])
         (lambda: sl.Query.sum(BELIEF.schema, 1.0, {"z": 1.0}), "there is no attribute 'z'"),
         (lambda: sl.Query.additive(BELIEF.schema, {"x1": [0, 1, 2]}), "`parts of x1` must be 2 finite"),
         (lambda: sl.Query.count(BELIEF.schema, {"x1": ["9"]}), "there is no value of x1 '9'"),
+        (lambda: sl.Query.additive(BELIEF.schema, {"x1": 3}), "`parts of x1` must be 2 finite"),
+        (lambda: sl.Query.additive(BELIEF.schema, {"x1": ["0", "1"]}), "`parts of x1` must be numbers"),
+        (lambda: sl.Query.additive(BELIEF.schema, {"x1": [[0], [1, 2]]}), "vectors of one length"),
+        (lambda: sl.Query.additive(BELIEF.schema, {"x1": [[], []]}), "at least one number"),
+        (lambda: sl.Query.any(BELIEF.schema, lambda a: a), "`function` must be a function of 2 codes"),
+        (lambda: sl.Query.any(BELIEF.schema, lambda a, b: [1.0] * (a + b + 1)), "vectors of one length"),
+        (lambda: sl.Gaussian(("a", "b"), [[1, 0], [0]]), "`covariance` must be a square table"),
+        (lambda: Edges.given(np.zeros((1, 1, 2)), 1.0), "`sensitivities` must be a list"),
+        (lambda: Edges.given(np.zeros((2, 2, 4)), [1, 1], ("a", "a")), "`names` must be 2 different"),
+        (lambda: sl.WeightedGraph.from_belief(BELIEF, QUERY).to_dot("nope"), "no attribute 'nope'"),
         (lambda: sl.least_noise(BELIEF, QUERY, 0.0), "`limit` must be a finite number above 0"),
         (lambda: sl.all_adversaries(BELIEF, QUERY, []), "`targets` must be a list of at least one"),
         (lambda: sl.Gaussian(("a", "b"), [[1, 1], [1, 1]]), "is singular"),

@@ -66,7 +66,6 @@ def test_json_says_the_same_as_the_library(run, table: Path) -> None:
 def test_a_limit_that_is_exceeded_exits_1(run, table: Path) -> None:
     assert run("knowledge", table, "--limit", 0.1)[0] == 1
     assert run("knowledge", table, "--limit", 20)[0] == 0
-    assert run("knowledge", table, "--target", "sick", "--only", "--limit", 0.1)[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -117,6 +116,7 @@ def test_an_attribute_outside_the_query_may_be_known_and_adds_nothing(run, table
         (["--belief", "magic"], "`belief` must be one of"),
         (["--report", "page.pdf"], "must end in .html"),
         (["--target", "sick", "--only", "--report", "page.html"], "exclude each other"),
+        (["--target", "sick", "--only", "--limit", 1], "--only and --limit exclude each other"),
     ],
 )
 def test_bad_input_gets_one_line(run, table: Path, options: list[object], words: str) -> None:

@@ -32,14 +32,18 @@ class Gaussian:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
-        table = np.array(self.covariance, dtype=np.float64)
+        try:
+            table = np.array(self.covariance, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise invalid("covariance", "a square table of numbers", self.covariance) from None
         object.__setattr__(self, "covariance", table)
         count = len(self.names)
         if count == 0 or len(set(self.names)) != count:
             raise invalid("names", "different attributes, at least one", list(self.names))
         if table.shape != (count, count) or not np.all(np.isfinite(table)):
             raise invalid("covariance", f"{count} x {count} finite numbers", table.shape)
-        if not np.allclose(table, table.T, rtol=1e-9, atol=0):
+        size = np.sqrt(np.abs(np.diagonal(table)))
+        if np.any(np.abs(table - table.T) > 1e-9 * size[:, None] * size):
             raise InputError("`covariance` must be symmetric; make it (C + C') / 2 if rounding broke it.")
         _check_definite(table)
 

@@ -75,6 +75,8 @@ def knowledge(
     check_number("scale", scale, above=0)
     check_choice("belief", belief, ("joint", "tree"))
     if limit is not None:
+        if only:
+            raise sl.InputError("--only and --limit exclude each other; a limit looks at every adversary.")
         check_number("limit", limit, above=0)
     check_writable(report, (".html", ".htm"))
     asked, attacked, given = _split(attributes), _split(target), _split(known)

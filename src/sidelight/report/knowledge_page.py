@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sidelight.leakage.knowledge import Adversary, KnowledgeAudit
 from sidelight.report.knowledge_figures import LINES, adversaries_of, graph_figure, knowledge_figure
-from sidelight.report.knowledge_terminal import STANDINGS
+from sidelight.report.knowledge_terminal import STANDINGS, enough
 from sidelight.report.page import Page
 
 _SECTIONS = {
@@ -60,6 +60,7 @@ def knowledge_page(audit: KnowledgeAudit) -> Page:
         "targets": [_target_rows(audit, name) for name in audit.targets],
         "rows": [_row(audit, each) for each in adversaries_of(audit.exact.names, target)],
         "lines": LINES,
+        "enough": enough,
         "sections": {key: text for key, text in _SECTIONS.items() if key not in hidden},
     }
     return Page(

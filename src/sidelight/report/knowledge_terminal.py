@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import ROUND_CEILING, Decimal
 
 from rich.console import Console
 from rich.table import Table as Grid
@@ -65,6 +66,17 @@ def adversary_json(item: AdversaryAudit) -> str:
     return json.dumps(audit_to_dict(item), indent=2, ensure_ascii=False, allow_nan=False)
 
 
+def enough(scale: float) -> str:
+    """Write a scale with four digits, rounded up: what is printed keeps the limit too.
+
+    >>> enough(1.23441), enough(2.0), enough(123456.0)
+    ('1.235', '2', '123500')
+    """
+    exact = Decimal(scale)
+    step = Decimal(1).scaleb(exact.adjusted() - 3)
+    return f"{float(exact.quantize(step, rounding=ROUND_CEILING)):.12g}"
+
+
 def _console() -> Console:
     return Console(highlight=False, width=None if Console().is_terminal else 160)
 
@@ -103,8 +115,8 @@ def _notes(audit: KnowledgeAudit, table: Table) -> list[str]:
     if audit.noise is not None:
         noise = audit.noise
         found.append(
-            f"To keep everyone under {noise.limit:g}: scale {noise.scale:.4g}; group privacy would take "
-            f"{noise.group_scale:.4g}, {noise.saving:.2f} times as much."
+            f"To keep everyone under {noise.limit:g}: scale {enough(noise.scale)}; group privacy would take "
+            f"{enough(noise.group_scale)}, {noise.saving:.2f} times as much."
         )
     found += [f"Column {item.column!r} {item.reason}; set aside." for item in table.set_aside]
     found.append("Computed from raw data: this is itself an unprotected statement about them.")

@@ -16,7 +16,7 @@ from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.knowledge.adversary import Adversary
-from sidelight.leakage.knowledge.cells import cells_of
+from sidelight.leakage.knowledge.cells import cells_of, check_one_belief
 from sidelight.leakage.knowledge.edges import certified_values
 from sidelight.leakage.knowledge.figures import prior_leakage
 from sidelight.leakage.knowledge.graph import WeightedGraph
@@ -173,7 +173,9 @@ class KnowledgeAudit:
             "worst_is": self.standing,
             "understated_share": self.understated,
             "named": [audit_to_dict(item) for item in self.named],
-            "layers": [{**vars(layer), "worst": _adversary_to_dict(layer.worst)} for layer in self.layers],
+            "layers": [
+                {**_finite(vars(layer)), "worst": _adversary_to_dict(layer.worst)} for layer in self.layers
+            ],
             "noise": None if self.noise is None else _noise_to_dict(self.noise),
             "graph": None if self.graph is None or len(self.graph.names) > 6 else self.graph.to_dict(),
         }
@@ -205,6 +207,12 @@ def knowledge_audit(
     chosen = tuple(query.schema.names if targets is None else targets)
     for adversary in named:
         adversary.check(query.schema.names)
+        if adversary.target not in chosen:
+            raise InputError(
+                f"the named adversary attacks {adversary.target!r}, which is not among the targets "
+                f"{', '.join(chosen)}; add it to them."
+            )
+    check_one_belief(belief)
     exact = all_adversaries(belief, query, chosen)
     certified, graph = _graphs(belief, query, chosen)
     return KnowledgeAudit(

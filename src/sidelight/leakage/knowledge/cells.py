@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.belief import Belief
-from sidelight.foundation.errors import InputError, TooLargeError, unknown
+from sidelight.foundation.errors import InputError, TooLargeError, invalid, unknown
 from sidelight.leakage.knowledge.query import Query
 from sidelight.schema import Schema
 from sidelight.sources.counts import distinct_records
@@ -62,6 +62,12 @@ def check_listed(schema: Schema) -> None:
         )
 
 
+def check_one_belief(belief: object) -> None:
+    """Raise for a set of beliefs, which only the figure of one adversary takes."""
+    if not isinstance(belief, Belief):
+        raise invalid("belief", "one belief", belief, "Only prior_leakage takes several: call this for each.")
+
+
 def check_query(belief: Belief, query: Query) -> None:
     """Raise unless the query asks about attributes of the belief, coded alike."""
     for attribute in query.schema:
@@ -76,6 +82,7 @@ def check_query(belief: Belief, query: Query) -> None:
 
 def cells_of(belief: Belief, query: Query) -> Cells:
     """List the records of the query's attributes that the belief holds possible."""
+    check_one_belief(belief)
     check_query(belief, query)
     schema = query.schema
     if not belief.knows_joints and len(schema) > 2:

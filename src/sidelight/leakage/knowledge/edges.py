@@ -53,7 +53,11 @@ class Edges:
             names: of the attributes; x1, x2 and so on by default.
         """
         reach = np.asarray(sensitivities, dtype=np.float64)
+        if reach.ndim != 1 or not len(reach):
+            raise invalid("sensitivities", "a list of numbers, one for each attribute", reach.shape)
         count = len(reach)
+        if names and (len(names) != count or len(set(names)) != count):
+            raise invalid("names", f"{count} different attributes", list(names))
         if count > MOST_GIVEN:
             raise TooLargeError(f"a graph of {count} attributes is too large; take at most {MOST_GIVEN}.")
         table = np.asarray(weights, dtype=np.float64)

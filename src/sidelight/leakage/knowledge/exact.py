@@ -64,7 +64,7 @@ def _laws(cells: Cells, query: Query, adversary: Adversary) -> _Laws:
     schema = cells.schema
     target = schema.index(adversary.target)
     known = [schema.index(name) for name in adversary.known]
-    answers, step = _ticks(cells, query, known)
+    answers, step = answers_in_steps(cells, query, known)
     groups, _ = distinct_rows(cells.codes[:, known].astype(np.uint16))
     key = groups * schema.sizes[target] + cells.codes[:, target]
     values, first, rows = np.unique(key, return_index=True, return_inverse=True)
@@ -78,18 +78,23 @@ def _laws(cells: Cells, query: Query, adversary: Adversary) -> _Laws:
     return _Laws(answers[picked], step, place[rows[picked]], starts, first[kept], cells.weights[picked])
 
 
-def _ticks(cells: Cells, query: Query, known: list[int]) -> tuple[NDArray[np.int64], float]:
+def answers_in_steps(cells: Cells, query: Query, known: list[int]) -> tuple[NDArray[np.int64], float]:
     """Return each record's answer in whole steps, and the step in units of the scale."""
     if query.answers is not None:
         answers = query.answers[tuple(cells.codes.T)]
         step = common_step(np.abs(answers - answers.min()).ravel())
         return np.rint((answers - answers.min()) / step).astype(np.int64), step / query.scale
-    lattice = query.lattice
+    lattice = query.lattice_of(_free(query, known))
     total = np.zeros((len(cells.codes), query.width), dtype=np.int64)
     for column, ticks in enumerate(lattice.ticks):
         if column not in known:
             total += ticks[cells.codes[:, column]]
     return total, lattice.step / query.scale
+
+
+def _free(query: Query, known: list[int]) -> list[int]:
+    """Return the attributes whose sum the adversary does not know: the target and the unknown ones."""
+    return [column for column in range(len(query.schema)) if column not in known]
 
 
 def _search(laws: _Laws) -> tuple[Spread, NDArray[np.int64]]:
@@ -189,10 +194,11 @@ def _answer(
     if query.answers is not None:
         answers = query.answers[tuple(cells.codes.T)]
         return np.asarray(answers.min() + ticks * common_step(np.abs(answers - answers.min()).ravel()))
-    known = {cells.schema.index(name) for name in adversary.known}
-    total = ticks * query.lattice.step
+    known = [cells.schema.index(name) for name in adversary.known]
+    lattice = query.lattice_of(_free(query, known))
+    total = ticks * lattice.step
     for column, part in enumerate(query.additive_parts()):
-        total = total + (part[record[column]] if column in known else query.lattice.offsets[column])
+        total = total + (part[record[column]] if column in known else lattice.offsets[column])
     return np.asarray(total)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -9,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.belief import Belief
-from sidelight.foundation.errors import InputError, check_choice, check_number
+from sidelight.foundation.errors import InputError, TooLargeError, check_choice, check_number
 from sidelight.leakage.bounds import Bound, Figure
 from sidelight.leakage.knowledge.adversary import Adversary, mask_of
-from sidelight.leakage.knowledge.cells import Cells, cells_of, check_query
+from sidelight.leakage.knowledge.cells import LARGEST_LISTED, Cells, cells_of, check_query
 from sidelight.leakage.knowledge.edges import certified_values
 from sidelight.leakage.knowledge.exact import exact_leakage
 from sidelight.leakage.knowledge.graph import WeightedGraph
@@ -122,9 +123,17 @@ def _posterior(cells: Cells, query: Query, target: str, seen: Array, given: Mapp
 
 
 def _exact(belief: Belief, query: Query, adversary: Adversary) -> Bound:
-    """Convolve along a tree that spans exactly the query's attributes; list the records otherwise."""
+    """Convolve along a tree that spans exactly the query's attributes; list the records otherwise.
+
+    Parts that have no simple step in common make the laws of a sum too long to convolve, however few
+    attributes there are: then the records are listed as well, if they can be.
+    """
     is_sum = query.is_additive and query.width == 1
     if belief.tree is not None and is_sum and set(query.schema.names) == set(belief.schema.names):
-        return tree_leakage(belief, query, adversary)
+        try:
+            return tree_leakage(belief, query, adversary)
+        except TooLargeError:
+            if math.prod(query.schema.sizes) > LARGEST_LISTED:
+                raise
     kind: Figure = "model" if belief.is_model else "exact"
     return exact_leakage(cells_of(belief, query), query, adversary, kind)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.belief import Belief
-from sidelight.foundation.errors import InputError
+from sidelight.foundation.errors import InputError, unknown
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.knowledge.adversary import Adversary, adversary_of, mask_of
 from sidelight.leakage.knowledge.edges import Edges, published_edges
@@ -96,6 +96,8 @@ class WeightedGraph:
 
     def all_edges(self, target: str | None = None) -> Iterator[GraphEdge]:
         """Yield every edge, of one target or of all, from the strongest adversary upwards."""
+        if target is not None and target not in self.names:
+            raise unknown("attribute", target, self.names)
         count = len(self.names)
         for i in range(count) if target is None else [self.names.index(target)]:
             for mask in sorted(range(1 << count), key=lambda item: -item.bit_count()):

@@ -8,6 +8,7 @@ each coordinate of a vector, so there the grid of all coordinates' values is eno
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,6 +70,7 @@ def widest(densities: Array, starts: NDArray[np.intp]) -> Spread:
     stop = starts[group + 1] if group + 1 < len(starts) else len(densities)
     column = densities[starts[group] : stop, point]
     first = int(starts[group])
-    return Spread(
-        max(0.0, float(gaps[group, point])), first + int(column.argmax()), first + int(column.argmin()), point
-    )
+    value = float(gaps[group, point])
+    if math.isnan(value):
+        raise ArithmeticError("the laws of the answer have no ratio at some point")
+    return Spread(max(0.0, value), first + int(column.argmax()), first + int(column.argmin()), point)

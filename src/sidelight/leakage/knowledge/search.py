@@ -21,7 +21,7 @@ from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.leakage.bounds import Bound, Figure
 from sidelight.leakage.knowledge.adversary import Adversary, adversary_of
 from sidelight.leakage.knowledge.cells import LARGEST_LISTED, Cells, cells_of
-from sidelight.leakage.knowledge.exact import exact_leakage
+from sidelight.leakage.knowledge.exact import answers_in_steps, exact_leakage
 from sidelight.leakage.knowledge.laws import normalised, smooth, widest
 from sidelight.leakage.knowledge.query import Query
 
@@ -153,11 +153,12 @@ def _work(cells: Cells, query: Query) -> float:
 def _one_by_one(cells: Cells, query: Query, targets: list[int], found: Values, *, prune: bool) -> int:
     """Evaluate adversaries one at a time, those with most unknown attributes first."""
     count = len(found.names)
-    work = float(len(targets)) * 2.0 ** (count - 1) * len(cells.weights) * 8
+    each = max(8.0 * len(cells.weights), _grid(cells, query))
+    work = float(len(targets)) * 2.0 ** (count - 1) * each
     if work > LARGEST_LOOP:
         raise TooLargeError(
             f"trying every adversary of {count} attributes on {len(cells.weights)} distinct records is too "
-            "much; take fewer attributes or coarser bins, or name one adversary."
+            "much; take fewer attributes or coarser bins, a query with fewer cells, or name one adversary."
         )
     reach = _reach(cells, query)
     best, looked = -1.0, 0
@@ -170,6 +171,18 @@ def _one_by_one(cells: Cells, query: Query, targets: list[int], found: Values, *
             found.table[target, mask] = value
             best, looked = max(best, value), looked + 1
     return looked
+
+
+def _grid(cells: Cells, query: Query) -> float:
+    """Return about how much work the laws of a vector are for an adversary who knows half the attributes.
+
+    Half the answers of each coordinate are left then, for about the root of all records.
+    """
+    if query.width == 1:
+        return 0.0
+    answers, _ = answers_in_steps(cells, query, [])
+    lengths = [(1.0 + len(np.unique(column))) / 2 for column in answers.T]
+    return 8.0 * query.width * math.sqrt(len(cells.weights)) * math.prod(lengths)
 
 
 def _reach(cells: Cells, query: Query) -> list[float]:

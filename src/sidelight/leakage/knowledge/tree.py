@@ -36,19 +36,22 @@ def tree_leakage(belief: Belief, query: Query, adversary: Adversary) -> Bound:
     tree = _tree(belief, query, adversary)
     root = tree.schema.index(adversary.target)
     known = _near(tree, {tree.schema.index(name) for name in adversary.known}, root)
-    ticks = _ticks(tree, query, adversary)
+    lattice = query.lattice_of(
+        sorted(query.schema.index(n) for n in query.schema.names if n not in adversary.known)
+    )
+    ticks = [lattice.ticks[query.schema.index(name)][:, 0] for name in tree.schema.names]
     choices = [[int(v) for v in np.flatnonzero(tree.marginals[node] > 0)] for node in known]
     _check_work(choices, ticks)
     kind: Figure = "model" if belief.is_model else "exact"
     best = Bound(0.0, kind, METHOD)
     assignments = list(product(*choices))
     for values in track(assignments, "known values"):
-        found = _leakage(tree, query, root, ticks, dict(zip(known, values, strict=True)))
+        fixed = dict(zip(known, values, strict=True))
+        found = _leakage(tree, query.scale, root, (lattice.step, ticks), fixed)
         if found is None or found[0] <= best.value:
             continue
         value, high, low, answer = found
-        told = dict(zip(known, values, strict=True))
-        best = Bound(value, kind, METHOD, _witness(tree, query, adversary, told, (high, low), answer))
+        best = Bound(value, kind, METHOD, _witness(tree, query, adversary, fixed, (high, low), answer))
     return best
 
 
@@ -63,7 +66,8 @@ def _witness(
     """Say in words which answer speaks for which target value, without what the known attributes add."""
     attributes = tree.schema.attributes
     free = [query.schema.index(name) for name in (adversary.target, *adversary.unknown(query.schema.names))]
-    report = f"an answer of {answer + float(query.lattice.offsets[free].sum()):.6g}"
+    least = float(sum(query.additive_parts()[column].min() for column in free))
+    report = f"an answer of {answer + least:.6g}"
     if adversary.known:
         near = [f"{attributes[node].name} = {attributes[node].values[value]}" for node, value in told.items()]
         report += f" above what the known attributes add, knowing {', '.join(near) or 'what changes nothing'}"
@@ -97,16 +101,6 @@ def _near(tree: Tree, known: set[int], root: int) -> list[int]:
     return found
 
 
-def _ticks(tree: Tree, query: Query, adversary: Adversary) -> list[NDArray[np.int64]]:
-    """Return what each attribute adds, in whole steps; known ones add a constant, so nothing."""
-    known = set(adversary.known)
-    zero = [np.zeros(size, dtype=np.int64) for size in tree.schema.sizes]
-    return [
-        zero[node] if name in known else query.lattice.ticks[query.schema.index(name)][:, 0]
-        for node, name in enumerate(tree.schema.names)
-    ]
-
-
 def _check_work(choices: list[list[int]], ticks: list[NDArray[np.int64]]) -> None:
     """Raise where the laws are too long or the known values too many to be tried."""
     length = 1.0 + float(sum(int(part.max()) for part in ticks))
@@ -115,14 +109,20 @@ def _check_work(choices: list[list[int]], ticks: list[NDArray[np.int64]]) -> Non
     if work > LARGEST_WORK:
         raise TooLargeError(
             f"the exact figure needs {tried:.3g} combinations of known values and laws of {length:.3g} "
-            "sums; name fewer known attributes beside unknown ones, or use coarser contributions."
+            "sums; name fewer known attributes beside unknown ones, make the query's parts multiples of one "
+            "simple step (such as 0.5), or take so few attributes that their joint table can be listed."
         )
 
 
 def _leakage(
-    tree: Tree, query: Query, root: int, ticks: list[NDArray[np.int64]], fixed: dict[int, int]
+    tree: Tree,
+    scale: float,
+    root: int,
+    sums: tuple[float, list[NDArray[np.int64]]],
+    fixed: dict[int, int],
 ) -> tuple[float, int, int, float] | None:
     """Return the leakage given the known values: the figure, the two target values and the answer."""
+    step, ticks = sums
     laws = _branch_laws(tree, root, ticks, fixed)
     with np.errstate(divide="ignore"):
         laws = laws + np.log(tree.marginals[root])[:, None]
@@ -130,10 +130,10 @@ def _leakage(
     if len(rows) < 2:
         return None
     used = np.flatnonzero(np.isfinite(laws[rows]).any(axis=0))
-    places = np.asarray(used * (query.lattice.step / query.scale), dtype=np.float64)
+    places = np.asarray(used * (step / scale), dtype=np.float64)
     densities = smooth(normalised(laws[np.ix_(rows, used)]), places)
     found = widest(densities, np.zeros(1, dtype=np.intp))
-    answer = float(used[found.point]) * query.lattice.step
+    answer = float(used[found.point]) * step
     return found.value, int(rows[found.likelier]), int(rows[found.unlikelier]), answer
 
 
