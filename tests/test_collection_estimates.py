@@ -331,8 +331,7 @@ def dependent(sizes: tuple[int, ...], strength: float, rng: np.random.Generator)
 def test_dependent_attributes_without_a_common_domain_borrow_from_their_joint(strength, most) -> None:
     """80 paired collections: gains over 10 % where one attribute tells the others, else loses at most 5 %.
 
-    The paired ratio's standard error is below 0.025, so each bound is over 2 of them from what is measured
-    (0.77 and 1.00); the seeds are fixed.
+    Measured: 0.64 with a standard error of 0.04, and 1.00; the first bound is 6 standard errors away.
     """
     sizes = (4, 3, 2)
     labels = [[f"{i} {v}" for v in range(size)] for i, size in enumerate(sizes)]
