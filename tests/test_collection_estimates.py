@@ -20,6 +20,7 @@ from sidelight.collection import (
     spl,
 )
 from sidelight.collection import product as product_domain
+from sidelight.collection.borrowing import _moves
 from sidelight.collection.em import Term, estimate_joint, maximise
 from sidelight.collection.estimating import published
 from sidelight.collection.hidden import whole_law
@@ -239,17 +240,17 @@ def test_the_published_estimator_keeps_its_bias_however_many_report() -> None:
 
 
 def test_predictions_meet_what_is_seen() -> None:
-    """Mean squared errors of 200 collections, within 25 %: over 5 standard errors for every protocol."""
+    """Mean squared errors of 80 collections, within 35 %: over 4 standard errors for every protocol."""
     schema = UNEQUAL
     records = star(3000, schema, 0.6, np.random.default_rng(5))
     truth = truths(records, schema)
     for name, make in DIRECT.items():
         protocol = make(schema)
         seen = []
-        for trial in range(200):
+        for trial in range(80):
             parts = unbiased([protocol.randomise(records, seed=trial).aggregate()])
             seen.append(np.mean([np.mean((parts[n].estimate - truth[n]) ** 2) for n in schema.names]))
-        assert predicted_error(protocol, 3000, truth) == pytest.approx(np.mean(seen), rel=0.25), name
+        assert predicted_error(protocol, 3000, truth) == pytest.approx(np.mean(seen), rel=0.35), name
 
 
 def test_the_prediction_of_corr_rr_and_of_shrinkage_meets_what_is_seen() -> None:
@@ -315,6 +316,49 @@ def test_shrinkage_leaves_small_domains_as_they_are() -> None:
     """Below 3 degrees of freedom no shrinkage is better everywhere."""
     given = np.array([[0.6, 0.4], [0.5, 0.5]])
     np.testing.assert_allclose(shrunken(given, np.array([0.01, 0.01])), given, atol=1e-12)
+
+
+def dependent(sizes: tuple[int, ...], strength: float, rng: np.random.Generator) -> np.ndarray:
+    first = rng.choice(sizes[0], size=6000, p=np.array([0.5, 0.25, 0.15, 0.1]))
+    columns = [first]
+    for number, size in enumerate(sizes[1:]):
+        copied = (first * (number + 2) + number) % size
+        columns.append(np.where(rng.random(6000) < strength, copied, rng.integers(0, size, 6000)))
+    return np.stack(columns, axis=1).astype(np.uint8)
+
+
+@pytest.mark.parametrize(("strength", "most"), [(1.0, 0.9), (0.0, 1.05)])
+def test_dependent_attributes_without_a_common_domain_borrow_from_their_joint(strength, most) -> None:
+    """80 paired collections: gains over 10 % where one attribute tells the others, else loses at most 5 %.
+
+    Measured: 0.64 with a standard error of 0.04, and 1.00; the first bound is 6 standard errors away.
+    """
+    sizes = (4, 3, 2)
+    labels = [[f"{i} {v}" for v in range(size)] for i, size in enumerate(sizes)]
+    schema = sl.Schema(tuple(sl.categorical(f"x{i}", values) for i, values in enumerate(labels)))
+    protocol = product_domain(schema, 4.0)
+    ours, plain = [], []
+    for trial in range(80):
+        records = dependent(sizes, strength, np.random.default_rng(trial))
+        truth = truths(records, schema)
+        reports = protocol.randomise(records, seed=trial)
+        for errors, estimator in ((ours, "best"), (plain, "simplex")):
+            found = sl.estimate(reports, estimator=estimator)
+            errors.append(np.mean([np.mean((found[n] - truth[n]) ** 2) for n in schema.names]))
+    assert np.mean(ours) < most * np.mean(plain)
+
+
+def test_how_far_a_projected_joint_moves_is_the_trace_of_its_covariance(rng) -> None:
+    shape = (3, 4)
+    spread, near = rng.random(shape), rng.random(shape) * (rng.random(shape) < 0.6)
+    d, s = spread.reshape(-1), (near.reshape(-1) > 0).astype(float)
+    covariance = np.diag(d) - np.outer(d, d) / d.sum()
+    projection = np.diag(s) - np.outer(s, s) / s.sum()
+    for axis in (0, 1):
+        place = np.indices(shape)[axis].reshape(-1)
+        summing = np.stack([(place == value).astype(float) for value in range(shape[axis])])
+        expected = np.trace(summing @ projection @ covariance @ summing.T)
+        assert _moves(spread, near, axis) == pytest.approx(expected, rel=1e-12)
 
 
 def test_em_finds_the_likeliest_joint(rng) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -64,7 +64,9 @@ def published_copy(first: ArrayLike, second: ArrayLike, epsilon: float, people: 
     return min(options, key=error)
 
 
-def _published_error(lead: Array, difference: Array, slope: Array, gap: float, people: int):  # type: ignore[no-untyped-def]
+def _published_error(
+    lead: Array, difference: Array, slope: Array, gap: float, people: int
+) -> Callable[[float], float]:
     """Return Theorem 4's error, averaged over the values, as a function of p_y."""
 
     def error(copy: float) -> float:

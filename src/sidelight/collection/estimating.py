@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from sidelight.collection.borrowing import borrowed
 from sidelight.collection.direct import Split
 from sidelight.collection.em import likeliest_joint
 from sidelight.collection.hidden import HiddenChoice
@@ -257,7 +258,8 @@ def _frequencies(
         return _likeliest(schema, given)
     if estimator == "published":
         return published(parts)
-    return choose(schema, found)
+    plain = choose(schema, found)
+    return plain | borrowed(schema, parts, found)
 
 
 def _likeliest(schema: Schema, given: Sequence[Collected | Aggregated]) -> dict[str, Array]:

@@ -30,7 +30,7 @@ from sidelight.collection.describing import (
 from sidelight.collection.direct import Split, spl
 from sidelight.collection.hidden import HiddenChoice, Whole, whole_law
 from sidelight.collection.numbers import to_simplex
-from sidelight.collection.protocol import Codes, Collected, fingerprint, mixed
+from sidelight.collection.protocol import Collected, fingerprint, mixed
 from sidelight.collection.shrinkage import shrink
 from sidelight.collection.unbiased import unbiased
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
@@ -118,19 +118,22 @@ class TwoPhase:
     ) -> dict[tuple[str, str], Whole]:  # fmt: skip
         """Return the laws of the fakes of one group."""
         index = [self.schema.index(name) for name in group]
-        laws = {}
+        laws: dict[tuple[str, str], Whole] = {}
         copies: dict[tuple[str, str], float] = {}
         if self.method == "corr-rr":
             copies = _copies(
                 group, [used[i] for i in index], self.epsilon / self.groups, people, self.copying
             )
         for chosen, other in permutations(group, 2):
-            if (chosen, other) in copies:
-                law = copy_law(copies[chosen, other], self.schema[chosen].size)
-            else:
+            back = laws.get((other, chosen))
+            if (chosen, other) not in copies:
                 joint = joints[chosen, other] if (chosen, other) in joints else joints[other, chosen].T
-                law = conditional_law(joint)
-            laws[chosen, other] = whole_law(law)
+                laws[chosen, other] = whole_law(conditional_law(joint))
+            elif back is not None and copies[chosen, other] == copies[other, chosen]:
+                laws[chosen, other] = back
+            else:
+                law = copy_law(copies[chosen, other], self.schema[chosen].size)
+                laws[chosen, other] = whole_law(law)
         return laws
 
 
@@ -196,12 +199,6 @@ class _ParametersFile(Strict):
     reports: int
     design: _DesignFile
     second: ProtocolFile
-
-
-def assigned(records: Codes, design: TwoPhase) -> tuple[Codes, Codes]:
-    """Return the records of the first phase and those of the second."""
-    early = design.in_first(len(records))
-    return records[early], records[~early]
 
 
 def _joined(parts: Sequence[Collected], first: Split) -> Collected:

@@ -8,7 +8,7 @@ everywhere. Every step takes many simulations at once: shape (..., attributes, v
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,7 +42,9 @@ def choose(schema: Schema, found: Mapping[str, Unbiased]) -> dict[str, Array]:
     return _by_domain(schema, found, least_risk)
 
 
-def _by_domain(schema: Schema, found: Mapping[str, Unbiased], method) -> dict[str, Array]:  # type: ignore[no-untyped-def]
+def _by_domain(
+    schema: Schema, found: Mapping[str, Unbiased], method: Callable[[Array, Array], Array]
+) -> dict[str, Array]:
     result: dict[str, Array] = {}
     for names in shared_domains(schema):
         estimates = np.stack([found[name].estimate for name in names])
@@ -63,15 +65,19 @@ def shrunken(estimates: Array, spread: Array) -> Array:
 
 def least_risk(estimates: Array, spread: Array) -> Array:
     """Return the shrunken or the merely projected estimates, whichever Stein's estimate of risk prefers."""
+    return chosen_risk(estimates, spread)[0]
+
+
+def chosen_risk(estimates: Array, spread: Array) -> tuple[Array, Array]:
+    """Return what `least_risk` chooses, and its estimated risk, summed over attributes and values."""
     within, above, turning = _factors(estimates, spread)
     moved = to_simplex(_moved(estimates, within, above))
     plain = to_simplex(estimates)
-    count = estimates.shape[-2]
-    own = within + (above - within) / count
-    prefers = _risk(estimates, moved, spread, own) + turning <= _risk(
-        estimates, plain, spread, np.ones_like(own)
-    )
-    return np.where(prefers[..., None, None], moved, plain)
+    own = within + (above - within) / estimates.shape[-2]
+    moved_risk = _risk(estimates, moved, spread, own) + turning
+    plain_risk = _risk(estimates, plain, spread, np.ones_like(own))
+    prefers = moved_risk <= plain_risk
+    return np.where(prefers[..., None, None], moved, plain), np.where(prefers, moved_risk, plain_risk)
 
 
 def _factors(estimates: Array, spread: Array) -> tuple[Array, Array, Array]:
@@ -86,7 +92,7 @@ def _factors(estimates: Array, spread: Array) -> tuple[Array, Array, Array]:
     lost_above = max(size - 3, 0) / (size - 1) * mean_spread / count / np.maximum(far, _TINY)
     step = mean_spread / (size - 1)
     turning = 4 * step * np.where(lost_within < 1, lost_within, 0.0)
-    turning += 4 * step / count * np.where(lost_above < 1, lost_above, 0.0) * count
+    turning += 4 * step * np.where(lost_above < 1, lost_above, 0.0)
     return np.clip(1 - lost_within, 0, 1), np.clip(1 - lost_above, 0, 1), turning
 
 
@@ -108,8 +114,3 @@ def _risk(estimates: Array, result: Array, spread: Array, own: Array) -> Array:
     directions = np.count_nonzero(result > 0, axis=-1) - 1
     moves = (spread / (size - 1) * directions).sum(axis=-1) * own
     return np.asarray(((result - estimates) ** 2).sum(axis=(-2, -1)) - spread.sum(axis=-1) + 2 * moves)
-
-
-def pooled(estimates: Sequence[Array]) -> Array:
-    """Return the mean of estimates over one domain."""
-    return np.asarray(np.mean(estimates, axis=0))

@@ -17,7 +17,7 @@ from sidelight.collection.direct import Sample, Split
 from sidelight.collection.hidden import HiddenChoice
 from sidelight.collection.linear import solve_hidden
 from sidelight.collection.numbers import to_simplex
-from sidelight.collection.protocol import Aggregated, Array, fingerprint, mixed
+from sidelight.collection.protocol import Aggregated, Array, mixed
 from sidelight.collection.units import Unit, marginal
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms import Aggregate
@@ -153,10 +153,3 @@ def _solved(hidden: Sequence[Aggregated], first: Mapping[str, Unbiased]) -> dict
         reports = people + (first[name].reports if name in first else 0)
         solved[name] = Unbiased(estimate, spread, zero, zero, reports)
     return solved
-
-
-def check_same(parts: Sequence[Aggregated]) -> None:
-    """Raise if single-phase aggregates come from different protocols."""
-    for part in parts[1:]:
-        if fingerprint(part.protocol) != fingerprint(parts[0].protocol):
-            raise mixed(parts[0].protocol, part.protocol)

@@ -26,7 +26,6 @@ PRODUCT = ("grr", "ss")
 """The mechanisms of groups: what their marginals' errors are is known in closed form."""
 BEST = "best"
 """Stands for the mechanism with the least variance."""
-_CONSIDERED = ("grr", "ss", "oue")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.collection.advising import choose_protocol
+from sidelight.collection.borrowing import borrowed
 from sidelight.collection.direct import Sample, Split, product, smp, spl
 from sidelight.collection.estimating import published
 from sidelight.collection.hidden import WHOLE, HiddenChoice, rs_fd, rs_rfd
@@ -133,8 +134,9 @@ def _cell(
     truth = _stacked(truths)
     results = dict(columns)
     results["smp + simplex"] = [to_simplex(column) for column in columns["smp"]]
-    results[OURS] = _ours(schema, columns[OURS], columns.pop("spread"))
-    results.pop("spread")
+    best = _ours(schema, columns[OURS], results.pop("spread"))
+    lent = results.pop("borrowed")
+    results[OURS] = [np.where(np.isnan(a), b, a) for a, b in zip(lent, best, strict=True)]
     errors = {
         name: np.mean(
             [((a - b) ** 2).mean(axis=-1) for a, b in zip(rows, truth, strict=True)], axis=0
@@ -186,17 +188,24 @@ def _methods(setting: Setting, schema: Schema) -> dict[str, Method]:
     if domain_size(schema.sizes) <= _LARGEST_PRODUCT:
         methods["product"] = _inverted(product(schema, epsilon))
     remembered: dict[int, list[list[Array]]] = {}
+    lent: dict[int, list[list[Array]]] = {}
 
     def ours(blocks: list[Codes], start: int) -> list[list[Array]]:
-        found = [unbiased([part.aggregate()]) for part in _reports(own_protocol(setting), blocks, start)]
+        sums = [part.aggregate() for part in _reports(own_protocol(setting), blocks, start)]
+        found = [unbiased([part]) for part in sums]
         rows = [[parts[name] for name in schema.names] for parts in found]
         remembered[start] = [
             [np.array([item.variance(to_simplex(item.estimate)).sum()]) for item in row] for row in rows
+        ]
+        lent[start] = [
+            [joint.get(name, np.full(schema[name].size, np.nan)) for name in schema.names]
+            for joint in (borrowed(schema, [part], parts) for part, parts in zip(sums, found, strict=True))
         ]
         return [[item.estimate for item in row] for row in rows]
 
     methods[OURS] = ours
     methods["spread"] = lambda _, start: remembered.pop(start)
+    methods["borrowed"] = lambda _, start: lent.pop(start)
     return methods
 
 
