@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         tree_total,
         tree_totals,
     )
+    from sidelight.learning.learnt import Learnt, learn
     from sidelight.mechanisms import Channel, Mechanism, create
     from sidelight.plan import Plan, Release
     from sidelight.report import write_report
@@ -79,6 +80,7 @@ _HOMES = {
         "tree_total",
         "tree_totals",
     ),
+    "sidelight.learning.learnt": ("Learnt", "learn"),
     "sidelight.mechanisms": ("Channel", "Mechanism", "create"),
     "sidelight.plan": ("Plan", "Release"),
     "sidelight.report": ("write_report",),
@@ -100,6 +102,7 @@ __all__ = [
     "Credal",
     "InputError",
     "Leakage",
+    "Learnt",
     "Mechanism",
     "MissingExtraError",
     "Plan",
@@ -122,6 +125,7 @@ __all__ = [
     "create",
     "direct_leakage",
     "example",
+    "learn",
     "mutual_information_matrix",
     "normalised_overshoot",
     "normalised_undershoot",
