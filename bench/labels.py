@@ -69,6 +69,7 @@ def _peer(pairs: np.ndarray) -> float | None:
         from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Aggregator_MI, SS_Client
     except ImportError:
         return None
+    SS_Client(int(pairs[0]), 250, 1.0)  # compiles
     start = time.perf_counter()
     reports = [SS_Client(int(pair), 250, 1.0) for pair in pairs[:_PEER_PEOPLE]]
     SS_Aggregator_MI(reports, 250, 1.0)

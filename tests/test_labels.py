@@ -313,10 +313,11 @@ def test_upper_limits_of_omega_are_not_below_the_truth(rng) -> None:
     response, selection = sample_response(6, 2, 2.0), SubsetSelection(2, 2.0)
     for seed in range(60):
         draw = np.random.default_rng(seed)
-        marks = draw.integers(0, 2, 6000)
-        codes = (draw.random((6000, 1)) > np.cumsum(rows, axis=1)[marks]).sum(axis=1).clip(0, 5)
-        sample = OmegaSample(response, response.randomise(codes[:5000], marks[:5000], seed=seed))
-        about = LabelSample(selection, selection.randomise(marks[5000:], seed=seed))
+        marks = draw.integers(0, 2, 3000)
+        codes = (draw.random((3000, 1)) > np.cumsum(rows, axis=1)[marks]).sum(axis=1).clip(0, 5)
+        sample = OmegaSample(response, response.randomise(codes, marks, seed=seed))
+        many = draw.integers(0, 2, 100_000)  # so many that the limits of the cells alone decide
+        about = LabelSample(selection, selection.randomise(many, seed=seed))
         counts = np.zeros((2, 6))
         np.add.at(counts, (marks, codes), 1.0)
         low += bool((learn_omegas([sample], about)[0].curve < exact - ROUNDING).any())

@@ -87,6 +87,7 @@ if TYPE_CHECKING:
         prior_leakage,
         worst_adversary,
     )
+    from sidelight.learning.learnt import Learnt, learn
     from sidelight.mechanisms import Channel, Mechanism, create
     from sidelight.plan import Plan, Release
     from sidelight.report import write_report
@@ -173,6 +174,7 @@ _HOMES = {
         "prior_leakage",
         "worst_adversary",
     ),
+    "sidelight.learning.learnt": ("Learnt", "learn"),
     "sidelight.mechanisms": ("Channel", "Mechanism", "create"),
     "sidelight.plan": ("Plan", "Release"),
     "sidelight.report": ("write_report",),
@@ -205,6 +207,7 @@ __all__ = [
     "InputError",
     "KnowledgeAudit",
     "Leakage",
+    "Learnt",
     "LearntAttacker",
     "Mechanism",
     "MissingExtraError",
@@ -251,6 +254,7 @@ __all__ = [
     "group_bound",
     "hashing_leakage",
     "knowledge_audit",
+    "learn",
     "least_noise",
     "mutual_information_matrix",
     "normalised_overshoot",
