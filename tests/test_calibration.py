@@ -214,6 +214,16 @@ def test_leakage_that_saturates_leaves_the_largest_budget() -> None:
     assert any("saturates" in note for note in result.notes())
 
 
+def test_a_secret_at_its_limit_does_not_block_what_does_not_concern_it() -> None:
+    pair = np.array([[0.31, 0.17], [0.2, 0.32]])
+    joint = np.einsum("ab,c->abc", pair, [0.6, 0.4])
+    belief = sl.Belief.from_joint(joint, ["a", "b", "other"])
+    result = sl.calibrate(belief, 1.0, secrets=["a", "b"], weights={"a": 9.0})
+    assert result.budgets["other"] == LARGEST_BUDGET
+    assert result.certificate is not None
+    assert result.certificate.blocked["other"] == "largest budget"
+
+
 def test_subset_selection_freezes_the_size_of_its_sets(rng: np.random.Generator) -> None:
     belief = sl.Belief.from_joint(rng.dirichlet(np.ones(50)).reshape(10, 5), ["a", "b"])
     result = sl.calibrate(belief, 2.0, mechanism="ss", budgets="uniform")

@@ -87,6 +87,16 @@ def test_every_option_reaches_the_result(run, table: Path, tmp_path: Path) -> No
     assert "Why they differ" in shown
 
 
+def test_it_exits_1_where_an_audit_finds_a_limit_broken(run, tmp_path: Path) -> None:
+    bits = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]] * 20)
+    path = tmp_path / "xor.parquet"
+    pq.write_table(pa.table({name: bits[:, i] for i, name in enumerate("abc")}), path)
+    code, out, _ = run("calibrate", path, "--constraint", "published", "--uniform", "--json")
+    assert code == 1
+    assert json.loads(out)["audit"]["secrets"]["c"]["verdict"] == "exceeded"
+    assert run("calibrate", path, "--uniform")[0] == 0
+
+
 def test_a_plan_lends_its_mechanisms(run, table: Path, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     run("calibrate", table, "--mechanism", "auto", "--uniform", "-o", plan)

@@ -87,31 +87,46 @@ def calibrate(
         reports=reports,
     )  # fmt: skip
     factors = [check_number("frontier", factor, above=0) for factor in frontier]
-
     solved = _solved(problem, lambda asked: constraint_of(asked, constraint, method, confidence), budgets)
-    settled, rule, one, chosen = solved
-    even = settled.even_split()
-    count = len(chosen)
-    found = _plan(settled, chosen, limit, rule.promise)
+    found = _result(limit, method, budgets, collected, *solved)
+    settled, rule, one, _ = solved
+    return replace(
+        found,
+        frontier=_frontier(settled, rule, budgets, factors),
+        alternatives=_alternatives(settled, rule, one) if compare else (),
+    )
+
+
+def _result(
+    limit: float,
+    method: TotalMethod,
+    budgets: Budgets,
+    collected: Belief | None,
+    problem: Problem,
+    rule: Constraint,
+    one: float,
+    chosen: Array,
+) -> Calibration:
+    """Make the plan, audit it, and put what it is compared with beside it."""
+    belief, even, count = problem.belief, problem.even_split(), len(chosen)
+    plan = _plan(problem, chosen, limit, rule.promise)
     is_model = isinstance(rule, TreeConstraint) and belief.tree is None
     return Calibration(
-        plan=found,
-        audit=_checked(settled, rule, found, method),
-        table_audit=audit(belief, found, settled.secrets) if is_model else None,
-        collected=None if collected is None else audit(collected, found, settled.secrets),
+        plan=plan,
+        audit=_checked(problem, rule, plan, method),
+        table_audit=audit(belief, plan, problem.secrets) if is_model else None,
+        collected=None if collected is None else audit(collected, plan, problem.secrets),
         constraint=rule.name,
         promise=rule.promise,
         is_sound=rule.is_sound,
-        limits=settled.limits,
-        weights=settled.weights,
-        utility=utility,
-        reports=settled.reports,
-        chosen=_setting(settled, rule, chosen),
-        uniform=_setting(settled, rule, np.full(count, one)),
-        even=None if even is None else _setting(settled, rule, np.full(count, even)),
-        certificate=certificate(settled, rule, chosen, one) if budgets == "unequal" else None,
-        frontier=_frontier(settled, rule, budgets, factors),
-        alternatives=_alternatives(settled, rule, one) if compare else (),
+        limits=problem.limits,
+        weights=problem.weights,
+        utility=problem.utility,
+        reports=problem.reports,
+        chosen=_setting(problem, rule, chosen),
+        uniform=_setting(problem, rule, np.full(count, one)),
+        even=None if even is None else _setting(problem, rule, np.full(count, even)),
+        certificate=certificate(problem, rule, chosen, one) if budgets == "unequal" else None,
     )
 
 

@@ -69,7 +69,8 @@ def optimal_channel(
     Args:
         belief: what the adversary knows.
         attribute: what is reported.
-        limits: how much each secret may leak through this report alone; the attribute itself may be one.
+        limits: how much each secret may leak through this report alone, above 0; the attribute itself may be
+            one.
         epsilon: a budget that the attribute's own values keep too.
         utility: (k, reports), what report y is worth for value u; accuracy, 1 where they agree, by default.
             As many reports as the utility has columns suffice: reports of the same use can be merged.
@@ -104,7 +105,7 @@ def _check_limits(belief: Belief, limits: Mapping[str, float]) -> dict[str, floa
     for name in limits:
         belief.schema.index(name)
     return {
-        name: check_number(f"limit of {name}", value, at_least=0, below=_LARGEST_EXPONENT)
+        name: check_number(f"limit of {name}", value, above=0, below=_LARGEST_EXPONENT)
         for name, value in limits.items()
     }
 
@@ -169,25 +170,18 @@ def _solve(gains: Array, rules: Array) -> tuple[Array, float]:
 def _on_the_safe_side(cells: Array, gains: Array, rules: Array) -> DenseChannel:
     """Mix in as little of a useless channel as makes every rule hold, which the solver keeps nearly.
 
-    The useless channel always sends one report more often for no value than for another, so it keeps every
-    rule strictly, unless a limit is 0; then it is the answer if nothing else is.
+    The law of the useless channel does not depend on the value and has a share in every report, so it keeps
+    every rule with room to spare: the more, the larger the limits.
     """
     cells = cells / cells.sum(axis=1, keepdims=True)
-    useless = np.tile(_best_constant(gains, cells), (len(cells), 1))
+    useless = np.full_like(cells, 0.5 / cells.shape[1])
+    useless[:, int(gains.sum(axis=0).argmax())] += 0.5
     mix = 0.0
     while True:
         mixed = (1 - mix) * cells + mix * useless
         if mix >= 1 or (rules @ mixed <= 0).all():
             return DenseChannel(mixed / mixed.sum(axis=1, keepdims=True))
         mix = min(max(2 * mix, _FIRST_MIX), 1.0)
-
-
-def _best_constant(gains: Array, cells: Array) -> Array:
-    """Return the law of a report that does not depend on the value: the reports' shares on average."""
-    shares = cells.mean(axis=0)
-    best = np.zeros(len(shares))
-    best[int(gains.sum(axis=0).argmax())] = 1.0
-    return np.asarray((shares + best) / 2)
 
 
 def _response(belief: Belief, attribute: str, limits: Mapping[str, float], epsilon: float) -> Channel:

@@ -17,6 +17,9 @@ from sidelight.calibration.problem import LARGEST_BUDGET, Problem
 Array = NDArray[np.float64]
 RAISE = 1.01
 """A budget is called the largest if this many times it breaks a limit."""
+ROUNDING = 1e-12
+"""A figure that is over its limit by less than this share of it keeps it: figures are doubles, and a secret
+at its limit must not block budgets that do not concern it. Audits allow a billionth."""
 _PRECISION = 1e-9
 _CLIPPED = 1e3
 
@@ -27,7 +30,7 @@ def excess(problem: Problem, constraint: Constraint, budgets: Array) -> float:
     Limits of 0 are compared as they are.
     """
     limits = problem.bounds
-    over = constraint.figures(problem.channels(budgets)) - limits
+    over = constraint.figures(problem.channels(budgets)) - limits * (1 + ROUNDING)
     scale = np.where((limits > 0) & np.isfinite(limits), limits, 1.0)
     return float(np.max(over / scale))
 
