@@ -392,3 +392,30 @@ def test_methods_of_the_total(titanic: sl.Belief, method) -> None:
     assert worst == pytest.approx(1.0, abs=1e-7)
     if method == "composition":
         assert result.budgets["sex"] == pytest.approx(0.25, abs=1e-7)
+
+
+def _small() -> sl.Belief:
+    rng = np.random.default_rng(8)
+    return sl.Belief.from_joint(rng.dirichlet(np.ones(8)).reshape(2, 2, 2), ["x0", "x1", "x2"])
+
+
+def test_repeated_reports_count_in_the_even_split() -> None:
+    belief = _small()
+    plan = sl.Plan(tuple(sl.Release(a, "grr", 1.0, times=5) for a in belief.schema))
+    found = sl.calibrate(belief, 1.0, plan=plan, budgets="uniform")
+    assert found.even.budgets["x0"] == pytest.approx(1 / 15)
+    assert found.uniform.budgets["x0"] >= found.even.budgets["x0"] * (1 - 1e-6)
+
+
+def test_an_infinite_limit_is_never_broken() -> None:
+    belief = _small()
+    limits = {"x0": math.inf, "x1": 5.0}
+    found = sl.calibrate(belief, 1.0, limits=limits, secrets=["x1"], mechanisms={"x0": "identity"})
+    assert found.audit["x1"].verdict == "within"
+
+
+def test_what_the_plan_does_not_release_cannot_be_fixed() -> None:
+    belief = _small()
+    plan = sl.Plan((sl.Release(belief.schema["x0"], "grr", 1.0),))
+    with pytest.raises(sl.InputError, match="'x1' is given .* but the plan does not release it"):
+        sl.calibrate(belief, 1.0, plan=plan, fixed={"x1": 0.2})

@@ -124,3 +124,10 @@ def test_bad_input(arguments, words: str) -> None:
     with pytest.raises(sl.InputError) as caught:
         sl.optimal_channel(belief, **({"attribute": "u"} | arguments))
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("limit", [1e-6, 1e-3, 0.1])
+def test_the_optimal_channel_is_never_worse_than_a_constant(limit: float) -> None:
+    belief = sl.Belief.from_joint([[0.3, 0.1, 0.1], [0.1, 0.2, 0.2]], ["diagnosis", "symptom"])
+    found = sl.optimal_channel(belief, "symptom", {"diagnosis": limit})
+    assert found.utility >= belief.prior("symptom").max() - 1e-9

@@ -158,3 +158,23 @@ def test_the_page_escapes_names_and_does_without_errors_or_frontier() -> None:
     tree = render(page_of(sl.calibrate(belief, 1.0, constraint="tree")))
     assert "for an adversary who believes in a tree" in tree
     assert "If the table itself is known" in tree
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--withhold", "b", "--as-is", "b"], "'b' is named by --withhold and by --as-is; choose one"),
+        (["--secret", "a=0.5", "--not-secret", "a"], "'a' is named by --secret and by --not-secret"),
+        (["--secret", "a=0.5", "--secret", "a=0.9"], "'a' is given two numbers, 0.5 and 0.9"),
+    ],
+)
+def test_contradictions_are_refused(
+    options: list[str], words: str, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "x,p\nx,q\ny,p\ny,q\nx,p\n" * 8)
+    monkeypatch.setattr(sys, "argv", ["sidelight", "calibrate", str(path), *options])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == 2
+    assert words in capsys.readouterr().err

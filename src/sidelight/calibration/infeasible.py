@@ -8,6 +8,7 @@ import numpy as np
 
 from sidelight.calibration.constraint import Constraint
 from sidelight.calibration.problem import Problem
+from sidelight.calibration.uniform import ROUNDING, shortfall
 from sidelight.foundation.errors import InputError
 from sidelight.leakage.families import worst_ratio
 from sidelight.leakage.pair import conditional_rows
@@ -20,9 +21,9 @@ def check_feasible(problem: Problem, constraint: Constraint) -> None:
     """Raise if the limits are broken although every free budget is the least one; name the cause."""
     budgets = np.full(len(problem.free), problem.least)
     figures = constraint.figures(problem.channels(budgets))
-    over = figures - problem.bounds
+    over = shortfall(figures, problem.bounds)
     worst = int(np.argmax(over))
-    if over[worst] <= 0:
+    if over[worst] <= ROUNDING:
         return
     secret, limit = problem.secrets[worst], float(problem.bounds[worst])
     if limit == 0:
@@ -40,7 +41,9 @@ def check_feasible(problem: Problem, constraint: Constraint) -> None:
 
 def _nothing_allowed(problem: Problem, secret: str) -> str:
     """Say which releases say anything at all about a secret that may not leak."""
-    causes = [release.name for release in problem.releases if _leaks(problem, release.name, secret) > 0]
+    causes = [
+        release.name for release in problem.releases if _leaks(problem, release.name, secret) > ROUNDING
+    ]
     return (
         f"a limit of 0 for {secret!r} lets nothing be released that says anything about it, and "
         f"{_listed(causes or [release.name for release in problem.releases])} would. Withhold them, or give "

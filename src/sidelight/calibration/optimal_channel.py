@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 LARGEST_PROGRAMME = 1 << 22
 _LARGEST_EXPONENT = 600.0
 _FIRST_MIX = 1e-13
+_ULPS = 4e-16
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +164,10 @@ def _solve(gains: Array, rules: Array) -> tuple[Array, float]:
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     if solution.status != 0:
-        raise ArithmeticError(f"the linear program was not solved: {solution.message}")
+        raise InputError(
+            f"the limits are too small for the precision of the linear program (status {solution.status}); "
+            "give larger ones, or withhold the attribute."
+        )
     return np.maximum(solution.x.reshape(size, reports), 0.0), float(-solution.eqlin.marginals.sum())
 
 
@@ -174,14 +178,18 @@ def _on_the_safe_side(cells: Array, gains: Array, rules: Array) -> DenseChannel:
     every rule with room to spare: the more, the larger the limits.
     """
     cells = cells / cells.sum(axis=1, keepdims=True)
+    best = int(gains.sum(axis=0).argmax())
     useless = np.full_like(cells, 0.5 / cells.shape[1])
-    useless[:, int(gains.sum(axis=0).argmax())] += 0.5
+    useless[:, best] += 0.5
     mix = 0.0
-    while True:
+    while mix < 1:
         mixed = (1 - mix) * cells + mix * useless
-        if mix >= 1 or (rules @ mixed <= 0).all():
+        if (rules @ mixed <= _ULPS * (np.abs(rules) @ mixed)).all():
             return DenseChannel(mixed / mixed.sum(axis=1, keepdims=True))
-        mix = min(max(2 * mix, _FIRST_MIX), 1.0)
+        mix = max(2 * mix, _FIRST_MIX)
+    constant = np.zeros_like(cells)
+    constant[:, best] = 1.0
+    return DenseChannel(constant)
 
 
 def _response(belief: Belief, attribute: str, limits: Mapping[str, float], epsilon: float) -> Channel:

@@ -66,15 +66,17 @@ class Problem:
     def least(self) -> float:
         """The least budget that is tried."""
         finite = [limit for limit in self.limits.values() if math.isfinite(limit) and limit > 0]
-        return LEAST_SHARE * min([1.0, *finite])
+        return LEAST_SHARE * min([1.0, *finite]) / max(release.times for release in self.releases)
 
     def even_split(self) -> float | None:
         """Return the budget that composition alone allows to every free attribute (SPL); None if it is none.
 
-        It needs no knowledge of the population: the smallest limit, less the fixed budgets, in equal parts.
+        It needs no knowledge of the population: the smallest limit, less the fixed budgets, in equal parts,
+        one for each report.
         """
         fixed = math.fsum(release.channel().epsilon for release in self.releases if not self.is_free(release))
-        share = (min(self.limits.values()) - fixed) / len(self.free)
+        reports = sum(release.times for release in self.releases if self.is_free(release))
+        share = (min(self.limits.values()) - fixed) / reports
         return min(share, LARGEST_BUDGET) if share >= self.least else None
 
     def is_free(self, release: Release) -> bool:
@@ -235,10 +237,13 @@ def _releases(
     plan: Plan | None,
 ) -> tuple[tuple[Release, ...], frozenset[str]]:
     """Return the releases, and the attributes whose mechanism is still to be chosen."""
+    schema = belief.schema if plan is None else plan.schema
     for name in [*mechanisms, *fixed]:
         belief.schema.index(name)
+        if name not in schema and mechanisms.get(name) != "withheld":
+            raise InputError(f"{name!r} is given a mechanism or a budget, but the plan does not release it.")
     found, automatic = [], set()
-    for attribute in belief.schema if plan is None else plan.schema:
+    for attribute in schema:
         given = None if plan is None else plan[attribute.name]
         name = mechanisms.get(attribute.name, given.mechanism if given else mechanism)
         if name in WITHOUT_BUDGET:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sidelight.calibration.constraint import Constraint
 from sidelight.calibration.problem import LARGEST_BUDGET, Problem
-from sidelight.calibration.uniform import RAISE, ROUNDING, excess, largest_safe
+from sidelight.calibration.uniform import RAISE, ROUNDING, excess, largest_safe, shortfall
 from sidelight.foundation.errors import InputError
 
 Array = NDArray[np.float64]
@@ -159,11 +159,12 @@ def certificate(problem: Problem, constraint: Constraint, budgets: Array, unifor
         raised = budgets.copy()
         raised[position] *= RAISE
         figures = base if raised[position] > LARGEST_BUDGET else constraint.figures(problem.channels(raised))
-        over = figures - problem.bounds * (1 + ROUNDING)
+        over = shortfall(figures, problem.bounds * (1 + ROUNDING))
         worst = int(np.argmax(over))
         is_over = over[worst] > 0
         blocked[name] = problem.secrets[worst] if is_over else "largest budget"
-        slopes.append((figures - base) / math.log(RAISE))
+        grown = np.subtract(figures, base, out=np.zeros_like(base), where=np.isfinite(base))
+        slopes.append(grown / math.log(RAISE))
     one = problem.weighted(problem.errors(np.full(len(budgets), uniform)))
     gain = one / problem.weighted(problem.errors(budgets))
     return Certificate(blocked, gain, _unbalanced(problem, base, np.array(slopes), budgets))

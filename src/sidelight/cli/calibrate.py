@@ -97,6 +97,9 @@ def calibrate(
     secrets, limits = named_numbers(secret or [])
     fixed, weights = _numbers("--fix", fix or []), _numbers("--weight", weight or [])
     hidden, plain = withhold or [], as_is or []
+    _refuse_contradictions(
+        {"--withhold": hidden, "--as-is": plain}, {"--secret": secrets, "--not-secret": not_secret or []}
+    )
     named = [*secrets, *(not_secret or []), *weights, *fixed, *hidden, *plain]
     rules = {"bins": bins, "max_values": max_values, "missing": missing, "encoding": encoding}
     options: dict[str, Any] = {
@@ -114,6 +117,16 @@ def calibrate(
     _show(result, table, output, report, json)
     if not all(audit.is_within for audit in (result.audit, result.collected) if audit is not None):
         raise typer.Exit(1)
+
+
+def _refuse_contradictions(*pairs: dict[str, list[str]]) -> None:
+    """Refuse an attribute that two options say opposite things about."""
+    from sidelight.foundation.errors import InputError
+
+    for options in pairs:
+        (first, ours), (second, theirs) = options.items()
+        for name in set(ours) & set(theirs):
+            raise InputError(f"{name!r} is named by {first} and by {second}; choose one.")
 
 
 def _read(

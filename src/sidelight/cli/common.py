@@ -35,11 +35,18 @@ def progress(*, quiet: bool) -> Any:
 
 def named_numbers(options: list[str]) -> tuple[list[str], dict[str, float]]:
     """Split options of the form name or name=number; a name may have an = itself."""
-    names, numbers = [], {}
+    from sidelight.foundation.errors import InputError
+
+    names: list[str] = []
+    numbers: dict[str, float] = {}
     for option in options:
         name, _, text = option.rpartition("=")
         number = _number(text) if name else None
         if number is not None:
+            if numbers.get(name, number) != number:
+                raise InputError(
+                    f"{name!r} is given two numbers, {numbers[name]:g} and {number:g}; choose one."
+                )
             numbers[name] = number
         names.append(name if number is not None else option)
     return names, numbers

@@ -37,7 +37,7 @@ def _budgets(result: Calibration) -> Grid:
             cells += (
                 ["none", ""]
                 if setting is None
-                else [f"{setting.budgets[name]:.4f}", error(setting.errors[name])]
+                else [rounded_down(setting.budgets[name]), error(setting.errors[name])]
             )
         grid.add_row(*cells)
     weighted = [
@@ -47,6 +47,16 @@ def _budgets(result: Calibration) -> Grid:
     grid.add_section()
     grid.add_row("weighted", "", weighted[0], "", weighted[1], "", weighted[2])
     return grid
+
+
+def rounded_down(budget: float) -> str:
+    """Write a budget so that whoever types it in keeps the limits: four digits, never more than it is.
+
+    >>> rounded_down(0.61598704), rounded_down(0.0000123456)
+    ('0.6159', '1.234e-05')
+    """
+    digits = 3 - math.floor(math.log10(budget))
+    return f"{math.floor(budget * 10**digits) / 10**digits:.4g}"
 
 
 def _leakage(result: Calibration) -> Grid:
