@@ -296,7 +296,7 @@ def _verdicts(rows: Sequence[Row], *, missing: bool) -> Iterator[str]:
     worst = max(rule[key] / best[key] for key in best)
     yield (
         f"Fig. 3: reproduced; the stated error of k by search is never above that of eq. (8), and by up to "
-        f"{1 - 1 / worst:.2%} below it."
+        f"{100 * (1 - 1 / worst):.2g} % below it."
     )
     yield _figure_6_verdict(rows)
     if missing:
