@@ -1,7 +1,10 @@
-"""Run every benchmark."""
+"""Run every benchmark, one after the other, with nothing else running."""
 
-from bench import attacks, commands, leakage
+from importlib import import_module
 
-commands.main()
-leakage.main()
-attacks.main()
+NAMES = (
+    "commands", "leakage", "mechanisms", "knowledge", "calibration", "collection", "labels", "attacks",
+)  # fmt: skip
+
+for name in NAMES:
+    import_module(f"bench.{name}").main()

@@ -72,9 +72,51 @@ def test_numbers_strings_and_ragged_reports() -> None:
         (lambda: audit_randomiser(int, [1, 2], -1.0), "`epsilon` must be"),
         (lambda: audit_randomiser(int, [1, 2], 1.0, reports=5), "`reports` must be"),
         (lambda: audit_randomiser(int, [1, 2], 1.0, confidence=1.0), "`confidence` must be"),
-        (lambda: audit_randomiser(lambda v: v[:5], [1, 2], 1.0, batch=True), "must give one for each"),
+        (lambda: audit_randomiser(lambda v: v[:5], [1, 2], 1.0, batch=True), "one for each is needed"),
     ],
 )
 def test_bad_input(call, words: str) -> None:
     with pytest.raises(sl.InputError, match=words):
         call()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_well_known_rappor_client_is_exposed() -> None:
+    """pure-ldp's client only ever sets bits: a set bit is never cleared, so its true budget is unbounded."""
+    rappor = pytest.importorskip("pure_ldp.frequency_oracles.rappor", reason="needs the extra `bench`")
+    position = [[lambda text: int(text) % 8]]
+    client = rappor.RAPPORClient(
+        f=0.5, m=8, hash_funcs=position, num_of_cohorts=1, index_mapper=lambda value: value
+    )
+    claimed = 2 * np.log((1 - 0.25) / 0.25)
+    shown = audit_randomiser(lambda value: client.privatise(value)[0], range(8), claimed, reports=4000)
+    assert shown.verdict == "violated"
+    assert 0.0 in shown.frequencies
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_well_known_subset_client_is_exposed() -> None:
+    """multi-freq-ldpy's client puts the true value first whenever it reports it."""
+    subset = pytest.importorskip(
+        "multi_freq_ldpy.pure_frequency_oracles.SS", reason="needs the extra `bench`"
+    )
+    shown = audit_randomiser(lambda value: subset.SS_Client(value, 12, 1.0), range(12), 1.0, reports=20_000)
+    assert shown.verdict == "violated"
+    assert 0.0 in shown.frequencies
+
+
+@pytest.mark.parametrize(
+    "name", ["grr", "sue", "oue", "rappor", "the", "ss", "exp", "hadamard", "blh", "olh"]
+)
+def test_our_own_mechanisms_are_cleared(name: str) -> None:
+    mechanism = sl.create(name, 6, 1.0)
+    stream = iter(range(1000))
+
+    def randomise(values: np.ndarray) -> np.ndarray:
+        reports = mechanism.randomise(values.astype(np.uint8), seed=next(stream)).values
+        packed = reports.ndim == 2 and reports.dtype == np.uint8 and name != "ss"
+        return np.unpackbits(reports, axis=1, bitorder="little")[:, :6] if packed else reports
+
+    # each bound holds with confidence 0.999; ten tests with fixed seeds
+    shown = audit_randomiser(randomise, range(6), 1.0, batch=True, confidence=0.999)
+    assert shown.verdict == "not refuted"

@@ -356,8 +356,8 @@ def test_arrow_round_trip(name: str, path: int, monkeypatch: pytest.MonkeyPatch)
     column = reports_to_arrow(reports)
     back = reports_from_arrow(column, is_simulation=True)
     assert_same(reports, back)
-    assert_same(reports[5:20], reports_from_arrow(column[5:20]))
-    assert_same(reports, reports_from_arrow(pa.chunked_array([column[:9], column[9:]])))
+    assert_same(reports[5:20], reports_from_arrow(column[5:20], is_simulation=True))
+    assert_same(reports, reports_from_arrow(pa.chunked_array([column[:9], column[9:]]), is_simulation=True))
     np.testing.assert_array_equal(mechanism.aggregate(back).sums, mechanism.aggregate(reports).sums)
 
 

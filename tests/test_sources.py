@@ -150,7 +150,7 @@ def test_distinct_rows_survive_colliding_hashes(monkeypatch, rng) -> None:
 
     monkeypatch.setattr(sl.sources.counts.Seeded, "words", colliding)
     group, distinct = distinct_rows(codes)
-    assert calls == [0, 1]
+    assert set(calls) == {0, 1}
     assert distinct == expected
     for number in range(distinct):
         assert len(np.unique(codes[group == number], axis=0)) == 1

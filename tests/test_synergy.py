@@ -137,7 +137,7 @@ def test_errors_say_what_to_do() -> None:
     ]
     with pytest.raises(sl.InputError, match="a pairwise belief does not hold; make it with kind='joint'"):
         synergy_scan(sl.Belief.from_counts(*counts), channels)
-    with pytest.raises(sl.InputError, match="of 'a' only the budget is known"):
+    with pytest.raises(sl.InputError, match="lists all reports of 'a'"):
         synergy_scan(belief, {"a": AnyChannel(2, 1.0), "b": channels["b"]})
     with pytest.raises(sl.TooLargeError, match="8001 values or reports in all.*fewer of them"):
         synergy_scan(belief, {"a": DenseChannel(np.full((2, 7999), 1 / 7999)), "b": channels["b"]})

@@ -11,16 +11,18 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, get_args
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sidelight.foundation.errors import InputError, check_number, check_whole, unknown
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
 from sidelight.foundation.files import write_text
+from sidelight.foundation.mapping import FrozenMapping
 from sidelight.mechanisms import WITHOUT_BUDGET, Channel, Mechanism, make
 from sidelight.schema import Attribute, Kind, Missing, Schema
 
+View = Literal["report", "guess"]
 PLAN_VERSION = 1
 LARGEST_EPSILON = 700
 LARGEST_TIMES = 1_000_000
@@ -51,7 +53,8 @@ class Release:
             object.__setattr__(self, "epsilon", budget)
         times = check_whole(f"times of {self.name}", self.times, at_least=1, at_most=LARGEST_TIMES)
         object.__setattr__(self, "times", times)
-        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+        plain = {name: _plain(value) for name, value in self.parameters.items()}
+        object.__setattr__(self, "parameters", FrozenMapping(plain))
         try:
             self.randomiser()
         except InputError as error:
@@ -102,7 +105,7 @@ class Plan:
             for name, value in self.limits.items()
         }
         object.__setattr__(self, "limit", limit)
-        object.__setattr__(self, "limits", MappingProxyType(limits))
+        object.__setattr__(self, "limits", FrozenMapping(limits))
 
     @classmethod
     def uniform(
@@ -139,9 +142,19 @@ class Plan:
         """Return how much `secret` may leak."""
         return self.limits.get(secret, self.limit)
 
-    def channels(self) -> dict[str, Channel]:
-        """Return the channel of every released attribute."""
-        return {release.name: release.channel() for release in self.releases}
+    def channels(self, adversary: View = "report") -> dict[str, Channel]:
+        """Return the channel of every released attribute.
+
+        Args:
+            adversary: "report" keeps all that is sent; "guess" keeps one guessed value of each first report,
+                as published comparisons do, and says less than is revealed.
+        """
+        check_choice("adversary", adversary, get_args(View))
+        if adversary == "report":
+            return {release.name: release.channel() for release in self.releases}
+        from sidelight.mechanisms.guess import guess_channel
+
+        return {release.name: guess_channel(release.randomiser()) for release in self.releases}
 
     def withholding(self, names: Iterable[str]) -> Plan:
         """Return the plan that does not release the named attributes."""
@@ -245,12 +258,14 @@ def _release_to_file(release: Release) -> dict[str, Any]:
     if attribute.edges:
         entry["edges"] = list(attribute.edges)
     if release.parameters:
-        entry["parameters"] = {name: _plain(value) for name, value in release.parameters.items()}
+        entry["parameters"] = dict(release.parameters)
     return entry
 
 
 def _plain(value: Any) -> Any:
-    """Return a parameter with its tuples as lists, which a file has."""
+    """Return a parameter as a file has it: tuples and arrays as lists, numpy's numbers as Python's."""
+    if isinstance(value, np.ndarray | np.generic) and not isinstance(value, np.ma.MaskedArray):
+        return value.tolist()
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 

@@ -2,6 +2,7 @@
 
 from sidelight.belief.belief import Belief
 from sidelight.belief.credal import Credal
+from sidelight.belief.gaussian import Gaussian
 from sidelight.belief.tree import Tree
 
-__all__ = ["Belief", "Credal", "Tree"]
+__all__ = ["Belief", "Credal", "Gaussian", "Tree"]

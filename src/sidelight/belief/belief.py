@@ -154,6 +154,13 @@ class Belief:
         return cls._of_records(records, sample_size, smoothing, source)
 
     @classmethod
+    def from_records(cls, records: Records, *, smoothing: float = 0.0, source: str = "records") -> Belief:
+        """Take distinct records and how often each occurs."""
+        amount = check_number("smoothing", smoothing, at_least=0)
+        _check_weights("records", records.weights)
+        return cls._of_records(records, round(records.total), amount, source)
+
+    @classmethod
     def _of_records(cls, records: Records, sample_size: int | None, smoothing: float, source: str) -> Belief:
         return cls(records.schema, "joint", records.pair_tables(), records, sample_size, smoothing, source)
 
@@ -203,6 +210,11 @@ class Belief:
         """The smoothing that `blocks` do not hold yet; a tree's do, since it was learnt with it."""
         return self.smoothing if self.tree is None else 0.0
 
+    @property
+    def mixed(self) -> float:
+        """The smoothing that `blocks` hold already."""
+        return self.smoothing - self._unmixed
+
     def credal(self, confidence: float = 0.95) -> Credal:
         """Return all distributions that the sample leaves open at this confidence."""
         from sidelight.belief.credal import Credal
@@ -234,8 +246,8 @@ class Belief:
         """Return how many records have each value of the attribute; None for a belief given by hand."""
         if self.sample_size is None:
             return None
-        mixed = (self.smoothing - self._unmixed) / self.schema[name].size
-        return np.rint(np.diagonal(self.pair_weights(name, name)) - mixed).astype(np.int64)
+        share = self.mixed / self.schema[name].size
+        return np.rint(np.diagonal(self.pair_weights(name, name)) - share).astype(np.int64)
 
     @cached_property
     def zero_cells(self) -> int:

@@ -12,8 +12,12 @@ import typer
 
 from sidelight.cli.attack import attack
 from sidelight.cli.audit import audit, demo
+from sidelight.cli.calibrate import calibrate
+from sidelight.cli.collect import advise, collect, estimate
 from sidelight.cli.common import explain
 from sidelight.cli.doctor import doctor
+from sidelight.cli.knowledge import knowledge
+from sidelight.cli.learn import learn
 
 app = typer.Typer(
     name="sidelight", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
@@ -40,7 +44,7 @@ def _options(
         typer.echo(context.get_help())
 
 
-for command in (demo, audit, attack, doctor):
+for command in (demo, audit, calibrate, knowledge, advise, collect, estimate, attack, learn, doctor):
     app.command()(command)
 
 

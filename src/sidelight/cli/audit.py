@@ -64,7 +64,18 @@ def audit(
     max_values: MaxValues = 50,
     missing: Missing = "value",
     encoding: Encoding = "utf-8",
-    belief: Annotated[str, typer.Option(help="'auto', 'joint' or 'pairwise'.")] = "auto",
+    belief: Annotated[
+        str, typer.Option(help="'auto', 'joint', 'pairwise', or 'tree': also the figure of a tree model.")
+    ] = "auto",
+    adversary: Annotated[
+        str, typer.Option(help="Keeps the whole 'report', or one 'guess' from it.")
+    ] = "report",
+    confidence: Annotated[
+        float | None, typer.Option(help="Also figures that hold together with this confidence, as 0.95.")
+    ] = None,
+    synergy: Annotated[
+        int, typer.Option(help="How many pairs of reports to name that say more together.")
+    ] = 0,
     smoothing: Annotated[float, typer.Option(help="Evenly spread records added to the belief.")] = 0.0,
     method: Annotated[
         str, typer.Option(help="Of the total: 'auto', 'exact', 'joint generic', 'composition'.")
@@ -90,8 +101,19 @@ def audit(
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
         )  # fmt: skip
         chosen = _plan(table, given, epsilon, mechanism, limit, limits, withhold or [])
-        known = sl.Belief.from_data(table, belief, smoothing=smoothing)  # type: ignore[arg-type]
-        result = sl.audit(known, chosen, secrets or None, method=method, min_support=min_support)  # type: ignore[arg-type]
+        kind = "auto" if belief == "tree" else belief
+        known = sl.Belief.from_data(table, kind, smoothing=smoothing)  # type: ignore[arg-type]
+        result = sl.audit(
+            known,
+            chosen,
+            secrets or None,
+            method=method,  # type: ignore[arg-type]
+            adversary=adversary,  # type: ignore[arg-type]
+            model=belief == "tree",
+            confidence=confidence,
+            synergies=synergy,
+            min_support=min_support,
+        )
     if save_plan:
         chosen.write(save_plan)
     _show(result, table, report, json)

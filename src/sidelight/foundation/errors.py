@@ -31,8 +31,16 @@ class MissingExtraError(SidelightError, ImportError):
 
 def invalid(name: str, requirement: str, value: object, fix: str = "") -> InputError:
     """Render the one template for a bad argument."""
-    message = f"`{name}` must be {requirement}, got {value!r}."
+    message = f"`{name}` must be {requirement}, got {_shown(value)}."
     return InputError(f"{message} {fix}" if fix else message)
+
+
+def _shown(value: object) -> str:
+    """Return a value as it is written; Python refuses to write whole numbers of thousands of digits."""
+    try:
+        return repr(value)
+    except ValueError:
+        return f"{type(value).__name__} too long to show"
 
 
 def unknown(noun: str, value: str, known: Iterable[str]) -> InputError:
@@ -65,9 +73,13 @@ def check_number(
     ]
     wanted = " and ".join(bound for bound in bounds if bound)
     requirement = ("a number " if infinite else "a finite number ") + wanted
-    if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
+    is_array = getattr(value, "ndim", 0) != 0
+    if isinstance(value, (bool, str)) or is_array or not hasattr(value, "__float__"):
         raise invalid(name, requirement.strip(), value)
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise invalid(name, requirement.strip(), value) from None
     fits = (
         not math.isnan(number)
         and (infinite or math.isfinite(number))
@@ -87,10 +99,13 @@ def check_whole(name: str, value: object, *, at_least: int, at_most: int | None 
         requirement += f" and at most {at_most}"
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise invalid(name, requirement, value)
-    number = value.__index__()
+    try:
+        number = int(value.__index__())
+    except TypeError:  # an array has the method, and refuses unless it is a single whole number
+        raise invalid(name, requirement, value) from None
     if number < at_least or (at_most is not None and number > at_most):
         raise invalid(name, requirement, value)
-    return int(number)
+    return number
 
 
 def check_choice(name: str, value: object, options: Collection[str]) -> str:

@@ -17,8 +17,10 @@ from sidelight.leakage.average import (
     normalised_mutual_information,
     pearson_correlation,
 )
+from sidelight.leakage.black_box import RandomiserAudit, audit_randomiser
 from sidelight.leakage.bounds import Bound, Leakage, Witness
 from sidelight.leakage.credal import robust_pair, robust_total
+from sidelight.leakage.hashing import hashing_leakage
 from sidelight.leakage.pair import direct_leakage, pair_leakage, pair_matrix, saturation
 from sidelight.leakage.profile import (
     ProfilePoint,
@@ -35,8 +37,9 @@ from sidelight.leakage.published import (
     reconstruction_sum,
     sampling_amplification,
 )
+from sidelight.leakage.statistical import StatisticalLeakage, statistical_leakage
 from sidelight.leakage.synergy import Synergy, synergy_scan
-from sidelight.leakage.total import total_leakage
+from sidelight.leakage.total import set_leakage, total_leakage
 from sidelight.leakage.tree import tree_total, tree_totals
 
 __all__ = [
@@ -46,14 +49,18 @@ __all__ = [
     "Bound",
     "Leakage",
     "ProfilePoint",
+    "RandomiserAudit",
+    "StatisticalLeakage",
     "Synergy",
     "Witness",
     "approximate_pair",
+    "audit_randomiser",
     "average_leakage",
     "budget_sum",
     "correlation_matrix",
     "direct_leakage",
     "graph_budget_sum",
+    "hashing_leakage",
     "leakage_error",
     "mutual_information",
     "mutual_information_matrix",
@@ -74,6 +81,8 @@ __all__ = [
     "robust_total",
     "sampling_amplification",
     "saturation",
+    "set_leakage",
+    "statistical_leakage",
     "synergy_scan",
     "total_leakage",
     "tree_total",

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, check_number, invalid
-from sidelight.leakage.average import correlation_matrix, pair_probabilities
+from sidelight.leakage.average import correlation_matrix
 from sidelight.leakage.generic import generic_worst
 from sidelight.leakage.pair import conditional_rows
 from sidelight.leakage.published import check_threshold
@@ -165,7 +165,7 @@ def _singleton_leakage(belief: Belief, baseline: float) -> Array:
     Rows of one block matrix are the secret values, columns the reports: the greatest and the least of each
     block's rows give all pairs at once.
     """
-    joint = pair_probabilities(belief)
+    joint = belief.pair_probabilities()
     prior = np.diagonal(joint)[:, None]
     possible = prior > 0
     rows = np.divide(joint, prior, out=np.zeros_like(joint), where=possible)

@@ -118,7 +118,7 @@ def mutual_information_matrix(belief: Belief, *, normalised: bool = False) -> Ar
     The diagonal holds the entropies. With `normalised` every entry is divided by the pair's joint entropy
     (see `normalised_mutual_information`), and the diagonal is 1, or 0 for a constant.
     """
-    joint = pair_probabilities(belief)
+    joint = belief.pair_probabilities()
     marginal = np.diagonal(joint)
     terms = _information_terms(joint, marginal, marginal)
     information = np.maximum(_block_sums(belief, terms), 0.0)
@@ -133,7 +133,7 @@ def correlation_matrix(belief: Belief) -> Array:
 
     Rows and columns of an attribute with one value only are 0.
     """
-    joint = pair_probabilities(belief)
+    joint = belief.pair_probabilities()
     centred = np.zeros((len(joint), len(belief.schema)))
     for attribute, (start, stop) in enumerate(pairwise(belief.offsets)):
         marginal = np.diagonal(joint)[start:stop]
@@ -159,16 +159,6 @@ def _entropy_terms(cells: Array) -> Array:
     seen = cells > 0
     terms[seen] = -cells[seen] * np.log(cells[seen])
     return terms
-
-
-def pair_probabilities(belief: Belief) -> Array:
-    """Return the joints of all pairs as blocks of one matrix; the diagonal blocks hold the marginals."""
-    share = np.repeat(1 / np.array(belief.schema.sizes), belief.schema.sizes)
-    owner = np.repeat(np.arange(len(belief.schema)), belief.schema.sizes)
-    spread = np.outer(share, share)
-    spread[owner[:, None] == owner] = 0
-    np.fill_diagonal(spread, share)
-    return np.asarray((belief.blocks + belief.smoothing * spread) / (belief.weight + belief.smoothing))
 
 
 def _block_sums(belief: Belief, cells: Array) -> Array:

@@ -3,7 +3,8 @@
 Reports of two values are drawn; simple events are tried on one half of them and the one that tells the values
 apart best is tested on the other half, which it has not seen. If the event has probability p under the first
 value and q under the second, the true budget is at least ln(p/q); Clopper-Pearson limits of both
-probabilities make that a bound that holds with the stated confidence, whatever the randomiser is.
+probabilities make that a bound that holds with the stated confidence, for any randomiser whose reports are
+independent: one that remembers its noise must be made anew for every report.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from sidelight.mechanisms import Reports
 _CAUTION = 0.1
 _CUTS = 16
 _MOST_WHOLE = 1 << 12
+_PLAIN = (int, float, str, np.generic)
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ def audit_randomiser(
     if len(values) < 2:
         raise InputError(f"`domain` must have at least two values, got {len(values)}.")
     tried = values if len(values) <= 4 else [*values[:2], *values[-2:]]
-    drawn = [_draw(randomiser, value, count, batch) for value in track(tried, "drawing reports")]
+    raw = [_draw(randomiser, value, count, batch) for value in track(tried, "drawing reports")]
+    drawn = _rows(raw)
     half = count // 2
     best: tuple[float, _Event, int, int] | None = None
     for feature in _features(drawn):
@@ -143,7 +146,7 @@ class _Feature:
     ) -> Iterator[tuple[str, NDArray[np.bool_]]]:
         """Offer sets of levels: those likelier under the first value, and both sides of some cuts."""
         likelier = first > second
-        if 20 * len(self.levels) <= first.sum():  # with fewer reports a level the choice would be luck
+        if 20 * np.count_nonzero(first + second) <= first.sum():  # with fewer a level it would be luck
             yield f"is one of {int(likelier.sum())} levels", likelier
         if self.levels.dtype.kind not in "fiu" or len(self.levels) <= 2:
             return
@@ -168,20 +171,24 @@ def _features(drawn: Sequence[NDArray[Any]]) -> Iterator[_Feature]:
         yield _Feature("the whole report", np.arange(whole.max() + 1).astype(str), np.split(whole, ends))
 
 
-def _draw(randomiser: Callable[[Any], Any], value: Any, count: int, batch: bool) -> NDArray[Any]:
-    """Return the reports as a two-dimensional array, one row for each report."""
+def _draw(randomiser: Callable[[Any], Any], value: Any, count: int, batch: bool) -> list[list[Any]]:
+    """Return the components of each report of a value."""
     raw = randomiser(np.array([value] * count)) if batch else [randomiser(value) for _ in range(count)]
-    if isinstance(raw, Reports):
-        raw = raw.values
-    try:
-        rows = np.array([_flat(report) for report in raw])
-    except ValueError:
-        rows = np.array([[repr(report)] for report in raw])
-    if len(rows) != count:
+    reports = raw.values if isinstance(raw, Reports) else raw
+    if len(reports) != count:
         raise InputError(
-            f"the randomiser gave {len(rows)} reports for {count} values; it must give one for each."
+            f"the randomiser gave {len(reports)} reports for {count} values; one for each is needed."
         )
-    return rows
+    return [_flat(report) for report in reports]
+
+
+def _rows(drawn: Sequence[list[list[Any]]]) -> list[NDArray[Any]]:
+    """Return the reports of each value as a two-dimensional array; as text where their forms differ."""
+    reports = [report for part in drawn for report in part]
+    kinds = {type(component) for report in reports for component in report}
+    if len({len(report) for report in reports}) == 1 and all(issubclass(kind, _PLAIN) for kind in kinds):
+        return [np.array(part) for part in drawn]
+    return [np.array([[repr(report)] for report in part]) for part in drawn]
 
 
 def _flat(report: Any) -> list[Any]:

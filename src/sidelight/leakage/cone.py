@@ -5,12 +5,13 @@ ln v_a - ln v_b over all reports of the subtree, then v lies in the cone {v : v_
 reports of an attribute and everything below it say is at most the largest ratio g.v / h.v over that cone,
 with g, h = Pr(value | x) Pr(report | value) for two values x of the attribute above.
 
-Such a ratio is largest on an extreme ray. D obeys the triangle inequality, being a supremum of differences,
-so each extreme ray has a spanning tree of tight constraints in which every value is only ever the larger or
-only ever the smaller end: at most two rays for each labelled tree (Cayley: t^(t-2) trees). Up to
-`LARGEST_LISTED` values all of them are listed once and serve every g and h. Beyond there are boxes, which
-keep the constraints of one value at a time and cost little, and linear programs (Charnes and Cooper 1962), of
-which only the dual multipliers are used: they prove the bound whatever the solver's tolerance.
+Such a ratio is largest on an extreme ray. D is first made to obey the triangle inequality by shortest paths,
+which leaves the cone as it is. Then each extreme ray has a spanning tree of tight constraints in which every
+value is only ever the larger or only ever the smaller end: at most two rays for each labelled tree (Cayley:
+t^(t-2) trees). Up to `LARGEST_LISTED` values all of them are listed once and serve every g and h. Beyond
+there are boxes, which keep the constraints of one value at a time and cost little, and linear programs
+(Charnes and Cooper 1962), of which only the dual multipliers are used: they prove the bound whatever the
+solver's tolerance.
 """
 
 from __future__ import annotations
@@ -29,6 +30,17 @@ LARGEST_LISTED = 6
 _TIGHT = 1e-10
 _LARGEST_EXPONENT = 700.0
 _FAR = 1e4  # stands for an unbounded log-ratio: the exponential of its negative is 0
+
+
+def closed(spreads: Array) -> Array:
+    """Return the least bounds that the given ones imply, which obey the triangle inequality.
+
+    v_a <= e^D[a, k] v_k <= e^(D[a, k] + D[k, b]) v_b for every k, so the cone stays as it is.
+    """
+    found = spreads.copy()
+    for k in range(len(found)):
+        found = np.minimum(found, found[:, k, None] + found[None, k, :])
+    return found
 
 
 def column_pairs(columns: Array) -> tuple[Array, NDArray[np.intp]]:

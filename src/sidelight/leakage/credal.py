@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from sidelight.foundation.errors import InputError
 from sidelight.leakage.bounds import Bound, Figure, Leakage, Witness
 from sidelight.leakage.families import (
     baseline_of,
+    delta_of,
     describe_report,
     favours_sets,
     report_columns,
@@ -53,6 +54,8 @@ def robust_pair(credal: Credal, channel: Channel, secret: str, neighbour: str) -
 
     With the credal set's confidence, the true leakages of all pairs lie within their intervals together. A
     secret value that was never seen may still occur, with any row: then the figure is close to the budget.
+    The values are those of the schema: a value that neither the sample nor the schema has is not covered, so
+    give the schema where it is known.
     """
     if secret == neighbour:
         raise InputError(f"the neighbour must be another attribute than the secret {secret!r}.")
@@ -77,7 +80,7 @@ def robust_pair(credal: Credal, channel: Channel, secret: str, neighbour: str) -
 
     lower = bound(_least(region, single), "lower", single)
     upper = bound(_largest(region, channel), "certified", channel)
-    return Leakage(secret, (neighbour,), lower, upper)
+    return Leakage(secret, (neighbour,), lower, upper, delta_of(channel))
 
 
 def robust_total(credal: Credal, channels: Mapping[str, Channel], secret: str) -> Leakage:
@@ -92,7 +95,8 @@ def robust_total(credal: Credal, channels: Mapping[str, Channel], secret: str) -
         check_fit(belief.schema[name], channel)
     others = [name for name in channels if name != secret]
     pairs = [robust_pair(credal, channels[name], secret, name) for name in others]
-    own = direct_leakage(belief, channels.get(secret), secret).lower
+    seen = replace(belief, smoothing=0.0)  # a value that smoothing alone makes possible is not surely there
+    own = direct_leakage(seen, channels.get(secret), secret).lower
     lower = max([own, *(pair.lower for pair in pairs)], key=lambda bound: bound.value)
     method = f"credal set, confidence {credal.confidence:g}"
     budget = channels[secret].epsilon if secret in channels else 0.0
@@ -105,7 +109,8 @@ def robust_total(credal: Credal, channels: Mapping[str, Channel], secret: str) -
         value = _generic_worst(region, math.exp(-rest)).value
         found.append(Bound(budget + min(value, rest), "certified", f"joint generic, {method}"))
     upper = min(found, key=lambda bound: bound.value)
-    return Leakage(secret, tuple(channels), Bound(lower.value, "lower", method), upper)
+    delta = math.fsum(delta_of(channel) for channel in channels.values())
+    return Leakage(secret, tuple(channels), Bound(lower.value, "lower", method), upper, delta)
 
 
 def _joint_region(credal: Credal, secret: str, others: list[str]) -> Region | None:

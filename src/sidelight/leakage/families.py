@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from sidelight.leakage.bounds import Figure
 from sidelight.leakage.generic import climb, favoured_set, generic_pairs, generic_worst
-from sidelight.mechanisms import Channel, ContinuousChannel, FavouringChannel, ImplicitChannel
+from sidelight.mechanisms import Channel, ContinuousChannel, FavouringChannel
 from sidelight.schema import Attribute
 
 Array = NDArray[np.float64]
@@ -59,7 +59,7 @@ def single_of(channel: Channel) -> Channel:
     within = getattr(channel, "within", None)
     if within is not None:
         return single_of(within)
-    assumed = isinstance(channel, ImplicitChannel) or delta_of(channel) > 0 or is_gaussian(channel)
+    assumed = channel.family == "any" or is_gaussian(channel) or getattr(channel, "is_model", False)
     if assumed or not getattr(channel, "realises_all", True):
         return FavouringChannel(channel.size, "singletons", 1.0)
     return channel
@@ -76,7 +76,12 @@ def is_gaussian(channel: Channel) -> bool:
 
 
 def figure_of(channel: Channel) -> Figure:
-    """Return what a figure through this channel claims: exact if all that it assumes can be reported."""
+    """Return what a figure through this channel claims: exact if all that it assumes can be reported.
+
+    The law of an idealised mechanism gives the figure that was published for it, whichever one is in use.
+    """
+    if getattr(channel, "is_model", False):
+        return "published"
     known = channel.family != "any" and getattr(channel, "realises_all", True) and not is_gaussian(channel)
     return "exact" if known else "certified"
 
@@ -102,7 +107,8 @@ def worst_ratio(rows: Array, channel: Channel) -> Worst:
         logs = np.where(high > 0, np.log(high) - np.log(low), 0.0)
     report = int(np.argmax(logs))
     column = columns[:, report]
-    return Worst(float(logs[report]), int(column.argmax()), int(column.argmin()), np.array([report]))
+    value = min(float(logs[report]), _most(channel))
+    return Worst(value, int(column.argmax()), int(column.argmin()), np.array([report]))
 
 
 def worst_of_pair(rows: Array, channel: Channel, pair: tuple[int, int]) -> Worst:
@@ -116,7 +122,7 @@ def worst_of_pair(rows: Array, channel: Channel, pair: tuple[int, int]) -> Worst
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(top > 0, np.log(top) - np.log(bottom), -np.inf)
     report = int(np.argmax(logs))
-    return Worst(max(0.0, float(logs[report])), *pair, np.array([report]))
+    return Worst(min(max(0.0, float(logs[report])), _most(channel)), *pair, np.array([report]))
 
 
 def ratio_pairs(rows: Array, channel: Channel) -> Array:
@@ -129,7 +135,12 @@ def ratio_pairs(rows: Array, channel: Channel) -> Array:
     for i, row in enumerate(logs):
         seen = ~np.isneginf(row)
         values[i] = (row[seen] - logs[:, seen]).max(axis=1, initial=0.0)
-    return values
+    return np.minimum(values, _most(channel))
+
+
+def _most(channel: Channel) -> float:
+    """Return what no figure through the channel exceeds: its budget, unless a matrix states the channel."""
+    return math.inf if channel.family == "dense" else channel.epsilon
 
 
 def stacked_worst(rows: Array, channels: Sequence[Channel]) -> list[Worst] | None:

@@ -157,13 +157,15 @@ def _leakage(
     method = METHODS[channel.family]
     favoured = {neighbour: favoured_values(channel, worst.favoured)} if neighbour != secret else {}
     support = support_of(belief, secret, (pair[0], pair[1]), favoured) if worst.value > 0 else None
-    upper = Bound(worst.value, figure_of(channel), method, witness, support)
+    kind = "model" if belief.is_model else figure_of(channel)
+    upper = Bound(worst.value, kind, method, witness, support)
     single = single_of(channel)
     if single is channel:
         return Leakage.exactly(secret, (neighbour,), upper)
     reached = direct_leakage(belief, single, secret) if neighbour == secret else None
     reached = reached or pair_leakage(belief, single, secret, neighbour)
-    lower = replace(reached.upper, kind="lower", method="what surely is reached")
+    kind = "model" if belief.is_model else "lower"
+    lower = replace(reached.upper, kind=kind, method="what surely is reached")
     return Leakage(secret, (neighbour,), lower, upper, _failure(belief, channel, secret, neighbour, upper))
 
 

@@ -32,7 +32,7 @@ from sidelight.mechanisms import Channel
 from sidelight.sources import Records
 
 Array = NDArray[np.float64]
-_SAMPLE = 1 << 11
+_SAMPLE = 1 << 10
 _CANDIDATES = 4
 _SWEEPS = 3
 _LARGEST_PROMISE = 1 << 25

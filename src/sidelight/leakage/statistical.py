@@ -105,9 +105,11 @@ def _checked(belief: Belief, name: str, view: ArrayLike) -> Array:
     size = belief.schema[name].size
     if cells.ndim != 2 or len(cells) != size:
         raise invalid(f"view of {name}", f"a matrix with {size} rows", cells.shape)
-    if cells.min() < 0 or np.abs(cells.sum(axis=1) - 1).max() > 1e-9:
-        raise InputError(f"the view of {name!r} must have rows of probabilities that sum to 1.")
-    return cells
+    if not cells.size or not np.isfinite(cells).all() or cells.min() < 0:
+        raise InputError(f"the view of {name!r} must have rows of probabilities.")
+    if np.abs(cells.sum(axis=1) - 1).max() > 1e-9:
+        raise InputError(f"the view of {name!r} must have rows that sum to 1.")
+    return np.asarray(cells / cells.sum(axis=1, keepdims=True))
 
 
 def _observe(
@@ -160,5 +162,8 @@ def _with_surrogates(
         values.append(_largest(np.rint(tables).astype(np.int64))[0])
     reached = np.concatenate(values)
     p_value = (1 + int(np.count_nonzero(reached >= result.value))) / (1 + surrogates)
-    fields = vars(result) | {"p_value": p_value, "surrogate": float(np.quantile(reached, 0.95))}
+    fields = vars(result) | {
+        "p_value": p_value,
+        "surrogate": float(np.quantile(reached, 0.95, method="higher")),
+    }
     return StatisticalLeakage(**fields)

@@ -18,7 +18,8 @@ def support_of(
     """Return the fewest records behind a witness; None for a belief given by hand.
 
     A witness compares two secret values by a report that favours some values of other attributes. It rests on
-    the records of either secret value, and on those of the likelier one that have the favoured values.
+    the records of either secret value, on those of the likelier one that have the favoured values, and on
+    those of the unlikelier one that do, if there are any.
 
     Args:
         belief: what the adversary knows.
@@ -29,7 +30,9 @@ def support_of(
     counts = belief.support(secret)
     if counts is None:
         return None
-    return min(int(counts[list(pair)].min()), _matching(belief, secret, pair[0], favoured))
+    other = _matching(belief, secret, pair[1], favoured)
+    found = [int(counts[list(pair)].min()), _matching(belief, secret, pair[0], favoured)]
+    return min([*found, other] if other else found)
 
 
 def favoured_values(channel: Channel, favoured: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -45,14 +48,16 @@ def favoured_values(channel: Channel, favoured: NDArray[np.intp]) -> NDArray[np.
 def _matching(belief: Belief, secret: str, value: int, favoured: Mapping[str, NDArray[np.intp]]) -> int:
     """Return how many records of a secret value have the favoured values of every attribute."""
     if len(favoured) <= 1:
-        cells = [belief.pair_weights(secret, name)[value, codes].sum() for name, codes in favoured.items()]
-        return round(float(cells[0])) if cells else int(belief.weight)
+        for name, codes in favoured.items():
+            cells = belief.pair_weights(secret, name)
+            return round(float(cells[value, codes].sum() - belief.mixed / cells.size * len(codes)))
+        return int(belief.weight)
     if belief.records is None:
         return min(_matching(belief, secret, value, {name: codes}) for name, codes in favoured.items())
     records = belief.records
-    matching = records.codes[:, records.schema.index(secret)] == value
+    rows = np.flatnonzero(records.codes[:, records.schema.index(secret)] == value)
     for name, codes in favoured.items():
         chosen = np.zeros(records.schema[name].size, dtype=np.bool_)
         chosen[codes] = True
-        matching &= chosen[records.codes[:, records.schema.index(name)]]
-    return round(float(records.weights[matching].sum()))
+        rows = rows[chosen[records.codes[rows, records.schema.index(name)]]]
+    return round(float(records.weights[rows].sum()))

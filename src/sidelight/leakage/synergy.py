@@ -21,14 +21,15 @@ from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Witness
-from sidelight.leakage.listing import report_matrix
+from sidelight.leakage.families import figure_of, report_columns
 from sidelight.leakage.pair import check_fit
 from sidelight.leakage.total import total_leakage
-from sidelight.mechanisms import Channel, DenseChannel
+from sidelight.mechanisms import Channel
 from sidelight.sources import Records
 from sidelight.sources.counts import LARGEST_GRAM, block_counts
 
 Array = NDArray[np.float64]
+_MOST_REPORTS = 1 << 13
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Synergy:
         pair_sum: the leakage through the first alone plus that through the second alone.
         excess: `joint` less `pair_sum`; 0 where both are infinite.
         witness: the two reports and the two secret values that reach `joint`.
-        support: the fewest records behind either of those values; None for a belief given by hand.
+        support: the fewest records behind that witness; None for a belief given by hand.
     """
 
     secret: str
@@ -109,10 +110,21 @@ def synergy_scan(
     return [_witnessed(belief, channels, synergy) for synergy in found[:top]]
 
 
+def _reports(name: str, channel: Channel) -> Array:
+    """Return the likelihoods of each report that can be worst, up to a factor a report."""
+    columns = report_columns(channel, most=_MOST_REPORTS) if figure_of(channel) == "exact" else None
+    if columns is None:
+        raise InputError(
+            f"a synergy scan lists all reports of {name!r} ({channel.size} values), which are unknown or too "
+            "many; use a mechanism with few reports, for example 'grr', or withhold it."
+        )
+    return columns
+
+
 def _listed(belief: Belief, channels: Mapping[str, Channel]) -> _Releases:
     for name, channel in channels.items():
         check_fit(belief.schema[name], channel)
-    matrices = tuple(report_matrix(name, channel) for name, channel in channels.items())
+    matrices = tuple(_reports(name, channel) for name, channel in channels.items())
     columns = np.array([belief.schema.index(name) for name in channels], dtype=np.intp)
     releases = _Releases(tuple(channels), columns, matrices)
     largest = max(int(releases.values[-1]), int(releases.reports[-1]))
@@ -228,10 +240,6 @@ def _offsets(sizes: Sequence[int]) -> NDArray[np.intp]:
 
 def _witnessed(belief: Belief, channels: Mapping[str, Channel], synergy: Synergy) -> Synergy:
     """Add what reaches the joint leakage."""
-    released: dict[str, Channel] = {}
-    for name in (synergy.first, synergy.second):
-        channel = channels[name]
-        known = channel.family == "singletons"
-        released[name] = channel if known else DenseChannel(report_matrix(name, channel))
+    released = {name: channels[name] for name in (synergy.first, synergy.second)}
     bound = total_leakage(belief, released, synergy.secret, "exact").upper
     return replace(synergy, witness=bound.witness, support=bound.support)

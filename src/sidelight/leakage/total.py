@@ -6,21 +6,22 @@ to a bound (see `published.pairwise_sum`). What is sound, given the belief:
 * exact: contract the joint distribution with every channel, axis by axis, and take the largest ratio;
 * joint generic: the other reports together are one channel with the sum of their budgets on the joint
   variable of the other attributes;
-* composition: the sum of all budgets.
+* composition: the sum of all budgets;
+* for a belief that is a tree, messages along it (see `tree`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.belief import Belief
-from sidelight.foundation.errors import InputError, TooLargeError, check_choice
+from sidelight.foundation.errors import InputError, TooLargeError, check_choice, unknown
 from sidelight.leakage.bounds import Bound, Figure, Leakage, Witness
 from sidelight.leakage.families import (
     LARGEST_LIST,
@@ -29,26 +30,27 @@ from sidelight.leakage.families import (
     delta_of,
     describe_favoured,
     describe_report,
+    favours_sets,
     figure_of,
     ratio_pairs,
     report_columns,
     report_values,
     single_of,
+    width_of,
     worst_of_pair,
     worst_ratio,
 )
-from sidelight.leakage.generic import generic_worst
+from sidelight.leakage.joint import joint_generic
 from sidelight.leakage.pair import check_fit, conditional_rows, direct_leakage, pair_witness
 from sidelight.leakage.search import search_total
 from sidelight.leakage.support import support_of
+from sidelight.leakage.tree import tree_total
 from sidelight.mechanisms import Channel
 
 Array = NDArray[np.float64]
-TotalMethod = Literal["auto", "exact", "joint generic", "composition"]
+TotalMethod = Literal["auto", "exact", "tree", "joint generic", "composition"]
 LARGEST_EXACT = 1 << 26
 LARGEST_AUTOMATIC = 1 << 20
-LARGEST_ROWS = 1 << 24
-LARGEST_SEARCH = 1 << 31
 LARGEST_EXPONENT = 600
 
 
@@ -61,30 +63,76 @@ def total_leakage(
         belief: what the adversary knows.
         channels: the channel of every released attribute.
         secret: the attribute in question; it may be released or not.
-        method: of the upper end; "auto" takes the smallest sound figure that is cheap enough.
+        method: of the upper end; "auto" takes the smallest sound figure that is cheap enough. The figures of
+            a belief that is a model of the table are of kind "model".
     """
-    check_choice("method", method, ("auto", "exact", "joint generic", "composition"))
+    check_choice("method", method, get_args(TotalMethod))
     for name, channel in channels.items():
         check_fit(belief.schema[name], channel)
     through = tuple(channels)
     if np.count_nonzero(belief.prior(secret)) < 2:
         return Leakage.exactly(secret, through, Bound(0.0, "exact", "only one value is possible"))
-    sum_of_budgets = composition(channels)
-    if method == "exact" or (method == "auto" and _is_exact_cheap(belief, channels, secret)):
-        upper = exact_total(belief, channels, secret)
-        if upper.kind == "exact":
-            return Leakage.exactly(secret, through, upper)
-    elif method == "composition":
-        upper = sum_of_budgets
-    else:
-        joint = joint_generic(belief, channels, secret, required=method == "joint generic")
-        is_better = joint is not None and (method != "auto" or joint.value < sum_of_budgets.value)
-        upper = joint if joint is not None and is_better else sum_of_budgets
+    upper = _upper(belief, channels, secret, method)
+    if upper.kind == "exact":
+        return _marked(belief, channels, Leakage.exactly(secret, through, upper))
     delta = math.fsum(delta_of(channel) for channel in channels.values())
     lower = lower_total(belief, channels, secret)
     if lower.value > upper.value:
         upper = replace(upper, value=_rounded_up(lower.value, upper.value))
-    return Leakage(secret, through, lower, upper, delta)
+    return _marked(belief, channels, Leakage(secret, through, lower, upper, delta))
+
+
+def set_leakage(
+    belief: Belief,
+    channels: Mapping[str, Channel],
+    secret: str,
+    through: Iterable[str],
+    method: TotalMethod = "auto",
+) -> Leakage:
+    """Return the leakage of the secret through some of the releases, its own report among them or not.
+
+    Args:
+        belief: what the adversary knows.
+        channels: the channel of every released attribute.
+        secret: the attribute in question.
+        through: the releases that are seen.
+        method: see `total_leakage`.
+    """
+    seen = [through] if isinstance(through, str) else list(through)
+    for name in seen:
+        if name not in channels:
+            raise unknown("released attribute", name, channels)
+    return total_leakage(belief, {name: channels[name] for name in seen}, secret, method)
+
+
+def _upper(belief: Belief, channels: Mapping[str, Channel], secret: str, method: TotalMethod) -> Bound:
+    """Return the upper end by the given method, or the smallest that is cheap enough."""
+    if method == "exact" or (method == "auto" and is_exact_cheap(belief, channels, secret)):
+        return exact_total(belief, channels, secret)
+    if method == "tree" or (method == "auto" and belief.tree is not None):
+        return tree_total(belief, channels, secret)
+    if method == "composition":
+        return composition(channels)
+    if method == "joint generic":
+        return joint_generic(belief, channels, secret)
+    sums = composition(channels)
+    if belief.records is None:
+        return sums
+    try:
+        joint = joint_generic(belief, channels, secret)
+    except TooLargeError:
+        return sums
+    return joint if joint.value < sums.value else sums
+
+
+def _marked(belief: Belief, channels: Mapping[str, Channel], leakage: Leakage) -> Leakage:
+    """Mark figures as those of a model of the table, or of channels as a paper idealises them."""
+    if any(figure_of(channel) == "published" for channel in channels.values()):
+        leakage = replace(leakage, upper=replace(leakage.upper, kind="published"))
+    if not belief.is_model:
+        return leakage
+    lower, upper = (replace(bound, kind="model") for bound in (leakage.lower, leakage.upper))
+    return replace(leakage, lower=lower, upper=upper)
 
 
 def _rounded_up(lower: float, upper: float) -> float:
@@ -100,31 +148,6 @@ def composition(channels: Mapping[str, Channel]) -> Bound:
     return Bound(value, "certified", "composition")
 
 
-def joint_generic(
-    belief: Belief, channels: Mapping[str, Channel], secret: str, *, required: bool = False
-) -> Bound | None:
-    """Return the direct leakage plus the generic bound on all other released attributes as one variable.
-
-    None (or an error, if it is `required`) where the belief knows no joint or the table is too large.
-    """
-    others = [name for name in channels if name != secret]
-    own = direct_leakage(belief, channels.get(secret), secret).value
-    if not others:
-        return Bound(own, "certified", "own report alone")
-    if belief.records is None:
-        if required:
-            raise InputError("the joint generic bound needs a joint belief; use kind='joint' or composition.")
-        return None
-    rows = _record_rows(belief, secret, others)
-    if rows is None:
-        if required:
-            raise TooLargeError("the joint generic bound is too large here; use composition.")
-        return None
-    budget = math.fsum(channels[name].epsilon for name in others)
-    worst = generic_worst(rows, math.exp(-budget))
-    return Bound(own + min(worst.value, budget), "certified", "joint generic")
-
-
 def exact_total(belief: Belief, channels: Mapping[str, Channel], secret: str) -> Bound:
     """Return the exact total leakage by contracting the joint distribution with every channel."""
     others = [name for name in channels if name != secret]
@@ -134,7 +157,7 @@ def exact_total(belief: Belief, channels: Mapping[str, Channel], secret: str) ->
             f"the exact total needs channels whose reports can be listed; that of {unlisted[0]!r} cannot. "
             "Use method='joint generic' or 'composition'."
         )
-    if belief.kind != "joint" and len(others) > 1:
+    if not belief.knows_joints and len(others) > 1:
         raise InputError("the exact total needs a joint belief; use kind='joint' or method='composition'.")
     if not _fits_doubles(channels):
         raise InputError(
@@ -212,8 +235,10 @@ def _own_report(
 def _own_pairs(belief: Belief, channel: Channel | None, secret: str) -> tuple[Array, NDArray[np.intp]]:
     """Return the own report's log-ratios for every pair of possible values, and those values."""
     possible = np.flatnonzero(belief.prior(secret) > 0)
-    if channel is None:
+    if channel is None or width_of(channel) == channel.size:
         return np.zeros((len(possible), len(possible))), possible
+    if favours_sets(channel):  # some set has the one value and not the other
+        return channel.epsilon * (1 - np.eye(len(possible))), possible
     return ratio_pairs(np.eye(channel.size)[possible], channel), possible
 
 
@@ -224,9 +249,10 @@ def _exact_cells(belief: Belief, channels: Mapping[str, Channel], secret: str) -
     return max(inputs, outputs)
 
 
-def _is_exact_cheap(belief: Belief, channels: Mapping[str, Channel], secret: str) -> bool:
+def is_exact_cheap(belief: Belief, channels: Mapping[str, Channel], secret: str) -> bool:
+    """Whether "auto" takes the exact total of this secret."""
     listed = all(_lists_reports(channel) for channel in channels.values())
-    known = belief.kind == "joint" or len(set(channels) - {secret}) <= 1
+    known = belief.knows_joints or len(set(channels) - {secret}) <= 1
     listed = listed and _fits_doubles(channels)
     return listed and known and _exact_cells(belief, channels, secret) <= LARGEST_AUTOMATIC
 
@@ -306,56 +332,3 @@ def _bound(
         return Bound(value, kind, "exact joint")
     witness = Witness(", ".join(parts), labels[pair[0]], labels[pair[1]])
     return Bound(value, kind, "exact joint", witness, support_of(belief, secret, pair, favoured))
-
-
-def _record_rows(belief: Belief, secret: str, others: Sequence[str]) -> Array | None:
-    """Return Pr(all others | secret), one column for each distinct record of the others.
-
-    Columns with the same ratios leak as much as their sum, so they are merged: those of combinations that
-    only one secret value has (per value and weight), and those that were never seen. None if the rest is
-    too large.
-    """
-    cells = _distinct_cells(belief, secret, others)
-    if cells is None:
-        return None
-    group, code, weight = cells
-    size = belief.schema[secret].size
-    combinations = math.prod(float(belief.schema[name].size) for name in others)
-    spread = belief.smoothing / (size * combinations)
-    sharing = np.bincount(group) > 1
-    is_shared = sharing[group]
-    shared = int(sharing.sum())
-    column = (np.cumsum(sharing) - 1)[group]
-    alone = code[~is_shared]
-    if spread:
-        weights, position = np.unique(weight[~is_shared], return_inverse=True)
-        alone = alone * len(weights) + position
-    column[~is_shared] = shared + alone
-    width = shared + int(alone.max(initial=-1)) + 2
-    if size * width > LARGEST_ROWS or size * size * width > LARGEST_SEARCH:
-        return None
-    merged = np.ones(width)
-    merged[shared:] = np.bincount(column[~is_shared], minlength=width)[shared:]
-    merged[-1] = combinations - len(sharing)
-    rows = np.tile(spread * merged, (size, 1))
-    np.add.at(rows, (code, column), weight)
-    possible = rows.sum(axis=1) > 0
-    return np.asarray(rows[possible] / rows[possible].sum(axis=1, keepdims=True))
-
-
-def _distinct_cells(
-    belief: Belief, secret: str, others: Sequence[str]
-) -> tuple[NDArray[np.intp], NDArray[np.intp], Array] | None:
-    """Return the seen cells of (others, secret): the others' group, the secret's code and the weight."""
-    records = belief.records
-    if records is None:
-        return None
-    group, _ = records.groups(others)
-    code = records.codes[:, belief.schema.index(secret)].astype(np.intp)
-    if len(others) + 1 == len(belief.schema):
-        return group, code, records.weights  # the records are the cells
-    flat = group * belief.schema[secret].size + code
-    cell, position = np.unique(flat, return_inverse=True)
-    weight = np.bincount(position, weights=records.weights).astype(np.float64, copy=False)
-    group, code = np.divmod(cell, belief.schema[secret].size)
-    return group, code, weight

@@ -16,7 +16,15 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.errors import InputError, TooLargeError, check_number, check_whole, invalid
+from sidelight.foundation.errors import (
+    InputError,
+    TooLargeError,
+    check_choice,
+    check_number,
+    check_whole,
+    invalid,
+)
+from sidelight.mechanisms.exact import store
 
 Array = NDArray[np.float64]
 Family = Literal["singletons", "subsets", "all", "dense", "any", "continuous"]
@@ -60,6 +68,9 @@ class FavouringChannel:
         width: how many values a report favours, for "singletons" and "subsets".
         realises_all: whether some report favours each set of the family; if not, figures are certified
             upper ends instead of exact ones.
+        is_model: whether this is the law of an idealised mechanism that stands for the one in use, as in
+            published comparisons; then figures are neither exact nor certified.
+        budget: the budget really spent, where it is known better than from the rounded baseline.
     """
 
     size: int
@@ -67,17 +78,26 @@ class FavouringChannel:
     baseline: float
     width: int = 1
     realises_all: bool = True
+    is_model: bool = False
+    budget: float | None = None
 
     def __post_init__(self) -> None:
-        check_whole("size", self.size, at_least=1)
-        check_whole("width", self.width, at_least=1, at_most=self.size)
-        check_number("baseline", self.baseline, at_least=0)
-        if self.baseline > 1:
+        check_choice("family", self.family, ("singletons", "subsets", "all"))
+        size = check_whole("size", self.size, at_least=1)
+        widest = 1 if self.family == "singletons" else size
+        width = check_whole("width", self.width, at_least=1, at_most=widest)
+        baseline = check_number("baseline", self.baseline, at_least=0)
+        if baseline > 1:
             raise invalid("baseline", "at most 1", self.baseline)
+        store(self, size=size, width=width, baseline=baseline)
+        if self.budget is not None:
+            store(self, budget=check_number("budget", self.budget, at_least=0, infinite=True))
 
     @property
     def epsilon(self) -> float:
         """The budget this channel really spends on the value itself."""
+        if self.budget is not None:
+            return self.budget
         return math.inf if self.baseline == 0 else -math.log(self.baseline)
 
     def likelihood(self, report: int | Sequence[int]) -> Array:
@@ -124,8 +144,12 @@ class AnyChannel:
     within: Channel | None = None
 
     def __post_init__(self) -> None:
-        check_whole("size", self.size, at_least=1)
-        check_number("epsilon", self.epsilon, at_least=0, infinite=True)
+        store(
+            self,
+            size=check_whole("size", self.size, at_least=1),
+            epsilon=check_number("epsilon", self.epsilon, at_least=0, infinite=True),
+            delta=_check_delta(self.delta),
+        )
 
     @property
     def family(self) -> Family:
@@ -148,18 +172,26 @@ class AnyChannel:
 
 @dataclass(frozen=True, eq=False)
 class DenseChannel:
-    """A channel given by its matrix Pr(report | value), shape (values, reports)."""
+    """A channel given by its matrix Pr(report | value), shape (values, reports).
+
+    Attributes:
+        cells: the matrix.
+        budget: the budget really spent, where it is known better than from the rounded matrix.
+    """
 
     cells: Array
+    budget: float | None = None
 
     def __post_init__(self) -> None:
         cells = np.asarray(self.cells, dtype=np.float64)
-        if cells.ndim != 2 or not np.all(np.isfinite(cells)) or cells.min(initial=0) < 0:
+        if cells.ndim != 2 or not cells.size or not np.all(np.isfinite(cells)) or cells.min(initial=0) < 0:
             raise InputError("a channel is a matrix of probabilities, one row for each value.")
         _check_matrix_size(*cells.shape)
         if np.abs(cells.sum(axis=1) - 1).max(initial=0) > 1e-9:
             raise InputError("every row of a channel must sum to 1.")
-        object.__setattr__(self, "cells", cells)
+        store(self, cells=cells)
+        if self.budget is not None:
+            store(self, budget=check_number("budget", self.budget, at_least=0, infinite=True))
 
     @property
     def size(self) -> int:
@@ -174,13 +206,16 @@ class DenseChannel:
     @property
     def epsilon(self) -> float:
         """The budget this channel really spends on the value itself."""
+        if self.budget is not None:
+            return self.budget
         used = self.cells[:, self.cells.max(axis=0) > 0]
         low, high = used.min(axis=0), used.max(axis=0)
         return math.inf if (low == 0).any() else float(np.log(high / low).max(initial=0.0))
 
     def likelihood(self, report: int) -> Array:
         """Return Pr(report | value) for every value, shape (size,)."""
-        return np.asarray(self.cells[:, report])
+        code = check_whole("report", report, at_least=0, at_most=self.cells.shape[1] - 1)
+        return np.asarray(self.cells[:, code])
 
     def matrix(self) -> Array:
         """Return Pr(report | value), shape (size, reports)."""
@@ -237,6 +272,19 @@ class ContinuousChannel:
     epsilon: float
     delta: float = 0.0
 
+    def __post_init__(self) -> None:
+        points = np.asarray(self.points, dtype=np.float64)
+        if points.ndim != 1 or not points.size or not np.isfinite(points).all():
+            raise InputError("`points` must be finite numbers, one for each value; some are not.")
+        check_choice("noise", self.noise, ("laplace", "gaussian"))
+        store(
+            self,
+            points=points,
+            scale=check_number("scale", self.scale, above=0),
+            epsilon=check_number("epsilon", self.epsilon, at_least=0, infinite=True),
+            delta=_check_delta(self.delta),
+        )
+
     @property
     def size(self) -> int:
         """The number of values."""
@@ -262,6 +310,13 @@ class ContinuousChannel:
     def matrix(self) -> Array:
         """Refuse: there are infinitely many reports."""
         raise InputError("the reports of this channel are numbers; it has a density, not a matrix.")
+
+
+def _check_delta(delta: object) -> float:
+    number = check_number("delta", delta, at_least=0)
+    if number > 1:
+        raise invalid("delta", "a probability, at most 1", delta)
+    return number
 
 
 def _check_matrix_size(rows: int, columns: int) -> None:

@@ -17,8 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.errors import check_whole
 from sidelight.mechanisms.channel import AnyChannel, Channel
-from sidelight.mechanisms.exact import check_budget, check_factor, check_size, log_factor
-from sidelight.mechanisms.mechanism import Aggregate, check_estimable, need_budget, refuse_parameters
+from sidelight.mechanisms.exact import check_factor, check_size, check_word_budget, log_factor, store
+from sidelight.mechanisms.mechanism import (
+    Aggregate,
+    check_estimable,
+    check_shares,
+    check_times,
+    need_budget,
+    refuse_parameters,
+)
 
 
 @dataclass(frozen=True)
@@ -30,8 +37,7 @@ class Coded(ABC):
     budget: float
 
     def __post_init__(self) -> None:
-        check_size(self.size)
-        check_budget(self.budget)
+        store(self, size=check_size(self.size), budget=check_word_budget(self.budget))
         check_factor(self.factor, self.budget)
 
     @classmethod
@@ -48,7 +54,7 @@ class Coded(ABC):
     @property
     def epsilon(self) -> float:
         """The realised budget of one report, ln(factor)."""
-        return min(log_factor(self.factor), self.budget)
+        return log_factor(self.factor)
 
     @property
     def delta(self) -> float:
@@ -57,7 +63,7 @@ class Coded(ABC):
 
     def repeated(self, times: int) -> Channel:
         """Return the channel of `times` reports of the same value: their budgets add up."""
-        if times == 1:
+        if check_times(times) == 1:
             return self.channel
         return AnyChannel(self.size, times * self.epsilon, within=self.channel)
 
@@ -82,7 +88,7 @@ class Counting(Coded):
 
     def support(self, aggregate: Aggregate) -> NDArray[np.int64]:
         """Return how many reports support each value."""
-        check_estimable(aggregate, self.size)
+        check_estimable(aggregate, self.size, self.name)
         return aggregate.sums
 
     def estimate(self, aggregate: Aggregate) -> NDArray[np.float64]:
@@ -94,5 +100,5 @@ class Counting(Coded):
         """Return the variance of each estimate, sampling of people included, were these the frequencies."""
         count = check_whole("reports", reports, at_least=1)
         q, gap = float(self.support_if_other), float(self.support_if_true - self.support_if_other)
-        seen = q + gap * np.asarray(frequencies, dtype=np.float64)
+        seen = q + gap * check_shares(frequencies, self.size, single=True)
         return np.asarray(seen * (1 - seen) / (count * gap**2))

@@ -5,31 +5,64 @@ from __future__ import annotations
 import math
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 
-from sidelight.foundation.errors import InputError, check_number, check_whole, invalid
+from sidelight.foundation.errors import (
+    InputError,
+    SidelightError,
+    check_number,
+    check_whole,
+    invalid,
+)
 
 WORDS = 1 << 64
 LARGEST_SIZE = 65_536
 _LARGEST_EXPONENT = 100
 _DIGITS = 60
+_ENOUGH = "large enough to be realised with 64 random bits"
+
+
+def store(owner: object, **fields: object) -> None:
+    """Write checked fields into a frozen dataclass while it is being made."""
+    for name, value in fields.items():
+        object.__setattr__(owner, name, value)
 
 
 def check_budget(budget: object) -> float:
-    """Return a nominal budget after checking that it is a finite number above 0."""
+    """Return a nominal budget as a float after checking that it is a finite number above 0."""
     return check_number("epsilon", budget, above=0)
 
 
+def check_word_budget(budget: object) -> float:
+    """Return a nominal budget that a random word might realise: no threshold has a factor below 1 + 2^-64."""
+    number = check_budget(budget)
+    if number < 1 / WORDS:
+        raise too_small(budget)
+    return number
+
+
+def too_small(budget: object) -> InputError:
+    """Return the error for a budget that 64 random bits cannot tell from 0."""
+    return invalid("epsilon", _ENOUGH, budget)
+
+
 def check_size(size: object) -> int:
-    """Return the number of values after checking that there are 2 to 65,536."""
+    """Return the number of values as an int after checking that there are 2 to 65,536."""
     return check_whole("size", size, at_least=2, at_most=LARGEST_SIZE)
 
 
 def check_factor(factor: Fraction, budget: float) -> None:
-    """Raise if a budget is so small that 64 random bits cannot tell any value from another."""
+    """Raise if a budget is too small to tell any value from another, or if the thresholds overspend it."""
     if factor <= 1:
-        raise invalid("epsilon", "large enough to be realised with 64 random bits", budget)
+        raise too_small(budget)
+    if factor > exp_below(budget):
+        raise SidelightError(
+            f"the thresholds spend more than the `epsilon` of {budget!r}; the mechanism is at fault, do not "
+            "use it."
+        )
 
 
+@lru_cache(maxsize=1024)
 def exp_below(exponent: float) -> Fraction:
     """Return a number just below e^exponent, so that what keeps it keeps the budget.
 
@@ -47,11 +80,21 @@ def least_share(size: int, budget: float) -> int:
 
 
 def log_factor(factor: Fraction) -> float:
-    """Return ln(factor) as a double, without losing the digits of a factor near 1."""
-    excess = factor - 1
-    if excess < 1:
-        return math.log1p(float(excess))
-    return math.log(factor.numerator) - math.log(factor.denominator)
+    """Return the double nearest to ln(factor).
+
+    A budget is a double, so a factor of at most e^budget has a logarithm that rounds to at most the budget.
+    """
+    with localcontext() as context:
+        context.prec = _DIGITS
+        return float((Decimal(factor.numerator) / Decimal(factor.denominator)).ln())
+
+
+def budget_above(factor: Fraction) -> float:
+    """Return the least double that is at least ln(factor), as far as `exp_below` can tell."""
+    budget = log_factor(factor)
+    while factor > exp_below(budget):
+        budget = math.nextafter(budget, math.inf)
+    return budget
 
 
 def word_threshold(name: str, probability: object) -> int:

@@ -17,7 +17,7 @@ from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.counting import Counting
 from sidelight.mechanisms.exact import WORDS, least_share
-from sidelight.mechanisms.mechanism import Aggregate, check_codes, check_reports
+from sidelight.mechanisms.mechanism import Aggregate, check_codes, check_offset, check_reports
 from sidelight.mechanisms.reports import Reports
 
 
@@ -59,21 +59,22 @@ class RandomisedResponse(Counting):
     @property
     def channel(self) -> FavouringChannel:
         """A report favours one value, the reported one."""
-        return FavouringChannel(self.size, "singletons", self.other / self.truth)
+        return FavouringChannel(self.size, "singletons", self.other / self.truth, budget=self.epsilon)
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return one reported code for each code, see `Mechanism.randomise`."""
         codes = check_codes(values, self.size)
+        first = check_offset(offset)
         source = randomness(seed, self.name, compiled=is_large(len(codes)))
         step = steps(len(codes))
         out = np.empty_like(codes)
         truth, other = np.uint64(self.truth), np.uint64(self.other)
         for span in spans(len(codes)):
             part = codes[span]
-            step.respond(source.words(offset + span.start, len(part)), part, truth, other, out[span])
+            step.respond(source.words(first + span.start, len(part)), part, truth, other, out[span])
         return Reports(out, is_simulation=not source.is_secure)
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count how often each value was reported."""
         codes = check_codes(check_reports(reports, "ui"), self.size, "reports")
-        return Aggregate(len(codes), code_counts(codes, self.size))
+        return Aggregate(len(codes), code_counts(codes, self.size), self.name)

@@ -11,12 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.compiled import is_large
-from sidelight.foundation.errors import InputError
+from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.channel import LARGEST_MATRIX, Channel, DenseChannel, ImplicitChannel
 from sidelight.mechanisms.counting import Counting
 from sidelight.mechanisms.exact import WORDS, least_share
-from sidelight.mechanisms.mechanism import Aggregate, check_codes, check_estimable, check_reports
+from sidelight.mechanisms.mechanism import (
+    Aggregate,
+    check_codes,
+    check_estimable,
+    check_offset,
+    check_reports,
+)
 from sidelight.mechanisms.reports import Reports
 
 
@@ -63,10 +69,13 @@ class HadamardResponse(Counting):
         if self.size * self.columns > LARGEST_MATRIX:
             return ImplicitChannel(self.size, self.epsilon, self.likelihood)
         rows = np.arange(1, self.size + 1, dtype=np.uint32)[:, None]
-        return DenseChannel(self._probability(rows, np.arange(self.columns, dtype=np.uint32)[None, :]))
+        return DenseChannel(
+            self._probability(rows, np.arange(self.columns, dtype=np.uint32)[None, :]), self.epsilon
+        )
 
     def likelihood(self, report: int) -> NDArray[np.float64]:
         """Return Pr(report | value) for every value."""
+        check_whole("report", report, at_least=0, at_most=self.columns - 1)
         rows = np.arange(1, self.size + 1, dtype=np.uint32)
         return self._probability(rows, np.asarray(report, dtype=np.uint32))
 
@@ -78,12 +87,13 @@ class HadamardResponse(Counting):
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return one reported column for each code, see `Mechanism.randomise`."""
         rows = check_codes(values, self.size).astype(np.uint32) + np.uint32(1)
+        first = check_offset(offset)
         compiled = is_large(len(rows))
         column = randomness(seed, f"{self.name}/column", compiled=compiled)
         noise = randomness(seed, f"{self.name}/noise", compiled=compiled)
         shift = np.uint64(64 - (self.columns.bit_length() - 1))
-        drawn = (column.words(offset, len(rows)) >> shift).astype(np.uint32)
-        parity = noise.words(offset, len(rows)) < np.uint64(self.other)
+        drawn = (column.words(first, len(rows)) >> shift).astype(np.uint32)
+        parity = noise.words(first, len(rows)) < np.uint64(self.other)
         lowest = rows & (~rows + np.uint32(1))
         drawn ^= np.where(_parity(rows & drawn) != parity, lowest, np.uint32(0))
         return Reports(drawn.astype(self._report_type), is_simulation=not noise.is_secure)
@@ -98,11 +108,11 @@ class HadamardResponse(Counting):
         if len(values) and int(values.max()) >= self.columns:
             raise InputError(f"`reports` must be columns from 0 to {self.columns - 1}; some are not.")
         counts = np.bincount(values.astype(np.int64), minlength=self.columns)
-        return Aggregate(len(values), counts.astype(np.int64))
+        return Aggregate(len(values), counts.astype(np.int64), self.name)
 
     def support(self, aggregate: Aggregate) -> NDArray[np.int64]:
         """Return how many reports have parity 0 with each value, by the fast Walsh-Hadamard transform."""
-        check_estimable(aggregate, self.columns)
+        check_estimable(aggregate, self.columns, self.name)
         transformed = aggregate.sums.copy()
         span = 1
         while span < self.columns:

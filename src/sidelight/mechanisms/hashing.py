@@ -28,11 +28,12 @@ from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.arrays import HASH_BITS, steps
 from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.counting import Counting
-from sidelight.mechanisms.exact import WORDS
+from sidelight.mechanisms.exact import WORDS, store
 from sidelight.mechanisms.grr import RandomisedResponse
 from sidelight.mechanisms.mechanism import (
     Aggregate,
     check_codes,
+    check_offset,
     check_reports,
     code_type,
     need_budget,
@@ -88,7 +89,9 @@ class Hashing(Counting):
     @property
     def channel(self) -> FavouringChannel:
         """A report favours the values of its bucket; not every set is one under some seed."""
-        return FavouringChannel(self.size, "all", float(1 / self.factor), realises_all=False)
+        return FavouringChannel(
+            self.size, "all", float(1 / self.factor), realises_all=False, budget=self.epsilon
+        )
 
     def hashed(self, values: ArrayLike, seeds: NDArray[np.uint64]) -> NDArray[np.unsignedinteger[Any]]:
         """Return the bucket of each value under its seed."""
@@ -100,6 +103,7 @@ class Hashing(Counting):
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return a public seed and a reported bucket for each code, see `Mechanism.randomise`."""
         codes = check_codes(values, self.size)
+        first = check_offset(offset)
         large = is_large(len(codes))
         seeding = randomness(seed, f"{self.name}/seed", compiled=large)
         noise = randomness(seed, f"{self.name}/noise", compiled=large)
@@ -111,23 +115,23 @@ class Hashing(Counting):
         words = np.empty(len(bucket), dtype=np.uint64)
         for span in spans(len(codes)):
             rows = span.stop - span.start
-            seeding.words(offset + span.start, rows, seeds[span])
+            seeding.words(first + span.start, rows, seeds[span])
             step.hash_codes(seeds[span], codes[span], np.uint64(self.buckets), bucket[:rows])
-            noise.words(offset + span.start, rows, words[:rows])
+            noise.words(first + span.start, rows, words[:rows])
             step.respond(words[:rows], bucket[:rows], truth, other, out[span])
         return Reports(out, seeds, is_simulation=not seeding.is_secure)
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count for each value the reports whose bucket it hashes to."""
         values = check_codes(check_reports(reports, "ui", seeds=True), self.buckets, "reports")
-        seeds = np.asarray(reports.seeds, dtype=np.uint64)
+        seeds = np.asarray(reports.seeds)
         lows = (self.edges[:-1] << _DROPPED).astype(np.uint32)
         widths = (np.diff(self.edges) << _DROPPED).astype(np.uint32)
         counts = np.zeros(self.size, dtype=np.int64)
         step = steps(len(values) * self.size // 64)
         for span in spans(len(values)):
             step.count_support(seeds[span], values[span], lows, widths, counts)
-        return Aggregate(len(values), counts)
+        return Aggregate(len(values), counts, self.name)
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,7 @@ class OptimisedHashing(Hashing):
 
     def __post_init__(self) -> None:
         if self.g is not None:
-            check_whole("g", self.g, at_least=2, at_most=_LARGEST_BUCKETS)
+            store(self, g=check_whole("g", self.g, at_least=2, at_most=_LARGEST_BUCKETS))
         super().__post_init__()
 
     @classmethod

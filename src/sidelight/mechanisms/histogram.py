@@ -15,20 +15,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.compiled import is_large, spans
-from sidelight.foundation.errors import InputError, check_number, check_whole, invalid
+from sidelight.foundation.errors import check_number, check_whole, invalid
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.channel import AnyChannel, Channel, FavouringChannel
-from sidelight.mechanisms.exact import WORDS, check_budget, check_size
+from sidelight.mechanisms.exact import WORDS, check_budget, check_size, check_word_budget, store
 from sidelight.mechanisms.mechanism import (
     Aggregate,
     check_codes,
     check_estimable,
+    check_offset,
     check_reports,
+    check_shares,
+    check_times,
     need_budget,
     refuse_parameters,
 )
 from sidelight.mechanisms.noise import (
     check_scale,
+    exact_sums,
     laplace_variance,
     safe_scale,
     secure_laplace,
@@ -53,9 +57,8 @@ class SummedHistogram:
     budget: float
 
     def __post_init__(self) -> None:
-        check_size(self.size)
-        check_budget(self.budget)
-        check_scale(self.scale)
+        store(self, size=check_size(self.size), budget=check_budget(self.budget))
+        check_scale(self.scale, self.budget)
 
     @classmethod
     def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
@@ -76,7 +79,7 @@ class SummedHistogram:
     @property
     def epsilon(self) -> float:
         """The realised budget of one report."""
-        return min(float(self.exact_epsilon), self.budget)
+        return float(self.exact_epsilon)
 
     @property
     def delta(self) -> float:
@@ -86,17 +89,18 @@ class SummedHistogram:
     @property
     def channel(self) -> FavouringChannel:
         """Each value's likelihood moves freely within a range of e^eps, so every set can be favoured."""
-        return FavouringChannel(self.size, "all", math.exp(-self.epsilon))
+        return FavouringChannel(self.size, "all", math.exp(-self.epsilon), budget=self.epsilon)
 
     def repeated(self, times: int) -> Channel:
         """Return the channel of `times` reports of the same value: their budgets add up."""
-        if times == 1:
+        if check_times(times) == 1:
             return self.channel
         return AnyChannel(self.size, times * self.epsilon, within=self.channel)
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return a noisy histogram for each code, shape (n, size), see `Mechanism.randomise`."""
         codes = check_codes(values, self.size)
+        first = check_offset(offset)
         out = np.empty((len(codes), self.size))
         source = randomness(seed, self.name, compiled=is_large(len(codes) * self.size))
         for span in spans(len(codes), self.size):
@@ -104,7 +108,7 @@ class SummedHistogram:
             if seed is None:
                 part[:] = secure_laplace(part.size, self.scale).reshape(part.shape)
             else:
-                simulated_laplace(source, (offset + span.start) * self.size, self.scale, part.reshape(-1))
+                simulated_laplace(source, (first + span.start) * self.size, self.scale, part.reshape(-1))
             part *= 1 / _UNITS
             part[np.arange(len(part)), codes[span]] += 1.0
         return Reports(out, is_simulation=seed is not None)
@@ -112,22 +116,17 @@ class SummedHistogram:
     def aggregate(self, reports: Reports) -> Aggregate:
         """Add the histograms up, in whole steps of the grid."""
         values = check_reports(reports, "f", self.size)
-        total = np.zeros(self.size, dtype=np.int64)
-        for span in spans(len(values), self.size):
-            steps = np.rint(values[span] * _UNITS)
-            if not (np.abs(steps) < 2.0**62).all():
-                raise InputError("`reports` must be finite histograms; some numbers are not.")
-            total += steps.astype(np.int64).sum(axis=0)
-        return Aggregate(len(values), total)
+        chunks = (np.rint(values[span] * _UNITS) for span in spans(len(values), self.size))
+        return Aggregate(len(values), exact_sums(chunks, self.size), self.name)
 
     def estimate(self, aggregate: Aggregate) -> NDArray[np.float64]:
         """Return the mean of the histograms, unbiased for the values' frequencies."""
-        check_estimable(aggregate, self.size)
+        check_estimable(aggregate, self.size, self.name)
         return np.asarray(aggregate.sums / (aggregate.reports * float(_UNITS)))
 
     def variance(self, reports: int, frequencies: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of each estimate, sampling of people included, were these the frequencies."""
-        share = np.asarray(frequencies, dtype=np.float64)
+        share = check_shares(frequencies, self.size, single=True)
         noise = laplace_variance(self.scale) / _UNITS**2
         return np.asarray((share * (1 - share) + noise) / check_whole("reports", reports, at_least=1))
 
@@ -149,12 +148,11 @@ class ThresholdedHistogram(Unary):
     theta: float = 0.0
 
     def __post_init__(self) -> None:
-        check_size(self.size)
-        check_budget(self.budget)
-        if self.theta == 0.0:
-            object.__setattr__(self, "theta", _best_theta(self.budget))
-        if not 0.5 < check_number("theta", self.theta) <= 1:
+        budget = check_word_budget(self.budget)
+        theta = check_number("theta", self.theta) or _best_theta(budget)
+        if not 0.5 < theta <= 1:
             raise invalid("theta", "above 0.5 and at most 1", self.theta)
+        store(self, theta=theta, budget=budget)
         super().__post_init__()
 
     @classmethod
@@ -191,7 +189,7 @@ def _best_theta(budget: float) -> float:
 
     def cost(theta: float) -> float:
         q = math.exp(-half * theta) / 2
-        gap = 1 - math.exp(half * (theta - 1)) / 2 - q
+        gap = -(math.expm1(half * (theta - 1)) + math.expm1(-half * theta)) / 2
         return math.log(q * (1 - q)) - 2 * math.log(gap)
 
     found = minimize_scalar(cost, bounds=(0.5 + 1e-9, 1.0), method="bounded")

@@ -11,10 +11,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.errors import InputError, check_number, invalid
+from sidelight.foundation.errors import InputError, invalid
+from sidelight.mechanisms.exact import store
 from sidelight.mechanisms.exponential import ByLaw
 from sidelight.mechanisms.laws import DistanceLaw
-from sidelight.mechanisms.mechanism import need_budget, refuse_parameters
+from sidelight.mechanisms.mechanism import (
+    check_array,
+    check_list,
+    check_numbers,
+    need_budget,
+    refuse_parameters,
+)
 from sidelight.mechanisms.reports import Reports
 
 
@@ -28,7 +35,7 @@ class Interval(ByLaw):
         size: the number of intervals.
         budget: the nominal budget.
         edges: the inner edges, size - 1 of them, if numbers are to be cut here; a number gets the count of
-            edges at or below it, as in a schema. Without them the values are codes.
+            edges at or below it, as in a schema. With them the values are always numbers, without them codes.
     """
 
     name: ClassVar[str] = "interval"
@@ -36,6 +43,7 @@ class Interval(ByLaw):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        store(self, edges=check_list("edges", self.edges))
         if self.edges and len(self.edges) != self.size - 1:
             raise invalid("edges", f"{self.size - 1} inner edges for {self.size} intervals", len(self.edges))
         if any(low >= high for low, high in pairwise(self.edges)):
@@ -45,8 +53,7 @@ class Interval(ByLaw):
     def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
         """Make the mechanism a plan asks for."""
         refuse_parameters(cls.name, parameters, ("edges",))
-        edges = tuple(check_number("edges", edge) for edge in parameters.get("edges", ()))
-        return cls(size, need_budget(cls.name, epsilon), edges)
+        return cls(size, need_budget(cls.name, epsilon), **parameters)
 
     @cached_property
     def law(self) -> DistanceLaw:
@@ -55,15 +62,13 @@ class Interval(ByLaw):
 
     def cut(self, numbers: ArrayLike) -> NDArray[np.int64]:
         """Return the interval of each number."""
-        array = np.asarray(numbers, dtype=np.float64)
         if not self.edges:
             raise InputError("this interval mechanism has no `edges` to cut numbers at; give codes or edges.")
-        if not np.isfinite(array).all():
-            raise InputError("`values` must be finite numbers; some are not.")
-        return np.asarray(np.searchsorted(self.edges, array, side="right"))
+        return np.asarray(np.searchsorted(self.edges, check_numbers(numbers), side="right"))
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
-        """Return one interval for each code or number, see `Mechanism.randomise`."""
-        array = np.asarray(values)
-        codes = self.cut(array) if array.dtype.kind == "f" and array.size else array
+        """Return one interval for each number, or for each code without edges; see `Mechanism.randomise`."""
+        array = check_array("values", values)
+        are_numbers = self.edges or (array.dtype.kind == "f" and array.size)
+        codes = self.cut(array) if are_numbers else array
         return super().randomise(codes, seed=seed, offset=offset)

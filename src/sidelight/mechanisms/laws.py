@@ -11,11 +11,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.errors import InputError, TooLargeError, check_whole, invalid
+from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.foundation.randomness import Randomness, below_each
 from sidelight.mechanisms.channel import LARGEST_MATRIX, Channel, DenseChannel, ImplicitChannel
-from sidelight.mechanisms.exact import exp_below, log_factor
-from sidelight.mechanisms.mechanism import Aggregate, check_estimable
+from sidelight.mechanisms.exact import exp_below, log_factor, too_small
+from sidelight.mechanisms.mechanism import Aggregate, check_estimable, check_shares
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.unsignedinteger]
@@ -24,10 +24,15 @@ _LARGEST_TOTAL = 1 << 62
 _LARGEST_ROW_TOTAL = 1 << 47
 _LEAST_WEIGHT = 1 << 20
 _DOUBLE_ERROR = 2.0**-40
+_LARGEST_RESIDUE = 1e-6
 
 
 class Law(Protocol):
     """A conditional law of a reported code."""
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
 
     @property
     def outputs(self) -> int:
@@ -40,6 +45,10 @@ class Law(Protocol):
     @property
     def channel(self) -> Channel:
         """The exact law."""
+
+    @property
+    def inverse(self) -> Array:
+        """B, (size, outputs), with B @ channel.T = 1; refused where doubles cannot hold it."""
 
     def sample(self, source: Randomness, start: int, codes: Codes) -> NDArray[np.int64]:
         """Return one report for each code, from the words number `start` on."""
@@ -71,7 +80,7 @@ class DistanceLaw:
         usable = min(budget, math.log(largest / _LEAST_WEIGHT))
         spread = usable - 8 * math.exp(usable) / largest - _DOUBLE_ERROR
         if spread <= 0:
-            raise invalid("epsilon", "large enough to be realised with 64 random bits", budget)
+            raise too_small(budget)
         return cls(size, spread)
 
     @property
@@ -102,15 +111,23 @@ class DistanceLaw:
         first, last = int(self.weights[0]), int(self.weights[-1])
         return Fraction(first, last) * (1 + Fraction(1, last) + Fraction(1, 1 << 48)) ** 4
 
-    @property
+    @cached_property
     def channel(self) -> Channel:
         """The matrix where it is small enough, else each report's likelihoods."""
         if self.size**2 > LARGEST_MATRIX:
             return ImplicitChannel(self.size, log_factor(self.factor), self.likelihood)
-        return DenseChannel(np.stack([self.likelihood(report) for report in range(self.size)], axis=1))
+        place = np.arange(self.size)
+        cells = self.weights[np.abs(place[:, None] - place)] / self.totals[:, None]
+        return DenseChannel(cells, log_factor(self.factor))
+
+    @cached_property
+    def inverse(self) -> Array:
+        """B, (size, size), with B @ channel.T = 1."""
+        return _inverse(self)
 
     def likelihood(self, report: int) -> Array:
         """Return Pr(report | value) for every value."""
+        check_whole("report", report, at_least=0, at_most=self.size - 1)
         distances = np.abs(np.arange(self.size) - report)
         return np.asarray(self.weights[distances] / self.totals)
 
@@ -139,14 +156,20 @@ class TableLaw:
         while (law := cls._from_scores(scores * flat)).factor > limit:
             flat -= _DOUBLE_ERROR * 2 if flat == 1.0 else (1 - flat)
             if flat <= 0:
-                raise invalid("epsilon", "large enough to be realised with 64 random bits", budget)
+                raise too_small(budget)
         return law
 
     @classmethod
     def _from_scores(cls, scores: Array) -> TableLaw:
-        shifted = scores - scores.max(axis=1, keepdims=True)
+        with np.errstate(over="ignore"):
+            shifted = scores - scores.max(axis=1, keepdims=True)
         wanted = np.exp(shifted) * (_LARGEST_ROW_TOTAL // scores.shape[1])
         return cls(np.maximum(np.rint(wanted), 1).astype(np.uint64))
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return len(self.weights)
 
     @property
     def outputs(self) -> int:
@@ -173,10 +196,15 @@ class TableLaw:
         ratio = Fraction(int(self.weights[high, worst]), int(self.weights[low, worst]))
         return ratio * Fraction(int(self.totals[low]), int(self.totals[high])) * (1 + Fraction(_DOUBLE_ERROR))
 
-    @property
+    @cached_property
     def channel(self) -> DenseChannel:
         """The exact law."""
-        return DenseChannel(self.cells)
+        return DenseChannel(self.cells, log_factor(self.factor))
+
+    @cached_property
+    def inverse(self) -> Array:
+        """B, (size, outputs), with B @ channel.T = 1."""
+        return _inverse(self)
 
     @cached_property
     def _ends(self) -> NDArray[np.uint64]:
@@ -192,31 +220,42 @@ class TableLaw:
         return np.asarray(np.searchsorted(self._ends, place, side="right") - at * self.outputs)
 
 
-def estimate_law(law: Law, size: int, aggregate: Aggregate) -> Array:
+def estimate_law(law: Law, aggregate: Aggregate, name: str) -> Array:
     """Return the unbiased estimate of the values' frequencies: the channel inverted."""
-    check_estimable(aggregate, law.outputs)
-    return np.asarray(_inverse(law, size) @ (aggregate.sums / aggregate.reports))
+    check_estimable(aggregate, law.outputs, name)
+    return np.asarray(law.inverse @ (aggregate.sums / aggregate.reports))
 
 
-def law_variance(law: Law, size: int, reports: int, frequencies: ArrayLike) -> Array:
+def law_variance(law: Law, reports: int, frequencies: ArrayLike) -> Array:
     """Return the variance of each estimate, sampling of people included, were these the frequencies."""
     count = check_whole("reports", reports, at_least=1)
-    share = np.asarray(frequencies, dtype=np.float64)
-    seen = np.broadcast_to(share, (size,)) @ law.channel.matrix()
-    inverse = _inverse(law, size)
+    share = check_shares(frequencies, law.size)
+    inverse = law.inverse
+    seen = share @ law.channel.matrix()
     return np.asarray((inverse**2 @ seen - (inverse @ seen) ** 2) / count)
 
 
-def _inverse(law: Law, size: int) -> Array:
+def _inverse(law: Law) -> Array:
     """Return B, (size, outputs), with B @ channel.T = 1."""
-    if size * law.outputs > LARGEST_MATRIX:
+    if law.size * law.outputs > LARGEST_MATRIX:
         raise TooLargeError(
-            f"the estimate inverts a channel of {size} x {law.outputs} cells, more than {LARGEST_MATRIX}; "
-            "use 'grr', 'oue' or 'olh' for so many values."
+            f"the estimate inverts a channel of {law.size} x {law.outputs} cells, more than "
+            f"{LARGEST_MATRIX}; use 'grr', 'oue' or 'olh' for so many values."
         )
     cells = law.channel.matrix()
-    if np.linalg.matrix_rank(cells) < size:
-        raise InputError(
-            "the reports do not tell all values apart, so their frequencies cannot be estimated."
-        )
-    return np.asarray(np.linalg.pinv(cells.T))
+    if law.size > law.outputs:
+        raise _not_invertible(law)
+    try:
+        inverse = np.linalg.inv(cells.T) if law.size == law.outputs else np.linalg.pinv(cells.T)
+    except np.linalg.LinAlgError:
+        raise _not_invertible(law) from None
+    if not np.abs(inverse @ cells.T - np.eye(law.size)).max() < _LARGEST_RESIDUE:
+        raise _not_invertible(law)
+    return np.asarray(inverse)
+
+
+def _not_invertible(law: Law) -> InputError:
+    return InputError(
+        f"the channel of {law.size} values and {law.outputs} reports cannot be inverted in doubles, so no "
+        "frequencies are estimated; give a larger `epsilon`, fewer values, or reports that tell values apart."
+    )

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.errors import InputError, check_choice, invalid
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
 from sidelight.mechanisms.channel import Channel
 from sidelight.mechanisms.reports import Reports
 
@@ -22,15 +22,26 @@ class Aggregate:
     Attributes:
         reports: how many reports were added up.
         sums: the mechanism's sufficient sums, whole numbers, so that merging never rounds.
+        mechanism: the name of the mechanism whose sums these are; empty where it is not known.
     """
 
     reports: int
     sums: NDArray[np.int64]
+    mechanism: str = ""
 
     def __add__(self, other: Aggregate) -> Aggregate:
-        if self.sums.shape != other.sums.shape:
-            raise InputError("only aggregates of the same mechanism can be merged.")
-        return Aggregate(self.reports + other.reports, self.sums + other.sums)
+        if not isinstance(other, Aggregate):
+            return NotImplemented
+        names = {self.mechanism, other.mechanism} - {""}
+        if self.sums.shape != other.sums.shape or len(names) > 1:
+            raise InputError(
+                "only aggregates of the same mechanism can be merged, got "
+                f"{self.sums.size} sums of {self.mechanism!r} and {other.sums.size} of {other.mechanism!r}."
+            )
+        merged = self.sums + other.sums
+        if np.any(((self.sums ^ merged) & (other.sums ^ merged)) < 0):  # both signs differ from the result's
+            raise InputError("the aggregates add up to more than 64 bits hold; estimate from fewer reports.")
+        return Aggregate(self.reports + other.reports, merged, "".join(names))
 
 
 class Mechanism(Protocol):
@@ -110,6 +121,9 @@ WITHOUT_BUDGET = ("identity", "withheld")
 """The mechanisms that have no nominal budget: nothing, or everything, is told."""
 
 
+LARGEST_OFFSET = 1 << 40
+
+
 def create(name: str, size: int, epsilon: float | None = None, **parameters: Any) -> Mechanism:
     """Return the mechanism called `name` for `size` values at budget `epsilon`.
 
@@ -134,9 +148,66 @@ def code_type(size: int) -> type[np.uint8] | type[np.uint16]:
     return np.uint8 if size <= 256 else np.uint16
 
 
+def check_array(name: str, values: ArrayLike) -> NDArray[Any]:
+    """Return `values` as an array after checking that no entry is masked, which numpy would forget."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise invalid(name, "an array without a mask", "a masked array", "Fill or drop the masked entries.")
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError):
+        raise invalid(name, "one array", type(values).__name__, "Its rows differ in length.") from None
+
+
+def check_numbers(values: ArrayLike) -> NDArray[np.float64]:
+    """Return `values` as doubles after checking that they are finite numbers, shape (n,)."""
+    array = check_array("values", values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "uif"):
+        raise invalid("values", "a one-dimensional array of numbers", f"{array.ndim}-d {array.dtype}")
+    numbers = array.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        raise InputError("`values` must be finite numbers; some are not.")
+    return numbers
+
+
+def check_list(name: str, numbers: Any) -> tuple[float, ...]:
+    """Return a list of numbers as a tuple of floats."""
+    if isinstance(numbers, (str, bytes, Mapping)) or not hasattr(numbers, "__iter__"):
+        raise invalid(name, "a list of numbers", numbers)
+    return tuple(check_number(name, number) for number in np.atleast_1d(check_array(name, numbers)).tolist())
+
+
+def check_offset(offset: object) -> int:
+    """Return the position of the first row; beyond 2^40 rows the addresses of random words would run out."""
+    return check_whole("offset", offset, at_least=0, at_most=LARGEST_OFFSET)
+
+
+def check_times(times: object) -> int:
+    """Return how many reports of the same value there are."""
+    return check_whole("times", times, at_least=1)
+
+
+def check_shares(frequencies: ArrayLike, size: int, *, single: bool = False) -> NDArray[np.float64]:
+    """Return frequencies as doubles, one for each value.
+
+    Args:
+        frequencies: each from 0 to 1.
+        size: the number of values.
+        single: whether any number of them will do, where a value's variance depends on its own only.
+    """
+    share = check_array("frequencies", frequencies)
+    fits = share.shape == (size,) or single
+    if not fits or share.dtype.kind not in "uif":
+        raise invalid("frequencies", f"{size} numbers, one for each value", f"{share.dtype} {share.shape}")
+    if not ((share >= 0) & (share <= 1)).all():
+        raise InputError(
+            "`frequencies` must be from 0 to 1; some are not. Estimates may lie outside: clip them first."
+        )
+    return share.astype(np.float64)
+
+
 def check_codes(values: ArrayLike, size: int, name: str = "values") -> NDArray[np.unsignedinteger[Any]]:
     """Return codes in the narrowest type after checking that each is in 0..size-1; copied only if need be."""
-    array = np.asarray(values)
+    array = check_array(name, values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "ui"):
         raise invalid(name, "a one-dimensional array of integer codes", f"{array.ndim}-d {array.dtype}")
     if array.size and (int(array.max()) >= size or (array.dtype.kind == "i" and int(array.min()) < 0)):
@@ -146,7 +217,7 @@ def check_codes(values: ArrayLike, size: int, name: str = "values") -> NDArray[n
 
 
 def check_reports(
-    reports: Reports, kind: str, width: int | None = None, *, seeds: bool = False
+    reports: Reports, kind: str, width: int | None = None, *, seeds: bool = False, packed: bool = False
 ) -> NDArray[Any]:
     """Return the reports' values after checking their form.
 
@@ -155,18 +226,41 @@ def check_reports(
         kind: the kinds of numbers that may stand there, as numpy writes them: "u", "ui" or "f".
         width: how many numbers a report has; None where it is a single one.
         seeds: whether each report comes with a seed.
+        packed: whether the numbers are packed bits, so that bytes are wanted.
     """
+    if not isinstance(reports, Reports) or not _are_arrays(reports):
+        found = type(reports).__name__
+        raise invalid("reports", "`Reports` of plain arrays, as `randomise` returns them", found)
     shape = (len(reports),) if width is None else (len(reports), width)
     fits = reports.values.shape == shape and (reports.values.dtype.kind in kind or not len(reports))
-    if not fits or (reports.seeds is not None) != seeds:
+    fits &= not packed or reports.values.dtype == np.uint8
+    if not fits or not _seeds_fit(reports, seeds):
         found = f"{reports.values.dtype} of shape {reports.values.shape}"
-        wanted = f"an array of shape {shape}" + (" with seeds" if seeds else "")
+        if reports.seeds is not None:
+            found += f" with {reports.seeds.dtype} seeds of shape {reports.seeds.shape}"
+        wanted = f"an array of {'bytes of ' if packed else ''}shape {shape}"
+        wanted += f" with uint64 seeds of shape {shape}" if seeds else ""
         raise invalid("reports", f"{wanted}, made by the same mechanism", found)
     return reports.values
 
 
-def check_estimable(aggregate: Aggregate, sums: int) -> None:
+def _are_arrays(reports: Reports) -> bool:
+    parts = [reports.values] if reports.seeds is None else [reports.values, reports.seeds]
+    return all(isinstance(part, np.ndarray) and not isinstance(part, np.ma.MaskedArray) for part in parts)
+
+
+def _seeds_fit(reports: Reports, wanted: bool) -> bool:
+    if reports.seeds is None or not wanted:
+        return (reports.seeds is not None) == wanted
+    return reports.seeds.shape == (len(reports),) and reports.seeds.dtype == np.uint64
+
+
+def check_estimable(aggregate: Aggregate, sums: int, name: str) -> None:
     """Raise if there is nothing to estimate from, or the sums are another mechanism's."""
+    if not isinstance(aggregate, Aggregate):
+        raise invalid("aggregate", "what `aggregate` returned", type(aggregate).__name__)
+    if aggregate.mechanism not in ("", name):
+        raise InputError(f"the aggregate is of {aggregate.mechanism!r}, this mechanism is {name!r}.")
     if aggregate.sums.shape != (sums,):
         raise InputError(f"the aggregate has {aggregate.sums.size} sums, this mechanism needs {sums}.")
     if aggregate.reports < 1:

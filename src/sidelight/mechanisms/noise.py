@@ -7,13 +7,14 @@ steps by OpenDP's exact discrete samplers (Canonne, Kamath, Steinke 2020).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.errors import invalid
+from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.extras import require
 from sidelight.foundation.randomness import Randomness
 
@@ -21,22 +22,47 @@ Array = NDArray[np.float64]
 
 _LARGEST_SCALE = 2.0**46
 """So that a value with its noise is a whole number that a double holds exactly."""
+_LARGEST_STEPS = 2.0**53
+_HALF_BITS = 32
+_HALF_MASK = (1 << _HALF_BITS) - 1
 
 
 def safe_scale(steps: int, budget: float) -> float:
     """Return the least double s with steps / s <= budget, in exact arithmetic."""
     scale = steps / budget
+    if not math.isfinite(scale):
+        return math.inf
     while Fraction(steps) > Fraction(scale) * Fraction(budget):
         scale = math.nextafter(scale, math.inf)
     return scale
 
 
-def check_scale(scale: float) -> None:
+def check_scale(scale: float, budget: float) -> None:
     """Raise if noise of this scale would not fit whole numbers that doubles hold exactly."""
     if not scale <= _LARGEST_SCALE:
         raise invalid(
-            "epsilon", "large enough for noise that doubles hold exactly", f"a scale of {scale:g} steps"
+            "epsilon",
+            f"large enough for noise that doubles hold exactly, of at most 2^46 steps (here {scale:.3g})",
+            budget,
         )
+
+
+def exact_sums(chunks: Iterable[Array], columns: int) -> NDArray[np.int64]:
+    """Return the sum of each column of whole numbers, shape (rows, columns) each chunk, without rounding.
+
+    Numbers are added in two halves of 32 bits, so that no sum of fewer than 2^31 rows overflows on the way.
+    """
+    high, low = np.zeros(columns, dtype=np.int64), np.zeros(columns, dtype=np.int64)
+    for steps in chunks:
+        if not (np.abs(steps) <= _LARGEST_STEPS).all():
+            raise InputError("`reports` must be finite and within 2^53 steps of the grid; some are not.")
+        whole = steps.astype(np.int64)
+        high += (whole >> _HALF_BITS).sum(axis=0)
+        low += (whole & _HALF_MASK).sum(axis=0)
+    total = high.astype(object) * (1 << _HALF_BITS) + low.astype(object)
+    if any(not -(1 << 63) <= sum_ < 1 << 63 for sum_ in total):
+        raise InputError("`reports` add up to more than 64 bits hold; aggregate fewer at a time.")
+    return np.asarray(total, dtype=np.int64)
 
 
 def laplace_variance(scale: float) -> float:
@@ -73,6 +99,7 @@ def simulated_laplace(source: Randomness, start: int, scale: float, out: Array) 
     np.copysign(out, (words << np.uint64(63)).view(np.float64), out=out)
     out *= scale
     np.rint(out, out=out)
+    out += 0.0  # a zero has no sign, as in whole numbers
 
 
 def simulated_discrete_laplace(source: Randomness, start: int, scale: float, out: Array) -> None:

@@ -1,7 +1,8 @@
 """Noise on numbers between two bounds: Laplace, Gaussian, discrete Laplace.
 
 The range between the bounds is a whole number of steps. A number is moved to the nearest step within the
-bounds, noise is a whole number of steps, and a report is the number that they make.
+bounds, noise is a whole number of steps, and a report is the number that they make. What is stated (channel,
+estimate, variance) is of the numbers so moved.
 """
 
 from __future__ import annotations
@@ -21,16 +22,22 @@ from sidelight.foundation.compiled import is_large, spans
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
 from sidelight.foundation.randomness import Randomness, randomness
 from sidelight.mechanisms.channel import AnyChannel, Channel, ContinuousChannel
-from sidelight.mechanisms.exact import LARGEST_SIZE, check_budget
+from sidelight.mechanisms.exact import LARGEST_SIZE, check_budget, store
 from sidelight.mechanisms.mechanism import (
     Aggregate,
     check_estimable,
+    check_list,
+    check_numbers,
+    check_offset,
     check_reports,
+    check_shares,
+    check_times,
     need_budget,
     refuse_parameters,
 )
 from sidelight.mechanisms.noise import (
     check_scale,
+    exact_sums,
     laplace_variance,
     safe_scale,
     secure_gaussian,
@@ -44,6 +51,7 @@ Array = NDArray[np.float64]
 
 _FINE = 1 << 24
 _GRID_MARGIN = 1e-9
+_MOST_UNITS = 1 << 46
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,7 @@ class Additive(ABC):
 
     name: ClassVar[str]
     known: ClassVar[tuple[str, ...]] = ("lower", "upper", "points")
+    needed: ClassVar[tuple[str, ...]] = ("lower", "upper")
     size: int
     budget: float
     lower: float
@@ -67,27 +76,34 @@ class Additive(ABC):
     points: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        check_whole("size", self.size, at_least=1, at_most=LARGEST_SIZE)
-        check_budget(self.budget)
-        check_number("lower", self.lower)
-        check_number("upper", self.upper, above=self.lower)
+        lower = check_number("lower", self.lower)
+        store(
+            self,
+            size=check_whole("size", self.size, at_least=1, at_most=LARGEST_SIZE),
+            budget=check_budget(self.budget),
+            lower=lower,
+            upper=check_number("upper", self.upper, above=lower),
+            points=check_list("points", self.points),
+        )
         if not math.isfinite(self.upper - self.lower):
             raise invalid("upper", "within a finite range of `lower`", self.upper)
         if self.points and len(self.points) != self.size:
             raise invalid("points", f"{self.size} numbers, one for each value", len(self.points))
-        if any(not self.lower <= check_number("points", point) <= self.upper for point in self.points):
+        if any(not self.lower <= point <= self.upper for point in self.points):
             raise invalid("points", f"between {self.lower} and {self.upper}", self.points)
-        check_scale(self.scale)
+        if math.ulp(max(abs(self.lower), abs(self.upper))) > self.step:
+            fix = "Subtract an offset from the bounds and the numbers."
+            raise invalid("lower", f"so near to 0 that doubles hold steps of {self.step:g}", self.lower, fix)
+        check_scale(self.scale, self.budget)
 
     @classmethod
     def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
         """Make the mechanism a plan asks for; it must name the bounds."""
         refuse_parameters(cls.name, parameters, cls.known)
-        for bound in ("lower", "upper"):
-            if bound not in parameters:
-                raise InputError(f"the mechanism {cls.name!r} needs the parameter {bound!r}, got none.")
-        given = dict(parameters)
-        given["points"] = tuple(given.get("points", ()))
+        for name in cls.needed:
+            if name not in parameters:
+                raise InputError(f"the mechanism {cls.name!r} needs the parameter {name!r}, got none.")
+        given = {("failure" if name == "delta" else name): value for name, value in parameters.items()}
         return cls(size, need_budget(cls.name, epsilon), **given)
 
     @property
@@ -128,16 +144,18 @@ class Additive(ABC):
         """The realised probability that the budget does not hold."""
         return 0.0
 
-    @property
+    @cached_property
     def support(self) -> Array:
-        """The number that stands for each value, shape (size,)."""
-        return np.array(self.points) if self.points else np.linspace(self.lower, self.upper, self.size)
+        """The number reported for each value before noise: its point moved to a step, shape (size,)."""
+        points = self.points or np.linspace(self.lower, self.upper, self.size)
+        return np.asarray(self.lower + self._steps(points) * self.step)
 
     def repeated(self, times: int) -> Channel:
         """Return the channel of `times` reports of the same number: their budgets add up."""
-        if times == 1:
+        if check_times(times) == 1:
             return self.channel
-        return AnyChannel(self.size, times * self.epsilon, times * self.delta, within=self.channel)
+        delta = min(times * self.delta, 1.0)
+        return AnyChannel(self.size, times * self.epsilon, delta, within=self.channel)
 
     @property
     @abstractmethod
@@ -147,43 +165,42 @@ class Additive(ABC):
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return one noisy number for each number, see `Mechanism.randomise`."""
         at = self._steps(values)
+        first = check_offset(offset)
         source = randomness(seed, self.name, compiled=is_large(len(at)))
         for span in spans(len(at)):
             noise = np.empty(span.stop - span.start)
             if seed is None:
                 noise[:] = self._secure(len(noise))
             else:
-                self._simulated(source, offset + span.start, noise)
+                self._simulated(source, first + span.start, noise)
             at[span] += noise
         return Reports(self.lower + at * self.step, is_simulation=seed is not None)
 
     def _steps(self, values: ArrayLike) -> Array:
         """Return the step nearest to each number, counted from the lower bound."""
-        array = np.asarray(values)
-        if array.ndim != 1 or (array.size and array.dtype.kind not in "uif"):
-            raise invalid("values", "a one-dimensional array of numbers", f"{array.ndim}-d {array.dtype}")
-        numbers = array.astype(np.float64)
-        if not np.isfinite(numbers).all():
-            raise InputError("`values` must be finite numbers; some are not.")
-        share = (np.clip(numbers, self.lower, self.upper) - self.lower) / (self.upper - self.lower)
+        share = (np.clip(check_numbers(values), self.lower, self.upper) - self.lower) / (
+            self.upper - self.lower
+        )
         return np.asarray(np.rint(share * self.units))
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Add the reports up, in whole steps."""
         values = check_reports(reports, "f")
-        if not np.isfinite(values).all():
-            raise InputError("`reports` must be finite numbers; some are not.")
-        steps = np.rint((values - self.lower) / self.step)
-        return Aggregate(len(values), np.array([steps.astype(np.int64).sum()], dtype=np.int64))
+        chunks = (np.rint((values[span] - self.lower) / self.step) for span in spans(len(values)))
+        sums = exact_sums((chunk.reshape(-1, 1) for chunk in chunks), 1)
+        return Aggregate(len(values), sums, self.name)
 
     def estimate(self, aggregate: Aggregate) -> Array:
-        """Return the mean of the reports, unbiased for the mean within the bounds, shape (1,)."""
-        check_estimable(aggregate, 1)
+        """Return the mean of the reports, shape (1,).
+
+        It is unbiased for the mean of the numbers moved to the grid and within the bounds.
+        """
+        check_estimable(aggregate, 1, self.name)
         return np.asarray(self.lower + self.step * aggregate.sums / aggregate.reports)
 
     def variance(self, reports: int, frequencies: ArrayLike) -> Array:
         """Return the variance of the mean, people included, were these the frequencies of the points."""
-        share = np.asarray(frequencies, dtype=np.float64)
+        share = check_shares(frequencies, self.size)
         centre = float(share @ self.support)
         spread = float(share @ (self.support - centre) ** 2)
         count = check_whole("reports", reports, at_least=1)
@@ -205,7 +222,7 @@ class _LaplaceNoise(Additive):
     @property
     def epsilon(self) -> float:
         """The realised budget of one report."""
-        return min(float(self.exact_epsilon), self.budget)
+        return float(self.exact_epsilon)
 
     @property
     def noise_variance(self) -> float:
@@ -254,13 +271,15 @@ class DiscreteLaplace(_LaplaceNoise):
     grid: float = 1.0
 
     def __post_init__(self) -> None:
-        check_number("grid", self.grid, above=0)
+        store(self, grid=check_number("grid", self.grid, above=0))
         super().__post_init__()
 
     @property
     def units(self) -> int:
         """How many steps lie between the bounds."""
         steps = (self.upper - self.lower) / self.grid
+        if steps > _MOST_UNITS:
+            raise invalid("grid", f"at least 2^-46 of the range {self.upper - self.lower:g}", self.grid)
         if abs(steps - round(steps)) > 1e-9 * steps or round(steps) < 1:
             raise invalid("grid", f"a whole part of the range {self.upper - self.lower:g}", self.grid)
         return round(steps)
@@ -285,28 +304,16 @@ class Gaussian(Additive):
 
     name: ClassVar[str] = "gaussian"
     known: ClassVar[tuple[str, ...]] = ("lower", "upper", "points", "delta", "calibration")
+    needed: ClassVar[tuple[str, ...]] = ("lower", "upper", "delta")
     failure: float = 1e-6
     calibration: Literal["analytic", "classic"] = "analytic"
 
     def __post_init__(self) -> None:
-        check_number("delta", self.failure, above=0, below=1)
+        store(self, failure=check_number("delta", self.failure, above=0, below=1))
         check_choice("calibration", self.calibration, ("analytic", "classic"))
         if self.calibration == "classic" and check_budget(self.budget) >= 1:
             raise invalid("epsilon", "below 1 for the classic calibration", self.budget, "Use 'analytic'.")
         super().__post_init__()
-
-    @classmethod
-    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
-        """Make the mechanism a plan asks for; it must name the bounds and delta."""
-        if "delta" not in parameters:
-            raise InputError(f"the mechanism {cls.name!r} needs the parameter 'delta', got none.")
-        given = {("failure" if name == "delta" else name): value for name, value in parameters.items()}
-        refuse_parameters(cls.name, parameters, cls.known)
-        for bound in ("lower", "upper"):
-            if bound not in parameters:
-                raise InputError(f"the mechanism {cls.name!r} needs the parameter {bound!r}, got none.")
-        given["points"] = tuple(given.get("points", ()))
-        return cls(size, need_budget(cls.name, epsilon), **given)
 
     @property
     def units(self) -> int:
@@ -320,12 +327,15 @@ class Gaussian(Additive):
             multiple = math.sqrt(2 * math.log(1.25 / self.failure)) / self.budget
         else:
             multiple = _least_multiple(self.budget, self.failure)
-        return multiple * _FINE * (1 + _GRID_MARGIN)
+        margin = _GRID_MARGIN
+        while gaussian_delta(self.budget, multiple * (1 + margin)) > self.failure:  # rounding of a tiny delta
+            margin *= 2
+        return multiple * (1 + margin) * _FINE
 
     @property
     def delta(self) -> float:
         """The realised delta at the budget."""
-        return min(gaussian_delta(self.budget, self.scale / _FINE), self.failure)
+        return gaussian_delta(self.budget, self.scale / _FINE)
 
     @property
     def noise_variance(self) -> float:

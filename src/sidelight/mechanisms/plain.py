@@ -13,12 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.mechanisms.channel import FavouringChannel
-from sidelight.mechanisms.exact import LARGEST_SIZE
+from sidelight.mechanisms.exact import LARGEST_SIZE, store
 from sidelight.mechanisms.mechanism import (
     Aggregate,
     check_codes,
     check_estimable,
+    check_offset,
     check_reports,
+    check_shares,
+    check_times,
     refuse_parameters,
 )
 from sidelight.mechanisms.reports import Reports
@@ -30,7 +33,7 @@ class _Plain:
     size: int
 
     def __post_init__(self) -> None:
-        check_whole("size", self.size, at_least=1, at_most=LARGEST_SIZE)
+        store(self, size=check_whole("size", self.size, at_least=1, at_most=LARGEST_SIZE))
 
     @classmethod
     def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
@@ -64,27 +67,29 @@ class Identity(_Plain):
         """A report leaves one value possible."""
         return FavouringChannel(self.size, "singletons", 0.0)
 
-    def repeated(self, times: int) -> FavouringChannel:  # noqa: ARG002 - the truth says no more when repeated
-        """Return the channel of many reports: that of one."""
+    def repeated(self, times: int) -> FavouringChannel:
+        """Return the channel of many reports: that of one, as the truth says no more when repeated."""
+        check_times(times)
         return self.channel
 
-    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:  # noqa: ARG002
+    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return the codes themselves, see `Mechanism.randomise`."""
+        check_offset(offset)
         return Reports(check_codes(values, self.size).copy(), is_simulation=seed is not None)
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count how often each value was reported."""
         codes = check_codes(check_reports(reports, "ui"), self.size, "reports")
-        return Aggregate(len(codes), code_counts(codes, self.size))
+        return Aggregate(len(codes), code_counts(codes, self.size), self.name)
 
     def estimate(self, aggregate: Aggregate) -> NDArray[np.float64]:
         """Return the values' frequencies."""
-        check_estimable(aggregate, self.size)
+        check_estimable(aggregate, self.size, self.name)
         return np.asarray(aggregate.sums / aggregate.reports)
 
     def variance(self, reports: int, frequencies: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of each frequency: that of sampling people."""
-        share = np.asarray(frequencies, dtype=np.float64)
+        share = check_shares(frequencies, self.size, single=True)
         return np.asarray(share * (1 - share) / check_whole("reports", reports, at_least=1))
 
 
@@ -104,12 +109,14 @@ class Withheld(_Plain):
         """No value is favoured."""
         return FavouringChannel(self.size, "singletons", 1.0)
 
-    def repeated(self, times: int) -> FavouringChannel:  # noqa: ARG002 - nothing repeated is nothing
-        """Return the channel of many reports: that of one."""
+    def repeated(self, times: int) -> FavouringChannel:
+        """Return the channel of many reports: that of one, as nothing repeated is nothing."""
+        check_times(times)
         return self.channel
 
-    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:  # noqa: ARG002
+    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return an empty report, the number 0, for each code."""
+        check_offset(offset)
         codes = check_codes(values, self.size)
         return Reports(np.zeros(len(codes), dtype=np.uint8), is_simulation=seed is not None)
 
@@ -117,7 +124,7 @@ class Withheld(_Plain):
         """Count the people."""
         if np.any(check_reports(reports, "u")):
             raise InputError("`reports` of a withheld attribute must all be 0; some are not.")
-        return Aggregate(len(reports), np.zeros(0, dtype=np.int64))
+        return Aggregate(len(reports), np.zeros(0, dtype=np.int64), self.name)
 
     def estimate(self, aggregate: Aggregate) -> NDArray[np.float64]:
         """Refuse: nothing was told."""

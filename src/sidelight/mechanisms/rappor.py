@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import floor
+from math import ceil, floor
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,12 +14,27 @@ from numpy.typing import ArrayLike
 
 from sidelight.foundation.bits import random_rows, row_bytes
 from sidelight.foundation.compiled import is_large
-from sidelight.foundation.errors import InputError, check_whole, invalid
+from sidelight.foundation.errors import InputError, check_number, invalid
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.channel import AnyChannel, Channel, FavouringChannel
 from sidelight.mechanisms.counting import Counting
-from sidelight.mechanisms.exact import WORDS, check_budget, exp_below, log_factor, word_threshold
-from sidelight.mechanisms.mechanism import Aggregate, check_codes, check_reports, refuse_parameters
+from sidelight.mechanisms.exact import (
+    WORDS,
+    budget_above,
+    check_word_budget,
+    exp_below,
+    log_factor,
+    store,
+    word_threshold,
+)
+from sidelight.mechanisms.mechanism import (
+    Aggregate,
+    check_codes,
+    check_offset,
+    check_reports,
+    check_times,
+    refuse_parameters,
+)
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.unary import count_rows, encode
 
@@ -46,6 +61,14 @@ class Rappor(Counting):
     def __post_init__(self) -> None:
         if word_threshold("p", self.p) >= word_threshold("q", self.q):
             raise invalid("p", f"below q = {self.q!r}", self.p)
+        store(self, p=float(self.p), q=float(self.q), budget=check_word_budget(self.budget))
+        if self.f is not None:
+            store(self, f=check_number("f", self.f, above=0, below=1))
+        if self.factor_unlimited > exp_below(self.budget):
+            raise InputError(
+                f"RAPPOR with f = {self.f} spends {log_factor(self.factor_unlimited):.6g} on unlimited "
+                f"reports, more than its `epsilon` {self.budget}; leave one of the two out."
+            )
         super().__post_init__()
 
     @classmethod
@@ -58,8 +81,7 @@ class Rappor(Counting):
         >>> round(published.epsilon, 3), round(published.epsilon_unlimited, 3)
         (0.537, 2.197)
         """
-        lie = word_threshold("f", f) // 2
-        return cls(size, log_factor(Fraction(WORDS - lie, lie) ** 2), f, p, q)
+        return cls(size, budget_above(_factor_unlimited(_lies(f))), f, p, q)
 
     @classmethod
     def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
@@ -67,30 +89,26 @@ class Rappor(Counting):
         refuse_parameters(cls.name, parameters, ("f", "p", "q"))
         if epsilon is not None and "f" not in parameters:
             return cls(size, epsilon, **parameters)
-        made = cls.with_noise(size, **parameters)
-        if epsilon is not None and made.budget > check_budget(epsilon):
-            raise InputError(
-                f"RAPPOR with f = {made.f} spends {made.budget:.6g} on unlimited reports, more than its "
-                f"`epsilon` {epsilon}; leave one of the two out."
-            )
-        return made
+        if epsilon is not None:
+            cls(size, epsilon, **parameters)  # raises where f spends more than the budget
+        return cls.with_noise(size, **parameters)
 
     @cached_property
     def lie(self) -> int:
         """How many of the 2^64 words make a permanent bit untrue, f/2: rounded up, so epsilon rounds down."""
         if self.f is not None:
-            return word_threshold("f", self.f) // 2
+            return _lies(self.f)
         return floor(WORDS / (1 + exp_below(self.budget / 2))) + 1
 
     @property
     def factor_unlimited(self) -> Fraction:
         """What unlimited reports can say: the ratio of the permanent bits, ((1 - f/2) / (f/2))^2."""
-        return Fraction(WORDS - self.lie, self.lie) ** 2
+        return _factor_unlimited(self.lie)
 
     @property
     def epsilon_unlimited(self) -> float:
         """The realised budget of unlimited reports of the same stored bits."""
-        return min(log_factor(self.factor_unlimited), self.budget)
+        return log_factor(self.factor_unlimited)
 
     @property
     def factor(self) -> Fraction:
@@ -115,11 +133,11 @@ class Rappor(Counting):
     @property
     def channel(self) -> FavouringChannel:
         """One report can favour every set of values, those of its set bits."""
-        return FavouringChannel(self.size, "all", float(1 / self.factor))
+        return FavouringChannel(self.size, "all", float(1 / self.factor), budget=self.epsilon)
 
     def repeated(self, times: int) -> Channel:
         """Return the channel of `times` reports: never more than the stored bits themselves say."""
-        if check_whole("times", times, at_least=1) == 1:
+        if check_times(times) == 1:
             return self.channel
         return AnyChannel(self.size, min(times * self.epsilon, self.epsilon_unlimited), within=self.channel)
 
@@ -132,12 +150,13 @@ class Rappor(Counting):
 
     def report(self, permanent: Reports, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return a fresh report of each row of stored permanent bits."""
-        stored = check_reports(permanent, "u", row_bytes(self.size))
+        stored = check_reports(permanent, "u", row_bytes(self.size), packed=True)
+        first = check_offset(offset)
         compiled = is_large(len(stored))
         if_set = randomness(seed, f"{self.name}/set", compiled=compiled)
         if_clear = randomness(seed, f"{self.name}/clear", compiled=compiled)
-        rows = random_rows(if_clear, offset, len(stored), self.size, word_threshold("p", self.p))
-        chosen = random_rows(if_set, offset, len(stored), self.size, word_threshold("q", self.q))
+        rows = random_rows(if_clear, first, len(stored), self.size, word_threshold("p", self.p))
+        chosen = random_rows(if_set, first, len(stored), self.size, word_threshold("q", self.q))
         np.bitwise_xor(chosen, rows, out=chosen)
         np.bitwise_and(chosen, stored, out=chosen)
         np.bitwise_xor(rows, chosen, out=rows)
@@ -149,4 +168,14 @@ class Rappor(Counting):
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count how often each bit is set."""
-        return count_rows(reports, self.size)
+        return count_rows(reports, self.size, self.name)
+
+
+def _lies(f: object) -> int:
+    """Return how many of the 2^64 words make a permanent bit untrue, f/2: rounded up, at least one."""
+    share = Fraction(check_number("f", f, above=0, below=1))
+    return max(1, ceil(share * (WORDS // 2)))
+
+
+def _factor_unlimited(lie: int) -> Fraction:
+    return Fraction(WORDS - lie, lie) ** 2

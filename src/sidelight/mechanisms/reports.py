@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.errors import InputError
+from sidelight.foundation.errors import InputError, invalid
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,6 +44,10 @@ class Reports:
         seeds = [part.seeds for part in parts if part.seeds is not None]
         if seeds and len(seeds) < len(parts):
             raise InputError("only reports of the same mechanism can be joined.")
+        if len({(part.values.shape[1:], part.values.dtype) for part in parts}) > 1:
+            raise InputError(
+                "only reports of the same mechanism can be joined; their shapes or types differ."
+            )
         values = np.concatenate([part.values for part in parts])
         return cls(
             values, np.concatenate(seeds) if seeds else None, any(part.is_simulation for part in parts)
@@ -61,9 +65,10 @@ def reports_to_arrow(reports: Reports) -> pa.Array:
     """
     import pyarrow as pa
 
-    values = np.ascontiguousarray(reports.values)
+    values = _native(reports.values)
     if reports.seeds is not None:
-        return pa.StructArray.from_arrays([pa.array(reports.seeds), pa.array(values)], ["seed", "value"])
+        parts = [pa.array(_native(reports.seeds)), pa.array(values)]
+        return pa.StructArray.from_arrays(parts, ["seed", "value"])
     if values.ndim == 1:
         return pa.array(values)
     if values.dtype == np.uint8:
@@ -72,17 +77,23 @@ def reports_to_arrow(reports: Reports) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1])
 
 
-def reports_from_arrow(column: pa.Array, *, is_simulation: bool = False) -> Reports:
+def reports_from_arrow(column: pa.Array, *, is_simulation: bool) -> Reports:
     """Return the reports that `reports_to_arrow` made a column of.
 
+    Args:
+        column: the reports.
+        is_simulation: whether their noise came from a seed; a column does not say, so whoever kept it must.
+
     >>> column = reports_to_arrow(Reports(np.array([4, 2], dtype=np.uint8)))
-    >>> reports_from_arrow(column).values
+    >>> reports_from_arrow(column, is_simulation=False).values
     array([4, 2], dtype=uint8)
     """
     import pyarrow as pa
 
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
+    if not isinstance(column, pa.Array):
+        raise invalid("column", "an Arrow array, as `reports_to_arrow` returns it", type(column).__name__)
     if column.null_count:
         raise InputError(f"a column of reports has no missing values, got {column.null_count}.")
     if pa.types.is_struct(column.type):
@@ -105,4 +116,12 @@ def reports_from_arrow(column: pa.Array, *, is_simulation: bool = False) -> Repo
 def _plain(column: pa.Array) -> NDArray[Any]:
     if column.null_count:
         raise InputError(f"a column of reports has no missing values, got {column.null_count}.")
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+    values = np.asarray(column.to_numpy(zero_copy_only=False))
+    if values.dtype.kind not in "uif":
+        raise invalid("column", "codes, numbers, packed bits or sets of one width", str(column.type))
+    return values
+
+
+def _native(values: NDArray[Any]) -> NDArray[Any]:
+    """Return an array in one block and in the machine's order of bytes, the only one that Arrow takes."""
+    return np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("="))

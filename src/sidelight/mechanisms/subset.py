@@ -20,10 +20,11 @@ from sidelight.foundation.randomness import below, randomness
 from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.counting import Counting
-from sidelight.mechanisms.exact import WORDS, check_budget, check_size, exp_below
+from sidelight.mechanisms.exact import WORDS, check_size, check_word_budget, exp_below, store
 from sidelight.mechanisms.mechanism import (
     Aggregate,
     check_codes,
+    check_offset,
     check_reports,
     need_budget,
     refuse_parameters,
@@ -50,12 +51,10 @@ class SubsetSelection(Counting):
     width: int = 0
 
     def __post_init__(self) -> None:
-        check_size(self.size)
-        check_budget(self.budget)
-        if not isinstance(self.width, bool) and self.width == 0:
-            usual = floor(self.size / (math.exp(min(self.budget, 100.0)) + 1))
-            object.__setattr__(self, "width", max(1, usual))
-        check_whole("width", self.width, at_least=1, at_most=self.size - 1)
+        store(self, size=check_size(self.size), budget=check_word_budget(self.budget))
+        width = check_whole("width", self.width, at_least=0, at_most=self.size - 1)
+        usual = floor(self.size / (math.exp(min(self.budget, 100.0)) + 1))
+        store(self, width=width or max(1, usual))
         super().__post_init__()
 
     @classmethod
@@ -91,11 +90,12 @@ class SubsetSelection(Counting):
     @property
     def channel(self) -> FavouringChannel:
         """A report favours the values of its set."""
-        return FavouringChannel(self.size, "subsets", float(1 / self.factor), self.width)
+        return FavouringChannel(self.size, "subsets", float(1 / self.factor), self.width, budget=self.epsilon)
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return one sorted set of values for each code, see `Mechanism.randomise`."""
         codes = check_codes(values, self.size)
+        row = check_offset(offset)
         compiled = is_large(len(codes) * self.width)
         inclusion = randomness(seed, f"{self.name}/inclusion", compiled=compiled)
         others = randomness(seed, f"{self.name}/others", compiled=compiled)
@@ -106,8 +106,8 @@ class SubsetSelection(Counting):
         out = np.empty((len(codes), self.width), dtype=np.uint16)
         for span in spans(len(codes), self.width if compiled else self.size):
             rows = span.stop - span.start
-            includes = inclusion.words(offset + span.start, rows) < np.uint64(self.include)
-            draws = below(others, (offset + span.start) * self.width, rows, bounds)
+            includes = inclusion.words(row + span.start, rows) < np.uint64(self.include)
+            draws = below(others, (row + span.start) * self.width, rows, bounds)
             choose(draws, includes, codes[span], self.size, out[span])
         return Reports(out, is_simulation=not inclusion.is_secure)
 
@@ -118,4 +118,4 @@ class SubsetSelection(Counting):
         ordered = flat.reshape(sets.shape)
         if np.any(ordered[:, 1:] <= ordered[:, :-1]):
             raise InputError("`reports` must be sets in rising order; some are not.")
-        return Aggregate(len(sets), code_counts(flat, self.size))
+        return Aggregate(len(sets), code_counts(flat, self.size), self.name)

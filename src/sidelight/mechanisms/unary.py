@@ -20,7 +20,7 @@ from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.counting import Counting
 from sidelight.mechanisms.exact import WORDS, exp_below, least_share
-from sidelight.mechanisms.mechanism import Aggregate, check_codes, check_reports
+from sidelight.mechanisms.mechanism import Aggregate, check_codes, check_offset, check_reports
 from sidelight.mechanisms.reports import Reports
 
 
@@ -59,7 +59,7 @@ class Unary(Counting):
     @property
     def channel(self) -> FavouringChannel:
         """A report can favour every set of values, those of its set bits."""
-        return FavouringChannel(self.size, "all", float(1 / self.factor))
+        return FavouringChannel(self.size, "all", float(1 / self.factor), budget=self.epsilon)
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return one packed row of bits for each code, see `Mechanism.randomise`."""
@@ -69,7 +69,7 @@ class Unary(Counting):
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count how often each bit is set."""
-        return count_rows(reports, self.size)
+        return count_rows(reports, self.size, self.name)
 
 
 def encode(
@@ -83,24 +83,25 @@ def encode(
     offset: int,
 ) -> Rows:
     """Return packed rows: the code's bit set by `keep` of 2^64 words, every other bit by `flip`."""
+    first = check_offset(offset)
     compiled = is_large(len(codes))
     noise = randomness(seed, f"{stream}/noise", compiled=compiled)
     truth = randomness(seed, f"{stream}/truth", compiled=compiled)
     step = steps(len(codes))
-    rows = random_rows(noise, offset, len(codes), size, flip)
+    rows = random_rows(noise, first, len(codes), size, flip)
     for span in spans(len(codes)):
         part = codes[span]
-        step.overlay(truth.words(offset + span.start, len(part)), part, np.uint64(keep), rows[span])
+        step.overlay(truth.words(first + span.start, len(part)), part, np.uint64(keep), rows[span])
     return rows
 
 
-def count_rows(reports: Reports, size: int) -> Aggregate:
+def count_rows(reports: Reports, size: int, name: str) -> Aggregate:
     """Count how often each bit is set, after checking that none is set after the last value's."""
-    rows = check_reports(reports, "u", row_bytes(size))
+    rows = check_reports(reports, "u", row_bytes(size), packed=True)
     counts = bit_counts(rows)
     if counts[size:].any():
         raise InputError(f"`reports` must have bits for {size} values; some bits after the last are set.")
-    return Aggregate(len(rows), counts[:size])
+    return Aggregate(len(rows), counts[:size], name)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms.channel import AnyChannel
-from sidelight.mechanisms.exact import check_budget, check_size
-from sidelight.mechanisms.mechanism import Aggregate, need_budget, refuse_parameters
+from sidelight.mechanisms.exact import check_budget, check_size, store
+from sidelight.mechanisms.mechanism import Aggregate, check_times, need_budget, refuse_parameters
 from sidelight.mechanisms.reports import Reports
 
 
@@ -24,8 +24,7 @@ class Unspecified:
     epsilon: float
 
     def __post_init__(self) -> None:
-        check_size(self.size)
-        check_budget(self.epsilon)
+        store(self, size=check_size(self.size), epsilon=check_budget(self.epsilon))
 
     @classmethod
     def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
@@ -45,7 +44,7 @@ class Unspecified:
 
     def repeated(self, times: int) -> AnyChannel:
         """Return the channel of `times` reports of the same value: their budgets add up."""
-        return AnyChannel(self.size, times * self.epsilon)
+        return AnyChannel(self.size, check_times(times) * self.epsilon)
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Refuse: there is nothing to run."""

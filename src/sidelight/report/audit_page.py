@@ -39,6 +39,7 @@ _SECTIONS = {
     "words": "In plain words",
     "totals": "Every secret at a glance",
     "table": "All figures",
+    "synergies": "More together",
     "heat": "Who leaks about whom",
     "curves": "Leakage against budget",
     "network": "Strongest pairs",
@@ -72,9 +73,15 @@ def audit_page(audit: Audit) -> Page:
         "marks": MARKS,
         "interval": interval,
         "is_point": is_point,
-        "sections": {key: text for key, text in _SECTIONS.items() if key in figures or key not in _DRAWN},
+        "sections": _sections(audit, figures),
     }
     return Page(f"Sidelight audit of {audit.belief.source}", "audit.html.j2", context, figures)
+
+
+def _sections(audit: Audit, figures: Mapping[str, Figure]) -> dict[str, str]:
+    """Return the sections that have something to show."""
+    hidden = {key for key in _DRAWN if key not in figures} | ({"synergies"} if not audit.synergies else set())
+    return {key: text for key, text in _SECTIONS.items() if key not in hidden}
 
 
 def _figures(

@@ -27,7 +27,12 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 PAGES = {
-    "sidelight.auditing:Audit": "sidelight.report.audit_page:audit_page",
+    "sidelight.auditing.result:Audit": "sidelight.report.audit_page:audit_page",
+    "sidelight.leakage.knowledge.audit:KnowledgeAudit": "sidelight.report.knowledge_page:knowledge_page",
+    "sidelight.calibration.result:Calibration": "sidelight.report.calibration_page:calibration_page",
+    "sidelight.collection.advising:Advice": "sidelight.report.collection_page:advice_page",
+    "sidelight.collection.estimating:Comparison": "sidelight.report.collection_page:comparison_page",
+    "sidelight.collection.estimating:Estimates": "sidelight.report.collection_page:estimates_page",
     "sidelight.attacks.result:AttackComparison": "sidelight.report.attack_page:comparison_page",
     "sidelight.attacks.result:AttackResult": "sidelight.report.attack_page:attack_page",
 }
@@ -81,6 +86,8 @@ def write_report(result: object, path: str | Path) -> Path:
     """Write a result as one HTML file that needs no network.
 
     Args:
+        result: an `Audit` or a `KnowledgeAudit`.
+        result: an `Audit` or a `Calibration`.
         result: an `Audit`, an `AttackResult` or an `AttackComparison`.
         path: where to write; the file appears whole or not at all.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from rich.console import Console
@@ -10,32 +11,38 @@ from rich.table import Table as Grid
 
 from sidelight.auditing import Audit, SecretAudit
 from sidelight.belief import Belief
-from sidelight.leakage import Leakage, pairwise_sum, total_leakage
+from sidelight.leakage import Bound, Leakage, pairwise_sum, total_leakage
 from sidelight.plan import Plan
 from sidelight.report.figures import worst_first
 from sidelight.sources import Table
 
 _STYLE = {"within": "green", "exceeded": "bold red", "not certified": "yellow"}
+_COLUMNS = ("secret", "direct", "worst neighbour", "all reports together", "records", "limit")
+_EXTRA: dict[str, Callable[[SecretAudit], Leakage | Bound | None]] = {
+    "robust": lambda item: item.robust,
+    "tree": lambda item: item.model,
+}
+_MOST_SYNERGIES = 10
+_FEW_RECORDS = 5
 
 
 def print_audit(audit: Audit, table: Table) -> None:
     """Print what the plan reveals about each secret, worst first, and what to know about the figures."""
     console = Console(highlight=False, width=None if Console().is_terminal else 160)
     grid = Grid(title="What the release reveals about each secret (nats)", title_justify="left")
-    for title in (
-        "secret",
-        "direct",
-        "worst neighbour",
-        "all reports together",
-        "records",
-        "limit",
-        "verdict",
-    ):
-        right = title in ("direct", "records", "limit")
+    extra = [title for title, of in _EXTRA.items() if any(of(item) for item in audit.secrets.values())]
+    for title in (*_COLUMNS, *extra, "verdict"):
+        right = title not in ("secret", "worst neighbour", "all reports together", "verdict")
         grid.add_column(title, justify="right" if right else "left", overflow="fold")
     for item in worst_first(audit):
-        grid.add_row(*_cells(item), style=None)
+        figures = [_EXTRA[title](item) for title in extra]
+        shown = ["" if figure is None else nats(figure.value) for figure in figures]
+        grid.add_row(*_cells(item), *shown, f"[{_STYLE[item.verdict]}]{item.verdict}[/]")
     console.print(grid)
+    for synergy in audit.synergies[:_MOST_SYNERGIES]:
+        together, apart = nats(synergy.joint), nats(synergy.pair_sum)
+        text = f"{synergy.first} and {synergy.second} leak {together} about {synergy.secret} together"
+        console.print(f"+ {text}, {apart} apart.", markup=False)
     for note in notes(audit, table):
         console.print(f"- {note}", markup=False)
 
@@ -58,18 +65,35 @@ def print_lesson() -> None:
 def notes(audit: Audit, table: Table) -> list[str]:
     """Return what a reader of the figures must know."""
     belief = audit.belief
-    known = "the joint distribution" if belief.kind == "joint" else "every pair of attributes"
+    known = "every pair of attributes" if belief.kind == "pairwise" else "the joint distribution"
     size = f"{table.rows} records, {len(belief.schema)} attributes"
     found = [f"For an adversary who knows {known} of {table.source.label} ({size})."]
     found += [f"Column {item.column!r} {item.reason}; set aside." for item in table.set_aside]
     if table.dropped:
         found.append(f"{table.dropped} records with a missing value were left out.")
-    if belief.zero_cells and not belief.smoothing:
+    if belief.zero_cells and not belief.smoothing and not audit.min_support:
         found.append(
             f"Pairs of values that never occur together: {belief.zero_cells}; the figures take it as certain."
         )
     if any(item.published.value < item.total.lower.value - 1e-12 for item in audit.secrets.values()):
         found.append("Adding up pairwise figures, as published, would be below the truth here.")
+    supports = [item.total.lower.support for item in audit.secrets.values()]
+    if sum(support is not None and support < _FEW_RECORDS for support in supports) > len(supports) / 2:
+        found.append(
+            f"Most totals rest on combinations of fewer than {_FEW_RECORDS} records: those of an adversary "
+            "who knows the table itself. Coarser bins, fewer attributes or --belief tree show a weaker one."
+        )
+    if audit.adversary == "guess":
+        found.append("This adversary keeps one guess from each report; one who keeps it whole learns more.")
+    if any(item.model for item in audit.secrets.values()):
+        found.append("The tree figure is for an adversary who models the population so; it is no bound.")
+    if audit.confidence is not None:
+        found.append(
+            f"Robust figures hold together with confidence {audit.confidence:g}, for the values listed."
+        )
+    if any(item.total.delta for item in audit.secrets.values()):
+        worst = max(item.total.delta for item in audit.secrets.values())
+        found.append(f"Figures through approximate releases may fail with probability up to {worst:.2g}.")
     if audit.min_support:
         found.append(f"Figures that rest on fewer than {audit.min_support} records show the budgets alone.")
     found.append("Computed from raw data: this is itself an unprotected statement about them.")
@@ -80,7 +104,6 @@ def _cells(item: SecretAudit) -> list[str]:
     worst = item.neighbours[0] if item.neighbours else None
     neighbour = f"{nats(worst.value)}  {worst.through[0]}" if worst else "none"
     support = item.total.lower.support
-    verdict = f"[{_STYLE[item.verdict]}]{item.verdict}[/]"
     return [
         _plain(item.secret),
         nats(item.direct.value),
@@ -88,7 +111,6 @@ def _cells(item: SecretAudit) -> list[str]:
         interval(item.total),
         "" if support is None else str(support),
         nats(item.limit),
-        verdict,
     ]
 
 

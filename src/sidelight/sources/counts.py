@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -55,7 +55,7 @@ class Records:
 
     Attributes:
         schema: the attributes, one for each column of `codes`.
-        codes: (distinct, attributes), the values' codes.
+        codes: (distinct, attributes), the values' codes; best stored column by column.
         weights: (distinct,), how many records (or how much probability) each row stands for.
     """
 
@@ -93,7 +93,21 @@ class Records:
 
         The second value is how many such groups there are.
         """
-        return distinct_rows(self.codes[:, [self.schema.index(name) for name in names]])
+        columns = [self.schema.index(name) for name in names]
+        if not columns:
+            return np.zeros(len(self.codes), dtype=np.intp), min(len(self.codes), 1)
+        hidden = [column for column in range(len(self.schema)) if column not in columns]
+        return _grouped(self.codes, columns, lambda salt: self._hash_without(hidden, salt))
+
+    def _hash_without(self, hidden: Sequence[int], salt: int) -> NDArray[np.uint64]:
+        """Return the records' hashes without some columns; the whole hash is kept for the next call."""
+        if salt not in self._hashes:
+            self._hashes[salt] = row_hashes(self.codes, range(len(self.schema)), salt)
+        return np.asarray(self._hashes[salt] - row_hashes(self.codes, hidden, salt))
+
+    @cached_property
+    def _hashes(self) -> dict[int, NDArray[np.uint64]]:
+        return {}
 
 
 def check_dense(shape: Sequence[int]) -> int:
@@ -135,7 +149,7 @@ def distinct_records(schema: Schema, codes: Codes, weights: NDArray[np.float64])
     group, distinct = distinct_rows(codes)
     first = np.empty(distinct, dtype=np.intp)
     first[group[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    return Records(schema, codes[first], _weigh(group, weights, distinct))
+    return Records(schema, np.asfortranarray(codes[first]), _weigh(group, weights, distinct))
 
 
 def _weigh(group: NDArray[np.intp], weights: NDArray[np.float64], groups: int) -> NDArray[np.float64]:
@@ -143,35 +157,47 @@ def _weigh(group: NDArray[np.intp], weights: NDArray[np.float64], groups: int) -
 
 
 def distinct_rows(codes: Codes) -> tuple[NDArray[np.intp], int]:
-    """Return each row's group number and the number of groups of equal rows.
-
-    Rows are compared by a 64-bit hash first; equal hashes of unequal rows are noticed and hashed anew.
-    """
+    """Return each row's group number and the number of groups of equal rows."""
     rows, columns = codes.shape
     if columns == 0:
         return np.zeros(rows, dtype=np.intp), min(rows, 1)
+    return _grouped(codes, list(range(columns)), lambda salt: row_hashes(codes, range(columns), salt))
+
+
+def row_hashes(codes: Codes, columns: Iterable[int], salt: int) -> NDArray[np.uint64]:
+    """Return the sum of a random word for the value of each listed column, for every row.
+
+    Rows that are equal in those columns have equal sums, and others hardly ever.
+    """
+    hashes = np.zeros(len(codes), dtype=np.uint64)
+    for column in columns:
+        values = codes[:, column]
+        table = Seeded(salt).words(column << 17, int(values.max(initial=0)) + 1)
+        hashes += table.take(values)
+    return hashes
+
+
+def _grouped(
+    codes: Codes, columns: Sequence[int], hashes: Callable[[int], NDArray[np.uint64]]
+) -> tuple[NDArray[np.intp], int]:
+    """Number the groups of rows that are equal in some columns, given their hashes for a salt.
+
+    Rows are compared by hash first; equal hashes of unequal rows are noticed and hashed anew.
+    """
     salt = 0
     while True:
-        order, starts = _sorted_by_hash(codes, salt)
+        found = hashes(salt)
+        order = np.argsort(found)
+        ordered = found[order]
+        starts = np.ones(len(codes), dtype=np.bool_)
+        starts[1:] = ordered[1:] != ordered[:-1]
         same = np.flatnonzero(~starts[1:])
-        if np.array_equal(codes[order[same]], codes[order[same + 1]]):
-            group = np.empty(rows, dtype=np.intp)
+        first, second = order[same], order[same + 1]
+        if all(np.array_equal(codes[first, column], codes[second, column]) for column in columns):
+            group = np.empty(len(codes), dtype=np.intp)
             group[order] = np.cumsum(starts) - 1
             return group, int(starts.sum())
         salt += 1
-
-
-def _sorted_by_hash(codes: Codes, salt: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    sizes = codes.max(axis=0, initial=0).astype(int) + 1
-    table = Seeded(salt).words(0, int(sizes.sum()))
-    hashes = np.zeros(len(codes), dtype=np.uint64)
-    for column, start in enumerate(np.concatenate([[0], np.cumsum(sizes)[:-1]])):
-        hashes += table[start + codes[:, column].astype(np.intp)]
-    order = np.argsort(hashes)
-    sorted_hashes = hashes[order]
-    starts = np.ones(len(codes), dtype=np.bool_)
-    starts[1:] = sorted_hashes[1:] != sorted_hashes[:-1]
-    return order, starts
 
 
 def block_counts(

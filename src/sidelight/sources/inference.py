@@ -156,9 +156,14 @@ def _attribute(source: LocalSource, profile: _Profile, coding: Coding) -> tuple[
         return None, "has no value at all"
     if column not in coding.named and _is_identifier(source, profile):
         return None, "identifies its records (every value occurs once)"
-    if _is_numeric(source, profile, coding):
+    binned = _is_binned(profile, coding)
+    if binned:
         return _numeric(source, profile, coding)
-    return _listed(source, profile, coding)
+    most = max(coding.max_values, coding.few, len(coding.values.get(column, ())))
+    found = _frequent_values(source, profile, most)
+    if binned is None and len(found) > coding.few:
+        return _numeric(source, profile, coding)
+    return _listed(source, profile, coding, found)
 
 
 def _is_identifier(source: LocalSource, profile: _Profile) -> bool:
@@ -170,7 +175,8 @@ def _is_identifier(source: LocalSource, profile: _Profile) -> bool:
     return bool(exact == profile.present)
 
 
-def _is_numeric(source: LocalSource, profile: _Profile, coding: Coding) -> bool:
+def _is_binned(profile: _Profile, coding: Coding) -> bool | None:
+    """Whether a column becomes numeric; None if it depends on how many values it really has."""
     column = profile.column
     wanted = coding.kinds.get(column)
     if column in coding.edges or wanted == "numeric":
@@ -179,22 +185,22 @@ def _is_numeric(source: LocalSource, profile: _Profile, coding: Coding) -> bool:
         return True
     if wanted is not None or column in coding.values:
         return False
-    if not profile.is_number or profile.distinct > 2 * coding.few + 5:
-        return profile.is_temporal or profile.is_number
-    value = present(column, profile.type)
-    return int(source.rows(f"count(DISTINCT {value})")[0][0]) > coding.few
+    if not profile.is_number:
+        return profile.is_temporal
+    return True if profile.distinct > 2 * coding.few + 5 else None
 
 
 def _missing(profile: _Profile, coding: Coding) -> Missing:
     return coding.missing if profile.present < profile.rows else "absent"
 
 
-def _listed(source: LocalSource, profile: _Profile, coding: Coding) -> tuple[Attribute | None, str]:
+def _listed(
+    source: LocalSource, profile: _Profile, coding: Coding, found: Sequence[str]
+) -> tuple[Attribute | None, str]:
     column = profile.column
     missing = _missing(profile, coding)
     tail = (MISSING,) if missing == "value" else ()
     wanted = tuple(str(value) for value in coding.values.get(column, ()))
-    found = _frequent_values(source, profile, max(coding.max_values, len(wanted)))
     if column in coding.values:
         listed, is_complete = wanted, set(found) <= set(wanted)
         if len(set(found) & set(wanted)) + (not is_complete) + (missing == "value") < 2:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -13,23 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.belief import Belief
-from sidelight.foundation.errors import InputError, check_whole
-from sidelight.foundation.progress import track
-from sidelight.leakage import (
-    Bound,
-    Leakage,
-    direct_leakage,
-    pair_leakage,
-    pair_matrix,
-    saturation,
-    total_leakage,
-)
-from sidelight.leakage.total import TotalMethod, composition
-from sidelight.mechanisms import Channel
-from sidelight.plan import Plan
+from sidelight.foundation.errors import InputError
+from sidelight.leakage import AverageLeakage, Bound, Leakage, Synergy, pair_leakage, saturation
+from sidelight.plan import Plan, View
 
 Verdict = Literal["within", "exceeded", "not certified"]
-_SUPPRESSED = "budget alone; the figure rests on too few records to show"
+SUPPRESSED = "budget alone; the figure rests on too few records to show"
 _ROUNDING = 1e-9
 
 
@@ -45,6 +34,10 @@ class SecretAudit:
         total: through all reports together, as an interval.
         published: what the sum of pairwise figures says; not a bound.
         commonest: the most frequent value and its share: the best guess before anything is released.
+        averages: what the report of each neighbour says on average, where its reports can be listed.
+        model: the total for an adversary who models the population as a tree, where that was asked for.
+        robust: the total for every distribution the sample leaves open, where that was asked for.
+        robust_neighbours: the same through each neighbour alone, by neighbour.
     """
 
     secret: str
@@ -54,14 +47,18 @@ class SecretAudit:
     total: Leakage
     published: Bound
     commonest: tuple[str, float]
+    averages: Mapping[str, AverageLeakage] = field(default_factory=dict)
+    model: Bound | None = None
+    robust: Leakage | None = None
+    robust_neighbours: Mapping[str, Leakage] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict:
         """Return "within" if the upper end keeps the limit, "exceeded" if the lower end breaks it.
 
-        Figures are doubles: one that is over the limit by less than a billionth of it keeps it.
+        Figures are doubles: one that is over the limit by less than a billionth keeps it.
         """
-        most = self.limit * (1 + _ROUNDING)
+        most = self.limit + _ROUNDING * max(1.0, self.limit)
         if self.total.upper.value <= most:
             return "within"
         return "exceeded" if self.total.lower.value > most else "not certified"
@@ -76,12 +73,18 @@ class Audit:
         plan: what is released.
         secrets: the audit of every secret, by name.
         min_support: figures that rest on fewer records are replaced by what the budgets alone say.
+        adversary: whether the adversary keeps whole reports or one guessed value of each.
+        confidence: with which the robust figures hold together, where there are any.
+        synergies: two reports that say more together than apart, worst first, where that was asked for.
     """
 
     belief: Belief
     plan: Plan
     secrets: Mapping[str, SecretAudit]
     min_support: int = 0
+    adversary: View = "report"
+    confidence: float | None = None
+    synergies: tuple[Synergy, ...] = ()
 
     def __getitem__(self, secret: str) -> SecretAudit:
         if secret not in self.secrets:
@@ -111,10 +114,11 @@ class Audit:
         release = self.plan[neighbour]
         if release.epsilon is None:
             return [], math.nan
-        channels = [replace(release, epsilon=epsilon).channel() for epsilon in epsilons]
+        plans = [Plan((replace(release, epsilon=epsilon),)) for epsilon in epsilons]
+        channels = [plan.channels(self.adversary)[neighbour] for plan in plans]
         found = [pair_leakage(self.belief, channel, secret, neighbour).upper for channel in channels]
         found.append(saturation(self.belief, secret, neighbour))
-        *values, limit = (math.nan if _is_rare(bound, self.min_support) else bound.value for bound in found)
+        *values, limit = (math.nan if is_rare(bound, self.min_support) else bound.value for bound in found)
         return values, limit
 
     def to_dict(self) -> dict[str, Any]:
@@ -125,7 +129,7 @@ class Audit:
                 "source": self.belief.source,
                 "records": self.belief.sample_size,
                 "smoothing": self.belief.smoothing,
-                "zero_cells": self.belief.zero_cells,
+                "zero_cells": None if self.min_support else self.belief.zero_cells,
                 "is_model": self.belief.is_model,
             },
             "plan": [
@@ -135,11 +139,15 @@ class Audit:
                     "mechanism": release.mechanism,
                     "epsilon": release.epsilon,
                     "realised_epsilon": _number(release.randomiser().epsilon),
+                    "delta": release.randomiser().delta,
                     "times": release.times,
                 }
                 for release in self.plan.releases
             ],
             "min_support": self.min_support,
+            "adversary": self.adversary,
+            "confidence": self.confidence,
+            "synergies": [_synergy_to_dict(item) for item in self.synergies],
             "within_limits": self.is_within,
             "secrets": {name: _secret_to_dict(audit) for name, audit in self.secrets.items()},
         }
@@ -147,109 +155,6 @@ class Audit:
     def to_json(self) -> str:
         """Return all figures as JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-
-
-def audit(
-    belief: Belief,
-    plan: Plan,
-    secrets: Iterable[str] | None = None,
-    *,
-    method: TotalMethod = "auto",
-    min_support: int = 0,
-) -> Audit:
-    """Compute what a plan reveals about each secret to an adversary who holds the belief.
-
-    Args:
-        belief: what the adversary knows.
-        plan: what is released.
-        secrets: the attributes to protect; all of the belief's by default.
-        method: of the upper end of the total, see `total_leakage`.
-        min_support: replace figures that rest on fewer records by what the budgets alone say.
-    """
-    check_whole("min_support", min_support, at_least=0)
-    names = (
-        [secrets] if isinstance(secrets, str) else list(belief.schema.names if secrets is None else secrets)
-    )
-    if not names:
-        raise InputError("`secrets` must name at least one attribute, got none.")
-    for name in [*names, *plan.limits]:
-        belief.schema.index(name)
-    check_plan(belief, plan)
-    channels = plan.channels()
-    pairs = pair_matrix(belief, channels, names)
-    audited = {}
-    for column, name in enumerate(track(names, "totals")):
-        neighbours = [leakage for row in pairs if (leakage := row[column]) is not None]
-        total = total_leakage(belief, channels, name, method)
-        direct = direct_leakage(belief, channels.get(name), name)
-        if min_support:
-            neighbours = [_pair_suppressed(item, channels, min_support) for item in neighbours]
-            direct = _direct_suppressed(direct, min_support)
-            total = _total_suppressed(total, channels, direct, min_support)
-        audited[name] = _secret_audit(belief, plan, name, direct, neighbours, total)
-    return Audit(belief, plan, audited, min_support)
-
-
-def check_plan(belief: Belief, plan: Plan) -> None:
-    """Raise if the plan releases attributes the belief does not know, or codes them otherwise."""
-    for release in plan.releases:
-        if release.name not in belief.schema:
-            raise InputError(
-                f"the plan releases {release.name!r}, which is not among the table's attributes: "
-                f"{', '.join(belief.schema.names)}."
-            )
-        known = belief.schema[release.name]
-        if (known.values, known.edges) != (release.attribute.values, release.attribute.edges):
-            raise InputError(
-                f"the plan and the table disagree about the values of {release.name!r} "
-                f"({release.attribute.size} and {known.size}); read the table with schema=plan.schema."
-            )
-
-
-def _secret_audit(
-    belief: Belief, plan: Plan, name: str, direct: Leakage, neighbours: list[Leakage], total: Leakage
-) -> SecretAudit:
-    neighbours.sort(key=lambda leakage: -leakage.value)
-    pairwise = math.fsum([direct.value, *(leakage.value for leakage in neighbours)])
-    shown = any(leakage.upper.method == _SUPPRESSED for leakage in neighbours)
-    method = "pairwise sum of the figures shown" if shown else "pairwise sum (CPL, eq. (6))"
-    published = Bound(pairwise, "published", method)
-    prior = belief.prior(name)
-    code = int(prior.argmax())
-    commonest = (belief.schema[name].values[code], float(prior[code]))
-    return SecretAudit(name, plan.limit_of(name), direct, tuple(neighbours), total, published, commonest)
-
-
-def _is_rare(bound: Bound, min_support: int) -> bool:
-    return bound.support is not None and bound.support < min_support
-
-
-def _pair_suppressed(leakage: Leakage, channels: Mapping[str, Channel], min_support: int) -> Leakage:
-    """Replace a pair's rare figure by the neighbour's budget, which holds for every belief."""
-    if not _is_rare(leakage.upper, min_support):
-        return leakage
-    upper = Bound(channels[leakage.through[0]].epsilon, "certified", _SUPPRESSED)
-    return replace(leakage, lower=Bound(0.0, "lower", _SUPPRESSED), upper=upper)
-
-
-def _direct_suppressed(leakage: Leakage, min_support: int) -> Leakage:
-    """Hide a rare witness; the figure itself is the budget and says nothing about the data."""
-    if not _is_rare(leakage.upper, min_support):
-        return leakage
-    bound = replace(leakage.upper, witness=None, support=None)
-    return replace(leakage, lower=bound, upper=bound)
-
-
-def _total_suppressed(
-    total: Leakage, channels: Mapping[str, Channel], direct: Leakage, min_support: int
-) -> Leakage:
-    """Replace a rare total by composition and the direct leakage; the joint generic figure always is rare."""
-    upper, lower = total.upper, total.lower
-    if _is_rare(upper, min_support) or upper.method == "joint generic":
-        upper = replace(composition(channels), method=_SUPPRESSED)
-    if _is_rare(lower, min_support):
-        lower = Bound(direct.value, "lower", _SUPPRESSED)
-    return replace(total, lower=lower, upper=upper)
 
 
 def _secret_to_dict(item: SecretAudit) -> dict[str, Any]:
@@ -261,6 +166,10 @@ def _secret_to_dict(item: SecretAudit) -> dict[str, Any]:
         "total": _leakage_to_dict(item.total),
         "published_pairwise_sum": _number(item.published.value),
         "neighbours": [_leakage_to_dict(leakage) for leakage in item.neighbours],
+        "average": {name: _average_to_dict(average) for name, average in item.averages.items()},
+        "model": None if item.model is None else _bound_to_dict(item.model),
+        "robust": None if item.robust is None else _leakage_to_dict(item.robust),
+        "robust_neighbours": {name: _leakage_to_dict(x) for name, x in item.robust_neighbours.items()},
     }
 
 
@@ -269,6 +178,7 @@ def _leakage_to_dict(leakage: Leakage) -> dict[str, Any]:
         "through": list(leakage.through),
         "lower": _bound_to_dict(leakage.lower),
         "upper": _bound_to_dict(leakage.upper),
+        "delta": leakage.delta,
     }
 
 
@@ -283,5 +193,35 @@ def _bound_to_dict(bound: Bound) -> dict[str, Any]:
     }
 
 
+def _average_to_dict(average: AverageLeakage) -> dict[str, float]:
+    return {
+        "mutual_information": average.mutual_information,
+        "prior_vulnerability": average.prior_vulnerability,
+        "posterior_vulnerability": average.posterior_vulnerability,
+        "min_entropy_leakage": average.min_entropy_leakage,
+    }
+
+
+def _synergy_to_dict(item: Synergy) -> dict[str, Any]:
+    witness = None if item.witness is None else vars(item.witness)
+    fields = {name: value for name, value in vars(item).items() if name != "witness"}
+    return {name: _number(value) if isinstance(value, float) else value for name, value in fields.items()} | {
+        "witness": witness
+    }
+
+
 def _number(value: float) -> float | str:
     return value if math.isfinite(value) else "infinity"
+
+
+def is_rare(bound: Bound, min_support: int) -> bool:
+    """Whether a figure rests on fewer records than are to be shown."""
+    return bound.support is not None and bound.support < min_support
+
+
+def published_sum(direct: Leakage, neighbours: Sequence[Leakage]) -> Bound:
+    """Return the sum of the pairwise figures at hand; of suppressed ones it is not the published formula."""
+    value = math.fsum([direct.value, *(leakage.value for leakage in neighbours)])
+    is_partial = any(leakage.upper.method == SUPPRESSED for leakage in neighbours)
+    method = "pairwise sum of the figures shown" if is_partial else "pairwise sum (CPL, eq. (6))"
+    return Bound(value, "published", method)

@@ -1,0 +1,74 @@
+"""Figures that rest on few records, replaced by what the budgets alone say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sidelight.auditing.result import SUPPRESSED, SecretAudit, is_rare, published_sum
+from sidelight.leakage import Bound, Leakage
+from sidelight.leakage.total import composition
+from sidelight.mechanisms import Channel
+
+
+def suppressed(
+    item: SecretAudit, channels: Mapping[str, Channel], min_support: int, *, has_rare_value: bool
+) -> SecretAudit:
+    """Replace every figure of a secret that rests on fewer records by what the budgets alone say.
+
+    Where the secret has a rare value, exact shares would tell how rare: they are rounded or left out.
+    """
+    direct = _direct(item.direct, min_support)
+    neighbours = [_pair(leakage, channels, min_support) for leakage in item.neighbours]
+    neighbours.sort(key=lambda leakage: -leakage.value)
+    hidden = {leakage.through[0] for leakage in neighbours if leakage.upper.method == SUPPRESSED}
+    robust = item.robust and _total(item.robust, channels, direct, min_support)
+    return replace(
+        item,
+        direct=direct,
+        neighbours=tuple(neighbours),
+        total=_total(item.total, channels, direct, min_support),
+        published=published_sum(direct, neighbours),
+        commonest=(item.commonest[0], round(item.commonest[1], 1)) if has_rare_value else item.commonest,
+        averages={
+            name: average
+            for name, average in item.averages.items()
+            if name not in hidden and not has_rare_value
+        },
+        model=item.model if item.model and _has_support(item.model, min_support) else None,
+        robust=robust,
+        robust_neighbours={
+            name: _pair(leakage, channels, min_support) for name, leakage in item.robust_neighbours.items()
+        },
+    )
+
+
+def _has_support(bound: Bound, min_support: int) -> bool:
+    """Whether a figure is known to rest on enough records."""
+    return bound.support is not None and bound.support >= min_support
+
+
+def _pair(leakage: Leakage, channels: Mapping[str, Channel], min_support: int) -> Leakage:
+    """Replace a pair's rare figure by the neighbour's budget, which holds for every belief."""
+    if not is_rare(leakage.upper, min_support) and not is_rare(leakage.lower, min_support):
+        return leakage
+    upper = Bound(channels[leakage.through[0]].epsilon, "certified", SUPPRESSED)
+    return replace(leakage, lower=Bound(0.0, "lower", SUPPRESSED), upper=upper)
+
+
+def _direct(leakage: Leakage, min_support: int) -> Leakage:
+    """Hide a rare witness; the figure itself is the budget and says nothing about the data."""
+    if not is_rare(leakage.upper, min_support):
+        return leakage
+    bound = replace(leakage.upper, witness=None, support=None)
+    return replace(leakage, lower=bound, upper=bound)
+
+
+def _total(total: Leakage, channels: Mapping[str, Channel], direct: Leakage, min_support: int) -> Leakage:
+    """Replace a total by composition and the direct leakage, unless it is known to rest on enough records."""
+    upper, lower = total.upper, total.lower
+    if upper.method != composition(channels).method and not _has_support(upper, min_support):
+        upper = replace(composition(channels), method=SUPPRESSED)
+    if not _has_support(lower, min_support):
+        lower = Bound(direct.lower.value, "lower", SUPPRESSED)
+    return replace(total, lower=lower, upper=upper)

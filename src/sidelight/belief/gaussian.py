@@ -1,0 +1,106 @@
+"""Gaussian: a belief about numbers that are not binned, given by their means and covariances."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sidelight.foundation.errors import InputError, invalid, unknown
+
+Array = NDArray[np.float64]
+_SINGULAR = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian:
+    """A multivariate Gaussian distribution of named attributes.
+
+    Attributes:
+        names: the attributes.
+        covariance: (n, n), symmetric and positive definite.
+        source: where it came from, in words.
+        is_model: whether it stands for a table that is not Gaussian itself.
+    """
+
+    names: tuple[str, ...]
+    covariance: Array
+    source: str = "by hand"
+    is_model: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(self.names))
+        try:
+            table = np.array(self.covariance, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise invalid("covariance", "a square table of numbers", self.covariance) from None
+        object.__setattr__(self, "covariance", table)
+        count = len(self.names)
+        if count == 0 or len(set(self.names)) != count:
+            raise invalid("names", "different attributes, at least one", list(self.names))
+        if table.shape != (count, count) or not np.all(np.isfinite(table)):
+            raise invalid("covariance", f"{count} x {count} finite numbers", table.shape)
+        size = np.sqrt(np.abs(np.diagonal(table)))
+        if np.any(np.abs(table - table.T) > 1e-9 * size[:, None] * size):
+            raise InputError("`covariance` must be symmetric; make it (C + C') / 2 if rounding broke it.")
+        _check_definite(table)
+
+    @classmethod
+    def equicorrelated(cls, count: int, correlation: float) -> Gaussian:
+        """Return attributes of variance 1 with the same correlation between any two."""
+        table = np.full((count, count), float(correlation))
+        np.fill_diagonal(table, 1.0)
+        return cls(tuple(f"x{j + 1}" for j in range(count)), table)
+
+    @classmethod
+    def from_values(cls, values: ArrayLike, names: Sequence[str], *, source: str = "values") -> Gaussian:
+        """Take the covariances of a table of numbers, one column for each attribute: a model of it."""
+        table = np.asarray(values, dtype=np.float64)
+        if table.ndim != 2 or table.shape[1] != len(names) or len(table) < 2:
+            raise invalid("values", f"a table of {len(names)} columns and at least two rows", table.shape)
+        if not np.all(np.isfinite(table)):
+            raise InputError("`values` must be finite numbers; leave out records with a missing one.")
+        covariance = np.atleast_2d(np.cov(table, rowvar=False))
+        return cls(tuple(names), covariance, source, is_model=True)
+
+    def index(self, name: str) -> int:
+        """Return the position of an attribute."""
+        if name not in self.names:
+            raise unknown("attribute", name, self.names)
+        return self.names.index(name)
+
+    def regression(self, of: Sequence[str], on: Sequence[str]) -> Array:
+        """Return how much each attribute of `of` moves with each of `on`, the others fixed, (of, on)."""
+        rows, columns = [self.index(name) for name in of], [self.index(name) for name in on]
+        inner = self.covariance[np.ix_(columns, columns)]
+        return np.asarray(np.linalg.solve(inner, self.covariance[np.ix_(columns, rows)]).T)
+
+    def residual(self, of: Sequence[str], on: Sequence[str]) -> Array:
+        """Return the covariance of `of` given `on`, (of, of)."""
+        rows, columns = [self.index(name) for name in of], [self.index(name) for name in on]
+        explained = self.regression(of, on) @ self.covariance[np.ix_(columns, rows)]
+        return np.asarray(self.covariance[np.ix_(rows, rows)] - explained)
+
+
+def _check_definite(table: Array) -> None:
+    """Raise unless the covariance is that of a proper distribution, after scaling to correlations."""
+    variances = np.diagonal(table)
+    if variances.min() <= 0:
+        raise InputError(
+            f"`covariance` must have positive variances, got {variances.min():g}; leave out constant "
+            "attributes."
+        )
+    scale = np.sqrt(variances)
+    least = float(np.linalg.eigvalsh(table / np.outer(scale, scale)).min())
+    if least < -_SINGULAR * len(table):
+        raise InputError(
+            f"`covariance` belongs to no distribution: an eigenvalue of its correlations is {least:.4g}. "
+            f"Equal correlations of {len(table)} attributes cannot be below {-1 / (len(table) - 1):.4g}."
+        )
+    if least <= _SINGULAR * len(table):
+        raise InputError(
+            f"`covariance` is singular: an eigenvalue of its correlations is {least:.2g}; leave out "
+            "attributes that are a linear function of others."
+        )

@@ -1,0 +1,240 @@
+"""From a belief and limits to a plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.auditing import Audit, audit
+from sidelight.belief import Belief
+from sidelight.calibration.constraint import (
+    Constraint,
+    ConstraintName,
+    RobustConstraint,
+    TreeConstraint,
+    constraint_of,
+)
+from sidelight.calibration.infeasible import check_feasible
+from sidelight.calibration.problem import Problem, build
+from sidelight.calibration.result import Alternative, Budgets, Calibration, FrontierPoint, Setting
+from sidelight.calibration.unequal import FEW, certificate, unequal_budgets
+from sidelight.calibration.uniform import excess, uniform_budget
+from sidelight.calibration.utility import Utility
+from sidelight.foundation.errors import check_choice, check_number
+from sidelight.foundation.progress import track
+from sidelight.leakage.bounds import Bound
+from sidelight.leakage.total import TotalMethod
+from sidelight.plan import Plan
+
+Array = NDArray[np.float64]
+COMPARED: tuple[ConstraintName, ...] = ("table", "tree", "published")
+_SETTLINGS = 3
+
+
+def calibrate(
+    belief: Belief,
+    limit: float = 1.0,
+    *,
+    limits: Mapping[str, float] | None = None,
+    secrets: Iterable[str] | None = None,
+    budgets: Budgets = "unequal",
+    constraint: ConstraintName = "table",
+    method: TotalMethod = "auto",
+    confidence: float = 0.95,
+    mechanism: str = "grr",
+    mechanisms: Mapping[str, str] | None = None,
+    fixed: Mapping[str, float] | None = None,
+    weights: Mapping[str, float] | None = None,
+    utility: Utility = "variance",
+    reports: int | None = None,
+    plan: Plan | None = None,
+    collected: Belief | None = None,
+    frontier: Sequence[float] = (),
+    compare: bool = False,
+) -> Calibration:
+    """Return the largest budgets whose certified leakage stays under every limit.
+
+    Args:
+        belief: what the adversary knows.
+        limit: how much each secret may leak in total, in nats.
+        limits: the limit of single secrets, where it differs.
+        secrets: the attributes to protect; all of the belief's by default, and those named in `limits`.
+        budgets: "unequal", one for each attribute with the least weighted error, or "uniform", one for all.
+        constraint: "table" (certified for the belief), "tree" (for an adversary who models the population as
+            a tree learnt from it), "robust" (for every distribution the sample leaves open) or "published"
+            (the sum of pairwise figures, which is not a bound).
+        method: of the certified total, for "table"; see `total_leakage`.
+        confidence: of the credal set, for "robust".
+        mechanism: of every attribute; "auto" takes the one with the least error at its size and budget.
+        mechanisms: of single attributes, where it differs; "identity" releases one as it is, "withheld" not.
+        fixed: budgets that are not to be changed.
+        weights: how much the error of each attribute counts; 1 by default.
+        utility: "variance" (of the estimated frequencies) or "accuracy" (of a guess from one report).
+        reports: how many people report; as many as the belief has records by default.
+        plan: takes mechanisms, parameters and repetitions from here; its budgets are replaced.
+        collected: a belief about the people the plan will be used on; the plan is audited under it too.
+        frontier: factors on all limits at which the weighted error is computed as well.
+        compare: whether to say what one budget for all would be under the other constraints.
+    """
+    check_choice("budgets", budgets, ("unequal", "uniform"))
+    problem = build(
+        belief, limit, limits=limits or {}, secrets=secrets, mechanism=mechanism,
+        mechanisms=mechanisms or {}, fixed=fixed or {}, weights=weights or {}, plan=plan, utility=utility,
+        reports=reports,
+    )  # fmt: skip
+    factors = [check_number("frontier", factor, above=0) for factor in frontier]
+    solved = _solved(problem, lambda asked: constraint_of(asked, constraint, method, confidence), budgets)
+    found = _result(limit, method, budgets, collected, *solved)
+    settled, rule, one, _ = solved
+    return replace(
+        found,
+        frontier=_frontier(settled, rule, budgets, factors),
+        alternatives=_alternatives(settled, rule, one) if compare else (),
+    )
+
+
+def _result(
+    limit: float,
+    method: TotalMethod,
+    budgets: Budgets,
+    collected: Belief | None,
+    problem: Problem,
+    rule: Constraint,
+    one: float,
+    chosen: Array,
+) -> Calibration:
+    """Make the plan, audit it, and put what it is compared with beside it."""
+    belief, even, count = problem.belief, problem.even_split(), len(chosen)
+    plan = _plan(problem, chosen, limit, rule.promise)
+    is_model = isinstance(rule, TreeConstraint) and belief.tree is None
+    return Calibration(
+        plan=plan,
+        audit=_checked(problem, rule, plan, method),
+        table_audit=audit(belief, plan, problem.secrets) if is_model else None,
+        collected=None if collected is None else audit(collected, plan, problem.secrets),
+        constraint=rule.name,
+        promise=rule.promise,
+        is_sound=rule.is_sound,
+        limits=problem.limits,
+        weights=problem.weights,
+        utility=problem.utility,
+        reports=problem.reports,
+        chosen=_setting(problem, rule, chosen),
+        uniform=_setting(problem, rule, np.full(count, one)),
+        even=None if even is None else _setting(problem, rule, np.full(count, even)),
+        certificate=certificate(problem, rule, chosen, one) if budgets == "unequal" else None,
+    )
+
+
+def _solved(
+    problem: Problem, constrain: Callable[[Problem], Constraint], budgets: Budgets
+) -> tuple[Problem, Constraint, float, Array]:
+    """Return the problem with its mechanisms settled, the constraint, the budget for all, and the budgets.
+
+    Mechanisms and the sizes of sets are frozen for a search at what suits the budgets before it. If others
+    suit the budgets that are found, these are tried as well, and the better of the two is kept.
+    """
+    count = len(problem.free)
+    guess = np.full(count, problem.even_split() or problem.least)
+    best: tuple[Problem, Constraint, float, Array] | None = None
+    for _ in range(_SETTLINGS):
+        settled = problem.settled(guess)
+        if best is not None and settled.is_settled_as(best[0]):
+            break
+        rule = constrain(settled)
+        check_feasible(settled, rule)
+        one = uniform_budget(settled, rule)
+        chosen = unequal_budgets(settled, rule, one) if budgets == "unequal" else np.full(count, one)
+        if best is None or _error(settled, chosen) < _error(best[0], best[3]):
+            best = settled, rule, one, chosen
+        guess = chosen
+    assert best is not None  # noqa: S101 - the loop runs at least once
+    return best
+
+
+def _error(problem: Problem, budgets: Array) -> float:
+    return problem.weighted(problem.errors(budgets))
+
+
+def _plan(problem: Problem, budgets: Array, limit: float, origin: str) -> Plan:
+    """Return the plan; attributes that are no secrets get an infinite limit, so that any audit knows."""
+    limits = dict.fromkeys(problem.belief.schema.names, math.inf) | dict(problem.limits)
+    own = {name: value for name, value in limits.items() if value != limit}
+    return Plan(problem.releases_at(budgets), limit, own, origin)
+
+
+def _checked(problem: Problem, rule: Constraint, plan: Plan, method: TotalMethod) -> Audit:
+    """Audit the plan under the constraint's own belief, and raise if a limit is not kept after all."""
+    if isinstance(rule, (TreeConstraint, RobustConstraint)):
+        found = _with_totals(audit(rule.belief, plan, problem.secrets), rule.bounds(plan.channels()))
+    else:
+        found = audit(problem.belief, plan, problem.secrets, method=method)
+    if rule.is_sound and not found.is_within:
+        broken = [name for name, item in found.secrets.items() if item.verdict != "within"]
+        raise ArithmeticError(f"the audit does not confirm the limits of {', '.join(broken)}")
+    return found
+
+
+def _with_totals(found: Audit, bounds: Mapping[str, Bound]) -> Audit:
+    """Return the audit with the constraint's figures as the upper ends of its totals."""
+    secrets = {}
+    for name, item in found.secrets.items():
+        upper = bounds[name]
+        lower = min(item.total.lower, upper, key=lambda bound: bound.value)
+        secrets[name] = replace(item, total=replace(item.total, lower=lower, upper=upper))
+    return replace(found, secrets=secrets)
+
+
+def _setting(problem: Problem, rule: Constraint, budgets: Array) -> Setting:
+    errors = problem.errors(budgets)
+    return Setting(
+        dict(zip(problem.free, budgets.tolist(), strict=True)),
+        dict(zip(problem.free, errors.tolist(), strict=True)),
+        problem.weighted(errors),
+        rule.bounds(problem.channels(budgets)),
+    )
+
+
+def _alternatives(problem: Problem, rule: Constraint, one: float) -> tuple[Alternative, ...]:
+    """Return one budget for all under the certified, the tree's and the published constraint."""
+    even = problem.even_split()
+    found = []
+    for name in track(COMPARED, "constraints"):
+        other = rule if name == rule.name else constraint_of(problem, name)
+        least = np.full(len(problem.free), problem.least)
+        is_feasible = excess(problem, other, least) <= 0
+        budget = (one if other is rule else uniform_budget(problem, other)) if is_feasible else None
+        ratio = math.nan if even is None or budget is None else budget / even
+        found.append(Alternative(name, budget, ratio, other.promise, other.is_sound))
+    return tuple(found)
+
+
+def _frontier(
+    problem: Problem, rule: Constraint, budgets: Budgets, factors: Sequence[float]
+) -> tuple[FrontierPoint, ...]:
+    """Return the weighted errors at limits some times as large, with the mechanisms as they are.
+
+    Unequal budgets are left out where they take long: with many attributes.
+    """
+    points = []
+    for factor in track(factors, "frontier"):
+        limits = {name: factor * limit for name, limit in problem.limits.items()}
+        asked = replace(problem, limits=limits)
+        if excess(asked, rule, np.full(len(asked.free), asked.least)) > 0:
+            continue  # what is fixed already leaks more than this
+        even, one = asked.even_split(), uniform_budget(asked, rule)
+        ones = np.ones(len(asked.free))
+        wanted = budgets == "unequal" and len(asked.free) <= FEW
+        points.append(
+            FrontierPoint(
+                factor,
+                math.nan if even is None else _error(asked, even * ones),
+                _error(asked, one * ones),
+                _error(asked, unequal_budgets(asked, rule, one)) if wanted else math.nan,
+            )
+        )
+    return tuple(points)

@@ -1,0 +1,231 @@
+"""Constraints: which figure must stay under the limits, and for which adversary that is a promise.
+
+A search asks for the same figures again and again, so each constraint prepares what does not depend on the
+budgets and then answers quickly. What is returned in the end is checked by an audit, which takes its own way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.belief import Belief, Credal
+from sidelight.calibration.problem import Problem
+from sidelight.calibration.totals import Channels, ExactTotals, JointTotal, own_report
+from sidelight.foundation.errors import InputError, check_choice
+from sidelight.leakage import robust_total, tree_totals
+from sidelight.leakage.bounds import Bound
+from sidelight.leakage.families import worst_ratio
+from sidelight.leakage.pair import conditional_rows
+from sidelight.leakage.published import pairwise_sum
+from sidelight.leakage.total import TotalMethod, is_exact_cheap
+from sidelight.mechanisms import Channel
+
+Array = NDArray[np.float64]
+ConstraintName = Literal["table", "tree", "published", "robust"]
+NAMES: tuple[ConstraintName, ...] = ("table", "tree", "published", "robust")
+
+
+class Constraint(Protocol):
+    """A figure for every secret."""
+
+    @property
+    def name(self) -> ConstraintName:
+        """Which constraint it is."""
+
+    @property
+    def promise(self) -> str:
+        """For whom keeping it is a promise, in words."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether keeping it keeps the limits, for an adversary who holds its belief."""
+
+    def figures(self, channels: Channels) -> Array:
+        """Return the figure of every secret, shape (secrets,)."""
+
+    def bounds(self, channels: Channels) -> dict[str, Bound]:
+        """Return the figures with what they claim."""
+
+
+def constraint_of(
+    problem: Problem, name: ConstraintName, method: TotalMethod = "auto", confidence: float = 0.95
+) -> Constraint:
+    """Return the constraint called `name`, prepared for a problem."""
+    check_choice("constraint", name, NAMES)
+    check_choice("method", method, ("auto", "exact", "joint generic", "composition"))
+    if name != "table" and method != "auto":
+        raise InputError(f"`method` is for the constraint 'table'; leave it out for {name!r}.")
+    belief = problem.belief
+    if name == "tree" or (name == "table" and belief.tree is not None and method == "auto"):
+        return TreeConstraint(Belief.tree_of(belief), problem.secrets)
+    if name == "published":
+        return PublishedConstraint(belief, problem.secrets)
+    if name == "robust":
+        return RobustConstraint(belief.credal(confidence), problem.secrets)
+    return TableConstraint.of(problem, method)
+
+
+@dataclass(frozen=True, eq=False)
+class TableConstraint:
+    """The certified total for an adversary who holds the belief: exact, joint generic or composition.
+
+    Attributes:
+        belief: what the adversary knows.
+        secrets: in their order.
+        method: of `total_leakage`.
+        totals: the secrets' figures; those of small tables come together, see `ExactTotals`.
+    """
+
+    belief: Belief
+    secrets: tuple[str, ...]
+    method: TotalMethod
+    totals: tuple[ExactTotals | JointTotal, ...]
+    name: ConstraintName = "table"
+    is_sound: bool = True
+
+    @classmethod
+    def of(cls, problem: Problem, method: TotalMethod) -> TableConstraint:
+        """Choose each secret's method once: it depends on the channels' families, not on their budgets."""
+        belief = problem.belief
+        channels = problem.channels(np.full(len(problem.free), problem.least))
+        released = list(channels)
+        found: list[ExactTotals | JointTotal] = []
+        exact = [
+            name
+            for name in problem.secrets
+            if method == "exact" or (method == "auto" and is_exact_cheap(belief, channels, name))
+        ]
+        together = [name for name in exact if name in channels]
+        if together:
+            found.append(ExactTotals.of(belief, released, together))
+        for name in exact:
+            if name not in channels:
+                found.append(ExactTotals.of(belief, [name, *released], [name]))
+        for name in problem.secrets:
+            if name not in exact:
+                found.append(JointTotal.of(belief, released, name, method))
+        return cls(belief, problem.secrets, method, tuple(found))
+
+    @property
+    def promise(self) -> str:
+        """For whom keeping it is a promise, in words."""
+        known = {
+            "joint": "the joint distribution",
+            "pairwise": "every pair of attributes",
+            "tree": "the tree",
+        }
+        return f"safe against an adversary who knows {known[self.belief.kind]} of {self.belief.source}"
+
+    def figures(self, channels: Channels) -> Array:
+        """Return the figure of every secret, shape (secrets,)."""
+        found: dict[str, float] = {}
+        for part in self.totals:
+            found.update(part(channels))
+        return np.array([found[name] for name in self.secrets])
+
+    def bounds(self, channels: Channels) -> dict[str, Bound]:
+        """Return the figures with what they claim."""
+        found: dict[str, Bound] = {}
+        for part in self.totals:
+            found.update(part.bounds(channels))
+        return {name: found[name] for name in self.secrets}
+
+
+@dataclass(frozen=True, eq=False)
+class TreeConstraint:
+    """The total for an adversary who believes in a tree; a model, unless the tree was given by hand."""
+
+    belief: Belief
+    secrets: tuple[str, ...]
+    name: ConstraintName = "tree"
+    is_sound: bool = True
+
+    @property
+    def promise(self) -> str:
+        """For whom keeping it is a promise, in words."""
+        if self.belief.is_model:
+            return f"safe against an adversary who models the population as this tree: {self.belief.source}"
+        return f"safe against an adversary who knows the population is this tree: {self.belief.source}"
+
+    def figures(self, channels: Channels) -> Array:
+        """Return the figure of every secret, shape (secrets,)."""
+        totals = tree_totals(self.belief, channels, self.secrets, witnesses=False)
+        return np.array([totals[name].value for name in self.secrets])
+
+    def bounds(self, channels: Channels) -> dict[str, Bound]:
+        """Return the figures with what they claim."""
+        return tree_totals(self.belief, channels, self.secrets)
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedConstraint:
+    """The published sum of pairwise figures (CPL, eq. (6) and (30)): not a bound, and no promise."""
+
+    belief: Belief
+    secrets: tuple[str, ...]
+    name: ConstraintName = "published"
+    is_sound: bool = False
+    _parts: dict[tuple[str, float], Array] = field(default_factory=dict, repr=False)
+
+    @property
+    def promise(self) -> str:
+        """For whom keeping it is a promise, in words."""
+        return (
+            f"no promise: the published sum of pairwise figures of {self.belief.source} keeps the limits, "
+            "the true leakage may not"
+        )
+
+    def figures(self, channels: Channels) -> Array:
+        """Return the figure of every secret, shape (secrets,)."""
+        return np.asarray(np.sum([self._part(name, channel) for name, channel in channels.items()], axis=0))
+
+    def _part(self, name: str, channel: Channel) -> Array:
+        """Return what one release says about every secret; searches move one budget at a time."""
+        key = (name, channel.epsilon)
+        if key not in self._parts:
+            self._parts[key] = np.array([self._pair(name, channel, secret) for secret in self.secrets])
+        return self._parts[key]
+
+    def _pair(self, name: str, channel: Channel, secret: str) -> float:
+        if name == secret:
+            return own_report(self.belief.prior(secret), channel)
+        return worst_ratio(conditional_rows(self.belief, secret, name)[0], channel).value
+
+    def bounds(self, channels: Channels) -> dict[str, Bound]:
+        """Return the figures with what they claim."""
+        return {name: pairwise_sum(self.belief, channels, name) for name in self.secrets}
+
+
+@dataclass(frozen=True, eq=False)
+class RobustConstraint:
+    """The certified total over every distribution that the sample leaves open."""
+
+    credal: Credal
+    secrets: tuple[str, ...]
+    name: ConstraintName = "robust"
+    is_sound: bool = True
+
+    @property
+    def belief(self) -> Belief:
+        """The point estimate in the middle of them."""
+        return self.credal.belief
+
+    @property
+    def promise(self) -> str:
+        """For whom keeping it is a promise, in words."""
+        return (
+            f"safe against an adversary who knows the population that {self.credal.belief.source} was drawn "
+            f"from, with confidence {self.credal.confidence:g}"
+        )
+
+    def figures(self, channels: Channels) -> Array:
+        """Return the figure of every secret, shape (secrets,)."""
+        return np.array([bound.value for bound in self.bounds(channels).values()])
+
+    def bounds(self, channels: Channels) -> dict[str, Bound]:
+        """Return the figures with what they claim."""
+        return {name: robust_total(self.credal, channels, name).upper for name in self.secrets}

@@ -1,0 +1,205 @@
+"""The channel of one attribute that is most useful under limits on what it says about secrets.
+
+For every report y, every two values x, x' of a secret and its limit e,
+sum_u Pr(u | x) Q[u, y] <= exp(e) sum_u Pr(u | x') Q[u, y]: linear in the channel Q, like its expected
+utility, so the best channel is the solution of a linear program (solved by HiGHS; Huangfu and Hall 2018).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sidelight.belief import Belief
+from sidelight.calibration.uniform import largest_safe
+from sidelight.foundation.errors import InputError, TooLargeError, check_number, invalid
+from sidelight.leakage.bounds import Leakage
+from sidelight.leakage.pair import conditional_rows, direct_leakage, pair_leakage
+from sidelight.mechanisms import Channel, DenseChannel, create
+
+Array = NDArray[np.float64]
+LARGEST_PROGRAMME = 1 << 22
+_LARGEST_EXPONENT = 600.0
+_FIRST_MIX = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class OptimalChannel:
+    """The best channel of an attribute under limits, with randomised response under the same limits.
+
+    Attributes:
+        attribute: what is reported.
+        limits: how much each secret may leak through it.
+        epsilon: the budget it keeps for its own values; infinite if none was asked for.
+        channel: the channel; report number y is the guess y where the utility is accuracy.
+        utility: its expected utility.
+        bound: what no channel under these limits exceeds, by the program's dual, to the solver's tolerance.
+        leakage: what it says about every secret.
+        response_epsilon: the largest budget of randomised response under the same limits.
+        response_utility: its expected utility, a report taken as it is; NaN where reports are no values.
+        response_best: its expected utility if each report is turned into the most useful one.
+    """
+
+    attribute: str
+    limits: Mapping[str, float]
+    epsilon: float
+    channel: DenseChannel
+    utility: float
+    bound: float
+    leakage: Mapping[str, Leakage]
+    response_epsilon: float
+    response_utility: float
+    response_best: float
+
+
+def optimal_channel(
+    belief: Belief,
+    attribute: str,
+    limits: Mapping[str, float],
+    *,
+    epsilon: float | None = None,
+    utility: ArrayLike | None = None,
+) -> OptimalChannel:
+    """Return the channel of `attribute` with the largest expected utility under limits on secrets.
+
+    Args:
+        belief: what the adversary knows.
+        attribute: what is reported.
+        limits: how much each secret may leak through this report alone, above 0; the attribute itself may be
+            one.
+        epsilon: a budget that the attribute's own values keep too.
+        utility: (k, reports), what report y is worth for value u; accuracy, 1 where they agree, by default.
+            As many reports as the utility has columns suffice: reports of the same use can be merged.
+    """
+    schema = belief.schema
+    size = schema[attribute].size
+    if not limits and epsilon is None:
+        raise InputError("an optimal channel needs a limit or an `epsilon`; without one it tells the truth.")
+    asked = _check_limits(belief, limits)
+    own = math.inf if epsilon is None else check_number("epsilon", epsilon, above=0)
+    gains = _gains(utility, size) * belief.prior(attribute)[:, None]
+    rules = _rules(belief, attribute, asked, own)
+    cells, bound = _solve(gains, rules)
+    channel = _on_the_safe_side(cells, gains, rules)
+    response = _response(belief, attribute, asked, own)
+    likely = response.matrix()
+    return OptimalChannel(
+        attribute=attribute,
+        limits=asked,
+        epsilon=own,
+        channel=channel,
+        utility=float((gains * channel.cells).sum()),
+        bound=bound,
+        leakage={name: _leakage(belief, channel, attribute, name) for name in asked},
+        response_epsilon=response.epsilon,
+        response_utility=float((gains * likely).sum()) if gains.shape == likely.shape else math.nan,
+        response_best=float((likely.T @ gains).max(axis=1).sum()),
+    )
+
+
+def _check_limits(belief: Belief, limits: Mapping[str, float]) -> dict[str, float]:
+    for name in limits:
+        belief.schema.index(name)
+    return {
+        name: check_number(f"limit of {name}", value, above=0, below=_LARGEST_EXPONENT)
+        for name, value in limits.items()
+    }
+
+
+def _gains(utility: ArrayLike | None, size: int) -> Array:
+    gains = np.eye(size) if utility is None else np.asarray(utility, dtype=np.float64)
+    if gains.ndim != 2 or len(gains) != size or gains.shape[1] < 2 or not np.isfinite(gains).all():
+        raise invalid("utility", f"a finite matrix of {size} rows and at least 2 columns", gains.shape)
+    return gains
+
+
+def _rules(belief: Belief, attribute: str, limits: Mapping[str, float], epsilon: float) -> Array:
+    """Return one row a for each rule a.Q[:, y] <= 0 that every report y must keep, shape (rules, k)."""
+    found = []
+    if math.isfinite(epsilon):
+        found.append(_ratios(np.eye(belief.schema[attribute].size), epsilon))
+    for secret, limit in limits.items():
+        possible = np.flatnonzero(belief.prior(attribute) > 0)
+        if secret == attribute:
+            rows = np.eye(belief.schema[attribute].size)[possible]
+        else:
+            rows, _ = conditional_rows(belief, secret, attribute)
+        found.append(_ratios(rows, limit))
+    return np.concatenate(found)
+
+
+def _ratios(rows: Array, limit: float) -> Array:
+    """Return e^-limit row x - row x' for every ordered pair, scaled so that large limits stay small."""
+    pairs = [(i, j) for i in range(len(rows)) for j in range(len(rows)) if i != j]
+    scaled = math.exp(-limit)
+    return np.array([scaled * rows[i] - rows[j] for i, j in pairs]).reshape(len(pairs), rows.shape[1])
+
+
+def _solve(gains: Array, rules: Array) -> tuple[Array, float]:
+    """Return the best channel and the dual's bound on its expected utility."""
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array, identity, kron
+
+    size, reports = gains.shape
+    if rules.size * reports > LARGEST_PROGRAMME:
+        raise TooLargeError(
+            f"the linear program has {len(rules) * reports} rules over {gains.size} cells; use coarser bins "
+            "or fewer secrets."
+        )
+    inequalities = kron(csr_array(rules), identity(reports, format="csr"), format="csr")
+    sums = kron(identity(size, format="csr"), np.ones((1, reports)), format="csr")
+    solution = linprog(
+        -gains.ravel(),
+        A_ub=inequalities,
+        b_ub=np.zeros(inequalities.shape[0]),
+        A_eq=sums,
+        b_eq=np.ones(size),
+        bounds=(0, None),
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    if solution.status != 0:
+        raise ArithmeticError(f"the linear program was not solved: {solution.message}")
+    return np.maximum(solution.x.reshape(size, reports), 0.0), float(-solution.eqlin.marginals.sum())
+
+
+def _on_the_safe_side(cells: Array, gains: Array, rules: Array) -> DenseChannel:
+    """Mix in as little of a useless channel as makes every rule hold, which the solver keeps nearly.
+
+    The law of the useless channel does not depend on the value and has a share in every report, so it keeps
+    every rule with room to spare: the more, the larger the limits.
+    """
+    cells = cells / cells.sum(axis=1, keepdims=True)
+    useless = np.full_like(cells, 0.5 / cells.shape[1])
+    useless[:, int(gains.sum(axis=0).argmax())] += 0.5
+    mix = 0.0
+    while True:
+        mixed = (1 - mix) * cells + mix * useless
+        if mix >= 1 or (rules @ mixed <= 0).all():
+            return DenseChannel(mixed / mixed.sum(axis=1, keepdims=True))
+        mix = min(max(2 * mix, _FIRST_MIX), 1.0)
+
+
+def _response(belief: Belief, attribute: str, limits: Mapping[str, float], epsilon: float) -> Channel:
+    """Return randomised response with the largest budget under the same limits."""
+    size = belief.schema[attribute].size
+
+    def over(budget: float) -> float:
+        channel = create("grr", size, budget).channel
+        found = [_leakage(belief, channel, attribute, name).value - limit for name, limit in limits.items()]
+        return max([channel.epsilon - epsilon, *found])
+
+    least = 1e-9
+    if over(least) > 0:
+        return create("withheld", size).channel
+    return create("grr", size, largest_safe(over, least)).channel
+
+
+def _leakage(belief: Belief, channel: Channel, attribute: str, secret: str) -> Leakage:
+    if secret == attribute:
+        return direct_leakage(belief, channel, secret)
+    return pair_leakage(belief, channel, secret, attribute)

@@ -1,0 +1,257 @@
+"""Problem: which budgets are free, what must hold, and what is worth how much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.belief import Belief
+from sidelight.calibration.utility import UTILITIES, Utility, expected_error
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
+from sidelight.mechanisms import WITHOUT_BUDGET, Channel, make
+from sidelight.plan import Plan, Release
+
+Array = NDArray[np.float64]
+LARGEST_BUDGET = 20.0
+"""No budget is set beyond it: a report is then the truth but for one in hundreds of millions."""
+LEAST_SHARE = 1e-6
+"""The least budget that is tried, as a share of the smallest limit."""
+AUTOMATIC = ("grr", "ss", "oue")
+"""What "auto" chooses from: the least variance of the mechanisms whose figures are exact."""
+_USUAL_REPORTS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Limits to keep and budgets to choose.
+
+    Attributes:
+        belief: what the adversary knows.
+        releases: every release; the budget of a free one is a placeholder.
+        free: the attributes whose budget is chosen.
+        limits: how much each secret may leak.
+        weights: how much the error of each free attribute counts.
+        utility: what is kept small, see `expected_error`.
+        reports: how many people report.
+        automatic: the attributes whose mechanism is chosen too.
+    """
+
+    belief: Belief
+    releases: tuple[Release, ...]
+    free: tuple[str, ...]
+    limits: Mapping[str, float]
+    weights: Mapping[str, float]
+    utility: Utility
+    reports: int
+    automatic: frozenset[str] = frozenset()
+    _channels: dict[tuple[str, float], Channel] = field(default_factory=dict, repr=False)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The attributes with a limit."""
+        return tuple(self.limits)
+
+    @property
+    def bounds(self) -> Array:
+        """The limits, in the order of `secrets`."""
+        return np.array(list(self.limits.values()))
+
+    @property
+    def least(self) -> float:
+        """The least budget that is tried."""
+        finite = [limit for limit in self.limits.values() if math.isfinite(limit) and limit > 0]
+        return LEAST_SHARE * min([1.0, *finite])
+
+    def even_split(self) -> float | None:
+        """Return the budget that composition alone allows to every free attribute (SPL); None if it is none.
+
+        It needs no knowledge of the population: the smallest limit, less the fixed budgets, in equal parts.
+        """
+        fixed = math.fsum(release.channel().epsilon for release in self.releases if not self.is_free(release))
+        share = (min(self.limits.values()) - fixed) / len(self.free)
+        return min(share, LARGEST_BUDGET) if share >= self.least else None
+
+    def is_free(self, release: Release) -> bool:
+        """Whether this release's budget is to be chosen."""
+        return release.name in self.free
+
+    def channels(self, budgets: Array) -> dict[str, Channel]:
+        """Return the channel of every release at the budgets of the free attributes, in their order."""
+        chosen = dict(zip(self.free, budgets.tolist(), strict=True))
+        found = {}
+        for release in self.releases:
+            key = (release.name, chosen.get(release.name, 0.0))
+            if key not in self._channels:
+                wanted = replace(release, epsilon=key[1]) if self.is_free(release) else release
+                self._channels[key] = wanted.channel()
+            found[release.name] = self._channels[key]
+        return found
+
+    def releases_at(self, budgets: Array) -> tuple[Release, ...]:
+        """Return every release with the budgets of the free attributes in place."""
+        chosen = dict(zip(self.free, budgets.tolist(), strict=True))
+        return tuple(
+            replace(release, epsilon=chosen[release.name]) if self.is_free(release) else release
+            for release in self.releases
+        )
+
+    def errors(self, budgets: Array) -> Array:
+        """Return the expected error of every free attribute; NaN where the mechanism states none."""
+        return np.array(
+            [self.error(name, budget) for name, budget in zip(self.free, budgets.tolist(), strict=True)]
+        )
+
+    def error(self, name: str, budget: float) -> float:
+        """Return the expected error of one free attribute at a budget."""
+        return self._error_of(self.release(name), budget)
+
+    def _error_of(self, release: Release, budget: float) -> float:
+        if release.mechanism == "any":
+            return math.nan
+        mechanism = make(release.mechanism, release.attribute.size, budget, release.parameters)
+        return expected_error(mechanism, self._priors[release.name], self.reports, self.utility)
+
+    @cached_property
+    def _priors(self) -> dict[str, Array]:
+        return {release.name: self.belief.prior(release.name) for release in self.releases}
+
+    def weighted(self, errors: Array) -> float:
+        """Return the weighted sum of the free attributes' errors."""
+        return float(np.array([self.weights[name] for name in self.free]) @ errors)
+
+    def release(self, name: str) -> Release:
+        """Return the release of an attribute."""
+        return next(release for release in self.releases if release.name == name)
+
+    def settled(self, budgets: Array) -> Problem:
+        """Return the problem with what depends on the budget frozen as it is best at these budgets.
+
+        "auto" becomes a mechanism, and subset selection gets the size of its sets: with a size that
+        follows the budget its leakage would not be monotone in it.
+        """
+        chosen = dict(zip(self.free, budgets.tolist(), strict=True))
+        releases = tuple(
+            self._settle(release, chosen[release.name]) if self.is_free(release) else release
+            for release in self.releases
+        )
+        return replace(self, releases=releases, _channels={})
+
+    def is_settled_as(self, other: Problem) -> bool:
+        """Whether mechanisms and parameters are the same as another problem's."""
+        return all(
+            (mine.mechanism, mine.parameters) == (theirs.mechanism, theirs.parameters)
+            for mine, theirs in zip(self.releases, other.releases, strict=True)
+        )
+
+    def _settle(self, release: Release, budget: float) -> Release:
+        if release.name in self.automatic:
+            options = [self._settle_width(Release(release.attribute, name, budget)) for name in AUTOMATIC]
+            return min(options, key=lambda option: self._error_of(option, budget))
+        return self._settle_width(replace(release, epsilon=budget))
+
+    def _settle_width(self, release: Release) -> Release:
+        if release.mechanism != "ss" or "width" in release.parameters:
+            return release
+        width = getattr(release.randomiser(), "width", 1)
+        return replace(release, parameters={"width": width})
+
+
+def build(
+    belief: Belief,
+    limit: float,
+    *,
+    limits: Mapping[str, float],
+    secrets: Iterable[str] | None,
+    mechanism: str,
+    mechanisms: Mapping[str, str],
+    fixed: Mapping[str, float],
+    weights: Mapping[str, float],
+    plan: Plan | None,
+    utility: Utility,
+    reports: int | None,
+) -> Problem:
+    """Check what was asked for and return it as a problem."""
+    check_choice("utility", utility, UTILITIES)
+    bounds = _limits(belief, limit, limits, secrets)
+    releases, automatic = _releases(belief, mechanism, mechanisms, fixed, plan)
+    named = [release.name for release in releases]
+    free = tuple(r.name for r in releases if r.epsilon is not None and r.name not in fixed)
+    if not free:
+        raise InputError(
+            "there is no budget to choose: every attribute is fixed, withheld or released as it is."
+        )
+    for name, weight in weights.items():
+        if name not in free:
+            known = f"{name!r} has a weight but no budget to choose" if name in named else ""
+            raise (
+                InputError(f"{known}; leave its weight out.") if known else unknown("attribute", name, named)
+            )
+        check_number(f"weight of {name}", weight, above=0)
+    count = reports if reports is not None else (belief.sample_size or _USUAL_REPORTS)
+    return Problem(
+        belief,
+        releases,
+        free,
+        MappingProxyType(bounds),
+        MappingProxyType({name: float(weights.get(name, 1.0)) for name in free}),
+        utility,
+        check_whole("reports", count, at_least=1),
+        automatic,
+    )
+
+
+def _limits(
+    belief: Belief, limit: float, limits: Mapping[str, float], secrets: Iterable[str] | None
+) -> dict[str, float]:
+    names = (
+        [secrets] if isinstance(secrets, str) else list(belief.schema.names if secrets is None else secrets)
+    )
+    if not names:
+        raise InputError("`secrets` must name at least one attribute, got none.")
+    for name in [*names, *limits]:
+        belief.schema.index(name)
+    general = check_number("limit", limit, at_least=0, infinite=True)
+    found = dict.fromkeys([*names, *limits], general)
+    for name, value in limits.items():
+        found[name] = check_number(f"limit of {name}", value, at_least=0, infinite=True)
+    if all(math.isinf(value) for value in found.values()):
+        raise InputError(
+            "every limit is infinite, so any budget keeps them; give at least one secret a limit."
+        )
+    return found
+
+
+def _releases(
+    belief: Belief,
+    mechanism: str,
+    mechanisms: Mapping[str, str],
+    fixed: Mapping[str, float],
+    plan: Plan | None,
+) -> tuple[tuple[Release, ...], frozenset[str]]:
+    """Return the releases, and the attributes whose mechanism is still to be chosen."""
+    for name in [*mechanisms, *fixed]:
+        belief.schema.index(name)
+    found, automatic = [], set()
+    for attribute in belief.schema if plan is None else plan.schema:
+        given = None if plan is None else plan[attribute.name]
+        name = mechanisms.get(attribute.name, given.mechanism if given else mechanism)
+        if name in WITHOUT_BUDGET:
+            if attribute.name in fixed:
+                raise InputError(f"{attribute.name!r} is {name} and has no budget; it cannot be fixed.")
+            found += [Release(attribute, name)] if name == "identity" else []
+            continue
+        if name == "auto":
+            automatic.add(attribute.name)
+            name = AUTOMATIC[0]
+        kept = given.parameters if given and name == given.mechanism else {}
+        times = given.times if given else 1
+        found.append(Release(attribute, name, fixed.get(attribute.name, 1.0), times, kept))
+    if not found:
+        raise InputError("a plan must release at least one attribute; all are withheld.")
+    return tuple(found), frozenset(automatic)

@@ -1,0 +1,189 @@
+"""A budget for each free attribute: the least weighted error under all limits.
+
+The error is convex in the budgets, the limits in general are not, so the search (SLSQP; Kraft 1988) ends in
+a local optimum. It starts from the uniform budget and from shares of it in proportion to what they gain, is
+brought back to the safe side along a ray, and then every budget is raised on its own as far as it goes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.calibration.constraint import Constraint
+from sidelight.calibration.problem import LARGEST_BUDGET, Problem
+from sidelight.calibration.uniform import RAISE, ROUNDING, excess, largest_safe
+from sidelight.foundation.errors import InputError
+
+Array = NDArray[np.float64]
+FEW = 12
+"""Up to so many budgets are searched from two starts, and for every point of a frontier."""
+_STEP = 1e-5
+_LEAST_STEP = 1 + 1e-6
+_ACTIVE = 1e-3
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is known about the budgets that were found.
+
+    Attributes:
+        blocked: for each free attribute, the secret whose limit breaks if this budget alone is raised by
+            1 %, or "largest budget" where it is at the largest one that is set.
+        gain: the weighted error of one budget for all over that of these budgets; at least 1.
+        stationarity: how far the budgets are from a local optimum to first order: the share of the error's
+            gradient that no combination of the active limits balances. Limits with kinks leave some.
+    """
+
+    blocked: dict[str, str]
+    gain: float
+    stationarity: float
+
+
+def unequal_budgets(problem: Problem, constraint: Constraint, uniform: float) -> Array:
+    """Return budgets whose weighted error is at most that of one budget for all, and mostly below.
+
+    Args:
+        problem: what is asked for.
+        constraint: what must keep the limits.
+        uniform: the largest safe budget for all.
+    """
+    count = len(problem.free)
+    start = np.full(count, uniform)
+    if np.isnan(problem.errors(start)).any():
+        raise InputError(
+            "unequal budgets need mechanisms that state an error; 'any' states none, so name one."
+        )
+    starts = [start, _proportional(problem, uniform)][: 2 if count <= FEW else 1]
+    found = [_on_ray(problem, constraint, _searched(problem, constraint, first)) for first in starts]
+    best = min([start, *found], key=lambda budgets: problem.weighted(problem.errors(budgets)))
+    return _raised(problem, constraint, best)
+
+
+def _proportional(problem: Problem, uniform: float) -> Array:
+    """Return budgets of the same sum in proportion to the cube root of each attribute's weighted error.
+
+    For small budgets the error falls as the budget squared; under a limit on the sum of all budgets this
+    is then the optimum.
+    """
+    weights = np.array([problem.weights[name] for name in problem.free])
+    shares = np.cbrt(weights * problem.errors(np.full(len(problem.free), uniform)))
+    return np.asarray(np.clip(uniform * shares / shares.mean(), problem.least, LARGEST_BUDGET))
+
+
+def _searched(problem: Problem, constraint: Constraint, start: Array) -> Array:
+    """Run the optimiser over the logarithms of the budgets."""
+    from scipy.optimize import minimize
+
+    limited = np.isfinite(problem.bounds)
+    scale = problem.weighted(problem.errors(start))
+
+    def slack(logs: Array) -> Array:
+        figures = constraint.figures(problem.channels(np.exp(logs)))
+        return np.asarray(1 - np.minimum(figures[limited], 1e6) / problem.bounds[limited])
+
+    result = minimize(
+        lambda logs: problem.weighted(problem.errors(np.exp(logs))) / scale,
+        np.log(start),
+        jac=lambda logs: _error_slopes(problem, logs) / scale,
+        bounds=[(math.log(problem.least), math.log(LARGEST_BUDGET))] * len(start),
+        constraints=[{"type": "ineq", "fun": slack, "jac": lambda logs: _slopes(slack, logs)}],
+        method="SLSQP",
+        options={"maxiter": _rounds(len(start)), "ftol": 1e-7},
+    )
+    found = np.exp(np.nan_to_num(result.x, nan=math.log(problem.least)))
+    return np.asarray(np.clip(found, problem.least, LARGEST_BUDGET))
+
+
+def _rounds(count: int) -> int:
+    """Return how often the optimiser may step: each step takes a figure for every budget.
+
+    For the 40 attributes of CelebA and a tree, five steps come within 3 % of the error that forty reach.
+    """
+    return max(5, min(40, 200 // count))
+
+
+def _error_slopes(problem: Problem, logs: Array) -> Array:
+    """Return the derivatives of the weighted error by the logarithm of each budget; errors are separate."""
+    weights = np.array([problem.weights[name] for name in problem.free])
+    above, below = (problem.errors(np.exp(logs + step)) for step in (_STEP, -_STEP))
+    return np.asarray(weights * (above - below) / (2 * _STEP))
+
+
+def _slopes(function: Callable[[Array], Array], logs: Array) -> Array:
+    """Return the derivatives of every value by every variable, shape (values, variables)."""
+    base = function(logs)
+    moved = [function(logs + _STEP * unit) for unit in np.eye(len(logs))]
+    return np.asarray((np.array(moved) - base).T / _STEP)
+
+
+def _on_ray(problem: Problem, constraint: Constraint, budgets: Array) -> Array:
+    """Return the largest safe multiple of the budgets, none beyond the largest one that is set."""
+    low = problem.least / float(budgets.max())
+    high = LARGEST_BUDGET / float(budgets.max())
+    scale = largest_safe(
+        lambda factor: excess(problem, constraint, np.maximum(factor * budgets, problem.least)), low, high
+    )
+    return np.asarray(np.maximum(scale * budgets, problem.least))
+
+
+def _raised(problem: Problem, constraint: Constraint, budgets: Array) -> Array:
+    """Raise one budget after the other as far as the limits allow, the most useful first.
+
+    Leakage grows with every budget, so one that was raised to the end stays blocked when others are.
+    """
+    budgets = budgets.copy()
+    for position in np.argsort(_error_slopes(problem, np.log(budgets))):
+        unit = np.zeros(len(budgets))
+        unit[position] = 1.0
+        rest = budgets * (1 - unit)
+
+        def over(budget: float, rest: Array = rest, unit: Array = unit) -> float:
+            return excess(problem, constraint, rest + budget * unit)
+
+        budget = float(budgets[position])
+        if budget * _LEAST_STEP < LARGEST_BUDGET and over(budget * _LEAST_STEP) <= 0:
+            budgets[position] = largest_safe(over, budget)
+    return budgets
+
+
+def certificate(problem: Problem, constraint: Constraint, budgets: Array, uniform: float) -> Certificate:
+    """Raise every budget on its own by 1 % and see which limit breaks."""
+    base = constraint.figures(problem.channels(budgets))
+    blocked, slopes = {}, []
+    for position, name in enumerate(problem.free):
+        raised = budgets.copy()
+        raised[position] *= RAISE
+        figures = base if raised[position] > LARGEST_BUDGET else constraint.figures(problem.channels(raised))
+        over = figures - problem.bounds * (1 + ROUNDING)
+        worst = int(np.argmax(over))
+        is_over = over[worst] > 0
+        blocked[name] = problem.secrets[worst] if is_over else "largest budget"
+        slopes.append((figures - base) / math.log(RAISE))
+    one = problem.weighted(problem.errors(np.full(len(budgets), uniform)))
+    gain = one / problem.weighted(problem.errors(budgets))
+    return Certificate(blocked, gain, _unbalanced(problem, base, np.array(slopes), budgets))
+
+
+def _unbalanced(problem: Problem, figures: Array, slopes: Array, budgets: Array) -> float:
+    """Return the share of the error's gradient that no sum of the active limits' gradients balances.
+
+    These are the conditions of Karush, Kuhn and Tucker. Budgets at the largest one are left out: their own
+    bound balances them.
+    """
+    from scipy.optimize import nnls
+
+    gradient = _error_slopes(problem, np.log(budgets))
+    inner = budgets * RAISE <= LARGEST_BUDGET
+    active = np.isfinite(problem.bounds) & (figures >= problem.bounds * (1 - _ACTIVE))
+    if not gradient[inner].any():
+        return 0.0
+    if not active.any():
+        return 1.0
+    with np.errstate(invalid="ignore"):
+        _, left = nnls(slopes[inner][:, active], -gradient[inner])
+    return float(left / np.linalg.norm(gradient[inner]))

@@ -1,0 +1,60 @@
+"""Whole records in, frequencies out: protocols, phases, report files, estimators, advice."""
+
+from sidelight.collection.advising import Advice, Option, advise, choose_protocol
+from sidelight.collection.budgets import RecordBudget, record_budget
+from sidelight.collection.collecting import (
+    PROTOCOLS,
+    collect,
+    collect_phase,
+    make_protocol,
+    true_frequencies,
+)
+from sidelight.collection.describing import read_protocol, write_protocol
+from sidelight.collection.direct import Sample, Split, planned, product, smp, spl
+from sidelight.collection.em import estimate_joint
+from sidelight.collection.estimating import ESTIMATORS, Estimate, Estimates, estimate
+from sidelight.collection.hidden import HiddenChoice, rs_fd, rs_rfd
+from sidelight.collection.phases import Parameters, TwoPhase
+from sidelight.collection.predicting import predicted_error, predicted_variances
+from sidelight.collection.protocol import Aggregated, Collected, Protocol
+from sidelight.collection.report_files import read_reports, write_reports
+
+__all__ = [
+    "ESTIMATORS",
+    "PROTOCOLS",
+    "Advice",
+    "Aggregated",
+    "Collected",
+    "Estimate",
+    "Estimates",
+    "HiddenChoice",
+    "Option",
+    "Parameters",
+    "Protocol",
+    "RecordBudget",
+    "Sample",
+    "Split",
+    "TwoPhase",
+    "advise",
+    "choose_protocol",
+    "collect",
+    "collect_phase",
+    "estimate",
+    "estimate_joint",
+    "make_protocol",
+    "planned",
+    "predicted_error",
+    "predicted_variances",
+    "product",
+    "read_protocol",
+    "read_reports",
+    "record_budget",
+    "rs_fd",
+    "rs_rfd",
+    "smp",
+    "spl",
+    "true_frequencies",
+    "write_protocol",
+    "write_reports",
+]
+"""Collecting whole records: protocols for the client and the server."""

@@ -1,0 +1,229 @@
+"""`advise`: which protocol to use for so many people, attributes, values and so much budget."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from sidelight.collection.direct import Sample, Split, smp, spl
+from sidelight.collection.estimating import Estimates
+from sidelight.collection.hidden import rs_fd
+from sidelight.collection.numbers import to_simplex
+from sidelight.collection.phases import TwoPhase
+from sidelight.collection.predicting import (
+    Frequencies,
+    check_frequencies,
+    predicted_error,
+    uniform,
+    unit_error,
+)
+from sidelight.collection.protocol import Array, Protocol, domain_size
+from sidelight.collection.units import BEST, Unit, make_unit
+from sidelight.foundation.errors import check_number, check_whole
+from sidelight.schema import Schema
+
+LARGEST_GROUP = 4096
+_SHARES = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Option:
+    """One protocol and what to expect of it.
+
+    Attributes:
+        name: what people call it.
+        protocol: the protocol itself, ready to collect with.
+        epsilon: the realised budget of a record.
+        unbiased_error: the mean squared error to expect of the unbiased estimate (Corr-RR: the published).
+        best_error: of the estimator "best"; None where it is not predicted.
+        groups: what is reported together.
+    """
+
+    name: str
+    protocol: Protocol | TwoPhase
+    epsilon: float
+    unbiased_error: float
+    best_error: float | None
+    groups: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def error(self) -> float:
+        """The smaller of the errors to expect."""
+        return self.unbiased_error if self.best_error is None else min(self.best_error, self.unbiased_error)
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """The protocols in order of the error to expect.
+
+    Attributes:
+        options: the best first.
+        people: how many would report.
+        epsilon: the budget of a record.
+        origin: where the assumed frequencies came from.
+    """
+
+    options: tuple[Option, ...]
+    people: int
+    epsilon: float
+    origin: str
+
+    @property
+    def choice(self) -> Protocol:
+        """The protocol that is advised: the best that needs one phase."""
+        for option in self.options:
+            if not isinstance(option.protocol, TwoPhase):
+                return option.protocol
+        raise AssertionError("there is always a protocol of one phase")
+
+    def to_json(self) -> str:
+        """Return the table as JSON."""
+        rows = [
+            {
+                "protocol": option.name, "epsilon": option.epsilon,
+                "unbiased_error": _finite(option.unbiased_error),
+                "best_error": None if option.best_error is None else _finite(option.best_error),
+                "groups": [list(group) for group in option.groups],
+            }
+            for option in self.options
+        ]  # fmt: skip
+        head = {"people": self.people, "epsilon": self.epsilon, "assumed": self.origin}
+        return json.dumps({**head, "options": rows}, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def advise(
+    schema: Schema,
+    epsilon: float,
+    people: int,
+    frequencies: Mapping[str, Array] | Estimates | None = None,
+    origin: str = "",
+) -> Advice:
+    """Compare the protocols by the error to expect.
+
+    Args:
+        schema: the attributes.
+        epsilon: the budget of a record.
+        people: how many will report.
+        frequencies: of public data, or the estimates of a first phase; uniform where nothing is known.
+        origin: where they came from, in words.
+    """
+    check_number("epsilon", epsilon, above=0)
+    check_whole("people", people, at_least=1)
+    known, source = _known(schema, frequencies, origin)
+    options = [
+        _option("ours", choose_protocol(schema, epsilon, known), people, known),
+        _option("smp (best mechanism)", smp(schema, epsilon, BEST), people, known),
+        _option("smp (grr)", smp(schema, epsilon), people, known),
+        _option("spl (grr)", spl(schema, epsilon), people, known),
+        _option("rs+fd", rs_fd(schema, epsilon), people, known),
+        *_two_phase_options(schema, epsilon, people, known),
+    ]
+    if len(schema) > 1 and domain_size(schema.sizes) <= LARGEST_GROUP:
+        whole = Split(schema, (make_unit(schema, schema.names, "grr", epsilon),))
+        options.append(_option("product (grr)", whole, people, known))
+    return Advice(tuple(sorted(options, key=lambda option: option.error)), people, epsilon, source)
+
+
+def _known(
+    schema: Schema, frequencies: Mapping[str, Array] | Estimates | None, origin: str
+) -> tuple[Frequencies, str]:
+    if frequencies is None:
+        return uniform(schema), "uniform frequencies, as nothing is known"
+    if isinstance(frequencies, Estimates):
+        projected = {name: to_simplex(frequencies[name]) for name in schema.names}
+        return projected, origin or f"estimates from {frequencies.people} reports"
+    given = {
+        name: np.asarray(frequencies[name], dtype=np.float64) for name in schema.names if name in frequencies
+    }
+    check_frequencies(schema, given)
+    return given, origin or "frequencies given by hand"
+
+
+def _option(name: str, protocol: Protocol, people: int, known: Frequencies) -> Option:
+    groups = tuple(unit.names for unit in getattr(protocol, "units", ()))
+    raw = predicted_error(protocol, people, known)
+    best = predicted_error(protocol, people, known, shrinks=True) if math.isfinite(raw) else None
+    shown = f"{name}: {protocol.name}" if name == "ours" else name
+    return Option(shown, protocol, protocol.epsilon, raw, best, groups)
+
+
+def _two_phase_options(schema: Schema, epsilon: float, people: int, known: Frequencies) -> list[Option]:
+    if len(set(schema.sizes)) > 1 or len(schema) < 2:
+        return []
+    design = TwoPhase(schema, epsilon)
+    error = predicted_error(design, people, known)
+    return [Option("corr-rr (published)", design, design.first.epsilon, error, None)]
+
+
+def choose_protocol(schema: Schema, epsilon: float, frequencies: Frequencies | None = None) -> Split | Sample:
+    """Return the direct protocol with the least error to expect.
+
+    Units are sampled in proportion to the root of their error, which is best for a given grouping: with A_u
+    the summed error of one report of unit u, n people expect (sum of sqrt A_u)^2 / n. So groups are merged
+    while that lowers the sum of roots; even groupings are tried as well, and SPL.
+    """
+    known = frequencies if frequencies is not None else uniform(schema)
+    groupings = [_merged(schema, epsilon, known), *_even(schema)]
+    options: list[Split | Sample] = [_sampled(schema, epsilon, known, groups) for groups in groupings]
+    options.append(spl(schema, epsilon, BEST))
+    return min(options, key=lambda option: predicted_error(option, 1_000_000, known))
+
+
+def _sampled(
+    schema: Schema, epsilon: float, known: Frequencies, groups: Sequence[Sequence[str]]
+) -> Split | Sample:
+    units = tuple(make_unit(schema, group, BEST, epsilon) for group in groups)
+    if len(units) == 1:
+        return Split(schema, units)
+    return Sample(schema, units, _shares([unit_error(unit, known) for unit in units]))
+
+
+def _shares(errors: Sequence[float]) -> tuple[int, ...]:
+    """Return sampling shares in proportion to the roots; equal where they nearly are."""
+    roots = np.sqrt(errors)
+    if roots.max() <= 1.01 * roots.min():
+        return (1,) * len(errors)
+    return tuple(max(1, round(_SHARES * root / roots.sum())) for root in roots)
+
+
+def _merged(schema: Schema, epsilon: float, known: Frequencies) -> list[tuple[str, ...]]:
+    """Merge the two groups whose merging helps most, until none does."""
+    groups: list[tuple[str, ...]] = [(name,) for name in schema.names]
+    costs: dict[tuple[str, ...], float] = {}
+
+    def cost(group: tuple[str, ...]) -> float:
+        if group not in costs:
+            unit: Unit = make_unit(schema, group, BEST, epsilon)
+            costs[group] = math.sqrt(unit_error(unit, known))
+        return costs[group]
+
+    while len(groups) > 1:
+        gains = {
+            (a, b): cost(a) + cost(b) - cost(a + b)
+            for a, b in combinations(groups, 2)
+            if domain_size([schema[name].size for name in a + b]) <= LARGEST_GROUP
+        }
+        best = max(gains, key=lambda pair: gains[pair], default=None)
+        if best is None or gains[best] <= 0:
+            break
+        groups = [group for group in groups if group not in best] + [best[0] + best[1]]
+    return groups
+
+
+def _even(schema: Schema) -> list[list[tuple[str, ...]]]:
+    """Return the groupings into runs of equal length."""
+    found = []
+    for length in range(2, len(schema) + 1):
+        runs = [schema.names[i : i + length] for i in range(0, len(schema), length)]
+        if all(domain_size([schema[name].size for name in run]) <= LARGEST_GROUP for run in runs):
+            found.append(runs)
+    return found
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,217 @@
+"""Protocols as plain data and as files: TOML or JSON, versioned, parsed strictly."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, NoReturn, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from sidelight.collection.direct import Sample, Split
+from sidelight.collection.hidden import HiddenChoice
+from sidelight.collection.protocol import Protocol
+from sidelight.collection.units import make_unit
+from sidelight.foundation.errors import InputError
+from sidelight.foundation.files import write_text
+from sidelight.schema import Attribute, Kind, Missing, Schema
+
+PROTOCOL_VERSION = 1
+T = TypeVar("T", bound=BaseModel)
+
+
+class Strict(BaseModel):
+    """A part of a file in which nothing is guessed and nothing unknown is allowed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class AttributeFile(Strict):
+    """One attribute of a file's schema."""
+
+    name: str
+    kind: Kind
+    values: list[str]
+    edges: list[float] = Field(default_factory=list)
+    missing: Missing = "absent"
+
+
+class UnitFile(Strict):
+    """One unit of a file's protocol."""
+
+    attributes: list[str]
+    mechanism: str
+    epsilon: float | None = None
+    parameters: dict[str, int | float | str | list[int | float | str] | list[list[int | float]]] = Field(
+        default_factory=dict
+    )
+
+
+class FakeFile(Strict):
+    """One law of fakes of a file's protocol."""
+
+    given: str
+    of: str
+    weights: list[list[int]]
+
+
+class ProtocolFile(Strict):
+    """A protocol of a file."""
+
+    version: int
+    protocol: Literal["split", "sample", "hidden"]
+    attribute: list[AttributeFile]
+    unit: list[UnitFile] = Field(default_factory=list)
+    shares: list[int] = Field(default_factory=list)
+    name: str = ""
+    origin: str = ""
+    epsilon: float | None = None
+    groups: list[list[str]] = Field(default_factory=list)
+    fake: list[FakeFile] = Field(default_factory=list)
+
+
+def protocol_data(protocol: Protocol) -> dict[str, Any]:
+    """Return a protocol with its schema as plain data."""
+    attributes = [_attribute(attribute) for attribute in protocol.schema]
+    return {"version": PROTOCOL_VERSION, **protocol.to_file(), "attribute": attributes}
+
+
+def _attribute(attribute: Attribute) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "name": attribute.name,
+        "kind": attribute.kind,
+        "values": list(attribute.values),
+        "missing": attribute.missing,
+    }
+    return entry | ({"edges": list(attribute.edges)} if attribute.edges else {})
+
+
+def protocol_from(data: Mapping[str, Any], label: str = "the protocol") -> Protocol:
+    """Return the protocol that `protocol_data` described."""
+    check_version(data, label, PROTOCOL_VERSION, "protocol")
+    parsed = validated(ProtocolFile, data, label)
+    try:
+        return _built(parsed)
+    except InputError as error:
+        raise InputError(f"{label}: {error}") from None
+
+
+def _built(parsed: ProtocolFile) -> Protocol:
+    schema = Schema(
+        tuple(
+            Attribute(item.name, item.kind, tuple(item.values), tuple(item.edges), item.missing)
+            for item in parsed.attribute
+        )
+    )
+    if parsed.protocol == "hidden":
+        return _hidden(parsed, schema)
+    units = tuple(
+        make_unit(schema, unit.attributes, unit.mechanism, unit.epsilon, unit.parameters)
+        for unit in parsed.unit
+    )
+    if not units:
+        raise InputError("a protocol needs at least one `unit`.")
+    return Split(schema, units) if parsed.protocol == "split" else Sample(schema, units, tuple(parsed.shares))
+
+
+def _hidden(parsed: ProtocolFile, schema: Schema) -> HiddenChoice:
+    if parsed.epsilon is None:
+        raise InputError("a protocol that hides its choice needs an `epsilon`, got none.")
+    fakes = {}
+    for fake in parsed.fake:
+        if len({len(row) for row in fake.weights}) != 1:
+            raise InputError(f"the weights of {fake.of!r} given {fake.given!r} must be rows of one length.")
+        fakes[fake.given, fake.of] = np.array(fake.weights, dtype=np.int64)
+    groups = tuple(tuple(group) for group in parsed.groups)
+    return HiddenChoice(schema, groups, parsed.epsilon, fakes, parsed.name, parsed.origin)
+
+
+def write_protocol(protocol: Protocol, path: str | Path) -> Path:
+    """Write a protocol to a .toml or .json file."""
+    return write_data(protocol_data(protocol), path)
+
+
+def read_protocol(path: str | Path) -> Protocol:
+    """Read a protocol from a .toml or .json file."""
+    return protocol_from(read_data(path), str(path))
+
+
+def write_data(data: Mapping[str, Any], path: str | Path) -> Path:
+    """Write plain data as TOML or JSON, by the file's ending."""
+    if is_toml(path):
+        import tomli_w
+
+        return write_text(path, tomli_w.dumps(data))
+    return write_text(path, json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def read_data(path: str | Path) -> Mapping[str, Any]:
+    """Read a TOML or JSON file as plain data."""
+    toml = is_toml(path)
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not UTF-8 text; it must be a TOML or JSON file.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+    return parsed_text(text, str(path), tomllib.loads if toml else strict_json)
+
+
+def parsed_text(text: str, label: str, parse: Callable[[str], Any]) -> Mapping[str, Any]:
+    """Return the mapping that a text holds."""
+    try:
+        data = parse(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{label} cannot be parsed: {str(error).splitlines()[0]}.") from None
+    if not isinstance(data, dict):
+        raise InputError(f"{label} must hold a table of named values, got a {type(data).__name__}.")
+    return data
+
+
+def strict_json(text: str) -> Any:
+    """Parse JSON, refusing what JSON does not know and keys given twice."""
+    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number JSON knows")
+
+
+def _refuse_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is given twice")
+    return found
+
+
+def check_version(data: Mapping[str, Any], label: str, newest: int, noun: str) -> None:
+    """Raise unless the data say a version that can be read."""
+    version = data.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise InputError(f"{label} is no {noun}: it must have `version = {newest}`, got {version!r}.")
+    if version > newest:
+        raise InputError(
+            f"{label} is a {noun} of version {version}; this Sidelight reads up to version {newest}. "
+            "Upgrade Sidelight."
+        )
+
+
+def validated(model: type[T], data: Mapping[str, Any], label: str) -> T:
+    """Return the data as the model, or raise one line that names the place."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{label}: {where}: {first['msg']}.") from None
+
+
+def is_toml(path: str | Path) -> bool:
+    """Whether a file is TOML; else it must be JSON."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".toml", ".json"):
+        raise InputError(f"{path} must end in .toml or .json.")
+    return suffix == ".toml"

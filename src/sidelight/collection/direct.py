@@ -1,0 +1,256 @@
+"""Protocols that randomise true values: all units with a split budget (SPL), or one with all of it (SMP)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sidelight.collection.protocol import (
+    Aggregated,
+    Array,
+    Codes,
+    Collected,
+    check_channel_size,
+    check_parts,
+    check_records,
+    domain_size,
+)
+from sidelight.collection.units import BEST, Unit, check_units, make_unit
+from sidelight.foundation.errors import InputError, check_number, check_whole
+from sidelight.foundation.randomness import below_each, derive_seed, randomness
+from sidelight.plan import Plan
+from sidelight.schema import Schema
+
+
+@dataclass(frozen=True)
+class Split:
+    """SPL: everyone reports every unit; the budgets add up (with a group of all: the product domain).
+
+    Attributes:
+        schema: the attributes of a record.
+        units: what is reported, each attribute in exactly one.
+    """
+
+    kind: ClassVar[str] = "split"
+    schema: Schema
+    units: tuple[Unit, ...]
+
+    def __post_init__(self) -> None:
+        check_units(self.schema, self.units, disjoint=True)
+
+    @property
+    def name(self) -> str:
+        """SPL by its short name, or "product" where a unit is a group."""
+        return "product" if any(len(unit.names) > 1 for unit in self.units) else "spl"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The units' labels."""
+        return tuple(unit.label for unit in self.units)
+
+    @property
+    def epsilon(self) -> float:
+        """The sum of the units' realised budgets."""
+        return sum(unit.randomiser.epsilon for unit in self.units)
+
+    @property
+    def proof(self) -> str:
+        """Why."""
+        return (
+            "units have noise of their own, so their likelihood ratios multiply: the budgets add up, exactly"
+        )
+
+    def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> Collected:
+        """Return one report for each record, see `Protocol.randomise`."""
+        checked = check_records(records, self.schema)
+        parts = tuple(
+            unit.randomiser.randomise(
+                unit.codes(checked, _columns(self.schema, unit)),
+                seed=derive_seed(seed, unit.label),
+                offset=offset,
+            )
+            for unit in self.units
+        )
+        return Collected(self, parts, (None,) * len(parts), len(checked), seed is not None)
+
+    def aggregate(self, collected: Collected) -> Aggregated:
+        """Add reports up."""
+        check_parts(collected, self)
+        sums = tuple(
+            unit.randomiser.aggregate(part) for unit, part in zip(self.units, collected.parts, strict=True)
+        )
+        return Aggregated(self, collected.people, sums)
+
+    def matrix(self) -> Array:
+        """Return Pr(report | record), see `Protocol.matrix`."""
+        laws = [_law(self.schema, unit) for unit in self.units]
+        check_channel_size(len(laws[0]), domain_size([law.shape[1] for law in laws]))
+        return reduce(_side_by_side, laws)
+
+    def to_file(self) -> dict[str, Any]:
+        """Return the protocol as plain data."""
+        return {"protocol": self.kind, "unit": [unit.to_file() for unit in self.units]}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """SMP: everyone reports one unit, drawn at random and disclosed, with the whole budget.
+
+    Attributes:
+        schema: the attributes of a record.
+        units: what may be reported; every attribute in at least one.
+        shares: how likely each unit is drawn, in whole numbers; all equal by default.
+    """
+
+    kind: ClassVar[str] = "sample"
+    schema: Schema
+    units: tuple[Unit, ...]
+    shares: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_units(self.schema, self.units, disjoint=False)
+        shares = self.shares or (1,) * len(self.units)
+        if len(shares) != len(self.units):
+            raise InputError(
+                f"`shares` must have one number for each of {len(self.units)} units, got {shares}."
+            )
+        checked = tuple(check_whole("shares", share, at_least=1, at_most=1 << 40) for share in shares)
+        object.__setattr__(self, "shares", checked)
+
+    @property
+    def name(self) -> str:
+        """SMP by its short name, "smp on groups" where a unit is one."""
+        return "smp on groups" if any(len(unit.names) > 1 for unit in self.units) else "smp"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The units' labels."""
+        return tuple(unit.label for unit in self.units)
+
+    @property
+    def epsilon(self) -> float:
+        """The largest realised budget of a unit."""
+        return max(unit.randomiser.epsilon for unit in self.units)
+
+    @property
+    def proof(self) -> str:
+        """Why."""
+        return (
+            "the choice depends on no value, and a report is of one unit: the largest budget, reached by "
+            "records that differ in it"
+        )
+
+    def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> Collected:
+        """Return one report for each record, see `Protocol.randomise`.
+
+        A seeded simulation stays the same in chunks: every unit's noise is drawn for all rows.
+        """
+        checked = check_records(records, self.schema)
+        chosen = self._choose(len(checked), seed, offset)
+        parts, senders = [], []
+        for number, unit in enumerate(self.units):
+            rows = np.flatnonzero(chosen == number)
+            columns = _columns(self.schema, unit)
+            if seed is None:
+                reports = unit.randomiser.randomise(unit.codes(checked[rows], columns))
+            else:
+                every = unit.codes(checked, columns)
+                noise = derive_seed(seed, unit.label)
+                reports = unit.randomiser.randomise(every, seed=noise, offset=offset)[rows]
+            parts.append(reports)
+            senders.append(rows)
+        return Collected(self, tuple(parts), tuple(senders), len(checked), seed is not None)
+
+    def _choose(self, people: int, seed: int | None, offset: int) -> np.ndarray[Any, np.dtype[np.intp]]:
+        ends = np.cumsum(self.shares)
+        bounds = np.full(people, ends[-1], dtype=np.uint64)
+        drawn = below_each(randomness(seed, "collection/choice"), offset, bounds)
+        return np.searchsorted(ends, drawn.astype(np.int64), side="right")
+
+    def aggregate(self, collected: Collected) -> Aggregated:
+        """Add reports up."""
+        check_parts(collected, self)
+        sums = tuple(
+            unit.randomiser.aggregate(part) for unit, part in zip(self.units, collected.parts, strict=True)
+        )
+        return Aggregated(self, collected.people, sums)
+
+    def matrix(self) -> Array:
+        """Return Pr(report | record), the units' reports side by side, see `Protocol.matrix`."""
+        laws = [_law(self.schema, unit) for unit in self.units]
+        check_channel_size(len(laws[0]), sum(law.shape[1] for law in laws))
+        whole = sum(self.shares)
+        return np.hstack([law * (share / whole) for law, share in zip(laws, self.shares, strict=True)])
+
+    def to_file(self) -> dict[str, Any]:
+        """Return the protocol as plain data."""
+        return {
+            "protocol": self.kind,
+            "shares": list(self.shares),
+            "unit": [unit.to_file() for unit in self.units],
+        }
+
+
+def spl(schema: Schema, epsilon: float, mechanism: str = "grr") -> Split:
+    """Return SPL: each of d attributes through the mechanism at epsilon / d."""
+    part = check_number("epsilon", epsilon, above=0) / len(schema)
+    return Split(schema, tuple(make_unit(schema, [name], mechanism, part) for name in schema.names))
+
+
+def smp(schema: Schema, epsilon: float, mechanism: str = "grr", shares: Sequence[int] = ()) -> Sample:
+    """Return SMP: one of d attributes, disclosed, through the mechanism at epsilon."""
+    units = tuple(make_unit(schema, [name], mechanism, epsilon) for name in schema.names)
+    return Sample(schema, units, tuple(shares))
+
+
+def product(
+    schema: Schema, epsilon: float, groups: Sequence[Sequence[str]] | None = None, mechanism: str = "grr"
+) -> Split | Sample:
+    """Return the product domain of all attributes, or one group, drawn and disclosed, at epsilon."""
+    parts = [list(group) for group in groups] if groups is not None else [list(schema.names)]
+    units = tuple(make_unit(schema, part, mechanism, epsilon) for part in parts)
+    return Split(schema, units) if len(units) == 1 else Sample(schema, units)
+
+
+def planned(plan: Plan) -> Split:
+    """Return the collection that a plan describes: every released attribute, as it says."""
+    units = []
+    for release in plan.releases:
+        if release.times != 1:
+            raise InputError(
+                f"the plan asks for {release.times} reports of {release.name!r}; one collection takes one: "
+                "set `times` to 1 and collect again for each."
+            )
+        if release.mechanism != "withheld":
+            units.append(
+                make_unit(plan.schema, [release.name], release.mechanism, release.epsilon, release.parameters)
+            )
+    if not units:
+        raise InputError("the plan withholds every attribute; there is nothing to collect.")
+    kept = plan.schema.select([unit.names[0] for unit in units])
+    return Split(kept, tuple(units))
+
+
+def _columns(schema: Schema, unit: Unit) -> list[int]:
+    return [schema.index(name) for name in unit.names]
+
+
+def _law(schema: Schema, unit: Unit) -> Array:
+    """Return Pr(report of the unit | record) for every record of the schema's domain."""
+    law = unit.randomiser.channel.matrix()
+    check_channel_size(domain_size(schema.sizes), law.shape[1])
+    grid = np.indices(schema.sizes).reshape(len(schema), -1)
+    cells = np.ravel_multi_index(tuple(grid[column] for column in _columns(schema, unit)), unit.sizes)
+    return np.asarray(law[cells])
+
+
+def _side_by_side(first: Array, second: Array) -> Array:
+    """Return the law of two independent reports given the record."""
+    return np.asarray((first[:, :, None] * second[:, None, :]).reshape(len(first), -1))
+
+
+__all__ = ["BEST", "Sample", "Split", "planned", "product", "smp", "spl"]

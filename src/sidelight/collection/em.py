@@ -1,0 +1,188 @@
+"""Expectation maximisation (iterative Bayesian update): the likeliest frequencies, of attributes and joints.
+
+The reports of every protocol are terms: a table of likelihoods over the cells of some attributes, with
+counts. A joint is updated by all its terms at once, so that reports of single attributes, of groups and of
+whole records help each other where they overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.collection.direct import Sample, Split
+from sidelight.collection.hidden import HiddenChoice
+from sidelight.collection.likelihoods import LARGEST_TABLE, joined_rows, report_likelihoods
+from sidelight.collection.protocol import Array, Collected, domain_size
+from sidelight.foundation.errors import InputError
+from sidelight.schema import Schema
+
+LARGEST_JOINT = 4096
+_ROUNDS = 2000
+_TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """Reports about some attributes.
+
+    Attributes:
+        names: the attributes.
+        likelihood: (distinct reports, cells) in C order of the attributes' values.
+        counts: (distinct reports,).
+    """
+
+    names: tuple[str, ...]
+    likelihood: Array
+    counts: NDArray[np.float64]
+
+
+def estimate_joint(collected: Collected | Sequence[Collected], names: Sequence[str]) -> Array:
+    """Return the likeliest joint of a few attributes, shape (values of each).
+
+    Args:
+        collected: reports of one protocol or of several over the same schema.
+        names: the attributes; up to 4,096 combinations of values.
+    """
+    parts = [collected] if isinstance(collected, Collected) else list(collected)
+    if not parts:
+        raise InputError("there are no reports to estimate from.")
+    direct = [part for part in parts if not isinstance(part.protocol, HiddenChoice)]
+    _check_identified([term for part in direct for term in terms_of(part, names)], names)
+    return likeliest_joint(parts, names)
+
+
+def likeliest_joint(parts: Sequence[Collected], names: Sequence[str]) -> Array:
+    """Return a likeliest joint; its marginals are determined even where it is not itself."""
+    schema = parts[0].protocol.schema.select(names)
+    if domain_size(schema.sizes) > LARGEST_JOINT:
+        raise InputError(
+            f"the joint of {', '.join(names)} has {domain_size(schema.sizes)} cells, more than "
+            f"{LARGEST_JOINT}; take fewer attributes."
+        )
+    return maximise(schema, [term for part in parts for term in terms_of(part, names)])
+
+
+def maximise(schema: Schema, terms: Sequence[Term], start: Array | None = None) -> Array:
+    """Return the joint that maximises the likelihood of all terms; each round never lowers it.
+
+    Where the terms leave the joint open, it stays as near to the start (uniform) as the updates leave it.
+    """
+    joint = np.full(schema.sizes, 1 / domain_size(schema.sizes)) if start is None else start
+    people = sum(float(term.counts.sum()) for term in terms)
+    axes = [tuple(schema.index(name) for name in term.names) for term in terms]
+    for _ in range(_ROUNDS):
+        weight = np.zeros(schema.sizes)
+        for term, kept in zip(terms, axes, strict=True):
+            weight += _spread(_update(term, _marginal(joint, kept)), kept, schema.sizes)
+        better = joint * weight / people
+        change = float(np.abs(better - joint).sum())
+        joint = better
+        if change < _TOLERANCE:
+            break
+    return joint
+
+
+def _update(term: Term, cells: Array) -> Array:
+    """Return for each cell the summed ratio of its likelihood to the reports' probability."""
+    seen = term.likelihood @ cells
+    return np.asarray((term.counts / np.maximum(seen, 1e-300)) @ term.likelihood)
+
+
+def _marginal(joint: Array, kept: tuple[int, ...]) -> Array:
+    rest = tuple(axis for axis in range(joint.ndim) if axis not in kept)
+    summed = joint.sum(axis=rest)
+    order = np.argsort(np.argsort(kept))
+    return np.asarray(summed.transpose(order).reshape(-1))
+
+
+def _spread(weights: Array, kept: tuple[int, ...], sizes: Sequence[int]) -> Array:
+    """Return weights over some attributes as an array that broadcasts over all."""
+    shaped = weights.reshape([sizes[axis] for axis in kept]).transpose(np.argsort(kept))
+    shape = [sizes[axis] if axis in kept else 1 for axis in range(len(sizes))]
+    return shaped.reshape(shape)
+
+
+def terms_of(collected: Collected, names: Sequence[str]) -> list[Term]:
+    """Return what reports say about the named attributes."""
+    protocol = collected.protocol
+    if isinstance(protocol, Split):
+        return _split_terms(protocol, collected, names)
+    if isinstance(protocol, Sample):
+        return _sample_terms(protocol, collected, names)
+    if isinstance(protocol, HiddenChoice):
+        return _hidden_terms(protocol, collected, names)
+    raise InputError(f"reports of {protocol.name!r} have no likelihood here; estimate by inversion.")
+
+
+def _split_terms(protocol: Split, collected: Collected, names: Sequence[str]) -> list[Term]:
+    """One term: a person's reports of several units multiply."""
+    used = [i for i, unit in enumerate(protocol.units) if set(unit.names) & set(names)]
+    for i in used:
+        outside = set(protocol.units[i].names) - set(names)
+        if outside:
+            raise InputError(
+                f"the group {protocol.units[i].label!r} is reported as a whole; name {min(outside)!r} too."
+            )
+    tables, rows = [], []
+    for i in used:
+        table, row = report_likelihoods(protocol.units[i].randomiser, collected.parts[i])
+        tables.append(table)
+        rows.append(row)
+    distinct, counts = joined_rows(rows, [len(table) for table in tables])
+    covered = tuple(name for i in used for name in protocol.units[i].names)
+    cells = domain_size([table.shape[1] for table in tables])
+    if len(distinct) * cells > LARGEST_TABLE:
+        raise InputError(
+            f"{len(distinct)} distinct reports by {cells} cells are too many; take fewer attributes."
+        )
+    likelihood = np.ones((len(distinct), 1))
+    for table, column in zip(tables, distinct.T, strict=True):
+        likelihood = (likelihood[:, :, None] * table[column][:, None, :]).reshape(len(distinct), -1)
+    return [Term(covered, likelihood, counts.astype(np.float64))]
+
+
+def _sample_terms(protocol: Sample, collected: Collected, names: Sequence[str]) -> list[Term]:
+    """A term for each unit whose attributes are all asked for; people reported one unit each."""
+    terms = []
+    for unit, part in zip(protocol.units, collected.parts, strict=True):
+        if set(unit.names) <= set(names) and len(part):
+            table, rows = report_likelihoods(unit.randomiser, part)
+            counts = np.bincount(rows, minlength=len(table)).astype(np.float64)
+            terms.append(Term(unit.names, table, counts))
+    return terms
+
+
+def _hidden_terms(protocol: HiddenChoice, collected: Collected, names: Sequence[str]) -> list[Term]:
+    """One term over all attributes: any of them may be the one that was reported."""
+    if set(names) != set(protocol.schema.names):
+        missing = min(set(protocol.schema.names) - set(names))
+        raise InputError(
+            f"the reports of {protocol.name!r} hide which attribute they are about, so their joint is that "
+            f"of all attributes; name {missing!r} too."
+        )
+    law = protocol.matrix().T
+    codes = np.ravel_multi_index(
+        tuple(part.values.astype(np.intp) for part in collected.parts), protocol.schema.sizes
+    )
+    counts = np.bincount(codes, minlength=len(law)).astype(np.float64)
+    kept = counts > 0
+    return [Term(protocol.schema.names, law[kept], counts[kept])]
+
+
+def _check_identified(terms: Sequence[Term], names: Sequence[str]) -> None:
+    """Raise if nobody reported the attributes together: their joint would be a guess.
+
+    A hidden choice is about one attribute too: its law is a sum over attributes, so that any joint with the
+    same marginals explains the reports as well.
+    """
+    if len(names) > 1 and not any(set(names) == set(term.names) for term in terms):
+        raise InputError(
+            f"nobody reported {', '.join(names)} together, so their joint is not determined; collect them as "
+            "a group, or estimate them one by one."
+        )
+    if not terms:
+        raise InputError(f"nobody reported {', '.join(names)}; there is nothing to estimate from.")

@@ -1,0 +1,307 @@
+"""`estimate`: from reports to a table of frequencies with errors and intervals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from sidelight.collection.borrowing import borrowed
+from sidelight.collection.direct import Split
+from sidelight.collection.em import likeliest_joint
+from sidelight.collection.hidden import HiddenChoice
+from sidelight.collection.numbers import to_simplex
+from sidelight.collection.protocol import Aggregated, Array, Collected, fingerprint, mixed
+from sidelight.collection.shrinkage import choose, shrink
+from sidelight.collection.unbiased import ABOUT, About, Unbiased, unbiased
+from sidelight.foundation.errors import InputError, check_choice, check_number
+from sidelight.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Estimator = Literal["best", "inversion", "simplex", "shrinkage", "em", "published"]
+ESTIMATORS = ("best", "inversion", "simplex", "shrinkage", "em", "published")
+TWO_PHASE = ("corr-rr", "cond-rr")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One value's frequency.
+
+    Attributes:
+        attribute: its attribute.
+        value: its label.
+        frequency: as the chosen estimator has it.
+        standard_error: of the unbiased estimate that the interval is made from.
+        lower: the interval's lower end, not below 0.
+        upper: its upper end, not above 1.
+    """
+
+    attribute: str
+    value: str
+    frequency: float
+    standard_error: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """The frequencies of every attribute.
+
+    The interval is that of the unbiased estimate, so that it covers the truth at its rate whatever
+    estimator is chosen; it is widened to hold the stated frequency where need be.
+
+    Attributes:
+        schema: the attributes.
+        frequencies: by attribute, (values,).
+        standard_errors: of the unbiased estimates, by attribute.
+        lower: the lower ends of the intervals.
+        upper: their upper ends.
+        protocol: what made the reports.
+        estimator: which one was used.
+        about: whether the errors are about those who reported or about their population.
+        confidence: of the intervals.
+        people: how many reported.
+        epsilon: what a whole record's report realises at most.
+        is_simulation: whether the noise came from a seed.
+        expected_error: the mean squared error that was to be expected before shrinkage or projection.
+    """
+
+    schema: Schema
+    frequencies: Mapping[str, Array]
+    standard_errors: Mapping[str, Array]
+    lower: Mapping[str, Array]
+    upper: Mapping[str, Array]
+    protocol: str
+    estimator: str
+    about: About
+    confidence: float
+    people: int
+    epsilon: float
+    is_simulation: bool
+    expected_error: float
+
+    def __getitem__(self, name: str) -> Array:
+        _ = self.schema[name]
+        return self.frequencies[name]
+
+    def __iter__(self) -> Iterator[Estimate]:
+        for attribute in self.schema:
+            name = attribute.name
+            columns = (self.frequencies, self.standard_errors, self.lower, self.upper)
+            for code, value in enumerate(attribute.values):
+                yield Estimate(name, value, *(float(column[name][code]) for column in columns))
+
+    def against(self, truth: Mapping[str, Array]) -> Comparison:
+        """Return the estimates beside the true frequencies."""
+        for attribute in self.schema:
+            given = np.asarray(truth.get(attribute.name, ()))
+            if given.shape != (attribute.size,):
+                raise InputError(
+                    f"the truth of {attribute.name!r} must be {attribute.size} frequencies, got {given.size}."
+                )
+        return Comparison(self, {name: np.asarray(truth[name]) for name in self.schema.names})
+
+    def to_arrow(self) -> pa.Table:
+        """Return the table: attribute, value, frequency, standard_error, lower, upper."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist([vars(item) for item in self])
+
+    def to_json(self) -> str:
+        """Return everything as JSON."""
+        head = {
+            "protocol": self.protocol, "estimator": self.estimator, "about": self.about,
+            "confidence": self.confidence, "people": self.people, "epsilon": self.epsilon,
+            "is_simulation": self.is_simulation, "expected_error": self.expected_error,
+        }  # fmt: skip
+        rows = [vars(item) for item in self]
+        return json.dumps({**head, "estimates": rows}, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Estimates beside the truth, for those who hold it.
+
+    Attributes:
+        estimates: what was estimated.
+        truth: the true frequencies, by attribute.
+    """
+
+    estimates: Estimates
+    truth: Mapping[str, Array]
+
+    @property
+    def error(self) -> float:
+        """The mean squared error: the mean over attributes of the mean over values (Corr-RR, eq. (5))."""
+        schema = self.estimates.schema
+        return float(np.mean([np.mean((self.estimates[n] - self.truth[n]) ** 2) for n in schema.names]))
+
+    @property
+    def covered(self) -> float:
+        """How many of the intervals hold the truth, as a share."""
+        found = self.estimates
+        inside = [
+            (found.lower[n] <= self.truth[n]) & (self.truth[n] <= found.upper[n]) for n in found.schema.names
+        ]
+        return float(np.concatenate(inside).mean())
+
+    def to_json(self) -> str:
+        """Return everything as JSON."""
+        data = json.loads(self.estimates.to_json())
+        flat = [float(value) for name in self.estimates.schema.names for value in self.truth[name]]
+        rows = [row | {"truth": value} for row, value in zip(data["estimates"], flat, strict=True)]
+        head = {**data, "error": self.error, "covered": self.covered, "estimates": rows}
+        return json.dumps(head, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+Reported = Collected | Aggregated | Sequence["Collected | Aggregated"]
+
+
+def estimate(
+    reports: Reported,
+    *,
+    estimator: Estimator = "best",
+    confidence: float = 0.95,
+    about: About = "collected",
+) -> Estimates:
+    """Estimate the frequencies of all attributes from reports.
+
+    Args:
+        reports: of one protocol, or of both phases (as a list); merged aggregates do as well.
+        estimator: "best" (shrinkage where it is predicted to help, on the simplex), "inversion" (unbiased),
+            "simplex" (projected), "shrinkage", "em" (the likeliest; needs the reports themselves) or
+            "published" (Corr-RR's own estimator, biased).
+        confidence: of the intervals.
+        about: the frequencies among those who reported ("collected") or in their population.
+    """
+    check_choice("estimator", estimator, ESTIMATORS)
+    check_choice("about", about, ABOUT)
+    level = check_number("confidence", confidence, above=0, below=1)
+    given = [reports] if isinstance(reports, (Collected, Aggregated)) else list(reports)
+    parts = merged([item.aggregate() if isinstance(item, Collected) else item for item in given])
+    schema = parts[0].protocol.schema
+    found = unbiased(parts, about)
+    frequencies = _frequencies(estimator, schema, found, parts, given)
+    lower, upper, errors = {}, {}, {}
+    for name, item in found.items():
+        low, high = item.interval(NormalDist().inv_cdf(0.5 + level / 2))
+        errors[name] = np.sqrt(item.variance(to_simplex(item.estimate)))
+        lower[name] = np.minimum(low, np.clip(frequencies[name], 0, 1))
+        upper[name] = np.maximum(high, np.clip(frequencies[name], 0, 1))
+    return Estimates(
+        schema, frequencies, errors, lower, upper, parts[-1].protocol.name, estimator, about, level,
+        sum(part.people for part in parts), max(part.protocol.epsilon for part in parts),
+        any(item.is_simulation for item in given if isinstance(item, Collected)),
+        float(np.mean([np.mean(error**2) for error in errors.values()])),
+    )  # fmt: skip
+
+
+def merged(parts: Sequence[Aggregated]) -> list[Aggregated]:
+    """Merge aggregates of the same protocol, and check that what is left belongs together."""
+    if not parts:
+        raise InputError("there are no reports to estimate from.")
+    found: dict[str, Aggregated] = {}
+    for part in parts:
+        key = fingerprint(part.protocol)
+        found[key] = found[key] + part if key in found else part
+    merged_parts = list(found.values())
+    if sum(part.people for part in merged_parts) == 0:
+        raise InputError("there are no reports to estimate from.")
+    seconds = [part for part in merged_parts if _needs_first(part)]
+    firsts = [part for part in merged_parts if not _needs_first(part)]
+    if seconds and not firsts:
+        raise InputError(
+            f"these are reports of the second phase of {seconds[0].protocol.name!r}; add those of the first, "
+            "without which they say too little."
+        )
+    if len(firsts) > 1:
+        raise mixed(firsts[0].protocol, firsts[1].protocol)
+    for part in seconds:
+        _check_belongs(part, firsts[0])
+    return [*firsts, *seconds]
+
+
+def _needs_first(part: Aggregated) -> bool:
+    return isinstance(part.protocol, HiddenChoice) and part.protocol.name in TWO_PHASE
+
+
+def _check_belongs(second: Aggregated, first: Aggregated) -> None:
+    protocol = second.protocol
+    named = f"first phase {fingerprint(first.protocol)},"
+    if not isinstance(protocol, HiddenChoice) or not protocol.origin.startswith(named):
+        raise mixed(first.protocol, protocol)
+    if protocol.schema != first.protocol.schema:
+        raise mixed(first.protocol, protocol)
+
+
+def _frequencies(
+    estimator: str,
+    schema: Schema,
+    found: Mapping[str, Unbiased],
+    parts: Sequence[Aggregated],
+    given: Sequence[Collected | Aggregated],
+) -> dict[str, Array]:
+    if estimator == "inversion":
+        return {name: item.estimate for name, item in found.items()}
+    if estimator == "simplex":
+        return {name: to_simplex(item.estimate) for name, item in found.items()}
+    if estimator == "shrinkage":
+        return shrink(schema, found)
+    if estimator == "em":
+        return _likeliest(schema, given)
+    if estimator == "published":
+        return published(parts)
+    plain = choose(schema, found)
+    return plain | borrowed(schema, parts, found)
+
+
+def _likeliest(schema: Schema, given: Sequence[Collected | Aggregated]) -> dict[str, Array]:
+    reports = [item for item in given if isinstance(item, Collected)]
+    if len(reports) < len(given):
+        raise InputError("the estimator 'em' needs the reports themselves, got aggregates.")
+    if any(isinstance(item.protocol, HiddenChoice) for item in reports):
+        joint = likeliest_joint(reports, schema.names)
+        axes = range(len(schema))
+        return {
+            name: joint.sum(axis=tuple(axis for axis in axes if axis != i))
+            for i, name in enumerate(schema.names)
+        }
+    return {name: _one_likeliest(reports, name) for name in schema.names}
+
+
+def _one_likeliest(reports: Sequence[Collected], name: str) -> Array:
+    """Return the likeliest marginal of one attribute, through its group where it is reported in one."""
+    units = [unit for item in reports for unit in getattr(item.protocol, "units", ())]
+    members = dict.fromkeys(other for unit in units if name in unit.names for other in unit.names)
+    joint = likeliest_joint(reports, list(members))
+    axis = list(members).index(name)
+    return np.asarray(joint.sum(axis=tuple(i for i in range(joint.ndim) if i != axis)))
+
+
+def published(parts: Sequence[Aggregated]) -> dict[str, Array]:
+    """Return Corr-RR's own estimator: all reports as if randomised directly, phases weighted by size.
+
+    It is biased, and the bias does not vanish with more people (see `linear` for its expectation).
+    """
+    people = sum(part.people for part in parts)
+    result: dict[str, Array] = {}
+    for part in parts:
+        protocol = part.protocol
+        for i, name in enumerate(protocol.schema.names):
+            if isinstance(protocol, Split):
+                raw = protocol.units[i].estimate(part.parts[i]).reshape(-1)
+            elif isinstance(protocol, HiddenChoice):
+                raw = protocol.responses[name].estimate(part.parts[i])
+            else:
+                raise InputError(
+                    f"the estimator 'published' is Corr-RR's; the reports are of {protocol.name!r}."
+                )
+            result[name] = result.get(name, np.zeros_like(raw)) + raw * (part.people / people)
+    return result

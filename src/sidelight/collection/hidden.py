@@ -1,0 +1,319 @@
+"""Protocols that hide their choice: one attribute of a group is randomised, the others are made up from it.
+
+RS+FD, RS+RFD, Corr-RR and Cond-RR differ only in the law of the made-up values: uniform, a prior, a copy of
+the reported value, a conditional distribution. A fake depends on nothing but the report, so it is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sidelight.collection.protocol import (
+    Aggregated,
+    Array,
+    Codes,
+    Collected,
+    check_channel_size,
+    check_parts,
+    check_records,
+    domain_size,
+)
+from sidelight.foundation.bits import code_counts
+from sidelight.foundation.errors import InputError, check_number, invalid
+from sidelight.foundation.randomness import Words, below, derive_seed, randomness
+from sidelight.mechanisms import Aggregate, Reports
+from sidelight.mechanisms.arrays import respond
+from sidelight.mechanisms.grr import RandomisedResponse
+from sidelight.mechanisms.mechanism import check_codes, code_type
+from sidelight.schema import Schema
+
+Whole = NDArray[np.int64]
+Weights = Mapping[tuple[str, str], Whole]
+
+WHOLE = 1 << 32
+"""The law of a fake is in whole numbers that add up to this."""
+ANY = ""
+"""Stands for every chosen attribute, where a fake does not depend on the report."""
+_HALF = np.uint64(32)
+_FEW = 24
+_LARGE = 1 << 15
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenChoice:
+    """In every group one attribute, drawn uniformly, is reported; the others are fakes.
+
+    Attributes:
+        schema: the attributes of a record.
+        groups: the attributes' groups; each spends an even share of the budget.
+        budget: the nominal budget of a record.
+        fakes: for (chosen, other) the law of the other's fake given the chosen one's report, shape
+            (values of chosen, values of other) in whole numbers; one row, under ("", other), where the
+            report does not matter.
+        name: what people call it.
+        origin: where the laws came from: "uniform", a named prior, or the fingerprint of parameters.
+    """
+
+    kind: ClassVar[str] = "hidden"
+    schema: Schema
+    groups: tuple[tuple[str, ...], ...]
+    budget: float
+    fakes: Weights
+    name: str
+    origin: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "budget", check_number("epsilon", self.budget, above=0))
+        members = [name for group in self.groups for name in group]
+        if sorted(members) != sorted(self.schema.names):
+            raise invalid("groups", "a partition of the attributes", self.groups)
+        object.__setattr__(self, "fakes", MappingProxyType(dict(self.fakes)))
+        for group in self.groups:
+            for chosen, other in product(group, group):
+                if chosen != other:
+                    self._check_law(chosen, other)
+
+    def _check_law(self, chosen: str, other: str) -> None:
+        law = self.law(chosen, other)
+        rows = self.schema[chosen].size
+        if law.shape not in ((1, self.schema[other].size), (rows, self.schema[other].size)):
+            raise InputError(f"the fakes of {other!r} given {chosen!r} have the wrong shape, {law.shape}.")
+        if np.any(law < 0) or np.any(law.sum(axis=1) != WHOLE):
+            raise InputError(f"the fakes of {other!r} given {chosen!r} must add up to {WHOLE} in each row.")
+
+    def law(self, chosen: str, other: str) -> Whole:
+        """Return the whole-number law of a fake."""
+        found = self.fakes.get((chosen, other), self.fakes.get((ANY, other)))
+        if found is None:
+            raise InputError(f"there is no law for the fakes of {other!r} given {chosen!r}.")
+        return found
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The attributes."""
+        return self.schema.names
+
+    @property
+    def epsilon(self) -> float:
+        """The sum over groups of the largest realised budget of a member."""
+        return sum(max(self.responses[name].epsilon for name in group) for group in self.groups)
+
+    @property
+    def proof(self) -> str:
+        """Why."""
+        return (
+            "a report is post-processing of one randomised response in each group, whose choice depends on "
+            "no value; hiding the choice is not counted as protection"
+        )
+
+    @cached_property
+    def responses(self) -> dict[str, RandomisedResponse]:
+        """Each attribute's randomised response, with its group's share of the budget."""
+        part = self.budget / len(self.groups)
+        by_size = {size: RandomisedResponse(size, part) for size in set(self.schema.sizes)}
+        return {attribute.name: by_size[attribute.size] for attribute in self.schema}
+
+    def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> Collected:
+        """Return one report for each record, see `Protocol.randomise`."""
+        checked = check_records(records, self.schema)
+        columns = [np.empty(len(checked), dtype=code_type(size)) for size in self.schema.sizes]
+        for number, group in enumerate(self.groups):
+            own = derive_seed(seed, f"group {number}")
+            for name, values in self._fill(group, checked, own, offset).items():
+                columns[self.schema.index(name)] = values
+        parts = tuple(Reports(column, is_simulation=seed is not None) for column in columns)
+        return Collected(self, parts, (None,) * len(parts), len(checked), seed is not None)
+
+    def _fill(
+        self, group: tuple[str, ...], records: Codes, seed: int | None, offset: int
+    ) -> dict[str, Codes]:
+        """Return the columns of one group."""
+        people = len(records)
+        large = people * len(group) >= _LARGE
+        bound = np.array([len(group)], dtype=np.uint64)
+        choice = randomness(seed, "hidden/choice", compiled=large)
+        chosen = below(choice, offset, people, bound)[:, 0]
+        words = randomness(seed, "hidden/report", compiled=large).words(offset, people)
+        fakes = np.empty((len(group), people), dtype=np.uint64)
+        for number in range(len(group)):
+            randomness(seed, f"hidden/fake {number}", compiled=large).words(offset, people, fakes[number])
+        index = [self.schema.index(name) for name in group]
+        codes = records if index == list(range(records.shape[1])) else records[:, index]
+        truth, other = self._thresholds(group)
+        out = np.empty((len(group), people), dtype=np.uint16)
+        if large:
+            from sidelight.collection.kernels import fill
+
+            fill(codes, chosen, words, truth, other, fakes, *self._flat(group), out)
+        else:
+            self._fill_plainly(group, codes, chosen.astype(np.intp), words, fakes, out)
+        return {
+            name: column.astype(code_type(self.schema[name].size))
+            for name, column in zip(group, out, strict=True)
+        }
+
+    def _thresholds(self, group: Sequence[str]) -> tuple[Words, Words]:
+        """Return how many words keep each member's value, and how many report a particular other one."""
+        truth = np.array([self.responses[name].truth for name in group], dtype=np.uint64)
+        return truth, np.array([self.responses[name].other for name in group], dtype=np.uint64)
+
+    def _fill_plainly(
+        self,
+        group: tuple[str, ...],
+        codes: Codes,
+        chosen: NDArray[np.intp],
+        words: Words,
+        fakes: Words,
+        out: NDArray[np.uint16],
+    ) -> None:
+        """Write the columns of one group, see `kernels.fill`."""
+        truth, other = self._thresholds(group)
+        true = codes[np.arange(len(codes)), chosen].astype(np.uint16)
+        said = np.empty_like(true)
+        respond(words, true, truth[chosen], other[chosen], said)  # type: ignore[arg-type]
+        ends, starts, base, sizes = self._flat(group)
+        row = base[chosen] + said
+        for number, size in enumerate(sizes):
+            first = starts[number]
+            rows = ends[first : first + int(sizes.sum()) * size].reshape(-1, size)
+            drawn = (fakes[number] >> _HALF).astype(np.int64)
+            out[number] = np.where(chosen == number, said, _place(rows, drawn, row))
+
+    def _flat(self, group: tuple[str, ...]) -> tuple[Whole, Whole, Whole, Whole]:
+        """Return the running weights of all fakes in one line, and how to find one, see `kernels.fill`."""
+        if group not in self._cache:
+            sizes = np.array([self.schema[name].size for name in group], dtype=np.int64)
+            lines, starts, place = [], [], 0
+            for name in group:
+                rows = [
+                    np.broadcast_to(
+                        self.law(chosen, name) if chosen != name else _unused(self.schema[name].size),
+                        (self.schema[chosen].size, self.schema[name].size),
+                    )
+                    for chosen in group
+                ]
+                line = np.cumsum(np.concatenate(rows), axis=1).reshape(-1)
+                starts.append(place)
+                lines.append(line)
+                place += len(line)
+            base = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+            self._cache[group] = np.concatenate(lines), np.array(starts, dtype=np.int64), base, sizes
+        return self._cache[group]
+
+    @cached_property
+    def _cache(self) -> dict[tuple[str, ...], tuple[Whole, Whole, Whole, Whole]]:
+        return {}
+
+    def aggregate(self, collected: Collected) -> Aggregated:
+        """Count how often each value was reported."""
+        check_parts(collected, self)
+        sums = []
+        for attribute, part in zip(self.schema, collected.parts, strict=True):
+            codes = check_codes(part.values, attribute.size, f"reports of {attribute.name}")
+            sums.append(Aggregate(len(codes), code_counts(codes, attribute.size)))
+        return Aggregated(self, collected.people, tuple(sums))
+
+    def transfer(self, chosen: str, other: str) -> Array:
+        """Return Pr(what `other`'s column says | what `chosen`'s report says), shape (values, values)."""
+        if chosen == other:
+            return np.eye(self.schema[chosen].size)
+        law = self.law(chosen, other) / WHOLE
+        return np.broadcast_to(law, (self.schema[chosen].size, law.shape[1]))
+
+    def response(self, name: str) -> Array:
+        """Return Pr(report | value) of an attribute that was chosen."""
+        return self.responses[name].channel.matrix()
+
+    def matrix(self) -> Array:
+        """Return Pr(report | record), see `Protocol.matrix`."""
+        records = domain_size(self.schema.sizes)
+        check_channel_size(records, records)
+        grid = np.indices(self.schema.sizes).reshape(len(self.schema), -1)
+        total = np.ones((records, records))
+        for group in self.groups:
+            mixed = np.zeros((records, records))
+            for chosen in group:
+                at = grid[self.schema.index(chosen)]
+                part = self.response(chosen)[at[:, None], at[None, :]]
+                for other in group:
+                    if other != chosen:
+                        seen = grid[self.schema.index(other)]
+                        part = part * self.transfer(chosen, other)[at, seen][None, :]
+                mixed += part / len(group)
+            total *= mixed
+        return total
+
+    def to_file(self) -> dict[str, Any]:
+        """Return the protocol as plain data."""
+        laws = [
+            {"given": given, "of": other, "weights": law.tolist()}
+            for (given, other), law in sorted(self.fakes.items())
+        ]
+        return {
+            "protocol": self.kind,
+            "name": self.name,
+            "origin": self.origin,
+            "epsilon": self.budget,
+            "groups": [list(group) for group in self.groups],
+            "fake": laws,
+        }
+
+
+def rs_fd(schema: Schema, epsilon: float) -> HiddenChoice:
+    """Return RS+FD: uniform fakes (Arcolezi et al. 2021)."""
+    priors = {attribute.name: np.full(attribute.size, 1 / attribute.size) for attribute in schema}
+    return _independent(schema, epsilon, priors, "rs+fd", "uniform")
+
+
+def rs_rfd(schema: Schema, epsilon: float, priors: Mapping[str, ArrayLike], origin: str) -> HiddenChoice:
+    """Return RS+RFD: fakes from priors that are named by `origin` (Arcolezi et al. 2023)."""
+    if not origin:
+        raise InputError("say where the priors of RS+RFD came from, in `origin`; they shape its error.")
+    given = {name: np.asarray(priors[name], dtype=np.float64) for name in schema.names}
+    return _independent(schema, epsilon, given, "rs+rfd", origin)
+
+
+def _independent(
+    schema: Schema, epsilon: float, priors: Mapping[str, Array], name: str, origin: str
+) -> HiddenChoice:
+    fakes = {(ANY, other): whole_law(priors[other][None, :]) for other in schema.names}
+    return HiddenChoice(schema, (schema.names,), epsilon, fakes, name, origin)
+
+
+def _unused(size: int) -> Whole:
+    """Return the law that stands where an attribute is the chosen one and has no fake."""
+    return np.array([[WHOLE] + [0] * (size - 1)], dtype=np.int64)
+
+
+def _place(rows: Whole, drawn: NDArray[np.int64], row: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Return the first value whose running weight exceeds what was drawn, each in its own row."""
+    size = rows.shape[1]
+    if size <= _FEW:
+        return np.asarray(np.count_nonzero(drawn[:, None] >= rows[row, :-1], axis=1))
+    line = (rows + np.arange(len(rows), dtype=np.int64)[:, None] * WHOLE).reshape(-1)
+    return np.asarray(np.searchsorted(line, drawn + row * WHOLE, side="right") - row * size)
+
+
+def whole_law(rows: ArrayLike) -> Whole:
+    """Return probabilities as whole numbers that add up to 2^32 in each row.
+
+    >>> whole_law([[0.5, 0.25, 0.25]]).tolist()
+    [[2147483648, 1073741824, 1073741824]]
+    """
+    given = np.asarray(rows, dtype=np.float64)
+    total = given.sum(axis=1, keepdims=True)
+    if np.any(given < 0) or not np.all(np.abs(total - 1) < 1e-6):
+        raise invalid("fakes", "probabilities that add up to 1 in each row", given.tolist())
+    exact = given / total * WHOLE
+    law: Whole = np.floor(exact).astype(np.int64)
+    order = np.argsort(law - exact, axis=1, kind="stable")
+    rank = np.argsort(order, axis=1, kind="stable")
+    return np.asarray(law + (rank < WHOLE - law.sum(axis=1, keepdims=True)))

@@ -1,0 +1,196 @@
+"""The contract of a protocol: how whole records become reports, and what a server keeps of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import typing
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.foundation.errors import InputError, invalid
+from sidelight.mechanisms import Aggregate, Reports
+from sidelight.schema import Schema
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.unsignedinteger[Any]]
+
+LARGEST_CHANNEL = 1 << 22
+"""A protocol's law is written out only up to so many cells."""
+
+
+class Protocol(typing.Protocol):
+    """A randomiser of whole records: frozen data, written to a file, the same on both sides."""
+
+    kind: ClassVar[str]
+
+    @property
+    def name(self) -> str:
+        """What people call it: "spl", "smp", "rs+fd" and so on."""
+
+    @property
+    def schema(self) -> Schema:
+        """The attributes of a record, in order."""
+
+    @property
+    def epsilon(self) -> float:
+        """The realised budget of a whole record: no two records are told apart by more."""
+
+    @property
+    def proof(self) -> str:
+        """Why that budget holds, in one sentence."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the report's parts, one column each."""
+
+    def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> Collected:
+        """Return one report for each record, shape (n, attributes).
+
+        Args:
+            records: codes in the schema's order.
+            seed: for simulation; without one the noise is secure.
+            offset: the first record's position in the whole table, so that chunks of it agree.
+        """
+
+    def aggregate(self, collected: Collected) -> Aggregated:
+        """Add reports up."""
+
+    def matrix(self) -> Array:
+        """Return Pr(report | record), shape (records, reports), both in C order; refused above 2^22 cells."""
+
+    def to_file(self) -> dict[str, Any]:
+        """Return the protocol as plain data."""
+
+
+@dataclass(frozen=True, eq=False)
+class Collected:
+    """The reports of many people about several attributes.
+
+    Attributes:
+        protocol: what made them.
+        parts: one for each of the protocol's labels: the reports of those who sent that part.
+        senders: for each part the rows of those who sent it, or None where everyone did.
+        people: how many people reported.
+        is_simulation: whether the noise came from a seed, so that it protects nobody.
+    """
+
+    protocol: Protocol
+    parts: tuple[Reports, ...]
+    senders: tuple[NDArray[np.intp] | None, ...]
+    people: int
+    is_simulation: bool = False
+
+    def __len__(self) -> int:
+        return self.people
+
+    def __getitem__(self, rows: slice) -> Collected:
+        """Return the reports of a run of people."""
+        start, stop, step = rows.indices(self.people)
+        if step != 1:
+            raise invalid("rows", "a run without steps", rows)
+        parts: list[Reports] = []
+        kept: list[NDArray[np.intp] | None] = []
+        for part, senders in zip(self.parts, self.senders, strict=True):
+            if senders is None:
+                parts.append(part[start:stop])
+                kept.append(None)
+            else:
+                low, high = np.searchsorted(senders, [start, stop])
+                parts.append(part[low:high])
+                kept.append(senders[low:high] - start)
+        people = max(stop - start, 0)
+        return Collected(self.protocol, tuple(parts), tuple(kept), people, self.is_simulation)
+
+    def __add__(self, other: Collected) -> Collected:
+        if self.protocol is not other.protocol and fingerprint(self.protocol) != fingerprint(other.protocol):
+            raise mixed(self.protocol, other.protocol)
+        senders = tuple(
+            None if mine is None or theirs is None else np.concatenate([mine, theirs + self.people])
+            for mine, theirs in zip(self.senders, other.senders, strict=True)
+        )
+        parts = tuple(Reports.joined(pair) for pair in zip(self.parts, other.parts, strict=True))
+        return Collected(
+            self.protocol, parts, senders, self.people + other.people,
+            self.is_simulation or other.is_simulation,
+        )  # fmt: skip
+
+    def aggregate(self) -> Aggregated:
+        """Add the reports up."""
+        return self.protocol.aggregate(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregated:
+    """What a server keeps: sums that merge in any order, exactly.
+
+    Attributes:
+        protocol: what made the reports.
+        people: how many people reported.
+        parts: the sums of each part.
+    """
+
+    protocol: Protocol
+    people: int
+    parts: tuple[Aggregate, ...]
+
+    def __add__(self, other: Aggregated) -> Aggregated:
+        if self.protocol is not other.protocol and fingerprint(self.protocol) != fingerprint(other.protocol):
+            raise mixed(self.protocol, other.protocol)
+        parts = tuple(mine + theirs for mine, theirs in zip(self.parts, other.parts, strict=True))
+        return Aggregated(self.protocol, self.people + other.people, parts)
+
+
+def fingerprint(protocol: Protocol) -> str:
+    """Return a short digest that two protocols share exactly when they are the same."""
+    schema = [[a.name, a.kind, a.values, a.edges, a.missing] for a in protocol.schema]
+    text = json.dumps([protocol.to_file(), schema], sort_keys=True, allow_nan=False)
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def mixed(first: Protocol, second: Protocol) -> InputError:
+    """Return the error for reports that were made in different ways."""
+    return InputError(
+        f"reports of two protocols are mixed: {first.name!r} ({fingerprint(first)}) and {second.name!r} "
+        f"({fingerprint(second)}); estimate each on its own."
+    )
+
+
+def check_records(records: Any, schema: Schema) -> Codes:
+    """Return records after checking that they are codes of the schema's attributes."""
+    array = np.asarray(records)
+    if array.ndim != 2 or array.shape[1] != len(schema) or array.dtype.kind not in "ui":
+        shape = f"{array.dtype} of shape {array.shape}"
+        raise invalid("records", f"integer codes of shape (people, {len(schema)})", shape)
+    for column, attribute in zip(array.T, schema, strict=True):
+        if len(column) and (int(column.max()) >= attribute.size or int(column.min()) < 0):
+            raise InputError(
+                f"`records` of {attribute.name!r} must be codes from 0 to {attribute.size - 1}, got "
+                f"{int(column.min())} to {int(column.max())}."
+            )
+    return array
+
+
+def check_parts(collected: Collected, protocol: Protocol) -> None:
+    """Raise if reports were made by another protocol."""
+    if collected.protocol is not protocol and fingerprint(collected.protocol) != fingerprint(protocol):
+        raise mixed(protocol, collected.protocol)
+
+
+def check_channel_size(rows: int, columns: int) -> None:
+    """Refuse to write out a law that is too large."""
+    if rows * columns > LARGEST_CHANNEL:
+        raise InputError(
+            f"the protocol's law would have {rows} x {columns} cells, more than {LARGEST_CHANNEL}; take "
+            "fewer attributes or values."
+        )
+
+
+def domain_size(sizes: Sequence[int]) -> int:
+    """Return the number of combinations of values."""
+    return math.prod(sizes)

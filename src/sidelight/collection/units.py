@@ -1,0 +1,214 @@
+"""Unit: one attribute, or a group seen as one attribute with the product domain, and its mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.collection.protocol import Array, Codes, domain_size
+from sidelight.foundation.errors import InputError, check_choice, check_number
+from sidelight.mechanisms import MECHANISMS, WITHOUT_BUDGET, Aggregate, Mechanism, create, make
+from sidelight.mechanisms.counting import Counting
+from sidelight.mechanisms.exact import LARGEST_SIZE
+from sidelight.schema import Schema
+
+NUMERIC = ("laplace", "gaussian", "discrete-laplace")
+UNUSABLE = (*NUMERIC, "any", "withheld")
+"""Mechanisms that do not report a code's frequency."""
+PRODUCT = ("grr", "ss")
+"""The mechanisms of groups: what their marginals' errors are is known in closed form."""
+BEST = "best"
+"""Stands for the mechanism with the least variance."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is reported as one value.
+
+    Attributes:
+        names: the attributes; several are one value of the product domain, the last varying fastest.
+        sizes: their numbers of values.
+        mechanism: the mechanism's name.
+        epsilon: the nominal budget; None where the mechanism has none.
+        parameters: further parameters of the mechanism.
+    """
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    mechanism: str
+    epsilon: float | None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+        if self.epsilon is not None:
+            object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, above=0))
+        check_choice("mechanism", self.mechanism, MECHANISMS)
+        if self.mechanism in UNUSABLE:
+            raise InputError(
+                f"the mechanism {self.mechanism!r} of {self.label!r} reports no codes whose frequency could "
+                f"be estimated; take one of {', '.join(sorted(set(MECHANISMS) - set(UNUSABLE)))}."
+            )
+        if len(self.names) > 1 and self.mechanism not in PRODUCT:
+            raise InputError(
+                f"the group {self.label!r} must be reported through one of {', '.join(PRODUCT)}, got "
+                f"{self.mechanism!r}."
+            )
+        if self.size > LARGEST_SIZE:
+            raise InputError(
+                f"the group {self.label!r} has {self.size} combinations of values, more than "
+                f"{LARGEST_SIZE}; make it smaller."
+            )
+        _ = self.randomiser
+
+    @property
+    def label(self) -> str:
+        """The name of the unit's column: its attributes."""
+        return " x ".join(self.names)
+
+    @property
+    def size(self) -> int:
+        """The number of values of the product domain."""
+        return domain_size(self.sizes)
+
+    @cached_property
+    def randomiser(self) -> Mechanism:
+        """The mechanism."""
+        return make(self.mechanism, self.size, self.epsilon, self.parameters)
+
+    def codes(self, records: Codes, columns: Sequence[int]) -> Codes:
+        """Return the records' values of this unit, whose attributes are the given columns."""
+        if len(columns) == 1:
+            return np.ascontiguousarray(records[:, columns[0]])
+        parts = tuple(records[:, column].astype(np.intp) for column in columns)
+        return np.ravel_multi_index(parts, self.sizes).astype(np.uint16)
+
+    def estimate(self, aggregate: Aggregate) -> Array:
+        """Return the unbiased estimate of the unit's joint frequencies, in the shape of `sizes`."""
+        return self.randomiser.estimate(aggregate).reshape(self.sizes)
+
+    def moments(self, name: str) -> tuple[float, float] | None:
+        """Return the mean square of one report's estimate of a value: if it is not the truth, if it is.
+
+        None for a mechanism whose variance is no function of the value's own frequency alone.
+        """
+        mechanism = self.randomiser
+        if len(self.names) > 1:
+            return _product_moments(mechanism, self.size // self.sizes[self.names.index(name)])
+        if not isinstance(mechanism, Counting):
+            return None
+        at_none, at_all = mechanism.variance(1, np.array([0.0, 1.0]))
+        return float(at_none), float(at_all) + 1.0
+
+    def to_file(self) -> dict[str, Any]:
+        """Return the unit as plain data."""
+        return {
+            "attributes": list(self.names),
+            "mechanism": self.mechanism,
+            **({} if self.epsilon is None else {"epsilon": self.epsilon}),
+            **({"parameters": dict(self.parameters)} if self.parameters else {}),
+        }
+
+
+def _product_moments(mechanism: Mechanism, cells: int) -> tuple[float, float]:
+    """Return the mean squares for a value that is `cells` cells of a product domain.
+
+    A report is a set of w cells (w = 1 for randomised response). How many of them lie among the value's
+    cells is hypergeometric once it is known whether the true cell is in the set.
+    """
+    size = mechanism.size
+    width = int(getattr(mechanism, "width", 1))
+    keep = float(mechanism.support_if_true)  # type: ignore[attr-defined]
+    other = float(mechanism.support_if_other)  # type: ignore[attr-defined]
+    squares = []
+    for inside in (0, 1):
+        total = 0.0
+        for included, share in ((1, keep), (0, 1 - keep)):
+            mean, variance = _hypergeometric(size - 1, cells - inside, width - included)
+            found = mean + included * inside - cells * other
+            total += share * (found**2 + variance)
+        squares.append(total / (keep - other) ** 2)
+    return squares[0], squares[1]
+
+
+def _hypergeometric(population: int, special: int, draws: int) -> tuple[float, float]:
+    """Return mean and variance of how many of `special` among `population` are drawn."""
+    share = special / population
+    mean = draws * share
+    if population == 1:
+        return mean, 0.0
+    return mean, draws * share * (1 - share) * (population - draws) / (population - 1)
+
+
+def make_unit(
+    schema: Schema,
+    names: Sequence[str],
+    mechanism: str,
+    epsilon: float | None,
+    parameters: Mapping[str, Any] | None = None,
+) -> Unit:
+    """Return the unit of some attributes; the mechanism "best" is the one with the least variance."""
+    sizes = tuple(schema[name].size for name in names)
+    if mechanism != BEST:
+        budget = None if mechanism in WITHOUT_BUDGET else epsilon
+        return Unit(tuple(names), sizes, mechanism, budget, parameters or {})
+    if epsilon is None:
+        raise InputError("the mechanism 'best' needs an `epsilon`, got none.")
+    chosen, settings = best_mechanism(sizes, epsilon)
+    return Unit(tuple(names), sizes, chosen, epsilon, settings)
+
+
+def best_mechanism(sizes: Sequence[int], epsilon: float) -> tuple[str, dict[str, int]]:
+    """Return the mechanism whose marginals vary least for values that are rare, and its parameters.
+
+    >>> best_mechanism([2], 1.0), best_mechanism([30], 1.0)
+    (('grr', {}), ('ss', {'width': 8}))
+    """
+    size = domain_size(sizes)
+    found: dict[float, tuple[str, dict[str, int]]] = {}
+    for width in _widths(size, epsilon) if size > 2 else [1]:
+        kind, settings = ("grr", {}) if width == 1 else ("ss", {"width": width})
+        mechanism = create(kind, size, epsilon, **settings)
+        spread = [
+            part * _product_moments(mechanism, size // part)[0] if len(sizes) > 1 else
+            part * float(mechanism.variance(1, np.zeros(1))[0])
+            for part in sizes
+        ]  # fmt: skip
+        found.setdefault(sum(spread), (kind, settings))
+    return found[min(found)]
+
+
+def _widths(size: int, epsilon: float) -> list[int]:
+    usual = size / (np.exp(min(epsilon, 50.0)) + 1)
+    near = {1, int(usual), int(usual) + 1, round(usual), size // 2}
+    return sorted(width for width in near if 1 <= width < size)
+
+
+def check_units(schema: Schema, units: Sequence[Unit], *, disjoint: bool) -> None:
+    """Raise unless every attribute is in a unit, in one only where units must be disjoint."""
+    for unit in units:
+        sizes = tuple(schema[name].size for name in unit.names)
+        if sizes != unit.sizes:
+            raise InputError(f"the unit {unit.label!r} has sizes {unit.sizes}, the schema has {sizes}.")
+    covered = {name for unit in units for name in unit.names}
+    for name in schema.names:
+        if name not in covered:
+            raise InputError(f"no unit reports the attribute {name!r}; add it or leave it out of the schema.")
+    for first, second in combinations(units, 2):
+        shared = set(first.names) & set(second.names)
+        if disjoint and shared:
+            raise InputError(
+                f"the attribute {min(shared)!r} is in two units, {first.label!r} and {second.label!r}."
+            )
+
+
+def marginal(joint: Array, axis: int) -> NDArray[np.float64]:
+    """Return the marginal along one axis of a joint."""
+    return np.asarray(joint.sum(axis=tuple(i for i in range(joint.ndim) if i != axis)))

@@ -1,0 +1,33 @@
+"""What an adversary who already knows some attributes learns from one noisy answer (PDP)."""
+
+from sidelight.leakage.knowledge.adversary import Adversary
+from sidelight.leakage.knowledge.audit import AdversaryAudit, KnowledgeAudit, Layer, knowledge_audit
+from sidelight.leakage.knowledge.edges import Edges
+from sidelight.leakage.knowledge.figures import group_bound, posterior, prior_leakage
+from sidelight.leakage.knowledge.gaussian import gaussian_leakage, gaussian_weakest
+from sidelight.leakage.knowledge.graph import GraphEdge, WeightedGraph
+from sidelight.leakage.knowledge.noise import NoiseChoice, least_noise
+from sidelight.leakage.knowledge.query import Query
+from sidelight.leakage.knowledge.search import Values, all_adversaries, worst_adversary
+
+__all__ = [
+    "Adversary",
+    "AdversaryAudit",
+    "Edges",
+    "GraphEdge",
+    "KnowledgeAudit",
+    "Layer",
+    "NoiseChoice",
+    "Query",
+    "Values",
+    "WeightedGraph",
+    "all_adversaries",
+    "gaussian_leakage",
+    "gaussian_weakest",
+    "group_bound",
+    "knowledge_audit",
+    "least_noise",
+    "posterior",
+    "prior_leakage",
+    "worst_adversary",
+]

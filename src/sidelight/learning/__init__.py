@@ -1,0 +1,1 @@
+"""Models of the label learnt from private reports: Naive Bayes, decision trees, synthetic records."""

@@ -1,0 +1,117 @@
+"""Naive Bayes from private reports (CLLDP, Algorithm 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.collection.labels.gathering import (
+    AttributeReports,
+    LabelledRows,
+    LabelSettings,
+    gather,
+    gather_label_only,
+    make_response,
+    settle_omegas,
+)
+from sidelight.collection.labels.responses import LabelOnlyResponse
+from sidelight.foundation.errors import InputError
+from sidelight.foundation.randomness import derive_seed
+from sidelight.learning.simplex import project, with_labels
+from sidelight.learning.statement import Statement, single_report_statement
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class BayesModel:
+    """Naive Bayes over codes.
+
+    Attributes:
+        prior: (labels,) the labels' probabilities.
+        conditionals: for each attribute Pr(value | label), (labels, values).
+    """
+
+    prior: Array
+    conditionals: tuple[Array, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The attributes' numbers of values."""
+        return tuple(table.shape[1] for table in self.conditionals)
+
+    def probabilities(self, codes: NDArray[np.integer]) -> Array:
+        """Return Pr(label | record) for each record, shape (records, labels) (CLLDP, eq. (9))."""
+        scores = np.tile(np.log(self.prior), (len(codes), 1))
+        for i, table in enumerate(self.conditionals):
+            scores += np.log(table).T[codes[:, i]]
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class BayesFit:
+    """A model, the reports it was learnt from, and what they say about the label.
+
+    Attributes:
+        model: Naive Bayes.
+        reports: of each attribute; their `people` count within `rows`.
+        rows: the records of those who reported for the model.
+        statement: what the reports say about the label.
+    """
+
+    model: BayesModel
+    reports: tuple[AttributeReports, ...]
+    rows: LabelledRows
+    statement: Statement
+
+
+def bayes_from_reports(reports: Sequence[AttributeReports]) -> BayesModel:
+    """Learn Naive Bayes from the reports of all attributes (CLLDP, Algorithm 3, collector side).
+
+    The labels' probabilities are the mean over attributes, weighted by how many reported; each attribute's
+    joint is projected to the distributions with these labels, and a cell that came out as 0 gets the weight
+    of one report. An attribute that nobody reported on says nothing.
+    """
+    sent = [part for part in reports if len(part.reports)]
+    if not sent:
+        raise InputError("there are no reports to learn from; collect some first.")
+    joints = {part.attribute: part.joint() for part in sent}
+    people = np.array([len(part.reports) for part in sent], dtype=np.float64)
+    marginals = np.stack([joints[part.attribute].sum(axis=0) for part in sent])
+    prior = _positive(project(people @ marginals / people.sum()), float(people.sum()))
+    tables = []
+    for part in reports:
+        if part.attribute not in joints:
+            tables.append(np.full((len(prior), part.response.values), 1 / part.response.values))
+            continue
+        cells = with_labels(joints[part.attribute], prior).T
+        tables.append(_positive(cells / cells.sum(axis=1, keepdims=True), float(len(part.reports))))
+    return BayesModel(prior, tuple(tables))
+
+
+def _positive(shares: Array, people: float) -> Array:
+    """Give every cell one more report, so that no estimate rules anything out."""
+    raised = shares + 1 / people
+    return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
+
+
+def private_bayes(rows: LabelledRows, settings: LabelSettings, *, seed: int | None = None) -> BayesFit:
+    """Simulate the whole collection and learn Naive Bayes from it."""
+    omegas, left = settle_omegas(rows, settings, seed=derive_seed(seed, "omega"))
+    kept = rows[np.flatnonzero(left)]
+    responses = [
+        make_response(settings, size, rows.classes, omega)
+        for size, omega in zip(rows.sizes, omegas, strict=True)
+    ]
+    noise = derive_seed(seed, "reports")
+    if settings.protocol == "labeldp":
+        only = [response for response in responses if isinstance(response, LabelOnlyResponse)]
+        reports = gather_label_only(kept, only, seed=noise)
+    else:
+        reports = gather(kept, responses, seed=noise)
+    statement = single_report_statement(rows, settings, omegas, responses)
+    return BayesFit(bayes_from_reports(reports), tuple(reports), kept, statement)

@@ -1,0 +1,144 @@
+"""Decision trees from private reports: all rounds simulated, or LabelDP (CLLDP, section 6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.collection.labels.gathering import LabelledRows, LabelSettings, settle_omegas
+from sidelight.foundation.errors import InputError
+from sidelight.foundation.progress import track
+from sidelight.foundation.randomness import derive_seed
+from sidelight.leakage.labels import belief_curve, next_leakage
+from sidelight.learning.decision import DecisionTree
+from sidelight.learning.growing import NodeTable, decide
+from sidelight.learning.questions import Question
+from sidelight.learning.rounds import Round, TreeRounds, TreeSettings, answer, response_factor
+from sidelight.learning.statement import Statement, labeldp_of
+from sidelight.mechanisms.subset import SubsetSelection
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeFit:
+    """A tree, the collector's last state (None for LabelDP), and what the reports say about the label."""
+
+    tree: DecisionTree
+    state: TreeRounds | None
+    statement: Statement
+
+
+def private_tree(
+    rows: LabelledRows, settings: LabelSettings, tree: TreeSettings, *, seed: int | None = None
+) -> TreeFit:
+    """Simulate all rounds of the collection and grow a tree from the answers.
+
+    The promise and the protocol of `settings` hold; those of `tree` must be the same.
+    """
+    if settings.protocol == "labeldp":
+        return label_only_tree(rows, settings.epsilon, tree, seed=seed)
+    if settings.epsilon != tree.epsilon or settings.protocol != tree.protocol:
+        raise InputError("the tree's settings must have the epsilon and the protocol of the collection.")
+    omegas, left = settle_omegas(rows, settings, seed=derive_seed(seed, "omega"))
+    kept = rows[np.flatnonzero(left)]
+    state = TreeRounds.start(tree, rows.sizes, rows.classes, omegas)
+    groups = np.zeros(len(kept), dtype=np.int64)
+    truth = [(1.0, 1.0)]
+    for _ in track(range(tree.depth), "rounds"):
+        if state.is_done:
+            break
+        asked = state.ask()
+        answers = answer(asked, kept, groups, seed=derive_seed(seed, f"round/{asked.number}"))
+        truth = _true_ledgers(asked, rows, truth)
+        state = state.receive(asked, answers.aggregates)
+        groups = answers.groups
+    statement = _statement(
+        state, settings, math.log(max(truth[group][0] for group in np.unique(groups))), rows
+    )
+    return TreeFit(state.tree, state, statement)
+
+
+def _true_ledgers(
+    asked: Round, rows: LabelledRows, before: list[tuple[float, float]]
+) -> list[tuple[float, float]]:
+    """Return PL and the product of factors of each group after the round, with the records' own omega."""
+    curves: dict[Question, Array] = {}
+    after = []
+    for (leakage, product), options in zip(before, asked.choices, strict=True):
+        for choice in options:
+            if choice.question is None or choice.response is None:
+                after.append((leakage, product))
+                continue
+            if choice.question not in curves:
+                curves[choice.question] = _true_curve(choice.question, asked.tree, rows)
+            factor, width = response_factor(choice.response)
+            curve = curves[choice.question]
+            omega = float(curve[min(width, len(curve)) - 1])
+            after.append((next_leakage(leakage, product, factor, omega), product * factor))
+    return after
+
+
+def _true_curve(question: Question, tree: DecisionTree, rows: LabelledRows) -> Array:
+    """Return omega(k) of the question's cells among the records."""
+    pairs = rows.labels.astype(np.int64) * question.cells + question.code(rows.codes, tree)
+    counts = np.bincount(pairs, minlength=rows.classes * question.cells).reshape(rows.classes, -1)
+    mass = counts.sum(axis=1, keepdims=True)
+    shares = np.divide(counts, mass, out=np.full(counts.shape, np.nan), where=mass > 0)
+    return belief_curve(shares)
+
+
+def _statement(state: TreeRounds, settings: LabelSettings, leakage: float, rows: LabelledRows) -> Statement:
+    first = state.omegas[0]
+    return Statement(
+        settings.protocol,
+        settings.epsilon,
+        max(group.ledger.label_epsilon for group in state.groups),
+        first.confidence,
+        first.source,
+        leakage,
+        "certified",
+        labeldp_of(rows, settings.epsilon),
+    )
+
+
+def label_only_tree(
+    rows: LabelledRows, epsilon: float, settings: TreeSettings, *, seed: int | None = None
+) -> TreeFit:
+    """Grow a tree from true attributes and labels through subset selection (LabelDP)."""
+    selection = SubsetSelection(rows.classes, epsilon)
+    reports = selection.randomise(rows.labels, seed=derive_seed(seed, "label"))
+    held = np.zeros((len(rows), rows.classes))
+    held[np.arange(len(rows))[:, None], reports.values.astype(np.int64)] = 1
+    q = float(selection.support_if_other)
+    gap = float(selection.support_if_true) - q
+    weights = (held - q) / gap / len(rows)
+    noise = q * (1 - q) / gap**2 / len(rows)
+    tree = DecisionTree.start(rows.classes)
+    for number in range(settings.depth):
+        at = tree.route(rows.codes)
+        for node in tree.open_nodes:
+            members = np.flatnonzero(at == node)
+            tables = _label_only_tables(rows, weights, noise, members)
+            last = number + 1 == settings.depth
+            tree = decide(tree, node, tables, last=last, caution=settings.caution)
+    found = labeldp_of(rows, epsilon)
+    statement = Statement("labeldp", epsilon, math.inf, None, "not used", found, "exact", found)
+    return TreeFit(tree, None, statement)
+
+
+def _label_only_tables(
+    rows: LabelledRows, weights: Array, noise: float, members: NDArray[np.intp]
+) -> Mapping[int, NodeTable]:
+    found = {}
+    for attribute, size in enumerate(rows.sizes):
+        cells = np.zeros((size, rows.classes))
+        for label in range(rows.classes):
+            chosen = rows.codes[members, attribute]
+            cells[:, label] = np.bincount(chosen, weights=weights[members, label], minlength=size)
+        found[attribute] = NodeTable(cells, max(noise * len(members) / len(rows) / size, 1e-12))
+    return found

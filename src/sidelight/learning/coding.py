@@ -1,0 +1,71 @@
+"""Columns of an array as attributes: numbers in bins, everything else by its values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.foundation.errors import InputError, check_whole
+from sidelight.schema import Attribute, categorical, numeric
+
+Codes = NDArray[np.uint16]
+
+
+def learn_attributes(columns: NDArray[Any], bins: int, names: Sequence[str]) -> tuple[Attribute, ...]:
+    """Return one attribute for each column: numbers in bins of equal weight, others by their values.
+
+    The edges and the values are taken as public: what is coded here is not part of what is promised.
+    """
+    check_whole("bins", bins, at_least=2, at_most=10_000)
+    return tuple(_learn(columns[:, i], bins, name) for i, name in enumerate(names))
+
+
+def _learn(column: NDArray[Any], bins: int, name: str) -> Attribute:
+    numbers = _numbers(column)
+    if numbers is None:
+        return categorical(name, sorted({str(value) for value in column}))
+    distinct = np.unique(numbers)
+    if len(distinct) <= bins:
+        edges = (distinct[1:] + distinct[:-1]) / 2
+    else:
+        edges = np.quantile(numbers, np.arange(1, bins) / bins)
+    inner = np.unique(edges[(edges > distinct[0]) & (edges <= distinct[-1])])
+    return numeric(name, [float(edge) for edge in inner])
+
+
+def code_columns(columns: NDArray[Any], attributes: Sequence[Attribute]) -> Codes:
+    """Return the codes of the columns, shape (rows, attributes)."""
+    codes = np.empty((len(columns), len(attributes)), dtype=np.uint16)
+    for i, attribute in enumerate(attributes):
+        codes[:, i] = _code(columns[:, i], attribute)
+    return codes
+
+
+def _code(column: NDArray[Any], attribute: Attribute) -> NDArray[np.integer]:
+    if attribute.kind == "numeric":
+        numbers = _numbers(column)
+        if numbers is None:
+            raise InputError(f"column {attribute.name!r} must be numbers, as it was in training.")
+        return np.searchsorted(np.asarray(attribute.edges), numbers, side="right")
+    places = {value: code for code, value in enumerate(attribute.values)}
+    texts = [str(value) for value in column]
+    unseen = sorted({text for text in texts if text not in places})
+    if unseen:
+        raise InputError(
+            f"column {attribute.name!r} has the value {unseen[0]!r}, never seen in training; it had "
+            f"{', '.join(attribute.values[:10])}{' ...' if attribute.size > 10 else ''}."
+        )
+    return np.array([places[text] for text in texts], dtype=np.int64)
+
+
+def _numbers(column: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Return the column as finite numbers, or None if it holds anything else."""
+    if column.dtype.kind in "OUS" and any(isinstance(value, str) for value in column):
+        return None
+    try:
+        return np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,198 @@
+"""A binary decision tree over codes: each node asks whether an attribute has one value (CLLDP, section 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.foundation.errors import InputError
+from sidelight.schema import Attribute
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a path: whether the attribute has the value."""
+
+    attribute: int
+    value: int
+    holds: bool
+
+
+@dataclass(frozen=True)
+class TreeNode:
+    """A node: open (nothing decided yet), a leaf, or a question with two children.
+
+    Attributes:
+        path: the steps from the root.
+        shares: the labels' shares among the records that come here.
+        mass: the share of all records that come here.
+        attribute: the one it asks about; None for a leaf or an open node.
+        value: the value it asks for.
+        children: the numbers of the nodes for yes and no.
+        is_open: whether the next round decides about it.
+    """
+
+    path: tuple[Step, ...]
+    shares: tuple[float, ...]
+    mass: float
+    attribute: int | None = None
+    value: int | None = None
+    children: tuple[int, int] | None = None
+    is_open: bool = False
+
+    @property
+    def label(self) -> int:
+        """The likeliest label."""
+        return int(np.argmax(self.shares))
+
+
+@dataclass(frozen=True)
+class DecisionTree:
+    """The nodes by number; number 0 is the root."""
+
+    nodes: tuple[TreeNode, ...]
+
+    @classmethod
+    def start(cls, labels: int) -> DecisionTree:
+        """Return a tree that is nothing but an open root."""
+        return cls((TreeNode((), (1 / labels,) * labels, 1.0, is_open=True),))
+
+    @property
+    def open_nodes(self) -> tuple[int, ...]:
+        """The nodes that the next round decides about."""
+        return tuple(number for number, node in enumerate(self.nodes) if node.is_open)
+
+    @property
+    def depth(self) -> int:
+        """The longest path."""
+        return max(len(node.path) for node in self.nodes)
+
+    def settled(self, number: int, shares: Array, mass: float, *, is_open: bool) -> DecisionTree:
+        """Return the tree in which the node has these labels, as a leaf or still open."""
+        node = replace(self.nodes[number], shares=_tuple(shares), mass=mass, is_open=is_open)
+        return self._with({number: node})
+
+    def split(
+        self, number: int, attribute: int, value: int, children: tuple[Array, Array], *, last: bool
+    ) -> DecisionTree:
+        """Return the tree in which the node asks for a value; only in the last round are its children leaves.
+
+        `children` are the labels' weights among the records with the value and among the others.
+        """
+        node = self.nodes[number]
+        total = children[0] + children[1]
+        whole = float(total.sum())
+        shares = total / whole if whole > 0 else np.asarray(node.shares)
+        made = []
+        for weights, holds in zip(children, (True, False), strict=True):
+            mass = float(weights.sum())
+            path = (*node.path, Step(attribute, value, holds))
+            made.append(
+                TreeNode(path, _tuple(weights / mass if mass > 0 else shares), mass, is_open=not last)
+            )
+        asked = replace(
+            node,
+            attribute=attribute,
+            value=value,
+            children=(len(self.nodes), len(self.nodes) + 1),
+            is_open=False,
+            shares=_tuple(shares),
+            mass=whole,
+        )
+        grown = self._with({number: asked})
+        return DecisionTree((*grown.nodes, *made))
+
+    def _with(self, changed: dict[int, TreeNode]) -> DecisionTree:
+        return DecisionTree(tuple(changed.get(i, node) for i, node in enumerate(self.nodes)))
+
+    def route(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the number of the leaf, or open node, that each record comes to."""
+        at = np.zeros(len(codes), dtype=np.int64)
+        for number, node in enumerate(self.nodes):
+            if node.children is not None and node.attribute is not None:
+                here = np.flatnonzero(at == number)
+                holds = codes[here, node.attribute] == node.value
+                at[here] = np.where(holds, node.children[0], node.children[1])
+        return at
+
+    def probabilities(self, codes: NDArray[Any]) -> Array:
+        """Return Pr(label | record) for each record, shape (records, labels)."""
+        return np.asarray([node.shares for node in self.nodes])[self.route(codes)]
+
+    def to_data(self) -> list[dict[str, Any]]:
+        """Return the nodes as plain data, for a file."""
+        return [
+            {
+                "path": [[step.attribute, step.value, step.holds] for step in node.path],
+                "shares": list(node.shares),
+                "mass": node.mass,
+                "attribute": node.attribute,
+                "value": node.value,
+                "children": None if node.children is None else list(node.children),
+                "open": node.is_open,
+            }
+            for node in self.nodes
+        ]
+
+    @classmethod
+    def from_data(cls, nodes: Sequence[dict[str, Any]]) -> DecisionTree:
+        """Return the tree that `to_data` made plain."""
+        try:
+            return cls(tuple(_node(entry) for entry in nodes))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"the tree in the file is damaged: {error}; write it again.") from None
+
+
+def _node(entry: dict[str, Any]) -> TreeNode:
+    children = entry["children"]
+    return TreeNode(
+        tuple(Step(int(a), int(v), bool(holds)) for a, v, holds in entry["path"]),
+        tuple(float(share) for share in entry["shares"]),
+        float(entry["mass"]),
+        entry["attribute"],
+        entry["value"],
+        None if children is None else (int(children[0]), int(children[1])),
+        bool(entry["open"]),
+    )
+
+
+def _tuple(values: Array) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)
+
+
+def tree_text(tree: DecisionTree, attributes: Sequence[Attribute], label: Attribute) -> str:
+    """Return the tree as indented lines.
+
+    >>> from sidelight.schema import categorical
+    >>> tree = DecisionTree.start(2).split(0, 0, 1, (np.array([0.1, 0.4]), np.array([0.4, 0.1])), last=True)
+    >>> print(tree_text(tree, [categorical("sex", ["f", "m"])], categorical("income", ["low", "high"])))
+    sex = m? (100.0 %)
+      yes: high 80.0 % (50.0 %)
+      no: low 80.0 % (50.0 %)
+    """
+    lines: list[str] = []
+
+    def write(number: int, indent: int, prefix: str) -> None:
+        node = tree.nodes[number]
+        start = "  " * indent + prefix
+        if node.children is None or node.attribute is None or node.value is None:
+            share = max(node.shares)
+            lines.append(
+                f"{start}{label.values[node.label]} {share:.1%} ({node.mass:.1%})".replace("%", " %")
+            )
+            return
+        asked = attributes[node.attribute]
+        lines.append(
+            f"{start}{asked.name} = {asked.values[node.value]}? ({node.mass:.1%})".replace("%", " %")
+        )
+        write(node.children[0], indent + 1, "yes: ")
+        write(node.children[1], indent + 1, "no: ")
+
+    write(0, 0, "")
+    return "\n".join(lines)

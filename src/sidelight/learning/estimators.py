@@ -1,0 +1,248 @@
+"""The learners with scikit-learn's estimator interface.
+
+`fit(X, y)` simulates the whole collection from the records; `fit_reports` takes a real one. The bins of
+numbers and the values of other columns are learnt from X and taken as public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sidelight.collection.labels.budgets import BudgetRule
+from sidelight.collection.labels.gathering import (
+    AttributeReports,
+    LabelledRows,
+    LabelSettings,
+    OmegaSource,
+    ProtocolName,
+)
+from sidelight.collection.labels.widths import WidthRule
+from sidelight.foundation.errors import InputError, invalid
+from sidelight.learning.bayes import BayesModel, bayes_from_reports, private_bayes
+from sidelight.learning.cart import private_tree
+from sidelight.learning.coding import code_columns, learn_attributes
+from sidelight.learning.decision import DecisionTree, tree_text
+from sidelight.learning.drawing import draw_tree
+from sidelight.learning.rounds import Scheme, TreeRounds, TreeSettings
+from sidelight.learning.statement import Statement
+from sidelight.schema import Attribute, categorical
+
+Array = NDArray[np.float64]
+
+
+class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What the private classifiers share: coding the columns, validation, prediction."""
+
+    bins: int
+    random_state: int | None
+    attributes_: tuple[Attribute, ...]
+    classes_: NDArray[Any]
+    model_: BayesModel | DecisionTree
+    statement_: Statement | None
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what scikit-learn may expect: noise makes small samples useless, and strings are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None
+        tags.classifier_tags.poor_score = True
+        tags.input_tags.string = True
+        return tags
+
+    def _coded(self, records: ArrayLike, labels: ArrayLike) -> LabelledRows:
+        """Learn the coding and return the records coded."""
+        columns, marks = validate_data(self, records, labels, dtype=None)
+        check_classification_targets(marks)
+        self._check_seed()
+        self.classes_, codes = np.unique(marks, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError("the label is constant; there is nothing to learn from one class.")
+        names = list(getattr(self, "feature_names_in_", [])) or [f"x{i}" for i in range(columns.shape[1])]
+        self.attributes_ = learn_attributes(columns, self.bins, names)
+        coded = code_columns(columns, self.attributes_)
+        sizes = tuple(attribute.size for attribute in self.attributes_)
+        return LabelledRows(coded, codes.astype(np.uint16), sizes, len(self.classes_))
+
+    def _check_seed(self) -> None:
+        if self.random_state is not None and not isinstance(self.random_state, (int, np.integer)):
+            raise invalid("random_state", "None (secure) or a whole number (a simulation)", self.random_state)
+
+    def _take(self, attributes: Sequence[Attribute], classes: ArrayLike) -> None:
+        """Take a coding and the labels as they are."""
+        self.attributes_ = tuple(attributes)
+        self.classes_ = np.asarray(classes)
+        self.n_features_in_ = len(self.attributes_)
+        self.statement_ = None
+
+    def predict_proba(self, X: ArrayLike) -> Array:  # noqa: N803 - scikit-learn's name
+        """Return the labels' probabilities for each record, in the order of `classes_`."""
+        check_is_fitted(self, "model_")
+        columns = validate_data(self, X, dtype=None, reset=False)
+        return self.model_.probabilities(code_columns(columns, self.attributes_))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
+        """Return the likeliest label of each record."""
+        chances = self.predict_proba(X)
+        return np.asarray(self.classes_[chances.argmax(axis=1)])
+
+
+class PrivateNaiveBayes(PrivateClassifier):
+    """Naive Bayes from one private report of each person (CLLDP, Algorithm 3).
+
+    Args:
+        epsilon: what the report may say about the label.
+        protocol: "khr", "basic" or "labeldp" (which leaks more than its budget).
+        omega: "learnt", "known", a number, or one `Omega` for each attribute; see `LabelSettings`.
+        k: "search", "published" or a number.
+        confidence: of a learnt omega; None for the point estimate, which promises nothing.
+        share: of the people that omega is learnt from.
+        bins: of a column of numbers.
+        random_state: a whole number for a simulation that can be repeated; None is secure.
+
+    After fitting: `classes_`, `attributes_`, `model_`, and `statement_`: what the reports say about labels.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        protocol: ProtocolName = "khr",
+        omega: OmegaSource = "learnt",
+        k: WidthRule | int = "search",
+        confidence: float | None = 0.95,
+        share: float = 0.1,
+        bins: int = 10,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.protocol = protocol
+        self.omega = omega
+        self.k = k
+        self.confidence = confidence
+        self.share = share
+        self.bins = bins
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
+        """Simulate the collection and learn from the reports."""
+        rows = self._coded(X, y)
+        settings = LabelSettings(self.epsilon, self.protocol, self.omega, self.k, self.confidence, self.share)
+        found = private_bayes(rows, settings, seed=self.random_state)
+        self.model_, self.statement_ = found.model, found.statement
+        return self
+
+    def fit_reports(
+        self, reports: Sequence[AttributeReports], attributes: Sequence[Attribute], classes: ArrayLike
+    ) -> Self:
+        """Learn from reports that were really collected.
+
+        Args:
+            reports: of each attribute, in the order of `attributes`.
+            attributes: how the columns were coded.
+            classes: the labels, in the order of their codes.
+        """
+        self._take(attributes, classes)
+        self.model_ = bayes_from_reports(reports)
+        return self
+
+
+class PrivateDecisionTree(PrivateClassifier):
+    """A decision tree grown in rounds of private reports (CLLDP, Algorithm 4).
+
+    Args:
+        epsilon: what all of a person's reports together may say about the label.
+        max_depth: the number of rounds.
+        scheme: "turns", "leaves" or "published"; see `learning.rounds`.
+        budgets: "closed" or "published" (eq. (15)).
+        protocol: "khr", "basic" or "labeldp" (which leaks more than its budget).
+        omega: as for `PrivateNaiveBayes`.
+        k: "search", "published" or a number.
+        confidence: of a learnt omega; None for the point estimate, which promises nothing.
+        share: of the people that omega is learnt from.
+        caution: how clearly a value must stand out; 0 is the published stop rule.
+        bins: of a column of numbers.
+        random_state: a whole number for a simulation that can be repeated; None is secure.
+
+    After fitting: `classes_`, `attributes_`, `model_`, and `statement_`: what the reports say about labels.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        max_depth: int = 5,
+        scheme: Scheme = "turns",
+        budgets: BudgetRule = "closed",
+        protocol: ProtocolName = "khr",
+        omega: OmegaSource = "learnt",
+        k: WidthRule | int = "search",
+        confidence: float | None = 0.95,
+        share: float = 0.1,
+        caution: float = 3.0,
+        bins: int = 10,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.max_depth = max_depth
+        self.scheme = scheme
+        self.budgets = budgets
+        self.protocol = protocol
+        self.omega = omega
+        self.k = k
+        self.confidence = confidence
+        self.share = share
+        self.caution = caution
+        self.bins = bins
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
+        """Simulate all rounds and grow the tree from the answers."""
+        rows = self._coded(X, y)
+        settings = LabelSettings(self.epsilon, self.protocol, self.omega, self.k, self.confidence, self.share)
+        asked = "khr" if self.protocol == "labeldp" else self.protocol
+        tree = TreeSettings(
+            self.epsilon, self.max_depth, self.scheme, self.budgets, asked, self.k, caution=self.caution
+        )
+        found = private_tree(rows, settings, tree, seed=self.random_state)
+        self.model_, self.statement_ = found.tree, found.statement
+        return self
+
+    def fit_reports(self, rounds: TreeRounds, attributes: Sequence[Attribute], classes: ArrayLike) -> Self:
+        """Take the tree of rounds that were really collected.
+
+        Args:
+            rounds: the collector's state after the last round.
+            attributes: how the columns were coded.
+            classes: the labels, in the order of their codes.
+        """
+        if not rounds.is_done:
+            raise InputError(
+                f"round {rounds.number + 1} of {rounds.settings.depth} has not been received; ask it first."
+            )
+        self._take(attributes, classes)
+        self.model_ = rounds.tree
+        return self
+
+    def text(self) -> str:
+        """Return the tree as indented lines."""
+        return tree_text(self._tree(), self.attributes_, self._label())
+
+    def draw(self, path: str | Path) -> Path:
+        """Draw the tree to an SVG file."""
+        return draw_tree(self._tree(), self.attributes_, self._label(), path)
+
+    def _label(self) -> Attribute:
+        return categorical("label", [str(value) for value in self.classes_])
+
+    def _tree(self) -> DecisionTree:
+        check_is_fitted(self, "model_")
+        if not isinstance(self.model_, DecisionTree):
+            raise InputError("there is no tree to show; fit the estimator first.")
+        return self.model_

@@ -1,0 +1,172 @@
+"""How the collector decides about an open node: the least Gini index wins (CLLDP, eqs. (11) and (12))."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.learning.decision import DecisionTree
+from sidelight.learning.questions import Question
+from sidelight.learning.simplex import project
+
+Array = NDArray[np.float64]
+_LEAST_MASS = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """All estimates of one question's joint, added up with weights.
+
+    Attributes:
+        total: (cells, labels) the weighted sum of the estimates.
+        weight: the sum of the weights.
+        squares: the sum of weight^2 x variance of a cell.
+    """
+
+    total: Array
+    weight: float
+    squares: float
+
+    def plus(self, joint: Array, variance: float, *, equal: bool) -> Evidence:
+        """Return the evidence with one more estimate, weighted by its precision, or equally."""
+        weight = 1.0 if equal else 1 / variance
+        return Evidence(
+            self.total + weight * joint, self.weight + weight, self.squares + weight**2 * variance
+        )
+
+    @classmethod
+    def nothing(cls, cells: int, labels: int) -> Evidence:
+        """Return no evidence."""
+        return cls(np.zeros((cells, labels)), 0.0, 0.0)
+
+    @property
+    def joint(self) -> Array:
+        """The averaged estimate."""
+        return np.asarray(self.total / self.weight)
+
+    @property
+    def variance(self) -> float:
+        """The variance of one cell of it."""
+        return self.squares / self.weight**2
+
+
+@dataclass(frozen=True, eq=False)
+class NodeTable:
+    """The joint of an attribute and the label at a node, with the variance of one entry."""
+
+    cells: Array
+    variance: float
+
+
+def node_tables(
+    evidence: Mapping[Question, Evidence], tree: DecisionTree, number: int, attributes: int
+) -> dict[int, NodeTable]:
+    """Return the table of every attribute that some question covers at the node.
+
+    Tables from several questions are averaged, each weighted by its precision.
+    """
+    path = tree.nodes[number].path
+    found = {}
+    for attribute in range(attributes):
+        total, weight = None, 0.0
+        for question, known in evidence.items():
+            if known.weight > 0 and question.covers(path, number, attribute):
+                cells, added = question.table(known.joint, path, number, attribute)
+                precision = 1 / (known.variance * added)
+                total = precision * cells if total is None else total + precision * cells
+                weight += precision
+        if total is not None:
+            found[attribute] = NodeTable(np.asarray(total / weight), 1 / weight)
+    return found
+
+
+def decide(
+    tree: DecisionTree,
+    number: int,
+    tables: Mapping[int, NodeTable],
+    *,
+    last: bool,
+    caution: float,
+    defer: bool = False,
+) -> DecisionTree:
+    """Return the tree with the node split at the best value, or closed where no value helps.
+
+    Args:
+        tree: so far.
+        number: the open node.
+        tables: of the attributes that are known there.
+        last: whether children become leaves.
+        caution: a value is considered only if its records' labels differ from the node's by more than so many
+            standard errors, and the children's shares are drawn towards the node's by as much as noise
+            explains; 0 is the published rule.
+        defer: leave a node without a useful value open, so that the next round adds to what is known of it.
+    """
+    node = tree.nodes[number]
+    shares, mass = _label_shares(tables, np.asarray(node.shares), node.mass)
+    best: tuple[float, int, int, Array] | None = None
+    for attribute, table in tables.items():
+        cells = project(table.cells, mass)
+        scores = _gini_after(cells)
+        scores[~_is_clear(cells, shares, caution**2 * table.variance)] = np.inf
+        value = int(scores.argmin())
+        if np.isfinite(scores[value]) and (best is None or scores[value] < best[0]):
+            best = (float(scores[value]), attribute, value, cells)
+    if best is None or _gini(shares) <= best[0]:
+        return tree.settled(number, shares, mass, is_open=defer)
+    _, attribute, value, cells = best
+    noise = tables[attribute].variance if caution > 0 else 0.0
+    yes = _drawn_to(cells[value], shares, noise)
+    no = _drawn_to(cells.sum(axis=0) - cells[value], shares, noise)
+    return tree.split(number, attribute, value, (yes, no), last=last)
+
+
+def _label_shares(tables: Mapping[int, NodeTable], shares: Array, mass: float) -> tuple[Array, float]:
+    """Return the labels' shares and the mass of a node, from all its tables.
+
+    Where the tables say that nobody comes here, what the parent's table said is kept.
+    """
+    total, weight = np.zeros_like(shares), 0.0
+    for table in tables.values():
+        precision = 1 / (table.variance * len(table.cells))
+        total += precision * table.cells.sum(axis=0)
+        weight += precision
+    found = float(total.sum() / weight) if weight > 0 else 0.0
+    if found <= _LEAST_MASS:
+        return shares, max(mass, _LEAST_MASS)
+    return project(total / weight, found) / found, found
+
+
+def _is_clear(cells: Array, shares: Array, noise: float) -> NDArray[np.bool_]:
+    """Whether the labels of each value's records differ from the node's by more than noise."""
+    weights = cells.sum(axis=1, keepdims=True)
+    distance = ((cells - weights * shares) ** 2).sum(axis=1)
+    rest = cells.sum() - weights[:, 0]
+    return np.asarray((weights[:, 0] > 0) & (rest > 0) & (distance > noise * cells.shape[1]))
+
+
+def _drawn_to(weights: Array, shares: Array, noise: float) -> Array:
+    """Draw a child's label weights towards the node's shares (James and Stein 1961, positive part)."""
+    expected = weights.sum() * shares
+    distance = float(((weights - expected) ** 2).sum())
+    if distance <= 0:
+        return np.asarray(expected)
+    kept = max(0.0, 1 - noise * len(shares) / distance)
+    return np.asarray(np.maximum(expected + kept * (weights - expected), 0.0))
+
+
+def _gini(shares: Array) -> float:
+    return float(1 - (shares**2).sum())
+
+
+def _gini_after(cells: Array) -> Array:
+    """Return the Gini index after asking for each value."""
+    total, mass = cells.sum(axis=0), cells.sum()
+    yes = cells.sum(axis=1)
+    no = mass - yes
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside = np.where(yes > 0, yes - (cells**2).sum(axis=1) / yes, 0.0)
+        outside = np.where(no > 0, no - ((total - cells) ** 2).sum(axis=1) / no, 0.0)
+    return np.asarray((inside + outside) / mass)

@@ -1,0 +1,192 @@
+"""From a table to a model in a file, with its accuracy beside what the collection says about the label."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.collection.labels.gathering import LabelledRows, LabelSettings
+from sidelight.foundation.errors import InputError, check_choice, check_number, unknown
+from sidelight.foundation.files import write_text
+from sidelight.learning.bayes import BayesModel, private_bayes
+from sidelight.learning.cart import private_tree
+from sidelight.learning.decision import DecisionTree
+from sidelight.learning.inference import wilson
+from sidelight.learning.rounds import TreeSettings
+from sidelight.learning.statement import Statement
+from sidelight.schema import Attribute, Schema
+from sidelight.sources import Table
+
+ModelKind = Literal["tree", "bayes"]
+MODEL_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """A model of a label, with what it was tested on and what its collection leaks.
+
+    Attributes:
+        kind: "tree" or "bayes".
+        attributes: what it predicts from.
+        label: what it predicts.
+        model: the model over codes.
+        statement: what the reports say about a person's label.
+        accuracy: the share of right predictions on records that were not collected.
+        lower: of its 95 % interval.
+        upper: of its 95 % interval.
+        control: the share of the commonest label among them.
+        trained: how many people reported, or helped to learn omega.
+        tested: how many records it was tested on.
+        source: where the records came from.
+    """
+
+    kind: ModelKind
+    attributes: tuple[Attribute, ...]
+    label: Attribute
+    model: BayesModel | DecisionTree
+    statement: Statement
+    accuracy: float
+    lower: float
+    upper: float
+    control: float
+    trained: int
+    tested: int
+    source: str
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the model and its figures as plain data."""
+        statement = {key: _finite(value) for key, value in asdict(self.statement).items()}
+        return {
+            "version": MODEL_VERSION,
+            "kind": self.kind,
+            "label": asdict(self.label),
+            "attributes": [asdict(attribute) for attribute in self.attributes],
+            "statement": statement,
+            "sentence": self.statement.sentence(),
+            "accuracy": self.accuracy,
+            "interval": [self.lower, self.upper],
+            "control": self.control,
+            "trained": self.trained,
+            "tested": self.tested,
+            "source": self.source,
+            "model": _model_to_data(self.model),
+        }
+
+    def to_json(self) -> str:
+        """Return the model and its figures as JSON; an infinite leakage is the text "infinity"."""
+        return json.dumps(self.to_data(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def write(self, path: str | Path) -> Path:
+        """Write the model to a JSON file."""
+        return write_text(path, self.to_json())
+
+    def predict(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the code of the likeliest label of each coded record."""
+        return np.asarray(self.model.probabilities(codes).argmax(axis=1))
+
+
+def learn(
+    table: Table,
+    label: str,
+    kind: ModelKind = "tree",
+    settings: LabelSettings | None = None,
+    tree: TreeSettings | None = None,
+    *,
+    test_share: float = 0.3,
+    seed: int | None = None,
+) -> Learnt:
+    """Simulate a collection from a table, learn a model from it and test it on the rest of the records.
+
+    Args:
+        table: the records.
+        label: what to predict.
+        kind: "tree" or "bayes".
+        settings: the protocol and its budget.
+        tree: how a tree is grown; its budget and protocol follow `settings`.
+        test_share: of the records that are kept for testing.
+        seed: for a simulation that can be repeated; without one the noise is secure.
+    """
+    check_choice("model", kind, ("tree", "bayes"))
+    chosen = settings or LabelSettings()
+    rows, attributes, target = labelled_rows(table, label)
+    training, testing = split_rows(len(rows), test_share, seed)
+    train, test = rows[training], rows[testing]
+    if len(np.unique(train.labels)) < 2:
+        raise InputError(f"all training records have the same {label!r}; use more records.")
+    model: BayesModel | DecisionTree
+    if kind == "bayes":
+        bayes = private_bayes(train, chosen, seed=seed)
+        model, statement = bayes.model, bayes.statement
+    else:
+        asked: Any = "khr" if chosen.protocol == "labeldp" else chosen.protocol
+        grown = replace(tree or TreeSettings(), epsilon=chosen.epsilon, protocol=asked, k=chosen.k)
+        fitted = private_tree(train, chosen, grown, seed=seed)
+        model, statement = fitted.tree, fitted.statement
+    right = float(np.mean(model.probabilities(test.codes).argmax(axis=1) == test.labels))
+    control = float(np.bincount(test.labels.astype(np.int64)).max() / len(test))
+    return Learnt(
+        kind, attributes, target, model, statement, right, *wilson(right, len(test)), control,
+        len(train), len(test), table.source.label,
+    )  # fmt: skip
+
+
+def labelled_rows(table: Table, label: str) -> tuple[LabelledRows, tuple[Attribute, ...], Attribute]:
+    """Return a table's records with one attribute as the label, the other attributes, and the label."""
+    schema: Schema = table.schema
+    if label not in schema:
+        aside = next((item for item in table.set_aside if item.column == label), None)
+        if aside is not None:
+            raise InputError(f"the label {label!r} {aside.reason}; choose another column.")
+        raise unknown("column", label, schema.names)
+    at = schema.index(label)
+    others = [i for i in range(len(schema)) if i != at]
+    codes = table.codes()
+    target = schema.attributes[at]
+    attributes = tuple(schema.attributes[i] for i in others)
+    sizes = tuple(attribute.size for attribute in attributes)
+    return LabelledRows(codes[:, others], codes[:, at], sizes, target.size), attributes, target
+
+
+def split_rows(rows: int, test_share: float, seed: int | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return which rows are for training and which for testing, by chance."""
+    check_number("test_share", test_share, above=0, below=1)
+    order = np.random.default_rng(seed).permutation(rows)
+    kept = round(rows * (1 - test_share))
+    if kept < 1 or kept >= rows:
+        raise InputError(f"{rows} records are too few to train and to test on; use more.")
+    return order[:kept], order[kept:]
+
+
+def _model_to_data(model: BayesModel | DecisionTree) -> dict[str, Any]:
+    if isinstance(model, DecisionTree):
+        return {"nodes": model.to_data()}
+    return {"prior": model.prior.tolist(), "conditionals": [part.tolist() for part in model.conditionals]}
+
+
+def _finite(value: Any) -> Any:
+    return "infinity" if isinstance(value, float) and math.isinf(value) else value
+
+
+def read_model(path: str | Path) -> BayesModel | DecisionTree:
+    """Read the model of a file that `Learnt.write` wrote."""
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        if data["version"] != MODEL_VERSION:
+            raise InputError(f"{path} has version {data['version']!r}; this release reads {MODEL_VERSION}.")
+        model = data["model"]
+        if data["kind"] == "tree":
+            return DecisionTree.from_data(model["nodes"])
+        tables = tuple(np.array(part, dtype=np.float64) for part in model["conditionals"])
+        return BayesModel(np.array(model["prior"], dtype=np.float64), tables)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path} is not a model file, or it is damaged.") from None

@@ -1,0 +1,390 @@
+"""A decision tree in rounds: the collector asks, people answer, the tree grows (CLLDP, Algorithm 4).
+
+`TreeRounds` is the collector's state, frozen and kept as a file between rounds. `ask` says what each group of
+people may be asked; a person draws one of the group's choices, answers it (or keeps silent) and belongs to
+the group that the choice leads to; `receive` takes the added-up answers. People of one group have the same
+history, hence the same ledger.
+
+Two schemes. "published": a person keeps a growing set of attributes and reports its combination of values;
+the candidate rule adds the last attribute of a branch that the set misses. "leaves": a person keeps one
+attribute and reports, in every round, the open node that the record has come to and that attribute's value;
+no answer is then useless to the tree, and the cells stay few. Both spend by the same ledger. A third one,
+"turns", is like "leaves", but everyone answers in one round only, drawn at the start, with the whole budget:
+noise falls faster with the budget than with the number of people, so this is the most accurate.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.collection.labels.budgets import RULES, BudgetRule, Ledger
+from sidelight.collection.labels.gathering import LabelledRows, deal
+from sidelight.collection.labels.omega import Omega
+from sidelight.collection.labels.responses import BasicResponse, HeadsResponse
+from sidelight.collection.labels.widths import WidthRule, chosen_width, heads_variance
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
+from sidelight.foundation.randomness import derive_seed
+from sidelight.leakage.labels import heads_factor
+from sidelight.learning.decision import DecisionTree
+from sidelight.learning.growing import Evidence, decide, node_tables
+from sidelight.learning.questions import Question, leaf_question, product_question
+from sidelight.mechanisms.mechanism import Aggregate
+
+Scheme = Literal["turns", "leaves", "published"]
+SCHEMES = ("turns", "leaves", "published")
+Key = tuple[int, int]
+_LEAST_BUDGET = 1e-9
+
+
+@dataclass(frozen=True)
+class TreeSettings:
+    """How the tree is grown.
+
+    Attributes:
+        epsilon: the promise about the label, all rounds together.
+        depth: the number of rounds, and the longest path.
+        scheme: "turns", "leaves" or "published".
+        budgets: "closed" or "published" (eq. (15)); see `collection.labels.budgets`.
+        protocol: "khr" or "basic".
+        k: "search", "published" or a number.
+        averaging: of groups with the same question: by "precision", or "equal" as published.
+        caution: see `growing.decide`; 0 is the published stop rule.
+    """
+
+    epsilon: float = 1.0
+    depth: int = 5
+    scheme: Scheme = "turns"
+    budgets: BudgetRule = "closed"
+    protocol: Literal["khr", "basic"] = "khr"
+    k: WidthRule | int = "search"
+    averaging: Literal["precision", "equal"] = "precision"
+    caution: float = 3.0
+
+    def __post_init__(self) -> None:
+        check_whole("depth", self.depth, at_least=1, at_most=30)
+        check_choice("scheme", self.scheme, SCHEMES)
+        check_choice("budgets", self.budgets, RULES)
+        check_choice("protocol", self.protocol, ("khr", "basic"))
+        check_choice("averaging", self.averaging, ("precision", "equal"))
+        check_number("caution", self.caution, at_least=0)
+
+
+@dataclass(frozen=True)
+class Group:
+    """People with the same history.
+
+    Attributes:
+        ledger: what they have spent.
+        drawn: the attributes they have drawn, in order; SL in the paper.
+        question: the last one they answered.
+        width: k, fixed in the first round of the published scheme.
+        turn: the only round in which they answer; None if they answer in all.
+    """
+
+    ledger: Ledger
+    drawn: tuple[int, ...] = ()
+    question: Question | None = None
+    width: int | None = None
+    turn: int | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a person may draw.
+
+    Attributes:
+        attribute: the drawn one; None where nothing is left to draw.
+        question: what to answer; None for a silent round.
+        response: how to answer it.
+        omega: the belief that the response assumes.
+        turn: the only round in which whoever draws this answers; None if in all.
+    """
+
+    attribute: int | None
+    question: Question | None = None
+    response: HeadsResponse | BasicResponse | None = None
+    omega: float = 1.0
+    turn: int | None = None
+
+
+@dataclass(frozen=True)
+class Round:
+    """What the collector publishes: the tree so far and each group's choices.
+
+    Attributes:
+        number: of the round, from 1.
+        tree: so far.
+        choices: for each group.
+    """
+
+    number: int
+    tree: DecisionTree
+    choices: tuple[tuple[Choice, ...], ...]
+
+    def next_group(self, group: int, choice: int) -> int:
+        """Return the number of the group that a choice leads to."""
+        return sum(len(options) for options in self.choices[:group]) + choice
+
+
+@dataclass(frozen=True, eq=False)
+class TreeRounds:
+    """The collector's state between rounds; make one with `TreeRounds.start`.
+
+    Attributes:
+        settings: how the tree is grown.
+        sizes: the attributes' numbers of values.
+        classes: the number of labels.
+        omegas: the adversary's belief for each attribute.
+        number: how many rounds are over.
+        tree: so far.
+        groups: of people, by number.
+        evidence: what the answers say.
+    """
+
+    settings: TreeSettings
+    sizes: tuple[int, ...]
+    classes: int
+    omegas: tuple[Omega, ...]
+    number: int
+    tree: DecisionTree
+    groups: tuple[Group, ...]
+    evidence: Mapping[Question, Evidence] = field(default_factory=dict)
+
+    @classmethod
+    def start(
+        cls, settings: TreeSettings, sizes: Sequence[int], classes: int, omegas: Sequence[Omega]
+    ) -> TreeRounds:
+        """Return the state before the first round: one group, an open root."""
+        if len(omegas) != len(sizes):
+            raise InputError(
+                f"there must be one omega for each of {len(sizes)} attributes, got {len(omegas)}."
+            )
+        group = Group(Ledger(settings.epsilon, 1 if settings.scheme == "turns" else settings.depth))
+        tree = DecisionTree.start(check_whole("classes", classes, at_least=2))
+        return cls(settings, tuple(sizes), classes, tuple(omegas), 0, tree, (group,))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing left to ask."""
+        return self.number >= self.settings.depth or not self.tree.open_nodes
+
+    def ask(self) -> Round:
+        """Return the next round."""
+        if self.is_done:
+            raise InputError("the tree is finished; there is no round left to ask.")
+        maker = _published_choices if self.settings.scheme == "published" else _leaf_choices
+        return Round(self.number + 1, self.tree, tuple(maker(self, group) for group in self.groups))
+
+    def receive(self, asked: Round, answers: Mapping[Key, Aggregate]) -> TreeRounds:
+        """Return the state after a round.
+
+        Args:
+            asked: the round, as `ask` returned it.
+            answers: the added-up reports of each (group, choice) that somebody answered.
+        """
+        if asked.number != self.number + 1:
+            raise InputError(f"round {self.number + 1} is due, got the answers of round {asked.number}.")
+        groups, evidence = [], dict(self.evidence)
+        equal = self.settings.averaging == "equal"
+        for number, (group, options) in enumerate(zip(self.groups, asked.choices, strict=True)):
+            for place, choice in enumerate(options):
+                groups.append(_moved(group, choice))
+                answer = answers.get((number, place))
+                if choice.question is None or choice.response is None or answer is None or not answer.reports:
+                    continue
+                known = evidence.get(choice.question)
+                known = known or Evidence.nothing(choice.question.cells, self.classes)
+                variance = choice.response.total_variance(answer.reports) / known.total.size
+                evidence[choice.question] = known.plus(choice.response.joint(answer), variance, equal=equal)
+        grown = self._grown(evidence, last=asked.number == self.settings.depth)
+        return replace(self, number=asked.number, tree=grown, groups=tuple(groups), evidence=evidence)
+
+    def _grown(self, evidence: Mapping[Question, Evidence], *, last: bool) -> DecisionTree:
+        tree, caution = self.tree, self.settings.caution
+        defer = self.settings.scheme != "published" and not last
+        for number in self.tree.open_nodes:
+            tables = node_tables(evidence, tree, number, len(self.sizes))
+            tree = decide(tree, number, tables, last=last, caution=caution, defer=defer)
+        return tree
+
+
+def _moved(group: Group, choice: Choice) -> Group:
+    """Return the group after the choice."""
+    drawn = group.drawn if choice.attribute is None else (*group.drawn, choice.attribute)
+    turn = choice.turn if group.turn is None else group.turn
+    if choice.question is None or choice.response is None:
+        ledger = group.ledger if turn is not None else group.ledger.silent()
+        return replace(group, ledger=ledger, drawn=drawn, turn=turn)
+    factor, width = response_factor(choice.response)
+    ledger = group.ledger.after(factor, choice.omega, choice.response.budget)
+    return Group(ledger, drawn, choice.question, width, turn)
+
+
+def response_factor(response: HeadsResponse | BasicResponse) -> tuple[float, int]:
+    """Return theta and k of a response; the basic one may favour any number of pairs."""
+    if isinstance(response, HeadsResponse):
+        return float(response.factor), response.width
+    return float(response.encoding.factor), response.values
+
+
+def _leaf_choices(state: TreeRounds, group: Group) -> tuple[Choice, ...]:
+    """Everyone keeps the attribute, and the turn if there is one, drawn in the first round."""
+    attributes = range(len(state.sizes)) if not group.drawn else group.drawn[:1]
+    turns: Sequence[int | None] = [group.turn]
+    if state.settings.scheme == "turns" and not group.drawn:
+        turns = range(1, state.settings.depth + 1)
+    nodes = state.tree.open_nodes if state.number else ()
+    found = []
+    for attribute in attributes:
+        for turn in turns:
+            if turn is not None and turn != state.number + 1:
+                found.append(Choice(attribute, turn=turn))
+                continue
+            question = leaf_question(state.sizes, attribute, nodes)
+            width = _best_width(state, group, question, attribute)
+            found.append(replace(_choice(state, group, attribute, question, width), turn=turn))
+    return tuple(found)
+
+
+def _published_choices(state: TreeRounds, group: Group) -> tuple[Choice, ...]:
+    """Return the choices by the candidate rule, SC in the paper."""
+    found = []
+    for attribute, free in candidates(state.tree, group.drawn, len(state.sizes)):
+        drawn = (*group.drawn, attribute)
+        question = product_question(state.sizes, drawn, state.tree, free, state.classes)
+        if question == group.question:
+            found.append(Choice(attribute))
+            continue
+        width = group.width or _best_width(state, group, question, attribute)
+        found.append(
+            _choice(state, group, attribute, question, min(width, question.cells * state.classes - 1))
+        )
+    return tuple(found) or (Choice(None),)
+
+
+def candidates(tree: DecisionTree, drawn: Sequence[int], attributes: int) -> list[tuple[int, int]]:
+    """Return the attributes a person may draw next, each with the one to be asked in full.
+
+    CLLDP, section 6.1: for every open branch from which the drawn attributes differ in exactly one that is
+    not on the branch, the branch's last attribute; if there is none, every attribute not drawn yet.
+    """
+    if not drawn:
+        return [(attribute, attribute) for attribute in range(attributes)]
+    found: dict[int, int] = {}
+    for number in tree.open_nodes:
+        branch = [step.attribute for step in tree.nodes[number].path]
+        rest = list((Counter(drawn) - Counter(branch)).elements())
+        if len(rest) == 1 and rest[0] not in branch:
+            found.setdefault(branch[-1], rest[0])
+    if found:
+        return sorted(found.items())
+    return [(attribute, attribute) for attribute in range(attributes) if attribute not in drawn]
+
+
+def _omega(state: TreeRounds, question: Question, width: int) -> float:
+    """Return a belief that is not below that of the question's cells.
+
+    Cells that differ project to values of each attribute that is asked in full, so k cells weigh at most what
+    k of its values do; the least of these is taken (CLLDP, section 7.3, takes one from the round before).
+    """
+    if state.settings.protocol == "basic":
+        return 1.0
+    return min((state.omegas[attribute].at(width) for attribute in question.full), default=1.0)
+
+
+def _choice(state: TreeRounds, group: Group, attribute: int, question: Question, width: int) -> Choice:
+    omega = _omega(state, question, width)
+    budget = group.ledger.budget(omega, state.settings.budgets)
+    if budget <= _LEAST_BUDGET:
+        if state.number > 0:
+            return Choice(attribute)
+        raise InputError(
+            f"`epsilon` of {state.settings.epsilon:g} is too small for a depth of {state.settings.depth}: "
+            f"the first round would have {budget:.3g}; raise epsilon, or lower the depth."
+        )
+    response: HeadsResponse | BasicResponse
+    if state.settings.protocol == "basic":
+        response = BasicResponse(question.cells, state.classes, budget)
+    else:
+        response = HeadsResponse(question.cells, state.classes, budget, width, omega)
+    return Choice(attribute, question, response, omega)
+
+
+def _best_width(state: TreeRounds, group: Group, question: Question, attribute: int) -> int:
+    """Return k: by the rule of the settings, with the budget that each k would have."""
+    pairs, rule = question.cells * state.classes, state.settings.k
+    if state.settings.protocol == "basic":
+        return 1
+    if rule != "search":
+        curve = state.omegas[attribute].curve
+        return chosen_width(rule, pairs, group.ledger.budget(float(curve[0]), state.settings.budgets), curve)
+    widths = _promising(len(state.omegas[attribute].curve), pairs)
+    factors = []
+    for width in widths:
+        omega = _omega(state, question, width)
+        factors.append(heads_factor(group.ledger.budget(omega, state.settings.budgets), omega))
+    return int(widths[int(heads_variance(pairs, widths, factors).argmin())])
+
+
+def _promising(values: int, pairs: int) -> list[int]:
+    """Return every k up to the number of values, where omega changes, and some beyond, where it is 1."""
+    beyond = np.unique(np.geomspace(values, max(pairs // 2, values), 24).astype(int)).tolist()
+    return [k for k in sorted({*range(1, values + 1), *beyond}) if k < pairs]
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What people send in one round.
+
+    Attributes:
+        aggregates: the added-up reports of each (group, choice).
+        groups: (people,) the group that each person is in afterwards.
+    """
+
+    aggregates: Mapping[Key, Aggregate]
+    groups: NDArray[np.int64]
+
+
+def answer(
+    asked: Round, rows: LabelledRows, groups: NDArray[np.int64], *, seed: int | None = None
+) -> Answers:
+    """Answer a round on the people's side: each draws a choice of the own group, and reports.
+
+    Args:
+        asked: the round.
+        rows: the people's records.
+        groups: (people,) the group of each person.
+        seed: for simulation; without one the noise is secure.
+    """
+    if len(groups) != len(rows):
+        raise InputError(f"there must be one group for each of {len(rows)} people, got {len(groups)}.")
+    starts = np.cumsum([0, *(len(options) for options in asked.choices)])
+    after = np.empty(len(rows), dtype=np.int64)
+    aggregates: dict[Key, Aggregate] = {}
+    stream = f"round/{asked.number}"
+    order = np.argsort(groups, kind="stable")
+    ends = np.searchsorted(groups[order], np.arange(len(asked.choices) + 1))
+    for number, options in enumerate(asked.choices):
+        members = order[ends[number] : ends[number + 1]]
+        drawn = deal(len(members), len(options), seed=seed, stream=f"{stream}/{number}")
+        after[members] = starts[number] + drawn
+        for place, choice in enumerate(options):
+            part = rows[members[drawn == place]]
+            if len(part) and choice.question is not None and choice.response is not None:
+                noise = derive_seed(seed, f"{stream}/{number}/{place}")
+                aggregates[number, place] = _reported(choice, part, asked.tree, noise)
+    return Answers(aggregates, after)
+
+
+def _reported(choice: Choice, part: LabelledRows, tree: DecisionTree, seed: int | None) -> Aggregate:
+    question, response = choice.question, choice.response
+    if question is None or response is None:
+        raise InputError("a silent choice has nothing to report.")
+    cells = question.code(part.codes, tree)
+    return response.aggregate(response.randomise(cells, part.labels, seed=seed))

@@ -1,0 +1,77 @@
+"""A calibration as tables for a terminal."""
+
+from __future__ import annotations
+
+import math
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+from sidelight.calibration import Calibration
+from sidelight.report.terminal import nats
+from sidelight.sources import Table
+
+
+def print_calibration(result: Calibration, table: Table) -> None:
+    """Print the budgets and errors before and after, the leakage against the limits, and what to know."""
+    console = Console(highlight=False, width=None if Console().is_terminal else 160)
+    console.print(_budgets(result))
+    console.print(_leakage(result))
+    for note in [*result.notes(), *_table_notes(table)]:
+        console.print(f"- {note}", markup=False)
+
+
+def _table_notes(table: Table) -> list[str]:
+    found = [f"Column {item.column!r} {item.reason}; set aside." for item in table.set_aside]
+    return [*found, "Computed from raw data: the budgets are themselves a statement about them."]
+
+
+def _budgets(result: Calibration) -> Grid:
+    grid = Grid(title="Budgets, and the error each buys", title_justify="left")
+    grid.add_column("attribute", overflow="fold")
+    for title in ("even split", "error", "one for all", "error", "chosen", "error"):
+        grid.add_column(title, justify="right")
+    for name in result.budgets:
+        cells = [_plain(name)]
+        for setting in (result.even, result.uniform, result.chosen):
+            cells += (
+                ["none", ""]
+                if setting is None
+                else [f"{setting.budgets[name]:.4f}", error(setting.errors[name])]
+            )
+        grid.add_row(*cells)
+    weighted = [
+        "" if setting is None else error(setting.weighted_error)
+        for setting in (result.even, result.uniform, result.chosen)
+    ]
+    grid.add_section()
+    grid.add_row("weighted", "", weighted[0], "", weighted[1], "", weighted[2])
+    return grid
+
+
+def _leakage(result: Calibration) -> Grid:
+    grid = Grid(title="Leakage against the limits (nats)", title_justify="left")
+    grid.add_column("secret", overflow="fold")
+    for title in ("limit", "even split", "chosen"):
+        grid.add_column(title, justify="right")
+    grid.add_column("figure")
+    for name, limit in result.limits.items():
+        bound = result.chosen.bounds[name]
+        before = "none" if result.even is None else nats(result.even.bounds[name].value)
+        grid.add_row(
+            _plain(name), nats(limit), before, nats(bound.value), f"{bound.kind} ({_plain(bound.method)})"
+        )
+    return grid
+
+
+def error(value: float) -> str:
+    """Write an expected error.
+
+    >>> error(0.0253123), error(math.nan)
+    ('0.0253', 'not stated')
+    """
+    return "not stated" if math.isnan(value) else f"{value:.3g}"
+
+
+def _plain(text: str) -> str:
+    return text.replace("[", "\\[")

@@ -1,0 +1,95 @@
+"""Estimates and advice as tables for a terminal."""
+
+from __future__ import annotations
+
+import math
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+from sidelight.collection.advising import Advice
+from sidelight.collection.estimating import Comparison, Estimates
+
+MOST_ROWS = 60
+"""A terminal shows so many values; the rest is in the report and in JSON."""
+
+
+def print_estimates(result: Estimates | Comparison) -> None:
+    """Print every value's frequency with its interval, and what to know about them."""
+    console = _console()
+    compared = isinstance(result, Comparison)
+    found = result.estimates if isinstance(result, Comparison) else result
+    grid = Grid(title="Estimated frequencies", title_justify="left")
+    for title in ("attribute", "value", "frequency", "interval", *(("truth",) if compared else ())):
+        grid.add_column(
+            title, justify="left" if title in ("attribute", "value") else "right", overflow="fold"
+        )
+    rows = list(found)
+    for row in rows[:MOST_ROWS]:
+        cells = [_plain(row.attribute), _plain(row.value), f"{row.frequency:.4f}"]
+        cells.append(f"{row.lower:.4f} to {row.upper:.4f}")
+        if isinstance(result, Comparison):
+            cells.append(f"{result.truth[row.attribute][found.schema[row.attribute].code(row.value)]:.4f}")
+        grid.add_row(*cells)
+    console.print(grid)
+    if len(rows) > MOST_ROWS:
+        console.print(f"- {len(rows) - MOST_ROWS} further values: see --report or --json.")
+    for note in notes(result):
+        console.print(f"- {note}", markup=False)
+
+
+def notes(result: Estimates | Comparison) -> list[str]:
+    """Return what a reader of the estimates must know."""
+    found = result.estimates if isinstance(result, Comparison) else result
+    whom = "the people who reported" if found.about == "collected" else "the population they came from"
+    said = [
+        f"{found.people} reports of {found.protocol!r}, at most {found.epsilon:.4g} nats for a whole record; "
+        f"estimator {found.estimator!r}.",
+        f"Intervals hold the frequency among {whom} with {found.confidence:.0%} confidence, each by itself.",
+        f"Mean squared error to expect of the unbiased estimates: {found.expected_error:.3g}.",
+    ]
+    if isinstance(result, Comparison):
+        said.append(
+            f"Measured against the truth: {result.error:.3g}; {result.covered:.0%} of the intervals hold it."
+        )
+    if found.is_simulation:
+        said.append("The noise came from a seed: a simulation, which protects nobody.")
+    return said
+
+
+def print_advice(advice: Advice) -> None:
+    """Print the protocols in order of the error to expect."""
+    console = _console()
+    title = f"Mean squared error to expect: {advice.people} people, epsilon {advice.epsilon:g} a record"
+    grid = Grid(title=title, title_justify="left")
+    for name in ("protocol", "best estimator", "unbiased", "reported together"):
+        grid.add_column(
+            name, justify="right" if name in ("best estimator", "unbiased") else "left", overflow="fold"
+        )
+    for option in advice.options:
+        together = ", ".join(" x ".join(group) for group in option.groups if len(group) > 1)
+        grid.add_row(
+            _plain(option.name), error(option.best_error), error(option.unbiased_error), _plain(together)
+        )
+    console.print(grid)
+    console.print(f"- Assumed: {advice.origin}.", markup=False)
+    console.print("- The error is about the people who report; that not all are asked everything counts.")
+
+
+def error(value: float | None) -> str:
+    """Write an error for people.
+
+    >>> error(0.00123), error(None), error(math.inf)
+    ('1.23e-03', '', 'not determined')
+    """
+    if value is None:
+        return ""
+    return f"{value:.2e}" if math.isfinite(value) else "not determined"
+
+
+def _console() -> Console:
+    return Console(highlight=False, width=None if Console().is_terminal else 160)
+
+
+def _plain(text: str) -> str:
+    return text.replace("[", "\\[")

@@ -1,0 +1,160 @@
+"""The command `calibrate`, its page and its tables."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sidelight as sl
+from sidelight import cli
+from sidelight.report.page import page_of, render
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["sidelight", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        shown = capsys.readouterr()
+        return caught.value.code, shown.out, shown.err
+
+    return call
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(3)
+    income = rng.integers(0, 2, 400)
+    columns = {
+        "age": np.array(["young", "middle", "old"])[(rng.integers(0, 2, 400) + income)],
+        "sex": np.array(["f", "m"])[rng.integers(0, 2, 400)],
+        "income": np.array(["low", "high"])[income],
+    }
+    path = tmp_path / "people.parquet"
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_the_command_of_the_issue(run, table: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    code, out, err = run(
+        "calibrate", table, "--limit", 1, "--secret", "income=0.5", "--weight", "age=2", "-o", plan
+    )
+    assert code == 0
+    assert err == ""
+    for words in ("even split", "one for all", "chosen", "safe against an adversary", "The plan is in"):
+        assert words in out
+    written = sl.Plan.read(plan)
+    assert written.limit_of("income") == 0.5
+    assert written.limit_of("age") == 1
+    assert run("audit", table, "--plan", plan)[0] == 0, "an audit of the plan keeps every limit"
+
+
+def test_named_secrets_alone_are_limited_without_a_limit(run, table: Path) -> None:
+    code, out, _ = run("calibrate", table, "--secret", "income=0.5", "--json")
+    data = json.loads(out)
+    assert code == 0
+    assert data["limits"] == {"income": 0.5}
+    assert data["plan"]["limits"] == {"income": 0.5, "age": "infinity", "sex": "infinity"}
+    assert run("calibrate", table, "--not-secret", "sex", "--json")[1].count('"sex": "infinity"') == 1
+
+
+def test_every_option_reaches_the_result(run, table: Path, tmp_path: Path) -> None:
+    report = tmp_path / "page.html"
+    code, out, _ = run(
+        "calibrate", table, "--secret", "income=0.8", "--fix", "sex=0.1", "--withhold", "age", "--uniform",
+        "--constraint", "tree", "--mechanism", "oue", "--collected", table, "--report", report, "--json",
+    )  # fmt: skip
+    data = json.loads(out)
+    assert code == 0
+    assert [item["attribute"] for item in data["plan"]["release"]] == ["sex", "income"]
+    assert data["plan"]["release"][0]["epsilon"] == 0.1
+    assert data["collected"]["secrets"]["income"]["verdict"] in ("within", "not certified", "exceeded")
+    assert data["certificate"] is None
+    assert [point["factor"] for point in data["frontier"]] == [0.25, 0.5, 1.0, 2.0, 4.0]
+    compared = {item["constraint"]: item["budget"] for item in data["alternatives"]}
+    assert compared["tree"] == data["uniform"]["budgets"]["income"]
+    assert compared["table"] <= compared["tree"] * (1 + 1e-6), "two attributes have no more than their pair"
+    shown = report.read_text()
+    assert "models the population as this tree" in shown
+    assert "Why they differ" in shown
+
+
+def test_it_exits_1_where_an_audit_finds_a_limit_broken(run, tmp_path: Path) -> None:
+    bits = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]] * 20)
+    path = tmp_path / "xor.parquet"
+    pq.write_table(pa.table({name: bits[:, i] for i, name in enumerate("abc")}), path)
+    code, out, _ = run("calibrate", path, "--constraint", "published", "--uniform", "--json")
+    assert code == 1
+    assert json.loads(out)["audit"]["secrets"]["c"]["verdict"] == "exceeded"
+    assert run("calibrate", path, "--uniform")[0] == 0
+
+
+def test_a_plan_lends_its_mechanisms(run, table: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    run("calibrate", table, "--mechanism", "auto", "--uniform", "-o", plan)
+    code, out, _ = run("calibrate", table, "--plan", plan, "--uniform", "--json")
+    assert code == 0
+    again = {item["attribute"]: item["epsilon"] for item in json.loads(out)["plan"]["release"]}
+    assert again == {item.name: item.epsilon for item in sl.Plan.read(plan).releases}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--limit", "0"], "a limit of 0 for"),
+        (["--as-is", "age", "--secret", "income=0.1"], "through age"),
+        (["--weight", "age"], "`--weight` must be of the form attribute=number"),
+        (["--weight", "age=0"], "`weight of age` must be a finite number above 0"),
+        (["--weight", "agee=1"], "there is no column 'agee'"),
+        (["--secret", "incom=1"], "there is no column 'incom'"),
+        (["--fix", "age=x"], "`--fix` must be of the form attribute=number"),
+        (["-o", "plan.yaml"], "plan.yaml must end in .toml or .json"),
+        (["--constraint", "magic"], "`constraint` must be one of"),
+        (["--utility", "magic"], "`utility` must be one of"),
+        (["--mechanism", "magic"], "`mechanism` must be one of"),
+        (["--plan", "none.toml"], "none.toml cannot be read"),
+        (["--collected", "none.parquet"], "none.parquet"),
+    ],
+)
+def test_bad_options_get_one_line(run, table: Path, options: list[str], words: str) -> None:
+    code, out, err = run("calibrate", table, *options)
+    assert code == 2, out + err
+    assert words in err
+    assert err.count("\n") == 1
+    assert out == ""
+
+
+def test_the_page_shows_before_and_after(table: Path) -> None:
+    belief = sl.Belief.from_data(sl.read(str(table)))
+    result = sl.calibrate(belief, 1.0, frontier=[0.5, 1, 2])
+    page = page_of(result)
+    assert list(page.figures) == ["budgets", "leakage", "errors", "frontier"]
+    assert [trace["name"] for trace in page.figures["leakage"].data] == [
+        "even split", "one for all", "chosen", "limit",
+    ]  # fmt: skip
+    shown = render(page)
+    for words in ("Leakage against limits", "Utility against limit", "certified to stay within its limit"):
+        assert words in shown
+    for name in belief.schema.names:
+        assert f"{result.budgets[name]:.6g}" in shown
+
+
+def test_the_page_escapes_names_and_does_without_errors_or_frontier() -> None:
+    belief = sl.Belief.from_joint([[0.3, 0.2], [0.2, 0.3]], ["<script>x</script>", "b"])
+    result = sl.calibrate(belief, 1.0, mechanism="any", budgets="uniform", constraint="published")
+    page = page_of(result)
+    assert list(page.figures) == ["budgets", "leakage"]
+    shown = render(page)
+    assert "<script>x" not in shown
+    assert "which is no promise" in shown
+    tree = render(page_of(sl.calibrate(belief, 1.0, constraint="tree")))
+    assert "for an adversary who believes in a tree" in tree
+    assert "If the table itself is known" in tree

@@ -1,0 +1,224 @@
+"""The commands `collect`, `estimate` and `advise`, and their pages."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sidelight as sl
+from sidelight import cli
+from sidelight.collection import smp
+from sidelight.report.page import page_of, render
+
+HOSTILE = "</script><script>alert(1)</script>"
+
+
+class Result:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: object) -> Result:
+        monkeypatch.setattr(sys, "argv", ["sidelight", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        shown = capsys.readouterr()
+        return Result(caught.value.code, shown.out, shown.err)
+
+    return call
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(4)
+    sex = rng.integers(0, 2, 1500)
+    columns = {
+        "sex": np.array(["f", "m"])[sex],
+        "smokes": np.array(["no", "yes"])[(rng.random(1500) < 0.2 + 0.1 * sex).astype(int)],
+        "job": np.array(["a", "b", "c", "d"])[rng.integers(0, 2 + 2 * sex)],
+    }
+    path = tmp_path / "people.parquet"
+    pq.write_table(pa.table({name: pa.array(values) for name, values in columns.items()}), path)
+    return path
+
+
+def refused(result: Result) -> str:
+    assert result.code == 2
+    assert len(result.err.strip().splitlines()) == 1
+    return result.err
+
+
+def test_collect_and_estimate_with_the_truth(run, people: Path) -> None:
+    shown = run("collect", people, "-o", "r.parquet", "--seed", 1)
+    assert shown.code == 0
+    assert "1500 reports" in shown.out
+    assert "protects nobody" in shown.out
+    shown = run("estimate", "r.parquet", "--truth", people, "--report", "r.html")
+    assert shown.code == 0
+    assert "Measured against the truth" in shown.out
+    page = Path("r.html").read_text()
+    assert "Unprotected" in page
+    assert "Error measured" in page
+    found = json.loads(run("estimate", "r.parquet", "--truth", people, "--json").out)
+    assert found["people"] == 1500
+    assert found["covered"] > 0.6
+    assert {"attribute", "value", "frequency", "standard_error", "lower", "upper", "truth"} == set(
+        found["estimates"][0]
+    )
+    assert sum(row["frequency"] for row in found["estimates"] if row["attribute"] == "job") == pytest.approx(
+        1
+    )
+
+
+def test_without_a_seed_no_simulation_is_claimed(run, people: Path) -> None:
+    shown = json.loads(
+        run("collect", people, "-o", "r.parquet", "--protocol", "smp", "--epsilon", 2, "--json").out
+    )
+    assert shown["is_simulation"] is False
+    assert shown["epsilon"] == pytest.approx(2, abs=1e-9)
+    assert "simulation" not in run("estimate", "r.parquet").out
+
+
+def test_a_plan_and_a_protocol_file_are_collected_as_they_say(run, people: Path) -> None:
+    plan = sl.Plan.uniform(sl.read(str(people)).schema, "oue", 0.5)
+    plan.write("plan.toml")
+    assert json.loads(run("collect", people, "-o", "r.parquet", "--plan", "plan.toml", "--json").out)[
+        "epsilon"
+    ] == pytest.approx(1.5)
+    run("advise", people, "--epsilon", 2, "--save-protocol", "best.toml")
+    shown = json.loads(run("collect", people, "-o", "r.parquet", "--protocol", "best.toml", "--json").out)
+    assert shown["epsilon"] == pytest.approx(2, abs=1e-9)
+    groups = run(
+        "collect",
+        people,
+        "-o",
+        "r.parquet",
+        "--protocol",
+        "product",
+        "--group",
+        "sex,smokes",
+        "--group",
+        "job",
+        "--mechanism",
+        "best",
+        "--save-protocol",
+        "g.json",
+    )
+    assert "smp on groups" in groups.out
+    assert json.loads(Path("g.json").read_text())["unit"][0]["attributes"] == ["sex", "smokes"]
+
+
+def test_two_phases_from_files(run, people: Path) -> None:
+    assert (
+        run(
+            "collect",
+            people,
+            "-o",
+            "first.parquet",
+            "--protocol",
+            "corr-rr",
+            "--epsilon",
+            3,
+            "--share",
+            0.3,
+            "--seed",
+            2,
+        ).code
+        == 0
+    )
+    shown = run(
+        "estimate", "first.parquet", "--learn", "parameters.toml", "--copying", "corrected", "--share", 0.3
+    )
+    assert "parameters of the second phase are in parameters.toml" in shown.out
+    assert (
+        run("collect", people, "-o", "second.parquet", "--parameters", "parameters.toml", "--seed", 3).code
+        == 0
+    )
+    assert "add those of the first" in refused(run("estimate", "second.parquet"))
+    found = json.loads(run("estimate", "first.parquet", "second.parquet", "--json").out)
+    assert found["people"] == 1500
+    assert found["protocol"] == "corr-rr"
+
+
+def test_advice_from_numbers_data_and_a_first_phase(run, people: Path) -> None:
+    shown = run("advise", "--attributes", 4, "--values", 10, "--people", 10000)
+    assert shown.code == 0
+    assert "corr-rr (published)" in shown.out
+    assert "uniform frequencies" in shown.out
+    assert "public data" in run("advise", people, "--public").out
+    run("collect", people, "-o", "r.parquet", "--protocol", "smp", "--seed", 1)
+    assert "1500 reports" in run("advise", "--first", "r.parquet", "--people", 9000).out
+    shown = json.loads(run("advise", people, "--json", "--report", "a.html").out)
+    assert shown["people"] == 1500
+    assert "to be expected" in Path("a.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["collect", "people.parquet", "-o", "r.csv"], "r.csv must end in .parquet"),
+        (
+            ["collect", "people.parquet", "-o", "r.parquet", "--plan", "p.toml", "--protocol", "spl"],
+            "exclude each other",
+        ),
+        (
+            ["collect", "people.parquet", "-o", "r.parquet", "--protocol", "magic"],
+            "`protocol` must be one of",
+        ),
+        (["collect", "people.parquet", "-o", "r.parquet", "--protocol", "rs+rfd"], "RS+RFD needs priors"),
+        (["collect", "people.parquet", "-o", "r.parquet", "--epsilon", "-1"], "`epsilon` must be"),
+        (["collect", "none.parquet", "-o", "r.parquet"], "there is no file"),
+        (["estimate", "none.parquet"], "there is no file none.parquet"),
+        (["estimate", "people.parquet"], "its metadata name no protocol"),
+        (["advise"], "name a table, or give --attributes and --values"),
+        (["advise", "--attributes", "2", "--values", "2"], "say how many people"),
+    ],
+)
+def test_bad_requests_get_one_line(run, people: Path, arguments: list[str], words: str) -> None:
+    assert people.exists()
+    assert words in refused(run(*arguments))
+
+
+def test_files_that_do_not_fit_get_one_line(run, people: Path) -> None:
+    run("collect", people, "-o", "r.parquet", "--seed", 1)
+    run("collect", people, "-o", "s.parquet", "--seed", 1, "--epsilon", 2)
+    assert "reports of two protocols are mixed" in refused(run("estimate", "r.parquet", "s.parquet"))
+    Path("t.parquet").write_bytes(Path("r.parquet").read_bytes()[:-60])
+    assert "or it is truncated" in refused(run("estimate", "t.parquet"))
+    assert "needs reports of a first phase" in refused(run("estimate", "r.parquet", "--learn", "p.toml"))
+    sl.Plan.uniform(sl.admissions().schema).write("other.toml")
+    assert "is not a column of" in refused(run("collect", people, "-o", "r.parquet", "--plan", "other.toml"))
+
+
+def test_pages_escape_what_data_bring_and_draw_strict_json() -> None:
+    schema = sl.Schema(
+        (sl.categorical(HOSTILE, ["<b>", "&amp;", "{{ 7 * 7 }}"]), sl.categorical("@ink", ["u", "v"]))
+    )
+    records = np.zeros((400, 2), dtype=np.uint8)
+    found = sl.estimate(smp(schema, 1.0).randomise(records, seed=1))
+    truth = {HOSTILE: np.array([1.0, 0, 0]), "@ink": np.array([1.0, 0])}
+    for result in (found, found.against(truth), sl.advise(schema, 1.0, 400)):
+        page = render(page_of(result))
+        assert HOSTILE not in page
+        assert "49" not in page.split("<main")[1].split("</main")[0].split("7 * 7")[0][-5:]
+        drawn = page.split('id="drawings">')[1].split("</script>")[0]
+        assert json.loads(drawn, parse_constant=lambda constant: pytest.fail(constant))
+
+
+def test_the_truth_must_fit_the_estimates() -> None:
+    schema = sl.Schema((sl.categorical("a", "uv"),))
+    found = sl.estimate(smp(schema, 1.0).randomise(np.zeros((50, 1), dtype=np.uint8), seed=1))
+    with pytest.raises(sl.InputError, match="the truth of 'a' must be 2 frequencies"):
+        found.against({"a": np.ones(3) / 3})
+    compared = found.against({"a": np.array([1.0, 0.0])})
+    assert compared.error == pytest.approx(np.mean((found["a"] - [1, 0]) ** 2))
