@@ -19,6 +19,8 @@ from sidelight.attacks.training import Schedule
 RECORDS = 1_000_000
 ROWS = 50_000
 LEVELS = (0.5, 1.0, 2.0, 5.0, 10.0)
+NETWORKS = (("mlp", 64, 256), ("mlp", 512, 4096), ("cnn", 128, 4096), ("lstm", 128, 4096))
+"""Model, width and batch of the comparison of devices."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -66,18 +68,13 @@ def _devices() -> None:
     torch = torch_library()
     devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
     names = ", ".join(torch.cuda.get_device_name(0) if device == "cuda" else "cpu" for device in devices)
-    print(f"training on {ROWS:,} rows, 5 epochs: {names}")
+    print(f"training on {ROWS:,} rows, 3 epochs: {names}")
     print(f"{'network':<40}" + "".join(f"{device + ' s':>12}" for device in devices) + f"{'speed-up':>12}")
-    for model, width, batch in (
-        ("mlp", 64, 256),
-        ("mlp", 1024, 4096),
-        ("cnn", 256, 4096),
-        ("lstm", 256, 4096),
-    ):
+    for model, width, batch in NETWORKS:
         seconds = []
         for device in devices:
             _train(model, device, Schedule(epochs=1, batch=batch, width=width, device=device))
-            schedule = Schedule(epochs=5, batch=batch, width=width, device=device)
+            schedule = Schedule(epochs=3, batch=batch, width=width, device=device)
             seconds.append(_train(model, device, schedule))
         shown = "".join(f"{value:>12.2f}" for value in seconds)
         ratio = f"{seconds[0] / seconds[1]:>12.1f}" if len(seconds) > 1 else f"{'no GPU':>12}"

@@ -35,6 +35,7 @@ from sidelight.attacks.reading import read_numbers
 from sidelight.attacks.reconstruction import fit_aware
 from sidelight.attacks.released import is_reports_file
 from sidelight.attacks.result import AttackResult
+from sidelight.collection import product, read_reports, rs_fd, smp, write_reports
 
 MECHANISMS = ("grr", "exp", "interval", "ss", "sue", "oue", "rappor", "the", "she", "blh", "olh", "hadamard")
 
@@ -182,7 +183,7 @@ def test_bayes_refuses_what_it_cannot_know() -> None:
         posterior(pairwise, reports, "survived")
     unknown = sl.Plan.uniform(table.schema, "any", 1.0)
     with pytest.raises(sl.InputError, match="only the budget is known"):
-        posterior(sl.Belief.from_data(table), Released(unknown, reports.columns), "survived")
+        posterior(sl.Belief.from_data(table), Released(unknown, reports.columns, 2201), "survived")
     with pytest.raises(sl.InputError, match="2201 released records but 3 true ones"):
         attack(
             reports,
@@ -249,7 +250,7 @@ def test_one_attack_on_two_plans_shows_what_a_calibration_takes_away() -> None:
     belief = sl.Belief.from_data(table)
     plans = {
         "before": sl.Plan.uniform(table.schema, "grr", 3.0),
-        "after": sl.Plan.uniform(table.schema, "grr", 0.3),
+        "after": sl.calibrate(belief, limit=1.0).plan,
     }
     found = attack_plans(belief, plans, "survived", table.codes(), seed=1)
     assert list(found) == ["before", "after"]
@@ -275,26 +276,50 @@ def test_effective_budget_beside_the_two_theorems() -> None:
     assert effective_budget(belief, alone, "c").leakage.value == pytest.approx(2.0, abs=1e-9)
 
 
-# reports as files
+# collections
 
 
-def test_a_file_of_reports_carries_its_plan(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mechanism", ["grr", "oue", "olh"])
+def test_a_collection_by_a_plan_is_attacked_as_it_is(mechanism: str, tmp_path: Path) -> None:
     table = sl.example("titanic")
-    for mechanism in ("grr", "oue", "olh", "she"):
-        reports = release(table.codes(), table.schema, sl.Plan.uniform(table.schema, mechanism), seed=1)
-        path = reports.write(tmp_path / f"{mechanism}.parquet")
-        again = Released.read(path)
-        assert is_reports_file(path)
-        assert again.is_simulation
-        belief = sl.Belief.from_data(table)
-        same = [posterior(belief, r, "sex").probabilities for r in (reports, again)]
-        assert np.array_equal(*same)
+    belief = sl.Belief.from_data(table)
+    plan = sl.Plan.uniform(table.schema, mechanism, 2.0)
+    collected = sl.collect(table, plan, seed=1)
+    found = sl.attack(collected, BayesAttacker(belief), secret="survived", truth=table)
+    assert found.beats_control
+    path = write_reports(collected, tmp_path / "reports.parquet")
+    again = sl.attack(read_reports(path), BayesAttacker(belief), secret="survived", truth=table)
+    assert is_reports_file(path)
+    assert np.array_equal(found.guesses, again.guesses)
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 nothing")
-    with pytest.raises(sl.InputError, match="cannot be read"):
-        Released.read(tmp_path / "broken.parquet")
     assert not is_reports_file(tmp_path / "broken.parquet")
+
+
+def test_who_reports_one_attribute_says_nothing_of_the_others() -> None:
+    table = sl.example("titanic")
+    belief = sl.Belief.from_data(table)
+    collected = sl.collect(table, smp(table.schema, 3.0), seed=1)
+    found = posterior(belief, collected, "survived").probabilities
+    column = table.schema.names.index("sex")
+    rows = collected.senders[column]
+    likely = likelihood_reader(sl.create("grr", 2, 3.0))(collected.parts[column])
+    expected = (belief.conditional("survived", given="sex") * belief.prior("sex")[:, None]).T @ likely
+    assert found[rows] == pytest.approx((expected / expected.sum(axis=0)).T, abs=1e-9)
+    assert sl.attack(collected, BayesAttacker(belief), secret="survived", truth=table).baseline is None
+
+
+def test_a_collection_without_reports_of_single_attributes_is_refused() -> None:
+    table = sl.example("titanic")
+    belief = sl.Belief.from_data(table)
+    for protocol in (product(table.schema, 1.0), rs_fd(table.schema, 1.0)):
+        with pytest.raises(sl.InputError, match="reads reports of single attributes"):
+            posterior(belief, sl.collect(table, protocol, seed=1), "survived")
+    plan = sl.Plan.uniform(table.schema)
     with pytest.raises(sl.InputError, match="no reports of it"):
-        Released(reports.plan, {})
+        Released(plan, {}, 3)
+    reports = release(table.codes(), table.schema, plan, seed=1)
+    with pytest.raises(sl.InputError, match="5 people reported 'class', but there are 2201"):
+        Released(plan, reports.columns, 5)
 
 
 # the floating-point attack

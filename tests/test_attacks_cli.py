@@ -13,7 +13,7 @@ import pytest
 
 import sidelight as sl
 from sidelight import cli
-from sidelight.attacks import release
+from sidelight.collection import write_reports
 from sidelight.report.attack_page import attack_page, comparison_page, verdict_sentence
 from sidelight.studies import attacks as study
 from sidelight.studies.attack_data import study_tables
@@ -86,7 +86,7 @@ def test_attack_on_a_file_of_reports(run, tmp_path: Path) -> None:
     labels = {a.name: np.asarray(a.values)[table.codes()[:, i]] for i, a in enumerate(table.schema)}
     pq.write_table(pa.table(labels), tmp_path / "truth.parquet")
     plan = sl.Plan.uniform(table.schema, "grr", 3.0)
-    path = release(table.codes(), table.schema, plan, seed=1).write(tmp_path / "reports.parquet")
+    path = write_reports(sl.collect(table, plan, seed=1), tmp_path / "reports.parquet")
     code, out, _ = run(
         "attack", path, "--secret", "survived", "--truth", tmp_path / "truth.parquet", "--json",
         "--report", tmp_path / "r.html",

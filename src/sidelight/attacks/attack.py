@@ -41,7 +41,7 @@ class Guess:
 class Attacker(Protocol):
     """Who sees a release and guesses a secret."""
 
-    def guess(self, released: Any, secret: str, confidence: float) -> Guess:
+    def guess(self, reports: Any, secret: str, confidence: float) -> Guess:
         """Return a guess for every record of the release."""
 
     def truth(self, table: Any, secret: str) -> NDArray[Any]:
@@ -60,8 +60,8 @@ def attack(
     """Attack a release and measure what came out.
 
     Args:
-        reports: what was released: `Released` reports for a `BayesAttacker` or a `LearntAttacker`,
-            `NoisyNumbers` for a reconstruction.
+        reports: what was released: what `collect` returns for a plan, SPL or SMP (or `Released` reports) for
+            a `BayesAttacker` or a `LearntAttacker`, `NoisyNumbers` for a reconstruction.
         attacker: who attacks.
         secret: the target.
         truth: the true records in the order of the reports: a table, an array of codes or `Numbers`.

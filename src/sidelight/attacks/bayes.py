@@ -14,6 +14,7 @@ from sidelight.attacks.posterior import Posterior, posterior
 from sidelight.attacks.released import Released, check_records
 from sidelight.attacks.result import Measure
 from sidelight.belief import Belief
+from sidelight.collection import Collected
 from sidelight.foundation.errors import check_choice, invalid
 from sidelight.mechanisms.numeric import Additive
 from sidelight.plan import Plan
@@ -42,12 +43,13 @@ class BayesAttacker:
     def __post_init__(self) -> None:
         check_choice("rule", self.rule, ("mode", "median", "mean"))
 
-    def posterior(self, released: Released, secret: str) -> Posterior:
+    def posterior(self, released: Released | Collected, secret: str) -> Posterior:
         """Return the probability of every value of the secret for every record."""
         return posterior(self.belief, released, secret)
 
-    def guess(self, released: Released, secret: str, confidence: float) -> Guess:
+    def guess(self, reports: Released | Collected, secret: str, confidence: float) -> Guess:
         """Return the best guess for every record, and the limit: what the posterior expects to lose."""
+        released = Released.of(reports)
         found = self.posterior(released, secret)
         points = self.numbers(secret)
         measure: Measure = "error rate" if self.rule == "mode" else "mean distance"
@@ -104,7 +106,7 @@ def face_value(released: Released, secret: str, points: Array | None) -> NDArray
     if secret not in released.plan.names or released.plan[secret].mechanism == "withheld":
         return None
     reports = released[secret]
-    if reports.values.ndim != 1 or reports.seeds is not None:
+    if reports.values.ndim != 1 or reports.seeds is not None or secret in released.senders:
         return None
     mechanism = released.plan[secret].randomiser()
     if isinstance(mechanism, Additive):

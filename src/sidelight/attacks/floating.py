@@ -109,9 +109,8 @@ class FloatingPointAttacker:
     test: Test
     release: str
 
-    def guess(self, released: Array, secret: str, confidence: float) -> Guess:  # noqa: ARG002
+    def guess(self, reports: Array, secret: str, confidence: float) -> Guess:  # noqa: ARG002
         """Return the nearest candidate that could have produced each report."""
-        reports = np.asarray(released, dtype=np.float64)
         points = np.asarray(self.candidates)
         distance = np.abs(reports[:, None] - points)
         nearest = distance.argmin(axis=1)

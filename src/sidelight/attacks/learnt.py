@@ -14,6 +14,7 @@ from sidelight.attacks.bayes import describe_plan, face_value, true_codes
 from sidelight.attacks.boosting import fit_classification
 from sidelight.attacks.likelihood import likelihood_reader
 from sidelight.attacks.released import Released, check_records, release
+from sidelight.collection import Collected
 from sidelight.foundation.errors import InputError
 from sidelight.plan import Plan
 from sidelight.schema import Schema
@@ -62,9 +63,10 @@ class LearntAttacker:
         commonest = int(np.bincount(wanted).argmax())
         return cls(schema, plan, secret, commonest, fit_classification(features, wanted, seed))
 
-    def guess(self, released: Released, secret: str, confidence: float) -> Guess:  # noqa: ARG002
+    def guess(self, reports: Released | Collected, secret: str, confidence: float) -> Guess:  # noqa: ARG002
         """Return the likeliest code of every record."""
-        if secret != self.secret or released.plan != self.plan:
+        released = Released.of(reports)
+        if secret != self.secret or released.plan.releases != self.plan.releases or released.senders:
             raise InputError(f"this attacker was trained for {self.secret!r} under another plan or secret.")
         return Guess(
             "boosted trees, noise-aware",

@@ -70,15 +70,13 @@ def _cnn(nn: Any, features: int, targets: int, width: int) -> Network:
     return Network(layers, layers)
 
 
-def _rnn(nn: Any, features: int, targets: int, width: int) -> Network:
+def _rnn(nn: Any, _features: int, targets: int, width: int) -> Network:
     """A simple recurrent layer along the attributes, then a dense layer on its last state."""
-    del features
     return _recurrent(nn, nn.RNN(1, width, batch_first=True), 0.0, targets, width)
 
 
-def _lstm(nn: Any, features: int, targets: int, width: int) -> Network:
+def _lstm(nn: Any, _features: int, targets: int, width: int) -> Network:
     """A long short-term memory layer with dropout, then a dense layer on its last state."""
-    del features
     return _recurrent(nn, nn.LSTM(1, width, batch_first=True), 0.2, targets, width)
 
 

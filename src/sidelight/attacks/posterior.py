@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sidelight.attacks.likelihood import Reader, likelihood_reader
 from sidelight.attacks.released import Released
 from sidelight.belief import Belief, Tree
+from sidelight.collection import Collected
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.progress import track
 from sidelight.sources import Records
@@ -64,14 +65,15 @@ class Posterior:
         return np.asarray(points[order][np.minimum(place, len(points) - 1)])
 
 
-def posterior(belief: Belief, released: Released, secret: str) -> Posterior:
+def posterior(belief: Belief, reports: Released | Collected, secret: str) -> Posterior:
     """Return the posterior of the secret for every record of a release.
 
     Args:
         belief: what the attacker knows; a joint or a tree.
-        released: the reports; attributes that are not released say nothing.
+        reports: what people sent; attributes that are not released say nothing.
         secret: any attribute of the belief, released or not.
     """
+    released = Released.of(reports)
     for release in released.plan.releases:
         if belief.schema[release.name] != release.attribute:
             raise InputError(f"the plan codes {release.name!r} in another way than the belief.")
@@ -95,7 +97,7 @@ def posterior(belief: Belief, released: Released, secret: str) -> Posterior:
     starts = range(0, len(released), step)
     for start in track(starts, "inferring"):
         span = slice(start, min(start + step, len(released)))
-        weights = infer(_spoken(readers, released, span), span.stop - span.start)
+        weights = infer(spoken(readers, released, span), span.stop - span.start)
         mass = weights.sum(axis=0)
         lost = mass <= 0
         if lost.any():
@@ -105,8 +107,18 @@ def posterior(belief: Belief, released: Released, secret: str) -> Posterior:
     return Posterior(secret, out, impossible)
 
 
-def _spoken(readers: Mapping[str, Reader], released: Released, span: slice) -> dict[str, Array]:
-    return {name: reader(released[name][span]) for name, reader in readers.items()}
+def spoken(readers: Mapping[str, Reader], released: Released, span: slice) -> dict[str, Array]:
+    """Return what the reports of a run of people say; who did not report an attribute says nothing of it."""
+    found = {}
+    for name, reader in readers.items():
+        reports, rows = released.part(name, span.start, span.stop)
+        likely = reader(reports)
+        if rows is not None:
+            everyone = np.ones((len(likely), span.stop - span.start))
+            everyone[:, rows] = likely
+            likely = everyone
+        found[name] = likely
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,15 +62,15 @@ class Reconstructor:
         """The secrets in one line."""
         return " and ".join(self.secrets)
 
-    def guess(self, released: NoisyNumbers, secret: str, confidence: float) -> Guess:  # noqa: ARG002
+    def guess(self, reports: NoisyNumbers, secret: str, confidence: float) -> Guess:  # noqa: ARG002
         """Return a reconstruction of every record."""
         if secret != self.target:
             raise invalid("secret", f"{self.target!r}, what the attacker was trained for", secret)
-        if released.names != self.names:
+        if reports.names != self.names:
             raise InputError("the release has other attributes than the attacker was trained with.")
-        own = released.values[:, [self.names.index(name) for name in self.secrets]]
-        guesses = self.infer(released.values, released.level)
-        words = released.noise.describe(released.level)
+        own = reports.values[:, [self.names.index(name) for name in self.secrets]]
+        guesses = self.infer(reports.values, reports.level)
+        words = reports.noise.describe(reports.level)
         return Guess(self.attack, words, "mean distance", guesses, self.control, own)
 
     def truth(self, table: Numbers, secret: str) -> NDArray[Any]:  # noqa: ARG002 - checked by `guess`

@@ -1,25 +1,24 @@
-"""Released: the reports that people sent under a plan, one row for each person, and their file."""
+"""Released: the reports that people sent about single attributes, one row for each person."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sidelight.collection import Collected, Sample, Split
 from sidelight.foundation.errors import InputError, invalid, unknown
-from sidelight.foundation.files import write_atomically
 from sidelight.foundation.randomness import derive_seed
-from sidelight.mechanisms import Mechanism, Reports, reports_from_arrow, reports_to_arrow
+from sidelight.mechanisms import Mechanism, Reports
 from sidelight.mechanisms.numeric import Additive
-from sidelight.plan import Plan
+from sidelight.plan import Plan, Release
 from sidelight.schema import Schema
 
-_PLAN_KEY = b"sidelight.plan"
-_SIMULATION_KEY = b"sidelight.is_simulation"
+_KEY = b"sidelight"
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,76 +28,79 @@ class Released:
     Attributes:
         plan: what was released and how.
         columns: the reports of every released attribute.
+        people: how many people reported.
+        senders: for attributes that not everyone reported, the rows of those who did, in order.
     """
 
     plan: Plan
     columns: Mapping[str, Reports]
+    people: int
+    senders: Mapping[str, NDArray[np.intp]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in self.plan.names:
             if name not in self.columns:
                 raise InputError(f"the plan releases {name!r}, but there are no reports of it.")
-        for name in self.columns:
+        for name, reports in self.columns.items():
             if name not in self.plan.names:
                 raise unknown("released attribute", name, self.plan.names)
-        if len({len(reports) for reports in self.columns.values()}) > 1:
-            raise InputError("every attribute needs as many reports as there are people; they differ.")
+            expected = len(self.senders[name]) if name in self.senders else self.people
+            if len(reports) != expected:
+                raise InputError(
+                    f"{expected} people reported {name!r}, but there are {len(reports)} reports."
+                )
+
+    @classmethod
+    def of(cls, reports: Released | Collected) -> Released:
+        """Take a collection whose parts are single attributes: by a plan, SPL or SMP."""
+        if isinstance(reports, Released):
+            return reports
+        protocol = getattr(reports, "protocol", None)
+        if not isinstance(protocol, (Split, Sample)) or any(len(unit.names) > 1 for unit in protocol.units):
+            named = getattr(protocol, "name", type(reports).__name__)
+            raise InputError(
+                "this attack reads reports of single attributes, collected by a plan, SPL or SMP; "
+                f"got {named}."
+            )
+        parts = tuple(
+            Release(protocol.schema[unit.label], unit.mechanism, unit.epsilon, parameters=unit.parameters)
+            for unit in protocol.units
+        )
+        senders = {
+            name: rows
+            for name, rows in zip(protocol.labels, reports.senders, strict=True)
+            if rows is not None
+        }
+        columns = dict(zip(protocol.labels, reports.parts, strict=True))
+        return cls(Plan(parts), columns, reports.people, senders)
 
     def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
+        return self.people
 
     def __getitem__(self, name: str) -> Reports:
         if name not in self.columns:
             raise unknown("released attribute", name, self.columns)
         return self.columns[name]
 
-    @property
-    def is_simulation(self) -> bool:
-        """Whether any of the noise came from a seed."""
-        return any(reports.is_simulation for reports in self.columns.values())
-
-    def write(self, path: str | Path) -> Path:
-        """Write the reports to a Parquet file that carries its plan."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        table = pa.table({name: reports_to_arrow(reports) for name, reports in self.columns.items()})
-        metadata = {_PLAN_KEY: self.plan.to_json(), _SIMULATION_KEY: str(int(self.is_simulation))}
-        return write_atomically(
-            path, lambda temporary: pq.write_table(table.replace_schema_metadata(metadata), temporary)
-        )
-
-    @classmethod
-    def read(cls, path: str | Path) -> Released:
-        """Read the reports and their plan from a file that `write` made."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            table = pq.read_table(path)
-        except (OSError, pa.ArrowException):
-            raise InputError(f"{path} cannot be read; name a Parquet file of reports.") from None
-        metadata = table.schema.metadata or {}
-        if _PLAN_KEY not in metadata:
-            raise InputError(f"{path} carries no plan, so it is no file of reports; name one that is.")
-        plan = Plan.from_json(metadata[_PLAN_KEY].decode(), str(path))
-        simulated = metadata.get(_SIMULATION_KEY) == b"1"
-        columns = {
-            name: reports_from_arrow(table.column(name), is_simulation=simulated)
-            for name in table.column_names
-        }
-        return cls(plan, columns)
+    def part(self, name: str, start: int, stop: int) -> tuple[Reports, NDArray[np.intp] | None]:
+        """Return an attribute's reports from a run of people and, where not all of them sent one, who did."""
+        reports = self[name]
+        if name not in self.senders:
+            return reports[start:stop], None
+        rows = self.senders[name]
+        low, high = np.searchsorted(rows, [start, stop])
+        return reports[low:high], rows[low:high] - start
 
 
 def is_reports_file(path: str | Path) -> bool:
-    """Whether the file is Parquet and carries a plan."""
+    """Whether the file is Parquet and names the protocol of its reports."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     if not Path(path).is_file():
         return False
     try:
-        return _PLAN_KEY in (pq.read_schema(path).metadata or {})
+        return _KEY in (pq.read_schema(path).metadata or {})
     except (OSError, pa.ArrowException):
         return False
 
@@ -123,7 +125,7 @@ def release(codes: ArrayLike, schema: Schema, plan: Plan, *, seed: int | None = 
         mechanism = part.randomiser()
         inputs = _inputs(mechanism, values)
         columns[part.name] = mechanism.randomise(inputs, seed=derive_seed(seed, part.name))
-    return Released(plan, columns)
+    return Released(plan, columns, len(array))
 
 
 def check_records(codes: ArrayLike, schema: Schema) -> NDArray[Any]:

@@ -19,6 +19,9 @@ Array = NDArray[np.float64]
 Epoch = Callable[[int], tuple[Array, Array]]
 """From the number of an epoch to its rows (n, features) and secrets (n, targets)."""
 
+_SMALL = 128
+"""Up to this width a network is trained on one core."""
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -80,19 +83,24 @@ def train(
     torch = torch_library()
     device = choose_device(schedule.device)
     first = epoch(0)
-    with _one_thread(torch), torch.random.fork_rng():
+    with _few_threads(torch, schedule.width), torch.random.fork_rng():
         torch.manual_seed(seed)
         network = build(model, first[0].shape[1], first[1].shape[1], schedule.width)
         network.layers.to(device)
         history = _learn(torch, network, first, epoch, held_out, schedule, device)
-    return Trained(lambda rows: _predict(torch, network, rows, device), tuple(history), device)
+
+    def predict(rows: Array) -> Array:
+        with _few_threads(torch, schedule.width):
+            return _predict(torch, network, rows, device)
+
+    return Trained(predict, tuple(history), device)
 
 
 @contextmanager
-def _one_thread(torch: Any) -> Iterator[None]:
-    """Use one processor core inside: networks this small are faster so, and give the same bits anywhere."""
+def _few_threads(torch: Any, width: int) -> Iterator[None]:
+    """Use one processor core for a small network: it is faster so, and gives the same bits for any number."""
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(1 if width <= _SMALL else before)
     try:
         yield
     finally:
@@ -142,6 +150,6 @@ def _on(torch: Any, rows: Array, device: str) -> Any:
 
 def _predict(torch: Any, network: Network, rows: Array, device: str) -> Array:
     network.layers.eval()
-    with _one_thread(torch), torch.no_grad():
+    with torch.no_grad():
         parts = [network.forward(part) for part in _on(torch, rows, device).split(1 << 16)]
         return np.asarray(torch.cat(parts).cpu().numpy(), dtype=np.float64)

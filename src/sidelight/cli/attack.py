@@ -98,8 +98,9 @@ def _on_reports(data: str, truth: str, secret: str, encoding: str) -> AttackComp
     """Infer the secret from reports by the belief of the true records themselves."""
     import sidelight as sl
     from sidelight.attacks import AttackComparison, BayesAttacker, Released, attack
+    from sidelight.collection import read_reports
 
-    released = Released.read(data)
+    released = Released.of(read_reports(data))
     table = sl.read(truth, schema=released.plan.schema, rest=True, require=[secret], encoding=encoding)
     belief = sl.Belief.from_data(table)
     attacker = BayesAttacker(belief if belief.kind == "joint" else sl.Belief.tree_of(belief))

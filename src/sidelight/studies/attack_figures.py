@@ -68,7 +68,8 @@ def _levels_figure(rows: Sequence[Row], title: str) -> Figure:
         _levels_panel(axes, [row for row in rows if (row.table, row.family) == (table, family)])
         axes.set_title(f"{title}, {table}, {family}", fontsize=10)
     grid[0].set_ylabel("mean distance to the truth")
-    grid[-1].legend(frameon=False, fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    fullest = max(grid, key=lambda axes: len(axes.lines))
+    figure.legend(handles=fullest.lines, frameon=False, fontsize=7, loc="outside right upper")
     return figure
 
 
