@@ -30,6 +30,27 @@ if TYPE_CHECKING:
     from sidelight.sources import Table
 
 
+PlanFile = Annotated[Path | None, typer.Option(help="A plan file (.toml or .json).")]
+Epsilon = Annotated[float | None, typer.Option(help="Budget of every attribute, without a plan [1].")]
+Mechanism = Annotated[str | None, typer.Option(help="Mechanism of every attribute, without a plan [grr].")]
+Limit = Annotated[float | None, typer.Option(help="How much each secret may leak, in nats [1].")]
+Withhold = Annotated[list[str] | None, typer.Option(help="An attribute that is not released; repeatable.")]
+BeliefKind = Annotated[
+    str, typer.Option(help="'auto', 'joint', 'pairwise', or 'tree': also the figure of a tree model.")
+]
+Adversary = Annotated[str, typer.Option(help="Keeps the whole 'report', or one 'guess' from it.")]
+Confidence = Annotated[
+    float | None, typer.Option(help="Also figures that hold together with this confidence, as 0.95.")
+]
+Synergies = Annotated[int, typer.Option(help="How many pairs of reports to name that say more together.")]
+Smoothing = Annotated[float, typer.Option(help="Evenly spread records added to the belief.")]
+Method = Annotated[
+    str, typer.Option(help="Of the total: 'auto', 'exact', 'tree', 'joint generic', 'composition'.")
+]
+MinSupport = Annotated[int, typer.Option(help="Suppress figures that rest on fewer records.")]
+SavePlan = Annotated[Path | None, typer.Option(help="Write the plan that was audited to this file.")]
+
+
 def demo(report: ReportFile = None, json: Json = False) -> None:
     """Audit a bundled table: the 2,201 people of the Titanic."""
     import sidelight as sl
@@ -47,43 +68,25 @@ def demo(report: ReportFile = None, json: Json = False) -> None:
 
 def audit(
     data: Data,
-    plan: Annotated[Path | None, typer.Option(help="A plan file (.toml or .json).")] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="Budget of every attribute, without a plan [1].")
-    ] = None,
-    mechanism: Annotated[
-        str | None, typer.Option(help="Mechanism of every attribute, without a plan [grr].")
-    ] = None,
-    limit: Annotated[float | None, typer.Option(help="How much each secret may leak, in nats [1].")] = None,
+    plan: PlanFile = None,
+    epsilon: Epsilon = None,
+    mechanism: Mechanism = None,
+    limit: Limit = None,
     secret: Secret = None,
-    withhold: Annotated[
-        list[str] | None, typer.Option(help="An attribute that is not released; repeatable.")
-    ] = None,
+    withhold: Withhold = None,
     drop: Drop = None,
     bins: Bins = 10,
     max_values: MaxValues = 50,
     missing: Missing = "value",
     encoding: Encoding = "utf-8",
-    belief: Annotated[
-        str, typer.Option(help="'auto', 'joint', 'pairwise', or 'tree': also the figure of a tree model.")
-    ] = "auto",
-    adversary: Annotated[
-        str, typer.Option(help="Keeps the whole 'report', or one 'guess' from it.")
-    ] = "report",
-    confidence: Annotated[
-        float | None, typer.Option(help="Also figures that hold together with this confidence, as 0.95.")
-    ] = None,
-    synergy: Annotated[
-        int, typer.Option(help="How many pairs of reports to name that say more together.")
-    ] = 0,
-    smoothing: Annotated[float, typer.Option(help="Evenly spread records added to the belief.")] = 0.0,
-    method: Annotated[
-        str, typer.Option(help="Of the total: 'auto', 'exact', 'joint generic', 'composition'.")
-    ] = "auto",
-    min_support: Annotated[int, typer.Option(help="Suppress figures that rest on fewer records.")] = 0,
-    save_plan: Annotated[
-        Path | None, typer.Option(help="Write the plan that was audited to this file.")
-    ] = None,
+    belief: BeliefKind = "auto",
+    adversary: Adversary = "report",
+    confidence: Confidence = None,
+    synergy: Synergies = 0,
+    smoothing: Smoothing = 0.0,
+    method: Method = "auto",
+    min_support: MinSupport = 0,
+    save_plan: SavePlan = None,
     report: ReportFile = None,
     json: Json = False,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -36,10 +37,10 @@ Utility = str | tuple[tuple[float, ...], ...]
 class ByLaw(Coded):
     """A mechanism that reports a code by a law with whole-number weights."""
 
-    @cached_property
+    @property
+    @abstractmethod
     def law(self) -> Law:
         """The law of a report."""
-        raise NotImplementedError
 
     @property
     def factor(self) -> Fraction:
