@@ -412,7 +412,7 @@ def test_pointing_at_a_cell_shows_its_figure(browser: Chrome, titanic: sl.Audit,
     assert "report of sex about class" in shown
     assert f"{leakage.value:.3f} nats" in shown
     assert "sex = female" in shown
-    assert "rests on 145 records" in shown
+    assert "rests on 23 records" in shown
 
 
 def hover_text(browser: Chrome, plot: str) -> str:

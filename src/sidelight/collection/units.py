@@ -104,7 +104,7 @@ class Unit:
             return _product_moments(mechanism, self.size // self.sizes[self.names.index(name)])
         if not isinstance(mechanism, Counting):
             return None
-        at_none, at_all = mechanism.variance(1, np.array([0.0, 1.0]))
+        at_none, at_all = (float(mechanism.variance(1, share)) for share in (0.0, 1.0))
         return float(at_none), float(at_all) + 1.0
 
     def to_file(self) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def best_mechanism(sizes: Sequence[int], epsilon: float) -> tuple[str, dict[str,
         mechanism = create(kind, size, epsilon, **settings)
         spread = [
             part * _product_moments(mechanism, size // part)[0] if len(sizes) > 1 else
-            part * float(mechanism.variance(1, np.zeros(1))[0])
+            part * float(mechanism.variance(1, 0.0))
             for part in sizes
         ]  # fmt: skip
         found.setdefault(sum(spread), (kind, settings))

@@ -192,10 +192,10 @@ def check_shares(frequencies: ArrayLike, size: int, *, single: bool = False) -> 
     Args:
         frequencies: each from 0 to 1.
         size: the number of values.
-        single: whether any number of them will do, where a value's variance depends on its own only.
+        single: whether one frequency may stand alone, where a value's variance depends on its own only.
     """
     share = check_array("frequencies", frequencies)
-    fits = share.shape == (size,) or single
+    fits = share.shape == (size,) or (single and share.ndim == 0)
     if not fits or share.dtype.kind not in "uif":
         raise invalid("frequencies", f"{size} numbers, one for each value", f"{share.dtype} {share.shape}")
     if not ((share >= 0) & (share <= 1)).all():
