@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +21,23 @@ def fit_regression(rows: Array, secrets: Array, seed: int) -> Callable[[Array], 
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    models = [
-        HistGradientBoostingRegressor(
-            loss="absolute_error", max_iter=300, learning_rate=0.05, early_stopping=True, random_state=seed
-        ).fit(rows, secrets[:, target])
-        for target in range(secrets.shape[1])
-    ]
-    return lambda released: np.stack([model.predict(released) for model in models], axis=1)
+    with _one_thread():
+        models = [
+            HistGradientBoostingRegressor(
+                loss="absolute_error",
+                max_iter=300,
+                learning_rate=0.05,
+                early_stopping=True,
+                random_state=seed,
+            ).fit(rows, secrets[:, target])
+            for target in range(secrets.shape[1])
+        ]
+
+    def predict(released: Array) -> Array:
+        with _one_thread():
+            return np.stack([model.predict(released) for model in models], axis=1)
+
+    return predict
 
 
 def fit_classification(
@@ -43,5 +54,20 @@ def fit_classification(
 
     model = HistGradientBoostingClassifier(
         max_iter=300, learning_rate=0.1, max_leaf_nodes=15, early_stopping=True, random_state=seed
-    ).fit(rows, codes)
-    return lambda released: np.asarray(model.predict(released), dtype=np.intp)
+    )
+    with _one_thread():
+        model.fit(rows, codes)
+
+    def predict(released: Array) -> NDArray[np.intp]:
+        with _one_thread():
+            return np.asarray(model.predict(released), dtype=np.intp)
+
+    return predict
+
+
+def _one_thread() -> AbstractContextManager[object]:
+    """Use one core inside: on a busy machine threads that wait for each other cost many times their gain."""
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[object] = threadpool_limits(limits=1, user_api="openmp")
+    return limits

@@ -236,9 +236,10 @@ def _verdict(rows: Sequence[Row]) -> str:
     removed = [row.removed for row in published if row.model in ("mlp", "cnn")]
     paper = PUBLISHED.get((rows[0].figure, rows[0].kind))
     if paper is None:
-        word, beside = "not comparable", "the paper states no share"
+        word, beside = "not possible to compare", "the paper states no share"
     else:
-        word = "reproduced" if min(removed) <= paper <= max(removed) else "differs"
+        within = min(removed) <= paper <= max(removed)
+        word = "reproduced at some budget, which is weak" if within else "differs"
         beside = f"the paper states {paper:.1%} at an unstated budget"
     better = sum(b.score <= a.score for a, b in zip(published, aware, strict=True))
     return (
