@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from math import comb
 
@@ -61,8 +62,13 @@ def single_of(channel: Channel) -> Channel:
         return single_of(within)
     assumed = channel.family == "any" or is_gaussian(channel) or getattr(channel, "is_model", False)
     if assumed or not getattr(channel, "realises_all", True):
-        return FavouringChannel(channel.size, "singletons", 1.0)
+        return _saying_nothing(channel.size)
     return channel
+
+
+@cache
+def _saying_nothing(size: int) -> FavouringChannel:
+    return FavouringChannel(size, "singletons", 1.0)
 
 
 def delta_of(channel: Channel) -> float:

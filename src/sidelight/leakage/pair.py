@@ -162,10 +162,12 @@ def _leakage(
     single = single_of(channel)
     if single is channel:
         return Leakage.exactly(secret, (neighbour,), upper)
-    reached = direct_leakage(belief, single, secret) if neighbour == secret else None
-    reached = reached or pair_leakage(belief, single, secret, neighbour)
     kind = "model" if belief.is_model else "lower"
-    lower = replace(reached.upper, kind=kind, method="what surely is reached")
+    lower = Bound(0.0, kind, "nothing is surely reached")
+    if single.epsilon > 0:
+        reached = direct_leakage(belief, single, secret) if neighbour == secret else None
+        reached = reached or pair_leakage(belief, single, secret, neighbour)
+        lower = replace(reached.upper, kind=kind, method="what surely is reached")
     return Leakage(secret, (neighbour,), lower, upper, _failure(belief, channel, secret, neighbour, upper))
 
 
