@@ -11,13 +11,13 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
-from sidelight.foundation.files import write_text
+from sidelight.foundation.files import strict_json, write_text
 from sidelight.foundation.mapping import FrozenMapping
 from sidelight.mechanisms import WITHOUT_BUDGET, Channel, Mechanism, make
 from sidelight.schema import Attribute, Kind, Missing, Schema
@@ -182,7 +182,7 @@ class Plan:
     @classmethod
     def from_json(cls, text: str, label: str = "the plan") -> Plan:
         """Read a plan from JSON text."""
-        return _from_text(text, label, _strict_json, "JSON")
+        return _from_text(text, label, strict_json, "JSON")
 
     def write(self, path: str | Path) -> Path:
         """Write the plan to a .toml or .json file."""
@@ -305,21 +305,6 @@ def _from_file(parsed: _PlanFile) -> Plan:
     )
     limits = {name: float(limit) for name, limit in parsed.limits.items()}
     return Plan(releases, float(parsed.limit), limits, parsed.origin)
-
-
-def _strict_json(text: str) -> Any:
-    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins)
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number JSON knows")
-
-
-def _refuse_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key is given twice")
-    return found
 
 
 def _is_toml(path: str | Path) -> bool:

@@ -6,7 +6,7 @@ import json
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -16,7 +16,7 @@ from sidelight.collection.hidden import HiddenChoice
 from sidelight.collection.protocol import Protocol
 from sidelight.collection.units import make_unit
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import write_text
+from sidelight.foundation.files import strict_json, write_text
 from sidelight.schema import Attribute, Kind, Missing, Schema
 
 PROTOCOL_VERSION = 1
@@ -169,22 +169,6 @@ def parsed_text(text: str, label: str, parse: Callable[[str], Any]) -> Mapping[s
     if not isinstance(data, dict):
         raise InputError(f"{label} must hold a table of named values, got a {type(data).__name__}.")
     return data
-
-
-def strict_json(text: str) -> Any:
-    """Parse JSON, refusing what JSON does not know and keys given twice."""
-    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins)
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number JSON knows")
-
-
-def _refuse_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key is given twice")
-    return found
 
 
 def check_version(data: Mapping[str, Any], label: str, newest: int, noun: str) -> None:

@@ -14,12 +14,11 @@ from sidelight.collection.describing import (
     parsed_text,
     protocol_data,
     protocol_from,
-    strict_json,
     validated,
 )
 from sidelight.collection.protocol import Codes, Collected, Protocol, fingerprint
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import write_atomically
+from sidelight.foundation.files import strict_json, write_atomically
 from sidelight.mechanisms import reports_from_arrow, reports_to_arrow
 
 if TYPE_CHECKING:

@@ -1,11 +1,13 @@
-"""Files are written whole or not at all."""
+"""Files are written whole or not at all, and untrusted ones are parsed strictly."""
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NoReturn
 
 from sidelight.foundation.errors import InputError
 
@@ -50,3 +52,19 @@ def _usual_mode() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+def strict_json(text: str) -> Any:
+    """Parse JSON, refusing what JSON does not know and keys given twice."""
+    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number JSON knows")
+
+
+def _refuse_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is given twice")
+    return found
