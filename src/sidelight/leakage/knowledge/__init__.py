@@ -3,9 +3,10 @@
 from sidelight.leakage.knowledge.adversary import Adversary
 from sidelight.leakage.knowledge.audit import AdversaryAudit, KnowledgeAudit, Layer, knowledge_audit
 from sidelight.leakage.knowledge.edges import Edges
-from sidelight.leakage.knowledge.figures import group_bound, posterior, prior_leakage
+from sidelight.leakage.knowledge.figures import posterior, prior_leakage
 from sidelight.leakage.knowledge.gaussian import gaussian_leakage, gaussian_weakest
 from sidelight.leakage.knowledge.graph import GraphEdge, WeightedGraph
+from sidelight.leakage.knowledge.group import group_bound
 from sidelight.leakage.knowledge.noise import NoiseChoice, least_noise
 from sidelight.leakage.knowledge.query import Query
 from sidelight.leakage.knowledge.search import Values, all_adversaries, worst_adversary

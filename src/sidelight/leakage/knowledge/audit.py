@@ -20,6 +20,7 @@ from sidelight.leakage.knowledge.cells import cells_of, check_one_belief
 from sidelight.leakage.knowledge.edges import certified_values
 from sidelight.leakage.knowledge.figures import prior_leakage
 from sidelight.leakage.knowledge.graph import WeightedGraph
+from sidelight.leakage.knowledge.group import group_values, reaches
 from sidelight.leakage.knowledge.noise import NoiseChoice, least_noise
 from sidelight.leakage.knowledge.query import Query
 from sidelight.leakage.knowledge.search import Values, all_adversaries
@@ -270,13 +271,11 @@ def _graphs(
 
 def _group(belief: Belief, query: Query, exact: Values) -> Values:
     """Return the group bound of every adversary that has an exact figure."""
-    count = len(exact.names)
-    if not query.is_additive:
-        return Values(exact.names, np.where(np.isnan(exact.table), np.nan, np.inf))
-    reach = query.sensitivities(cells_of(belief, query).possible) / query.scale
-    free = (np.arange(1 << count)[None, :] >> np.arange(count)[:, None] & 1) == 0
-    sums = reach @ free
-    return Values(exact.names, np.where(np.isnan(exact.table), np.nan, sums[None, :]))
+    if query.is_additive:
+        bounds = group_values(reaches(query, cells_of(belief, query).possible))
+    else:
+        bounds = np.full(exact.table.shape[1], np.inf)
+    return Values(exact.names, np.where(np.isnan(exact.table), np.nan, bounds))
 
 
 def _finite(fields: dict[str, Any]) -> dict[str, Any]:

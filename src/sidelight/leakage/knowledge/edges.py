@@ -17,13 +17,14 @@ from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError, invalid
 from sidelight.leakage.generic import climb
 from sidelight.leakage.knowledge.cells import cells_of
+from sidelight.leakage.knowledge.group import group_values, reaches
 from sidelight.leakage.knowledge.query import Query
 
 Array = NDArray[np.float64]
 MOST_FROM_JOINT = 12
 MOST_GIVEN = 18
 LARGEST_WORK = float(1 << 33)
-_VANISHING = 1e-280
+_UPWARDS = 2.0**-43
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,23 +96,22 @@ def certified_values(belief: Belief, query: Query) -> Array:
 
     l(i, K) <= l(i, K + j) + max over x_K of generic(P(x_j | x_i, x_K), l(j, K + i)): given x_i and x_K the
     answer is an l(j, K + i)-private report of x_j. The smallest over all orders of removal is kept, or the
-    group bound where that is smaller. Records that cannot occur get a vanishing probability, so that every
-    conditional is defined.
+    group bound where that is smaller; all is rounded up. Given what cannot occur all values of x_j count as
+    equally likely, so that every conditional is defined and one belief is behind all steps.
     """
     joint, reach, _ = _joint(belief, query, any_width=True)
-    filled = np.where(joint > 0, joint, _VANISHING)
     count = joint.ndim
     everything = (1 << count) - 1
     values = np.full((count, 1 << count), np.nan)
+    group = group_values(reach)
     for i in range(count):
-        values[i, everything & ~(1 << i)] = reach[i]
-    group = reach @ ((np.arange(1 << count) >> np.arange(count)[:, None] & 1) == 0)
-    for mask, cells in sorted(marginals(filled), key=lambda item: -item[0].bit_count()):
+        values[i, everything & ~(1 << i)] = group[everything & ~(1 << i)]
+    for mask, cells in sorted(marginals(joint), key=lambda item: -item[0].bit_count()):
         for i, j, table in _ordered_pairs(cells, mask):
             bit_i, bit_j = 1 << i, 1 << j
             added = _generic(table, float(values[j, mask & ~bit_j]))
             node = mask & ~bit_i & ~bit_j
-            found = min(values[i, mask & ~bit_i] + added, group[node])
+            found = min((values[i, mask & ~bit_i] + added) * (1 + _UPWARDS), group[node])
             values[i, node] = np.fmin(values[i, node], found)
     return values
 
@@ -126,7 +126,7 @@ def _joint(
         )
     cells = cells_of(belief, query)
     count = len(cells.schema)
-    reach = query.sensitivities(cells.possible) / query.scale
+    reach = reaches(query, cells.possible)
     joint = cells.dense()[np.ix_(*cells.possible)]
     work = float(joint.size) * max(joint.shape) * count**2 * 2.0**count
     if count > MOST_FROM_JOINT or work > LARGEST_WORK:
@@ -175,6 +175,12 @@ def _log_ratios(table: Array, own: Array, other: Array) -> tuple[float, float]:
 
 
 def _generic(table: Array, budget: float) -> float:
-    """Return the generic bound over all known values: how much a private report of x_j says about x_i."""
-    rows = table / table.sum(axis=2, keepdims=True)
-    return float(climb(rows[:, :, None], rows[:, None, :], np.exp(-budget)).max())
+    """Return the generic bound over all known values: how much a private report of x_j says about x_i.
+
+    It is never above the report's own budget; what adding doubles can cost is put on top.
+    """
+    mass = table.sum(axis=2, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        rows = np.where(mass > 0, table / mass, 1 / table.shape[2])
+    found = float(climb(rows[:, :, None], rows[:, None, :], np.exp(-budget)).max())
+    return min(budget, found + _UPWARDS)

@@ -17,6 +17,7 @@ from sidelight.leakage.knowledge.cells import LARGEST_LISTED, Cells, cells_of, c
 from sidelight.leakage.knowledge.edges import certified_values
 from sidelight.leakage.knowledge.exact import exact_leakage
 from sidelight.leakage.knowledge.graph import WeightedGraph
+from sidelight.leakage.knowledge.group import group_bound
 from sidelight.leakage.knowledge.laws import normalised
 from sidelight.leakage.knowledge.query import Query
 from sidelight.leakage.knowledge.tree import tree_leakage
@@ -62,19 +63,6 @@ def prior_leakage(
     if method == "published":
         return WeightedGraph.from_belief(belief, query).bound(adversary)
     return group_bound(belief, query, adversary)
-
-
-def group_bound(belief: Belief, query: Query, adversary: Adversary) -> Bound:
-    """Return the sum of the sensitivities of the target and all unknown attributes over the scale (eq. (16)).
-
-    Sound for every joint distribution of the values that can occur.
-    """
-    check_query(belief, query)
-    adversary.check(query.schema.names)
-    possible = [belief.prior(name) > 0 for name in query.schema.names]
-    reach = query.sensitivities(possible) / query.scale
-    free = [query.schema.index(name) for name in (adversary.target, *adversary.unknown(query.schema.names))]
-    return Bound(float(reach[free].sum()), "certified", "group privacy (PDP, eq. (16))")
 
 
 def posterior(

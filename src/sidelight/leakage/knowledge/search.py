@@ -22,6 +22,7 @@ from sidelight.leakage.bounds import Bound, Figure
 from sidelight.leakage.knowledge.adversary import Adversary, adversary_of
 from sidelight.leakage.knowledge.cells import LARGEST_LISTED, Cells, cells_of
 from sidelight.leakage.knowledge.exact import answers_in_steps, exact_leakage
+from sidelight.leakage.knowledge.group import reaches
 from sidelight.leakage.knowledge.laws import normalised, smooth, widest
 from sidelight.leakage.knowledge.query import Query
 
@@ -189,7 +190,7 @@ def _reach(cells: Cells, query: Query) -> list[float]:
     """Return how much each attribute can add to the leakage: its sensitivity over the scale."""
     if not query.is_additive:
         return [math.inf] * len(cells.schema)
-    return [float(value) / query.scale for value in query.sensitivities(cells.possible)]
+    return [float(value) for value in reaches(query, cells.possible)]
 
 
 class _Walk:
