@@ -18,8 +18,8 @@ from sidelight.report.page import page_of, render
 from sidelight.studies import knowledge as study
 
 
-@pytest.fixture
-def run(monkeypatch, capsys):
+@pytest.fixture(name="run")
+def run_fixture(monkeypatch, capsys):
     def call(*arguments: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["sidelight", *map(str, arguments)])
         with pytest.raises(SystemExit) as caught:
@@ -30,8 +30,8 @@ def run(monkeypatch, capsys):
     return call
 
 
-@pytest.fixture
-def table(tmp_path: Path) -> Path:
+@pytest.fixture(name="table")
+def table_fixture(tmp_path: Path) -> Path:
     rng = np.random.default_rng(3)
     sick = rng.integers(0, 2, size=400)
     columns = {"sick": sick, "cough": sick ^ (rng.random(400) < 0.2), "fever": sick ^ (rng.random(400) < 0.3)}
@@ -115,6 +115,8 @@ def test_an_attribute_outside_the_query_may_be_known_and_adds_nothing(run, table
         (["--limit", 0], "`limit` must be a finite number above 0"),
         (["--belief", "magic"], "`belief` must be one of"),
         (["--report", "page.pdf"], "must end in .html"),
+        (["--graph", "graph.png"], "must end in .json or .dot"),
+        (["--reach", 2], "--reach belongs to --belief gaussian"),
         (["--target", "sick", "--only", "--report", "page.html"], "exclude each other"),
         (["--target", "sick", "--only", "--limit", 1], "--only and --limit exclude each other"),
     ],
@@ -135,6 +137,19 @@ def test_a_joint_that_is_too_large_gets_one_line(run, tmp_path: Path) -> None:
     assert code == 2
     assert "take at most 20, or one adversary at a time" in err
     assert run("knowledge", path, "--target", "c0", "--known", "c1", "--only")[0] == 0
+
+
+def test_the_graph_is_written_for_other_programs(run, table: Path, tmp_path: Path) -> None:
+    dot, data = tmp_path / "graph.dot", tmp_path / "graph.json"
+    assert run("knowledge", table, "--target", "sick", "--graph", dot)[0] == 0
+    assert dot.read_text(encoding="utf-8").count("->") == 12
+    code, out, _ = run("knowledge", table, "--graph", data)
+    edges = json.loads(data.read_text(encoding="utf-8"))["edges"]
+    assert (code, "The graph is in" in out) == (0, True)
+    assert len(edges) == 4 * 12
+    assert {"ic", "ir", "ls_over_scale"} <= set(edges[0])
+    code, _, err = run("knowledge", table, "--query", "histogram", "--graph", data)
+    assert (code, "no published graph to write" in err) == (2, True)
 
 
 def test_the_report_shows_the_curve_the_graph_and_every_adversary(run, table: Path, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_the_printed_scale_keeps_the_limit() -> None:
         audit = sl.knowledge_audit(belief, query, limit=limit)
         shown = enough(audit.noise.scale)
         page = re.sub(r"<[^>]*>", "", render(page_of(audit)))
-        assert f"needs a scale of {shown}." in page
+        assert f"needs a scale of {shown};" in page
         _, found, _ = sl.worst_adversary(belief, query.with_scale(float(shown)))
         assert found.value <= limit
         assert float(shown) <= audit.noise.scale * 1.001

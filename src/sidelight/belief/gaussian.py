@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.errors import InputError, invalid, unknown
+from sidelight.sources import Table
 
 Array = NDArray[np.float64]
 _SINGULAR = 1e-12
@@ -23,12 +25,16 @@ class Gaussian:
         covariance: (n, n), symmetric and positive definite.
         source: where it came from, in words.
         is_model: whether it stands for a table that is not Gaussian itself.
+        sample_size: the number of records behind it; None if it was given by hand.
+        ranges: how far apart the values of each attribute are in the table; None if it was given by hand.
     """
 
     names: tuple[str, ...]
     covariance: Array
     source: str = "by hand"
     is_model: bool = False
+    sample_size: int | None = None
+    ranges: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
@@ -63,7 +69,36 @@ class Gaussian:
         if not np.all(np.isfinite(table)):
             raise InputError("`values` must be finite numbers; leave out records with a missing one.")
         covariance = np.atleast_2d(np.cov(table, rowvar=False))
-        return cls(tuple(names), covariance, source, is_model=True)
+        ranges = tuple(float(width) for width in np.ptp(table, axis=0))
+        return cls(tuple(names), covariance, source, True, len(table), ranges)
+
+    @classmethod
+    def from_data(cls, table: Table, names: Sequence[str] | None = None) -> Gaussian:
+        """Take the covariances of columns of a table as they are, not binned: a model of it.
+
+        Args:
+            table: the records; those with a missing value are left out.
+            names: columns of numbers; by default all there are.
+        """
+        raw = pa.table(table)
+        chosen = [field.name for field in raw.schema if _is_numeric(field.type)] if names is None else names
+        for name in chosen:
+            table.schema.index(name)
+            if not _is_numeric(raw.schema.field(name).type):
+                raise InputError(
+                    f"the column {name!r} of {table.source.label} holds no numbers; leave it out, or use a "
+                    "joint belief."
+                )
+        if not chosen:
+            raise InputError(f"no column of {table.source.label} holds numbers; use a joint belief.")
+        columns = [raw[name].cast(pa.float64()).to_numpy() for name in chosen]
+        values = np.column_stack(columns)
+        return cls.from_values(values[~np.isnan(values).any(axis=1)], chosen, source=table.source.label)
+
+    @property
+    def kind(self) -> str:
+        """What kind of belief this is, in a word."""
+        return "gaussian"
 
     def index(self, name: str) -> int:
         """Return the position of an attribute."""
@@ -82,6 +117,10 @@ class Gaussian:
         rows, columns = [self.index(name) for name in of], [self.index(name) for name in on]
         explained = self.regression(of, on) @ self.covariance[np.ix_(columns, rows)]
         return np.asarray(self.covariance[np.ix_(rows, rows)] - explained)
+
+
+def _is_numeric(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _check_definite(table: Array) -> None:

@@ -14,9 +14,11 @@ from sidelight.cli.common import (
     Encoding,
     Json,
     MaxValues,
+    MinSupport,
     Missing,
     ReportFile,
     Secret,
+    Smoothing,
     check_writable,
     named_numbers,
     progress,
@@ -43,11 +45,9 @@ Confidence = Annotated[
     float | None, typer.Option(help="Also figures that hold together with this confidence, as 0.95.")
 ]
 Synergies = Annotated[int, typer.Option(help="How many pairs of reports to name that say more together.")]
-Smoothing = Annotated[float, typer.Option(help="Evenly spread records added to the belief.")]
 Method = Annotated[
     str, typer.Option(help="Of the total: 'auto', 'exact', 'tree', 'joint generic', 'composition'.")
 ]
-MinSupport = Annotated[int, typer.Option(help="Suppress figures that rest on fewer records.")]
 SavePlan = Annotated[Path | None, typer.Option(help="Write the plan that was audited to this file.")]
 
 

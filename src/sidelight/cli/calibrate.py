@@ -16,6 +16,7 @@ from sidelight.cli.common import (
     MaxValues,
     Missing,
     ReportFile,
+    Smoothing,
     check_writable,
     named_numbers,
     progress,
@@ -61,7 +62,6 @@ UtilityChoice = Annotated[str, typer.Option(help="'variance' or 'accuracy'.")]
 Collected = Annotated[
     str | None, typer.Option(help="A table the plan will be used on; it is audited under that too.")
 ]
-Smoothing = Annotated[float, typer.Option(help="Evenly spread records added to the belief.")]
 
 
 def calibrate(

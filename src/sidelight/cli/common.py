@@ -21,6 +21,8 @@ Bins = Annotated[int, typer.Option(help="Bins of a numeric column.")]
 MaxValues = Annotated[int, typer.Option(help="Fold the rarest values above so many into one.")]
 Missing = Annotated[str, typer.Option(help="'value' (of its own) or 'drop' (the record).")]
 Encoding = Annotated[str, typer.Option(help="Of a text file.")]
+Smoothing = Annotated[float, typer.Option(help="Evenly spread records added to the belief.")]
+MinSupport = Annotated[int, typer.Option(help="Suppress figures that rest on fewer records.")]
 Secret = Annotated[
     list[str] | None, typer.Option(help="A secret, or secret=limit; repeatable. All attributes by default.")
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,16 +16,18 @@ from sidelight.cli.common import (
     Encoding,
     Json,
     MaxValues,
+    MinSupport,
     Missing,
     ReportFile,
+    Smoothing,
     check_writable,
     named_numbers,
     progress,
 )
 
 if TYPE_CHECKING:
-    from sidelight.belief import Belief
-    from sidelight.leakage.knowledge import Adversary, Query
+    from sidelight.belief import Belief, Gaussian
+    from sidelight.leakage.knowledge import Adversary, AdversaryAudit, KnowledgeAudit, NumberSum, Query
     from sidelight.schema import Schema
     from sidelight.sources import Table
 
@@ -43,6 +46,20 @@ Target = Annotated[
     list[str] | None, typer.Option(help="The attributes under attack, parted by commas. All by default.")
 ]
 Known = Annotated[list[str] | None, typer.Option(help="What the adversary knows, parted by commas.")]
+Only = Annotated[bool, typer.Option("--only", help="This adversary alone; for wide tables.")]
+Limit = Annotated[
+    float | None, typer.Option(help="Most that anyone may learn, in nats; finds the least noise.")
+]
+BeliefKind = Annotated[
+    str, typer.Option(help="'joint', or a model: 'tree', or 'gaussian' of numbers as they are, not binned.")
+]
+Reach = Annotated[
+    float | None,
+    typer.Option(help="With --belief gaussian: how far apart two values may be; as in the table by default."),
+]
+GraphFile = Annotated[
+    Path | None, typer.Option(help="Write the published graph (IC, IR and LS of every edge): .json or .dot.")
+]
 
 
 def knowledge(
@@ -54,48 +71,100 @@ def knowledge(
     count: Count = None,
     target: Target = None,
     known: Known = None,
-    only: Annotated[bool, typer.Option("--only", help="This adversary alone; for wide tables.")] = False,
-    limit: Annotated[
-        float | None, typer.Option(help="Most that anyone may learn, in nats; finds the least noise.")
-    ] = None,
-    belief: Annotated[str, typer.Option(help="'joint' or 'tree' (a model of the table).")] = "joint",
-    smoothing: Annotated[float, typer.Option(help="Evenly spread records added to the belief.")] = 0.0,
+    only: Only = False,
+    limit: Limit = None,
+    belief: BeliefKind = "joint",
+    reach: Reach = None,
+    smoothing: Smoothing = 0.0,
     drop: Drop = None,
     bins: Bins = 10,
     max_values: MaxValues = 50,
     missing: Missing = "value",
     encoding: Encoding = "utf-8",
+    min_support: MinSupport = 0,
+    graph: GraphFile = None,
     report: ReportFile = None,
     json: Json = False,
 ) -> None:
     """Tell what one noisy answer reveals to adversaries who already know some attributes."""
     import sidelight as sl
-    from sidelight.foundation.errors import check_choice, check_number
+    from sidelight.foundation.errors import check_number, check_whole
 
-    check_number("scale", scale, above=0)
-    check_choice("belief", belief, ("joint", "tree"))
-    if limit is not None:
-        if only:
-            raise sl.InputError("--only and --limit exclude each other; a limit looks at every adversary.")
-        check_number("limit", limit, above=0)
-    check_writable(report, (".html", ".htm"))
     asked, attacked, given = _split(attributes), _split(target), _split(known)
-    adversary = _adversary(attacked, given, report, only=only)
+    named = list(dict.fromkeys([*asked, *attacked, *given]))
+    files = {"--report": report, "--graph": graph}
+    wanted = Wanted(
+        query, check_number("scale", scale, above=0), asked, attacked, weight or [], count or [],
+        _adversary(attacked, given, only=only), only, limit, belief, reach, smoothing,
+        check_whole("min_support", min_support, at_least=0), files,
+    )  # fmt: skip
+    _check(wanted)
     with progress(quiet=json):
-        named = list(dict.fromkeys([*asked, *attacked, *given]))
         table = sl.read(
             data, columns=named if asked else None, drop=drop or [], require=named,
-            bins=bins, max_values=max_values, missing=missing, encoding=encoding,  # type: ignore[arg-type]
+            bins=bins, max_values=max_values, encoding=encoding,
+            missing="drop" if belief == "gaussian" else missing,  # type: ignore[arg-type]
         )  # fmt: skip
-        held = sl.Belief.from_data(table, belief, smoothing=smoothing)  # type: ignore[arg-type]
-        question = _query(query, table.schema, scale, asked, weight or [], count or [])
-        if only and adversary:
-            show = _one(held, question, table, adversary)
-        else:
-            show = _everyone(held, question, table, attacked, adversary, limit, report)
+        show = _gaussian(wanted, table) if belief == "gaussian" else _listed(wanted, table)
     worst = show(json)
     if limit is not None and worst > limit * (1 + 1e-9):
         raise typer.Exit(1)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for on the command line."""
+
+    query: str
+    scale: float
+    asked: list[str]
+    attacked: list[str]
+    weight: list[str]
+    count: list[str]
+    adversary: Adversary | None
+    only: bool
+    limit: float | None
+    belief: str
+    reach: float | None
+    smoothing: float
+    min_support: int
+    files: dict[str, Path | None]
+
+
+def _check(wanted: Wanted) -> None:
+    """Refuse before the work what does not go together."""
+    import sidelight as sl
+    from sidelight.foundation.errors import check_choice, check_number
+    from sidelight.leakage.knowledge.query import KINDS
+
+    check_choice("belief", wanted.belief, ("joint", "tree", "gaussian"))
+    is_gaussian = wanted.belief == "gaussian"
+    check_choice("query", wanted.query, ("sum", "mean") if is_gaussian else KINDS)
+    if wanted.limit is not None:
+        check_number("limit", wanted.limit, above=0)
+    check_writable(wanted.files["--report"], (".html", ".htm"))
+    check_writable(wanted.files["--graph"], (".json", ".dot"))
+    for given, option, fits in ((wanted.weight, "--weight", "sum"), (wanted.count, "--count", "count")):
+        if given and wanted.query != fits:
+            raise sl.InputError(f"{option} belongs to --query {fits}, got --query {wanted.query}.")
+    everyone = {"--limit": wanted.limit, **wanted.files}
+    for option, value in everyone.items():
+        if wanted.only and value is not None:
+            raise sl.InputError(f"--only and {option} exclude each other; {option[2:]} is about everyone.")
+    if wanted.reach is not None and not is_gaussian:
+        raise sl.InputError("--reach belongs to --belief gaussian; other beliefs know how far values go.")
+    if wanted.files["--graph"] and (is_gaussian or wanted.min_support):
+        raise sl.InputError(
+            "--graph needs a joint or tree belief and no --min-support: the graph is that of a joint "
+            "distribution, and no records are counted behind its edges."
+        )
+    if is_gaussian and wanted.smoothing:
+        raise sl.InputError("--smoothing is for joint and tree beliefs; leave it out.")
+    if is_gaussian and wanted.min_support and wanted.reach is None:
+        raise sl.InputError(
+            "--min-support with --belief gaussian needs --reach: how far values go in the table rests on "
+            "its two outermost records."
+        )
 
 
 def _split(options: list[str] | None) -> list[str]:
@@ -103,43 +172,41 @@ def _split(options: list[str] | None) -> list[str]:
     return [name.strip() for option in options or [] for name in option.split(",") if name.strip()]
 
 
-def _adversary(attacked: list[str], given: list[str], report: Path | None, *, only: bool) -> Adversary | None:
+def _adversary(attacked: list[str], given: list[str], *, only: bool) -> Adversary | None:
     """Return the adversary that is named, if one is."""
     import sidelight as sl
 
     if (only or given) and len(attacked) != 1:
         raise sl.InputError("--known and --only describe one adversary: name one --target.")
-    if only and report:
-        raise sl.InputError("--only and --report exclude each other; a report shows every adversary.")
     return sl.Adversary(attacked[0], tuple(given)) if only or given else None
 
 
-def _query(
-    kind: str, schema: Schema, scale: float, asked: list[str], weight: list[str], count: list[str]
-) -> Query:
-    """Return the query; columns that it is not about may be known or attacked, but add nothing."""
+def _weights(wanted: Wanted, names: Sequence[str]) -> dict[str, float]:
+    """Return the weights of a sum: 0 for columns that it is not about, which may be known or attacked."""
     import sidelight as sl
-    from sidelight.foundation.errors import check_choice
-    from sidelight.leakage.knowledge.query import KINDS
 
-    check_choice("query", kind, KINDS)
-    for given, option, fits in ((weight, "--weight", "sum"), (count, "--count", "count")):
-        if given and kind != fits:
-            raise sl.InputError(f"{option} belongs to --query {fits}, got --query {kind}.")
-    silent = {name: 0.0 for name in schema.names if asked and name not in asked}
-    if kind == "sum":
-        names, weights = named_numbers(weight)
-        for name in names:
-            if name not in weights:
-                raise sl.InputError(f"--weight must be name=number, got {name!r}.")
-        return sl.Query.sum(schema, scale, {**silent, **weights})
-    if kind == "count":
-        return sl.Query.count(schema, _counted(schema, count), scale)
-    whole = sl.Query.mean(schema, scale) if kind == "mean" else sl.Query.histogram(schema, scale)
-    parts = whole.additive_parts()
-    share = len(schema) / (len(schema) - len(silent)) if kind == "mean" else 1.0
-    kept = {a.name: share * p for a, p in zip(schema, parts, strict=True) if a.name not in silent}
-    return sl.Query.additive(schema, kept, scale, name=kind)
+    listed, weights = named_numbers(wanted.weight)
+    for name in listed:
+        if name not in weights:
+            raise sl.InputError(f"--weight must be name=number, got {name!r}.")
+    return {**{name: 0.0 for name in names if wanted.asked and name not in wanted.asked}, **weights}
+
+
+def _query(wanted: Wanted, schema: Schema) -> Query:
+    """Return the query; columns that it is not about add nothing."""
+    import sidelight as sl
+
+    if wanted.query == "count":
+        return sl.Query.count(schema, _counted(schema, wanted.count), wanted.scale)
+    weights = _weights(wanted, schema.names)
+    if wanted.query == "sum":
+        return sl.Query.sum(schema, wanted.scale, weights)
+    is_mean = wanted.query == "mean"
+    whole = sl.Query.mean(schema, wanted.scale) if is_mean else sl.Query.histogram(schema, wanted.scale)
+    share = len(schema) / (len(schema) - len(weights)) if is_mean else 1.0
+    parts = zip(schema, whole.additive_parts(), strict=True)
+    kept = {a.name: share * part for a, part in parts if a.name not in weights}
+    return sl.Query.additive(schema, kept, wanted.scale, name=wanted.query)
 
 
 def _counted(schema: Schema, options: list[str]) -> dict[str, list[str]]:
@@ -158,12 +225,50 @@ def _counted(schema: Schema, options: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def _one(belief: Belief, query: Query, table: Table, adversary: Adversary) -> Show:
-    """Compute one adversary's figures; return what prints them."""
+def _listed(wanted: Wanted, table: Table) -> Show:
+    """Compute the figures for a joint or a tree belief; return what prints them."""
+    import sidelight as sl
     from sidelight.leakage.knowledge.audit import adversary_audit
-    from sidelight.report.knowledge_terminal import adversary_json, print_adversary
 
-    found = adversary_audit(belief, query, adversary)
+    belief = sl.Belief.from_data(table, wanted.belief, smoothing=wanted.smoothing)  # type: ignore[arg-type]
+    query = _query(wanted, table.schema)
+    if wanted.only and wanted.adversary:
+        found = adversary_audit(belief, query, wanted.adversary, min_support=wanted.min_support)
+        return _show_one(found, belief, query, table)
+    audit = sl.knowledge_audit(
+        belief, query, wanted.attacked or None, named=[wanted.adversary] if wanted.adversary else [],
+        limit=wanted.limit, min_support=wanted.min_support,
+    )  # fmt: skip
+    return _show_everyone(audit, wanted, table)
+
+
+def _gaussian(wanted: Wanted, table: Table) -> Show:
+    """Compute the figures for a Gaussian of columns of numbers; return what prints them."""
+    import sidelight as sl
+    from sidelight.leakage.knowledge.gaussian_audit import gaussian_figures
+
+    named = wanted.adversary
+    listed = [*wanted.asked, *wanted.attacked, *(named.known if named else ())]
+    belief = sl.Gaussian.from_data(table, list(dict.fromkeys(listed)) if wanted.asked else None)
+    weights = _weights(wanted, belief.names)
+    if wanted.query == "mean":
+        share = 1 / (len(belief.names) - len(weights))
+        weights = {name: weights.get(name, share) for name in belief.names}
+    rules = {"scale": wanted.scale, "reach": wanted.reach, "weights": weights}
+    if wanted.only and named:
+        query, found = gaussian_figures(belief, named, **rules)  # type: ignore[arg-type]
+        return _show_one(found, belief, query, table)
+    audit = sl.gaussian_audit(
+        belief, wanted.attacked or None, named=[named] if named else [], limit=wanted.limit,
+        **rules,  # type: ignore[arg-type]
+    )  # fmt: skip
+    return _show_everyone(audit, wanted, table)
+
+
+def _show_one(
+    found: AdversaryAudit, belief: Belief | Gaussian, query: Query | NumberSum, table: Table
+) -> Show:
+    from sidelight.report.knowledge_terminal import adversary_json, print_adversary
 
     def show(json: bool) -> float:
         if json:
@@ -175,30 +280,38 @@ def _one(belief: Belief, query: Query, table: Table, adversary: Adversary) -> Sh
     return show
 
 
-def _everyone(
-    belief: Belief,
-    query: Query,
-    table: Table,
-    attacked: list[str],
-    adversary: Adversary | None,
-    limit: float | None,
-    report: Path | None,
-) -> Show:
-    """Compute every adversary's figures; return what prints them and writes the report."""
+def _show_everyone(audit: KnowledgeAudit, wanted: Wanted, table: Table) -> Show:
+    """Return what prints every adversary's figures and writes the files that were asked for."""
     import sidelight as sl
     from sidelight.report.knowledge_terminal import print_knowledge
 
-    named = [adversary] if adversary else []
-    found = sl.knowledge_audit(belief, query, attacked or None, named=named, limit=limit)
-
     def show(json: bool) -> float:
-        written = sl.write_report(found, report) if report else None
+        report, graph = wanted.files["--report"], wanted.files["--graph"]
+        written = {"graph": _write_graph(audit, graph)} if graph else {}
+        written |= {"report": sl.write_report(audit, report)} if report else {}
         if json:
-            typer.echo(found.to_json())
+            typer.echo(audit.to_json())
         else:
-            print_knowledge(found, table)
-            if written:
-                typer.echo(f"The report is in {written}.")
-        return found.worst.exact.value
+            print_knowledge(audit, table)
+            for name, path in written.items():
+                typer.echo(f"The {name} is in {path}.")
+        return audit.worst.exact.value
 
     return show
+
+
+def _write_graph(audit: KnowledgeAudit, path: Path) -> Path:
+    """Write the published graph: all of it as JSON, or that of the worst adversary's target for Graphviz."""
+    import json
+
+    import sidelight as sl
+    from sidelight.foundation.files import write_text
+
+    if audit.graph is None:
+        raise sl.InputError(
+            "this query has no published graph to write: it needs one number as an answer, and at most "
+            "12 attributes with a small joint table."
+        )
+    if path.suffix.lower() == ".dot":
+        return write_text(path, audit.graph.to_dot(audit.worst.adversary.target) + "\n")
+    return write_text(path, json.dumps(audit.graph.to_dict(), indent=2, ensure_ascii=False) + "\n")

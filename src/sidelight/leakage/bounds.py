@@ -37,7 +37,8 @@ class Bound:
         method: how it was computed.
         witness: what reaches it, where that is known.
         support: the fewest records behind the witness: those of either secret value, and those of the
-            likelier one that match the report; None for a belief given by hand.
+            likelier one that match the report; where any record can lead to the report, how many of
+            either value decide how likely it is. None for a belief given by hand.
     """
 
     value: float

@@ -15,7 +15,7 @@ MOST_DRAWN = 64
 """A target's graph is drawn if it has at most so many adversaries."""
 LINES = {
     "exact": ("exact: who learns most", "series-1", "solid"),
-    "least": ("exact: who learns least", "series-6", "solid"),
+    "least": ("exact: who learns least", "series-4", "solid"),
     "certified": ("certified: sound graph", "series-3", "dash"),
     "published": ("published graph", "series-2", "dash"),
     "group": ("group privacy", "series-8", "dot"),
@@ -23,13 +23,22 @@ LINES = {
 """The lines of the first figure: name, colour and stroke."""
 
 
+def drawn_lines(audit: KnowledgeAudit) -> dict[str, tuple[str, ...]]:
+    """Return the lines that have a figure to draw; what is exact for a model is called so."""
+    truth = "model" if audit.belief.is_model else "exact"
+    return {
+        field: (name.replace("exact", truth), *style)
+        for field, (name, *style) in LINES.items()
+        if any(math.isfinite(getattr(layer, field) or 0.0) for layer in audit.layers)
+        and getattr(audit.layers[0], field) is not None
+    }
+
+
 def knowledge_figure(audit: KnowledgeAudit) -> Figure:
     """Draw leakage against the number of attributes that are known."""
     data = []
-    for field, (name, colour, dash) in LINES.items():
+    for field, (name, colour, dash) in drawn_lines(audit).items():
         values = [getattr(layer, field) for layer in audit.layers]
-        if values[0] is None or not math.isfinite(values[0]):
-            continue
         data.append(
             {
                 "type": "scatter",
@@ -69,7 +78,7 @@ def graph_figure(audit: KnowledgeAudit, target: str) -> Figure | None:
         [trace for trace in data if trace["x"]],
         layout(
             height=110 + 80 * len(names),
-            margin={"l": 8, "r": 8, "t": 8, "b": 8},
+            margin={"l": 8, "r": 8, "t": 36, "b": 8},
             xaxis=axis("", **hidden, showticklabels=False),
             yaxis=axis(
                 "", **hidden, tickvals=list(range(len(names))), ticktext=rows, range=[len(names) - 0.5, -0.5]
@@ -139,7 +148,7 @@ def _nodes(audit: KnowledgeAudit, places: dict[Adversary, tuple[float, int]]) ->
 
 
 def _hover(audit: KnowledgeAudit, adversary: Adversary) -> str:
-    lines = [f"exact {nats(audit.exact.of(adversary))}"]
+    lines = [f"{'model' if audit.belief.is_model else 'exact'} {nats(audit.exact.of(adversary))}"]
     if audit.published is not None:
         lines.append(f"published {nats(audit.published.of(adversary))}")
     if audit.certified is not None:

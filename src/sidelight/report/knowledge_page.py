@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sidelight.leakage.knowledge import Adversary, KnowledgeAudit
-from sidelight.report.knowledge_figures import LINES, adversaries_of, graph_figure, knowledge_figure
-from sidelight.report.knowledge_terminal import STANDINGS, enough
+from sidelight.leakage.knowledge import Adversary, KnowledgeAudit, NumberSum
+from sidelight.report.knowledge_figures import adversaries_of, drawn_lines, graph_figure, knowledge_figure
+from sidelight.report.knowledge_terminal import STANDINGS, compared, enough
 from sidelight.report.page import Page
 
 _SECTIONS = {
@@ -36,6 +36,7 @@ class Row:
     published: float | None
     certified: float | None
     group: float
+    is_hidden: bool
 
     @property
     def is_understated(self) -> bool:
@@ -59,8 +60,11 @@ def knowledge_page(audit: KnowledgeAudit) -> Page:
         "case": _CASES[audit.graph.case] if audit.graph else "",
         "targets": [_target_rows(audit, name) for name in audit.targets],
         "rows": [_row(audit, each) for each in adversaries_of(audit.exact.names, target)],
-        "lines": LINES,
+        "lines": drawn_lines(audit),
+        "edges": list(audit.graph.all_edges(target)) if audit.graph and graph is not None else [],
+        "is_gaussian": isinstance(audit.query, NumberSum),
         "enough": enough,
+        "compared": compared,
         "sections": {key: text for key, text in _SECTIONS.items() if key not in hidden},
     }
     return Page(
@@ -85,4 +89,5 @@ def _row(audit: KnowledgeAudit, adversary: Adversary) -> Row:
         None if audit.published is None else audit.published.of(adversary),
         None if audit.certified is None else audit.certified.of(adversary),
         audit.group.of(adversary),
+        audit.is_hidden(adversary),
     )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from decimal import ROUND_CEILING, Decimal
 
 from rich.console import Console
 from rich.table import Table as Grid
 
-from sidelight.belief import Belief
+from sidelight.belief import Belief, Gaussian
 from sidelight.leakage import Bound
-from sidelight.leakage.knowledge import AdversaryAudit, KnowledgeAudit, Query
+from sidelight.leakage.knowledge import AdversaryAudit, KnowledgeAudit, NoiseChoice, NumberSum, Query
 from sidelight.leakage.knowledge.audit import audit_to_dict
+from sidelight.leakage.knowledge.suppression import SUPPRESSED
 from sidelight.report.terminal import nats
 from sidelight.sources import Table
 
@@ -20,6 +22,7 @@ STANDINGS = {
     "strongest": "The strongest adversary, who knows everything but the target, learns most.",
     "both": "The weakest and the strongest adversary learn most, and equally much.",
     "between": "Neither the weakest nor the strongest adversary learns most: one in between does.",
+    "hidden": "Who learns most rests on too few records to show.",
 }
 
 
@@ -28,36 +31,41 @@ def print_knowledge(audit: KnowledgeAudit, table: Table) -> None:
     console = _console()
     title = f"What a {audit.query.name} with Laplace noise of scale {audit.query.scale:g} tells (nats)"
     grid = Grid(title=title, title_justify="left")
-    for name in ("attributes known", "who learns most", "exact", "certified", "published", "group", "least"):
+    truth = "model" if audit.belief.is_model else "exact"
+    for name in ("attributes known", "who learns most", truth, "certified", "published", "group", "least"):
         grid.add_column(name, justify="left" if name == "who learns most" else "right", overflow="fold")
     for layer in audit.layers:
         grid.add_row(
             str(layer.known),
             _plain(str(layer.worst)),
-            nats(layer.exact),
+            f"≤ {nats(layer.exact)}" if audit.is_hidden(layer.worst) else nats(layer.exact),
             _optional(layer.certified),
             _optional(layer.published),
             nats(layer.group),
             nats(layer.least),
         )
     console.print(grid)
-    for item in (audit.worst, *audit.named):
+    for item in (audit.worst, *audit.named) if audit.standing != "hidden" else audit.named:
         console.print(_adversary_grid(item))
     for note in _notes(audit, table):
         console.print(f"- {note}", markup=False, soft_wrap=True)
 
 
-def print_adversary(item: AdversaryAudit, belief: Belief, query: Query, table: Table) -> None:
+def print_adversary(
+    item: AdversaryAudit, belief: Belief | Gaussian, query: Query | NumberSum, table: Table
+) -> None:
     """Print the figures of one adversary."""
     console = _console()
     console.print(_adversary_grid(item))
+    count = len(query.schema if isinstance(query, Query) else query.weights)
     console.print(
-        f"- A {query.name} of {len(query.schema)} attributes with noise of scale {query.scale:g}; for an "
-        f"adversary who knows {'a tree learnt from' if belief.is_model else 'the joint distribution of'} "
-        f"{table.source.label} ({table.rows} records).",
+        f"- A {query.name} of {count} attributes with noise of scale {query.scale:g}; for an "
+        f"adversary who knows {_belief(belief)} {table.source.label} ({table.rows} records).",
         markup=False,
         soft_wrap=True,
     )
+    if item.exact.method == SUPPRESSED:
+        console.print("- The leakage rests on too few records to show: group privacy alone stands there.")
     console.print("- Computed from raw data: this is itself an unprotected statement about them.")
 
 
@@ -77,13 +85,35 @@ def enough(scale: float) -> str:
     return f"{float(exact.quantize(step, rounding=ROUND_CEILING)):.12g}"
 
 
+def compared(noise: NoiseChoice) -> str:
+    """Say what group privacy would take instead of the least noise.
+
+    >>> from sidelight.leakage.knowledge import Adversary
+    >>> bound = Bound(1.0, "exact", "by hand")
+    >>> compared(NoiseChoice(1.0, 3.0, Adversary("x"), bound, 9.0))
+    'group privacy would take 9, 3.00 times as much'
+    """
+    if noise.leakage.method == SUPPRESSED:
+        return "that is what group privacy takes; the least scale rests on too few records to show"
+    if math.isinf(noise.group_scale):
+        return "group privacy knows no scale that is enough, since a Gaussian's values have no limits"
+    return f"group privacy would take {enough(noise.group_scale)}, {noise.saving:.2f} times as much"
+
+
+def _belief(belief: Belief | Gaussian) -> str:
+    """Say what the adversary knows of the table."""
+    if isinstance(belief, Gaussian):
+        return "a Gaussian with the covariances of"
+    return "a tree learnt from" if belief.is_model else "the joint distribution of"
+
+
 def _console() -> Console:
     return Console(highlight=False, width=None if Console().is_terminal else 160)
 
 
 def _adversary_grid(item: AdversaryAudit) -> Grid:
     grid = Grid(title=f"Attacks {_plain(str(item.adversary))}", title_justify="left")
-    for name in ("figure", "nats", "claim", "reached by"):
+    for name in ("figure", "nats", "claim", "how"):
         grid.add_column(name, justify="right" if name == "nats" else "left", overflow="fold")
     for name, bound in (
         ("leakage", item.exact),
@@ -99,27 +129,50 @@ def _adversary_grid(item: AdversaryAudit) -> Grid:
 
 def _reached(bound: Bound) -> str:
     if bound.witness is None:
-        return ""
-    told = f"{bound.witness.report}; for {bound.witness.likelier}, against {bound.witness.unlikelier}"
-    return told if bound.support is None else f"{told}; the least supported side has {bound.support} records"
+        return bound.method
+    told = (
+        f"reached by {bound.witness.report}; for {bound.witness.likelier}, against {bound.witness.unlikelier}"
+    )
+    return told if bound.support is None else f"{told}; it rests on {bound.support} records"
 
 
 def _notes(audit: KnowledgeAudit, table: Table) -> list[str]:
-    known = "a tree learnt from" if audit.belief.is_model else "the joint distribution of"
-    size = f"{table.rows} records, {len(audit.query.schema)} attributes"
+    size = f"{table.rows} records, {len(audit.exact.names)} attributes"
+    known = _belief(audit.belief)
     found = [STANDINGS[audit.standing], f"For adversaries who know {known} {table.source.label} ({size})."]
     if audit.understated:
         found.append(
             f"The published graph is below the truth for {audit.understated:.1%} of the adversaries."
         )
+    if isinstance(audit.query, NumberSum):
+        found += _gaussian_notes(audit, audit.query, table)
     if audit.noise is not None:
-        noise = audit.noise
+        scale = enough(audit.noise.scale)
+        found.append(f"To keep everyone under {audit.noise.limit:g}: scale {scale}; {compared(audit.noise)}.")
+    if audit.min_support and audit.hidden is not None:
         found.append(
-            f"To keep everyone under {noise.limit:g}: scale {enough(noise.scale)}; group privacy would take "
-            f"{enough(noise.group_scale)}, {noise.saving:.2f} times as much."
+            f"Figures that rest on fewer than {audit.min_support} records show group privacy alone: those "
+            f"of {int(audit.hidden.sum())} adversaries. The graphs are left out."
         )
     found += [f"Column {item.column!r} {item.reason}; set aside." for item in table.set_aside]
     found.append("Computed from raw data: this is itself an unprotected statement about them.")
+    return found
+
+
+def _gaussian_notes(audit: KnowledgeAudit, query: NumberSum, table: Table) -> list[str]:
+    """Say what a Gaussian stands on: how far values go, a second formula, what was left out."""
+    reaches = ", ".join(f"{name} {query.reaches[name]:.6g}" for name in audit.targets)
+    found = [f"Two values of a target are at most so far apart: {reaches}."]
+    if audit.corollary_gap is not None:
+        found.append(
+            "Corollary 2 of the paper gives the same for the weakest adversary of every target, to within "
+            f"{max(audit.corollary_gap, 1e-15):.0e}."
+        )
+    text = [name for name in table.schema.names if name not in audit.exact.names]
+    if text:
+        found.append(f"Not numbers, so left out: {', '.join(text)}.")
+    if table.dropped:
+        found.append(f"{table.dropped} records with a missing value were left out.")
     return found
 
 

@@ -4,7 +4,8 @@ from sidelight.leakage.knowledge.adversary import Adversary
 from sidelight.leakage.knowledge.audit import AdversaryAudit, KnowledgeAudit, Layer, knowledge_audit
 from sidelight.leakage.knowledge.edges import Edges
 from sidelight.leakage.knowledge.figures import posterior, prior_leakage
-from sidelight.leakage.knowledge.gaussian import gaussian_leakage, gaussian_weakest
+from sidelight.leakage.knowledge.gaussian import NumberSum, gaussian_leakage, gaussian_weakest
+from sidelight.leakage.knowledge.gaussian_audit import gaussian_audit
 from sidelight.leakage.knowledge.graph import GraphEdge, WeightedGraph
 from sidelight.leakage.knowledge.group import group_bound
 from sidelight.leakage.knowledge.noise import NoiseChoice, least_noise
@@ -19,10 +20,12 @@ __all__ = [
     "KnowledgeAudit",
     "Layer",
     "NoiseChoice",
+    "NumberSum",
     "Query",
     "Values",
     "WeightedGraph",
     "all_adversaries",
+    "gaussian_audit",
     "gaussian_leakage",
     "gaussian_weakest",
     "group_bound",

@@ -12,21 +12,23 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.belief import Belief
-from sidelight.foundation.errors import InputError, TooLargeError
+from sidelight.belief import Belief, Gaussian
+from sidelight.foundation.errors import InputError, TooLargeError, check_whole, unknown
 from sidelight.leakage.bounds import Bound
-from sidelight.leakage.knowledge.adversary import Adversary
+from sidelight.leakage.knowledge.adversary import Adversary, mask_of
 from sidelight.leakage.knowledge.cells import cells_of, check_one_belief
 from sidelight.leakage.knowledge.edges import certified_values
 from sidelight.leakage.knowledge.figures import prior_leakage
+from sidelight.leakage.knowledge.gaussian import NumberSum
 from sidelight.leakage.knowledge.graph import WeightedGraph
 from sidelight.leakage.knowledge.group import group_values, reaches
 from sidelight.leakage.knowledge.noise import NoiseChoice, least_noise
 from sidelight.leakage.knowledge.query import Query
-from sidelight.leakage.knowledge.search import Values, all_adversaries
+from sidelight.leakage.knowledge.search import Values, all_adversaries, supported_adversaries
+from sidelight.leakage.knowledge.suppression import SUPPRESSED, shown, shown_noise
 
 Array = NDArray[np.float64]
-Standing = Literal["weakest", "strongest", "both", "between"]
+Standing = Literal["weakest", "strongest", "both", "between", "hidden"]
 _ROUNDING = 1e-9
 
 
@@ -36,7 +38,7 @@ class AdversaryAudit:
 
     Attributes:
         adversary: who.
-        exact: the truth for the belief (or for a model).
+        exact: the truth for the belief (or for a model); the group bound where it rests on too few records.
         group: the group bound.
         certified: by sound edges; None where the graph is too large.
         published: by the published graph, no bound; None where it is too large or not defined.
@@ -96,10 +98,13 @@ class KnowledgeAudit:
         worst: the worst adversary, in full.
         named: adversaries that were asked for by name.
         noise: the least noise that keeps a limit; None if there is none.
+        min_support: figures that rest on fewer records are replaced by the group bound.
+        hidden: (n, 2^n) whose figures were replaced; None if none were looked for.
+        corollary_gap: for a Gaussian how far PDP, Corollary 2 is from the closed form, relatively.
     """
 
-    belief: Belief
-    query: Query
+    belief: Belief | Gaussian
+    query: Query | NumberSum
     targets: tuple[str, ...]
     exact: Values
     group: Values
@@ -108,6 +113,9 @@ class KnowledgeAudit:
     worst: AdversaryAudit
     named: tuple[AdversaryAudit, ...] = ()
     noise: NoiseChoice | None = None
+    min_support: int = 0
+    hidden: NDArray[np.bool_] | None = None
+    corollary_gap: float | None = None
 
     @cached_property
     def published(self) -> Values | None:
@@ -140,7 +148,9 @@ class KnowledgeAudit:
 
     @property
     def standing(self) -> Standing:
-        """Who learns most: the weakest adversary, the strongest, both alike, or one in between."""
+        """Who learns most: the weakest adversary, the strongest, both alike, one in between, or hidden."""
+        if self.worst.exact.method == SUPPRESSED:
+            return "hidden"
         top = self.layers[0].exact, self.layers[-1].exact
         most = max(layer.exact for layer in self.layers) - _ROUNDING
         if min(top) >= most:
@@ -157,6 +167,16 @@ class KnowledgeAudit:
         there = ~np.isnan(self.exact.table)
         return float(np.mean(self.published.table[there] < self.exact.table[there] - _ROUNDING))
 
+    def is_hidden(self, adversary: Adversary) -> bool:
+        """Whether an adversary's figure rests on too few records, so that the group bound stands there."""
+        place = self.exact.names.index(adversary.target), mask_of(self.exact.names, adversary.known)
+        return self.hidden is not None and bool(self.hidden[place])
+
+    @property
+    def smoothing(self) -> float:
+        """How many evenly spread records were added to the belief."""
+        return self.belief.smoothing if isinstance(self.belief, Belief) else 0.0
+
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain data."""
         return {
@@ -164,11 +184,14 @@ class KnowledgeAudit:
                 "kind": self.belief.kind,
                 "source": self.belief.source,
                 "records": self.belief.sample_size,
-                "smoothing": self.belief.smoothing,
+                "smoothing": self.smoothing,
                 "is_model": self.belief.is_model,
             },
-            "query": {"name": self.query.name, "scale": self.query.scale, "width": self.query.width},
-            "attributes": list(self.query.schema.names),
+            "query": _query_to_dict(self.query),
+            "min_support": self.min_support,
+            "hidden_adversaries": 0 if self.hidden is None else int(self.hidden.sum()),
+            "corollary_gap": self.corollary_gap,
+            "attributes": list(self.exact.names),
             "targets": list(self.targets),
             "worst": audit_to_dict(self.worst),
             "worst_is": self.standing,
@@ -193,6 +216,7 @@ def knowledge_audit(
     *,
     named: Sequence[Adversary] = (),
     limit: float | None = None,
+    min_support: int = 0,
 ) -> KnowledgeAudit:
     """Compute the leakage of a query to every adversary.
 
@@ -202,32 +226,66 @@ def knowledge_audit(
         targets: the attributes under attack; all of the query's by default.
         named: adversaries to show in full.
         limit: if given, also find the least noise that keeps everyone under it.
+        min_support: replace figures that rest on fewer records by the group bound, and leave the graphs
+            out, for whose figures no records are counted. A belief given by hand rests on none.
     """
-    if isinstance(targets, str):
-        raise InputError(f"`targets` must be a list of attributes, got the text {targets!r}.")
-    chosen = tuple(query.schema.names if targets is None else targets)
-    for adversary in named:
-        adversary.check(query.schema.names)
-        if adversary.target not in chosen:
-            raise InputError(
-                f"the named adversary attacks {adversary.target!r}, which is not among the targets "
-                f"{', '.join(chosen)}; add it to them."
-            )
     check_one_belief(belief)
-    exact = all_adversaries(belief, query, chosen)
-    certified, graph = _graphs(belief, query, chosen)
+    chosen = check_targets(query.schema.names, targets, named)
+    least = check_whole("min_support", min_support, at_least=0) if belief.sample_size is not None else 0
+    exact, hidden = _exact(belief, query, chosen, least)
+    group = _group(belief, query, exact)
+    if hidden is not None:
+        exact = Values(exact.names, np.where(hidden, group.table, exact.table))
+    certified, graph = (None, None) if least else _graphs(belief, query, chosen)
+    noise = None if limit is None else least_noise(belief, query, limit, chosen)
+    worst, *others = (
+        adversary_audit(belief, query, each, certified, graph, min_support=least)
+        for each in (exact.worst()[0], *named)
+    )
     return KnowledgeAudit(
         belief,
         query,
         chosen,
         exact,
-        _group(belief, query, exact),
+        group,
         certified,
         graph,
-        adversary_audit(belief, query, exact.worst()[0], certified, graph),
-        tuple(adversary_audit(belief, query, each, certified, graph) for each in named),
-        None if limit is None else least_noise(belief, query, limit, chosen),
+        worst,
+        tuple(others),
+        None if noise is None else shown_noise(noise, chosen, least),
+        least,
+        hidden,
     )
+
+
+def check_targets(
+    names: Sequence[str], targets: Sequence[str] | None, named: Sequence[Adversary]
+) -> tuple[str, ...]:
+    """Return the attributes under attack, all by default; named adversaries must attack one of them."""
+    if isinstance(targets, str) or (targets is not None and not len(targets)):
+        raise InputError(f"`targets` must be a list of at least one attribute, got {targets!r}.")
+    chosen = tuple(names if targets is None else targets)
+    for name in chosen:
+        if name not in names:
+            raise unknown("attribute", name, names)
+    for adversary in named:
+        adversary.check(names)
+        if adversary.target not in chosen:
+            raise InputError(
+                f"the named adversary attacks {adversary.target!r}, which is not among the targets "
+                f"{', '.join(chosen)}; add it to them."
+            )
+    return chosen
+
+
+def _exact(
+    belief: Belief, query: Query, targets: tuple[str, ...], min_support: int
+) -> tuple[Values, NDArray[np.bool_] | None]:
+    """Return every adversary's figure, and which of them rest on too few records if that matters."""
+    if not min_support:
+        return all_adversaries(belief, query, targets), None
+    exact, supports = supported_adversaries(belief, query, targets)
+    return exact, ~np.isnan(exact.table) & ~(supports.table >= min_support)
 
 
 def adversary_audit(
@@ -236,14 +294,19 @@ def adversary_audit(
     adversary: Adversary,
     certified: Values | None = None,
     graph: WeightedGraph | None = None,
+    *,
+    min_support: int = 0,
 ) -> AdversaryAudit:
     """Return all figures of one adversary; those of the graphs only where these are at hand."""
+    if query.is_additive:
+        group = prior_leakage(belief, query, adversary, "group")
+    else:
+        group = Bound(math.inf, "certified", "no bound is known without additive parts")
+    least = min_support if belief.sample_size is not None else 0
     return AdversaryAudit(
         adversary,
-        prior_leakage(belief, query, adversary),
-        prior_leakage(belief, query, adversary, "group")
-        if query.is_additive
-        else Bound(math.inf, "certified", "no bound is known without additive parts"),
+        shown(prior_leakage(belief, query, adversary), group, least),
+        group,
         None
         if certified is None
         else Bound(
@@ -276,6 +339,15 @@ def _group(belief: Belief, query: Query, exact: Values) -> Values:
     else:
         bounds = np.full(exact.table.shape[1], np.inf)
     return Values(exact.names, np.where(np.isnan(exact.table), np.nan, bounds))
+
+
+def _query_to_dict(query: Query | NumberSum) -> dict[str, Any]:
+    found = {"name": query.name, "scale": query.scale, "width": query.width}
+    return found | (
+        {"weights": dict(query.weights), "reaches": dict(query.reaches)}
+        if isinstance(query, NumberSum)
+        else {}
+    )
 
 
 def _finite(fields: dict[str, Any]) -> dict[str, Any]:
@@ -317,8 +389,7 @@ def _noise_to_dict(noise: NoiseChoice) -> dict[str, Any]:
     return {
         "limit": noise.limit,
         "scale": noise.scale,
-        "group_scale": noise.group_scale,
-        "saving": noise.saving,
+        **_finite({"group_scale": noise.group_scale, "saving": noise.saving}),
         **_adversary_to_dict(noise.adversary),
         "leakage": _bound_to_dict(noise.leakage),
     }

@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 LARGEST_LAWS = 1 << 24
 _CHUNK = 1 << 21
+_WHOLE = 1e-6
 METHOD = "exact at the breakpoints"
 
 
@@ -182,8 +183,11 @@ def _bound(
     report += f", knowing {', '.join(knowing)}" if knowing else ""
     labels = schema.attributes[target].values
     witness = Witness(report, labels[high[target]], labels[low[target]])
-    columns = [target, *(schema.index(name) for name in adversary.known)]
-    support = None if cells.records is None else min(_records(cells, columns, row) for row in (high, low))
+    support = None
+    if cells.records is not None:
+        total = float(cells.records.sum())
+        sides = (best.likelier, best.unlikelier)
+        support = min(_weighing(laws, row, ticks, total) for row in sides)
     return Bound(best.value, kind, METHOD, witness, support)
 
 
@@ -207,6 +211,13 @@ def _written(answer: Array) -> str:
     return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
 
 
-def _records(cells: Cells, columns: list[int], record: Indices) -> int:
-    matching = (cells.codes[:, columns] == record[columns]).all(axis=1)
-    return 0 if cells.records is None else round(float(cells.records[matching].sum()))
+def _weighing(laws: _Laws, row: int, ticks: NDArray[np.int64], total: float) -> int:
+    """Return how many records decide how likely an answer is for one target value and the known values.
+
+    Each counts by how likely it makes the answer beside the record that makes it likeliest: a thousand that
+    are far from the answer do not hide that one near it decides.
+    """
+    mine = laws.rows == row
+    distances = np.abs(laws.answers[mine] - ticks).sum(axis=1) * laws.step
+    shares = np.exp(distances.min() - distances)
+    return int(total * float(laws.weights[mine] @ shares) + _WHOLE)

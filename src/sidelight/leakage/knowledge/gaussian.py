@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +14,28 @@ from sidelight.leakage.bounds import Bound, Figure
 from sidelight.leakage.knowledge.adversary import Adversary
 
 _FAR = 40.0
+
+
+@dataclass(frozen=True)
+class NumberSum:
+    """A weighted sum of numbers that are not binned, and the scale of its Laplace noise.
+
+    Attributes:
+        scale: of the noise, lambda.
+        weights: of every attribute in the sum.
+        reaches: how far apart two values of each attribute may be, M.
+        name: of the query, in words.
+    """
+
+    scale: float
+    weights: Mapping[str, float]
+    reaches: Mapping[str, float]
+    name: str = "sum"
+
+    @property
+    def width(self) -> int:
+        """How many numbers an answer has."""
+        return 1
 
 
 def gaussian_leakage(
@@ -34,19 +57,30 @@ def gaussian_leakage(
         reach: M: how far apart two values of the target may be.
         weights: of the attributes in the sum; 1 by default.
     """
-    slope = _slope(belief, adversary, _weights(belief, weights))
+    slope = _slope(belief, adversary, checked_weights(belief, weights))
     value = check_number("reach", reach, at_least=0) * abs(slope) / check_number("scale", scale, above=0)
-    return Bound(value, _kind(belief), "Gaussian closed form (PDP, Theorem 6)")
+    return Bound(value, figure_of(belief), "Gaussian closed form (PDP, Theorem 6)")
 
 
-def gaussian_weakest(belief: Gaussian, target: str, *, scale: float = 1.0, reach: float = 1.0) -> Bound:
-    """Return |1 + sum over j of cov_ij / var_i| M/lambda: the weakest adversary (PDP, Corollary 2)."""
+def gaussian_weakest(
+    belief: Gaussian,
+    target: str,
+    *,
+    scale: float = 1.0,
+    reach: float = 1.0,
+    weights: Mapping[str, float] | None = None,
+) -> Bound:
+    """Return |a_i + sum over j of a_j cov_ij / var_i| M/lambda: the weakest adversary (PDP, Corollary 2).
+
+    The corollary has all weights 1.
+    """
     i = belief.index(target)
     row = belief.covariance[i]
-    value = abs(float(row.sum() / row[i])) * check_number("reach", reach, at_least=0)
+    given = np.array(list(checked_weights(belief, weights).values()))
+    value = abs(float(given @ row / row[i])) * check_number("reach", reach, at_least=0)
     return Bound(
         value / check_number("scale", scale, above=0),
-        _kind(belief),
+        figure_of(belief),
         "Gaussian closed form (PDP, Corollary 2)",
     )
 
@@ -63,7 +97,7 @@ def gaussian_by_integration(
 
     It approaches the closed form from below as the answer moves away; at this distance it is within 1e-6.
     """
-    given = _weights(belief, weights)
+    given = checked_weights(belief, weights)
     shift = reach * _slope(belief, adversary, given)
     rest = adversary.unknown(belief.names)
     spread = 0.0
@@ -104,11 +138,13 @@ def _slope(belief: Gaussian, adversary: Adversary, weights: Mapping[str, float])
     return own + float(np.array([weights[name] for name in rest]) @ beta)
 
 
-def _weights(belief: Gaussian, weights: Mapping[str, float] | None) -> dict[str, float]:
+def checked_weights(belief: Gaussian, weights: Mapping[str, float] | None) -> dict[str, float]:
+    """Return the weight of every attribute in the sum, in order; 1 where none is given."""
     for name in weights or {}:
         belief.index(name)
     return {name: check_number(f"weight of {name}", (weights or {}).get(name, 1.0)) for name in belief.names}
 
 
-def _kind(belief: Gaussian) -> Figure:
+def figure_of(belief: Gaussian) -> Figure:
+    """Return what a figure for this belief claims."""
     return "model" if belief.is_model else "exact"

@@ -33,7 +33,8 @@ class NoiseChoice:
         scale: the least scale found; the figure at it is on the safe side.
         adversary: the worst adversary at that scale.
         leakage: what it learns there.
-        group_scale: the scale that group privacy needs: the sum of all sensitivities over the limit.
+        group_scale: the scale that group privacy needs: the sum of all sensitivities over the limit;
+            infinite for a Gaussian, whose values have no limits.
     """
 
     limit: float

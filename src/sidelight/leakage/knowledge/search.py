@@ -89,6 +89,20 @@ def all_adversaries(belief: Belief, query: Query, targets: Sequence[str] | None 
     return _explore(cells, query, chosen, prune=False)[0]
 
 
+def supported_adversaries(
+    belief: Belief, query: Query, targets: Sequence[str] | None = None
+) -> tuple[Values, Values]:
+    """Return the exact leakage to every adversary, and how many records are behind each figure.
+
+    The count is that of the rarer side of what reaches the figure; NaN where none is known. Each adversary
+    is taken for itself, which is slower than `all_adversaries`.
+    """
+    cells = cells_of(belief, query)
+    found, supports = _empty(cells), _empty(cells)
+    _one_by_one(cells, query, _positions(cells, targets), found, prune=False, supports=supports)
+    return found, supports
+
+
 def worst_adversary(
     belief: Belief, query: Query, targets: Sequence[str] | None = None
 ) -> tuple[Adversary, Bound, float]:
@@ -114,19 +128,23 @@ def _positions(cells: Cells, targets: Sequence[str] | None) -> list[int]:
 
 def _explore(cells: Cells, query: Query, targets: list[int], *, prune: bool) -> tuple[Values, int]:
     """Evaluate all adversaries, or with pruning all that could be the worst; return how many were."""
+    found = _empty(cells)
+    if not _is_dense(cells, query):
+        return found, _one_by_one(cells, query, targets, found, prune=prune)
+    walk = _Walk(cells, query, targets, found.table, prune=prune)
+    walk.visit(cells.dense()[..., None], np.zeros(1, dtype=np.int64), 0, 0)
+    return found, walk.looked
+
+
+def _empty(cells: Cells) -> Values:
+    """Return a table without figures, or raise where it would be too large."""
     names = cells.schema.names
     if len(names) > MOST_ATTRIBUTES:
         raise TooLargeError(
             f"{len(names)} attributes have {len(names)} x 2^{len(names) - 1} adversaries, too many to try; "
             f"take at most {MOST_ATTRIBUTES}, or one adversary at a time."
         )
-    table = np.full((len(names), 1 << len(names)), np.nan)
-    found = Values(names, table)
-    if not _is_dense(cells, query):
-        return found, _one_by_one(cells, query, targets, found, prune=prune)
-    walk = _Walk(cells, query, targets, table, prune=prune)
-    walk.visit(cells.dense()[..., None], np.zeros(1, dtype=np.int64), 0, 0)
-    return found, walk.looked
+    return Values(names, np.full((len(names), 1 << len(names)), np.nan))
 
 
 def _is_dense(cells: Cells, query: Query) -> bool:
@@ -151,7 +169,15 @@ def _work(cells: Cells, query: Query) -> float:
     return math.prod(1 + size for size in sizes) * len(sizes) * (1 + longest / 2)
 
 
-def _one_by_one(cells: Cells, query: Query, targets: list[int], found: Values, *, prune: bool) -> int:
+def _one_by_one(
+    cells: Cells,
+    query: Query,
+    targets: list[int],
+    found: Values,
+    *,
+    prune: bool,
+    supports: Values | None = None,
+) -> int:
     """Evaluate adversaries one at a time, those with most unknown attributes first."""
     count = len(found.names)
     each = max(8.0 * len(cells.weights), _grid(cells, query))
@@ -168,9 +194,11 @@ def _one_by_one(cells: Cells, query: Query, targets: list[int], found: Values, *
             unknown = sum(reach[j] for j in range(count) if not mask >> j & 1)
             if mask >> target & 1 or (prune and unknown <= best):
                 continue
-            value = exact_leakage(cells, query, adversary_of(found.names, target, mask)).value
-            found.table[target, mask] = value
-            best, looked = max(best, value), looked + 1
+            bound = exact_leakage(cells, query, adversary_of(found.names, target, mask))
+            found.table[target, mask] = bound.value
+            if supports is not None and bound.support is not None:
+                supports.table[target, mask] = bound.support
+            best, looked = max(best, bound.value), looked + 1
     return looked
 
 
