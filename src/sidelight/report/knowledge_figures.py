@@ -139,7 +139,7 @@ def _nodes(audit: KnowledgeAudit, places: dict[Adversary, tuple[float, int]]) ->
             "cmin": 0,
             "cmax": max(values) or 1.0,
             "line": {"width": 1.5, "color": "@ink"},
-            "colorbar": {"thickness": 10, "outlinewidth": 0, "title": {"text": "nats"}},
+            "colorbar": {"thickness": 10, "outlinewidth": 0, "title": {"text": "nats", "side": "right"}},
         },
         "cliponaxis": False,
         "hoverinfo": "text",
