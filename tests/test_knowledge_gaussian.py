@@ -178,6 +178,17 @@ def test_too_many_attributes_are_refused_with_a_way_out() -> None:
         sl.gaussian_audit(sl.Gaussian.equicorrelated(2, 0.1), limit=1.0, weights={"x1": 0.0, "x2": 0.0})
 
 
+def test_a_gaussian_has_functions_of_its_own() -> None:
+    belief = sl.Gaussian.equicorrelated(2, 0.1)
+    given = sl.Belief.from_joint([[0.3, 0.2], [0.2, 0.3]], ["x1", "x2"])
+    query = sl.Query.sum(given.schema)
+    for call in (sl.knowledge_audit, sl.worst_adversary, sl.all_adversaries):
+        with pytest.raises(sl.InputError, match="use gaussian_leakage"):
+            call(belief, query)
+    with pytest.raises(sl.InputError, match="use gaussian_leakage"):
+        sl.prior_leakage(belief, query, sl.Adversary("x1"))
+
+
 def test_the_page_of_a_gaussian_given_by_hand(rng: np.random.Generator) -> None:
     text = render(page_of(sl.gaussian_audit(random_gaussian(rng), limit=1.0)))
     assert "given by hand" in text

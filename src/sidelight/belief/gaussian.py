@@ -80,20 +80,20 @@ class Gaussian:
             table: the records; those with a missing value are left out.
             names: columns of numbers; by default all there are.
         """
-        raw = pa.table(table)
-        chosen = [field.name for field in raw.schema if _is_numeric(field.type)] if names is None else names
+        reader = pa.RecordBatchReader.from_stream(table)
+        kinds = {field.name: field.type for field in reader.schema}
+        chosen = [name for name, kind in kinds.items() if _is_numeric(kind)] if names is None else names
         for name in chosen:
             table.schema.index(name)
-            if not _is_numeric(raw.schema.field(name).type):
+            if not _is_numeric(kinds[name]):
                 raise InputError(
                     f"the column {name!r} of {table.source.label} holds no numbers; leave it out, or use a "
                     "joint belief."
                 )
         if not chosen:
             raise InputError(f"no column of {table.source.label} holds numbers; use a joint belief.")
-        columns = [raw[name].cast(pa.float64()).to_numpy() for name in chosen]
-        values = np.column_stack(columns)
-        return cls.from_values(values[~np.isnan(values).any(axis=1)], chosen, source=table.source.label)
+        values = np.concatenate([np.empty((0, len(chosen))), *(_numbers(batch, chosen) for batch in reader)])
+        return cls.from_values(values, chosen, source=table.source.label)
 
     @property
     def kind(self) -> str:
@@ -117,6 +117,13 @@ class Gaussian:
         rows, columns = [self.index(name) for name in of], [self.index(name) for name in on]
         explained = self.regression(of, on) @ self.covariance[np.ix_(columns, rows)]
         return np.asarray(self.covariance[np.ix_(rows, rows)] - explained)
+
+
+def _numbers(batch: pa.RecordBatch, names: Sequence[str]) -> Array:
+    """Return the columns of the complete records, (records, columns)."""
+    columns = [batch[name].cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) for name in names]
+    values = np.column_stack(columns)
+    return np.asarray(values[~np.isnan(values).any(axis=1)])
 
 
 def _is_numeric(kind: pa.DataType) -> bool:

@@ -92,11 +92,12 @@ def knowledge(
 
     asked, attacked, given = _split(attributes), _split(target), _split(known)
     named = list(dict.fromkeys([*asked, *attacked, *given]))
-    files = {"--report": report, "--graph": graph}
     wanted = Wanted(
-        query, check_number("scale", scale, above=0), asked, attacked, weight or [], count or [],
-        _adversary(attacked, given, only=only), only, limit, belief, reach, smoothing,
-        check_whole("min_support", min_support, at_least=0), files,
+        query=query, scale=check_number("scale", scale, above=0), asked=asked, attacked=attacked,
+        weight=weight or [], count=count or [], adversary=_adversary(attacked, given, only=only), only=only,
+        limit=limit, belief=belief, reach=reach, smoothing=smoothing,
+        min_support=check_whole("min_support", min_support, at_least=0),
+        files={"--report": report, "--graph": graph},
     )  # fmt: skip
     _check(wanted)
     with progress(quiet=json):

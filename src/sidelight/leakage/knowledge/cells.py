@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.belief import Belief
+from sidelight.belief import Belief, Gaussian
 from sidelight.foundation.errors import InputError, TooLargeError, invalid, unknown
 from sidelight.leakage.knowledge.query import Query
 from sidelight.schema import Schema
@@ -63,9 +63,18 @@ def check_listed(schema: Schema) -> None:
 
 
 def check_one_belief(belief: object) -> None:
-    """Raise for a set of beliefs, which only the figure of one adversary takes."""
+    """Raise for a set of beliefs, which only the figure of one adversary takes, and for a Gaussian."""
+    check_listable(belief)
     if not isinstance(belief, Belief):
         raise invalid("belief", "one belief", belief, "Only prior_leakage takes several: call this for each.")
+
+
+def check_listable(belief: object) -> None:
+    """Raise for a Gaussian, whose records cannot be listed."""
+    if isinstance(belief, Gaussian):
+        raise InputError(
+            "a Gaussian has no records to list; use gaussian_leakage, or gaussian_audit for everyone."
+        )
 
 
 def check_query(belief: Belief, query: Query) -> None:

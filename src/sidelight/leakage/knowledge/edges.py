@@ -177,7 +177,8 @@ def _log_ratios(table: Array, own: Array, other: Array) -> tuple[float, float]:
 def _generic(table: Array, budget: float) -> float:
     """Return the generic bound over all known values: how much a private report of x_j says about x_i.
 
-    It is never above the report's own budget; what adding doubles can cost is put on top.
+    It is never above the report's own budget, whose e^-budget may be 0 in a double; what adding doubles can
+    cost is put on top.
     """
     mass = table.sum(axis=2, keepdims=True)
     with np.errstate(invalid="ignore"):

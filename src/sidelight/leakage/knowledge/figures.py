@@ -13,7 +13,7 @@ from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError, check_choice, check_number
 from sidelight.leakage.bounds import Bound, Figure
 from sidelight.leakage.knowledge.adversary import Adversary, mask_of
-from sidelight.leakage.knowledge.cells import LARGEST_LISTED, Cells, cells_of, check_query
+from sidelight.leakage.knowledge.cells import LARGEST_LISTED, Cells, cells_of, check_listable, check_query
 from sidelight.leakage.knowledge.edges import certified_values
 from sidelight.leakage.knowledge.exact import exact_leakage
 from sidelight.leakage.knowledge.graph import WeightedGraph
@@ -45,6 +45,7 @@ def prior_leakage(
     1.1854
     """
     check_choice("method", method, METHODS)
+    check_listable(belief)
     if not isinstance(belief, Belief):
         beliefs = list(belief)
         if not beliefs:
