@@ -92,11 +92,24 @@ def test_values_go_as_far_as_in_the_table(numbers: Path) -> None:
     assert audit.exact.of(alone) == pytest.approx(np.ptp(raw))
 
 
-def test_a_missing_number_drops_the_record() -> None:
-    rows = pa.table({"a": [1.0, 2.0, None, 4.0, 7.5], "b": [2.0, 1.0, 5.0, math.nan, 3.0]})
-    belief = sl.Gaussian.from_data(sl.read(rows, missing="drop", require=["a", "b"]))
-    assert belief.sample_size == 3
-    assert belief.ranges == pytest.approx((6.5, 2.0))
+@pytest.mark.parametrize("missing", ["value", "drop"])
+def test_a_missing_number_drops_the_record(run, tmp_path: Path, missing: str) -> None:
+    rows = pa.table(
+        {
+            "a": [1.0, 2.0, None, 4.0, 7.5, 3.0],
+            "b": [2.0, 1.0, 5.0, math.nan, 3.0, 9.0],
+            "c": [1, 5, 2, 2, None, 7],
+            "d": ["x", None, "y", "x", "y", "x"],
+        }
+    )
+    table = sl.read(rows, missing=missing, require=["a", "b", "c"], columns=["a", "b", "c"])
+    belief = sl.Gaussian.from_data(table, ["a", "b"])
+    assert belief.sample_size == (4 if missing == "value" else 3)
+    path = tmp_path / "gaps.parquet"
+    pq.write_table(rows, path)
+    _, out, _ = run("knowledge", path, "--attributes", "a,b", "--belief", "gaussian", "--missing", missing)
+    assert "2 records with a missing number were left out" in out
+    assert "(4 records, 2 attributes)" in out
 
 
 def test_the_command_line_agrees_with_the_library(run, numbers: Path) -> None:

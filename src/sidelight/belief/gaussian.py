@@ -148,5 +148,5 @@ def _check_definite(table: Array) -> None:
     if least <= _SINGULAR * len(table):
         raise InputError(
             f"`covariance` is singular: an eigenvalue of its correlations is {least:.2g}; leave out "
-            "attributes that are a linear function of others."
+            "attributes that are a linear function of others, or take more records than attributes."
         )

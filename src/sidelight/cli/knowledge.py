@@ -103,8 +103,7 @@ def knowledge(
     with progress(quiet=json):
         table = sl.read(
             data, columns=named if asked else None, drop=drop or [], require=named,
-            bins=bins, max_values=max_values, encoding=encoding,
-            missing="drop" if belief == "gaussian" else missing,  # type: ignore[arg-type]
+            bins=bins, max_values=max_values, missing=missing, encoding=encoding,  # type: ignore[arg-type]
         )  # fmt: skip
         show = _gaussian(wanted, table) if belief == "gaussian" else _listed(wanted, table)
     worst = show(json)

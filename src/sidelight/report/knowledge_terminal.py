@@ -60,7 +60,7 @@ def print_adversary(
     count = len(query.schema if isinstance(query, Query) else query.weights)
     console.print(
         f"- A {query.name} of {count} attributes with noise of scale {query.scale:g}; for an "
-        f"adversary who knows {_belief(belief)} {table.source.label} ({table.rows} records).",
+        f"adversary who knows {_belief(belief)} {table.source.label} ({belief.sample_size} records).",
         markup=False,
         soft_wrap=True,
     )
@@ -137,7 +137,7 @@ def _reached(bound: Bound) -> str:
 
 
 def _notes(audit: KnowledgeAudit, table: Table) -> list[str]:
-    size = f"{table.rows} records, {len(audit.exact.names)} attributes"
+    size = f"{audit.belief.sample_size} records, {len(audit.exact.names)} attributes"
     known = _belief(audit.belief)
     found = [STANDINGS[audit.standing], f"For adversaries who know {known} {table.source.label} ({size})."]
     if audit.understated:
@@ -171,8 +171,9 @@ def _gaussian_notes(audit: KnowledgeAudit, query: NumberSum, table: Table) -> li
     text = [name for name in table.schema.names if name not in audit.exact.names]
     if text:
         found.append(f"Not numbers, so left out: {', '.join(text)}.")
-    if table.dropped:
-        found.append(f"{table.dropped} records with a missing value were left out.")
+    incomplete = table.rows + table.dropped - (audit.belief.sample_size or 0)
+    if incomplete:
+        found.append(f"{incomplete} records with a missing number were left out.")
     return found
 
 

@@ -231,7 +231,8 @@ def knowledge_audit(
     """
     check_one_belief(belief)
     chosen = check_targets(query.schema.names, targets, named)
-    least = check_whole("min_support", min_support, at_least=0) if belief.sample_size is not None else 0
+    check_whole("min_support", min_support, at_least=0)
+    least = min_support if belief.sample_size is not None else 0
     exact, hidden = _exact(belief, query, chosen, least)
     group = _group(belief, query, exact)
     if hidden is not None:
