@@ -133,7 +133,9 @@ def _reached(bound: Bound) -> str:
     told = (
         f"reached by {bound.witness.report}; for {bound.witness.likelier}, against {bound.witness.unlikelier}"
     )
-    return told if bound.support is None else f"{told}; it rests on {bound.support} records"
+    if bound.support is None:
+        return told
+    return f"{told}; it rests on {bound.support} {'record' if bound.support == 1 else 'records'}"
 
 
 def _notes(audit: KnowledgeAudit, table: Table) -> list[str]:
