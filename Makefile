@@ -21,7 +21,8 @@ bench: .venv/dev
 	$(BIN)/python -m bench
 
 docs: .venv/dev
-	$(BIN)/python -m pytest -q README.md docs
+	$(BIN)/python -m pytest -q README.md docs tests/test_docs.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -45,20 +45,25 @@ def browser_fixture(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdri
     browser.quit()
 
 
+DRAWN = "return document.documentElement.dataset.drawn === 'yes'"
+
+
 def show(
-    browser: webdriver.Chrome, page: Path, size: tuple[int, int] = WIDE, theme: str = "light"
+    browser: webdriver.Chrome,
+    page: Path | str,
+    size: tuple[int, int] = WIDE,
+    theme: str = "light",
+    drawn: str = DRAWN,
 ) -> webdriver.Chrome:
-    """Open a report at a size and in a theme, and wait until its figures are drawn."""
+    """Open a report, or a web page, at a size and in a theme, and wait until it is drawn."""
     browser.get("about:blank")  # the browser's own start page makes requests too
     for log in ("performance", "browser"):
         browser.get_log(log)
     metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size == PHONE}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     set_theme(browser, theme)
-    browser.get(page.as_uri())
-    WebDriverWait(browser, 60).until(
-        lambda driver: driver.execute_script("return document.documentElement.dataset.drawn") == "yes"
-    )
+    browser.get(page if isinstance(page, str) else page.as_uri())
+    WebDriverWait(browser, 60).until(lambda driver: driver.execute_script(drawn))
     return browser
 
 

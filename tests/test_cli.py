@@ -101,6 +101,26 @@ def test_doctor(run) -> None:
     assert {"python", "numpy", "secure randomness"} <= {finding["subject"] for finding in findings}
 
 
+def test_example_writes_a_table_that_audit_reads(run, tmp_path: Path) -> None:
+    people = tmp_path / "people.csv"
+    shown = run("example", "survey", "-o", people, "--rows", 500, "--seed", 2)
+    assert (shown.code, shown.out) == (0, f"500 records of 7 attributes are in {people}.\n")
+    assert run("audit", people, "--limit", 9).code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["surveys", "-o", "people.csv"], "'surveys'"),
+        (["titanic", "-o", "people.csv", "--rows", 5], "leave --rows"),
+        (["survey", "-o", "people.xlsx"], "people.xlsx must end in .csv or .parquet"),
+        (["survey", "-o", "people.csv", "--rows", 1], "at least 2"),
+    ],
+)
+def test_examples_that_are_not_there_get_one_line(run, arguments: list[object], words: str) -> None:
+    assert words in refused(run("example", *arguments))
+
+
 def refused(shown: Result) -> str:
     assert shown.code == 2, shown.out + shown.err
     assert shown.err.startswith("error: ")

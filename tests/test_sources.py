@@ -17,6 +17,7 @@ import pytest
 import sidelight as sl
 from sidelight.schema import MISSING, OTHER, bin_labels
 from sidelight.sources.counts import block_counts, distinct_rows
+from sidelight.sources.writing import write_table
 
 ROWS = 400
 
@@ -396,3 +397,22 @@ def test_counts_of_bad_sets(arrow: pa.Table) -> None:
     wide_table = sl.read(wide, max_values=100)
     with pytest.raises(sl.TooLargeError, match="ask for fewer attributes"):
         wide_table.counts(wide_table.schema.names)
+
+
+def test_a_text_file_keeps_its_own_words_for_yes_and_no(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("smokes,retired\nyes,True\nno,False\nno,True\n")
+    schema = sl.read(path).schema
+    assert [attribute.values for attribute in schema] == [("no", "yes"), ("false", "true")]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_written_table_is_read_back(tmp_path, suffix):
+    table = sl.example("admissions")
+    again = sl.read(write_table(table, tmp_path / f"table{suffix}"), schema=table.schema)
+    np.testing.assert_array_equal(again.codes(), table.codes())
+
+
+def test_a_table_is_written_only_in_a_known_format(tmp_path):
+    with pytest.raises(sl.InputError, match=r"path.*csv or .parquet"):
+        write_table(sl.example("titanic"), tmp_path / "table.xlsx")

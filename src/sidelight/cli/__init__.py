@@ -16,6 +16,7 @@ from sidelight.cli.calibrate import calibrate
 from sidelight.cli.collect import advise, collect, estimate
 from sidelight.cli.common import explain
 from sidelight.cli.doctor import doctor
+from sidelight.cli.example import example
 from sidelight.cli.knowledge import knowledge
 from sidelight.cli.learn import learn
 
@@ -44,7 +45,7 @@ def _options(
         typer.echo(context.get_help())
 
 
-for command in (demo, audit, calibrate, knowledge, advise, collect, estimate, attack, learn, doctor):
+for command in (demo, example, audit, calibrate, knowledge, advise, collect, estimate, attack, learn, doctor):
     app.command()(command)
 
 

@@ -72,8 +72,7 @@ def statistical_leakage(
     Args:
         belief: a belief from data; its records are what is replicated.
         views: for each attribute that is seen, Pr(seen | value), shape (values, things seen): a channel's
-        matrix for
-            the whole report, a mechanism's guess matrix for an adversary who keeps one guessed value.
+            matrix for the whole report, a mechanism's guess matrix for an adversary who keeps one guess.
         secret: the attribute in question.
         replicates: how often each record is reported.
         surrogates: how many permuted tables to compare with.

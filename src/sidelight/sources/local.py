@@ -138,14 +138,36 @@ def open_path(path: str | Path, encoding: str = "utf-8") -> LocalSource:
     if suffix == "tsv":
         options.append(r"delim = '\t'")
     reader = "read_parquet" if suffix == "parquet" else "read_csv"
-    root = duckdb.connect()
-    source = LocalSource(lambda: root.cursor().sql(f"SELECT * FROM {reader}({', '.join(options)})"), text)
+    source = _scanning(reader, options, text)
+    words = [] if suffix == "parquet" else _words_for_truth(source, reader, options)
+    if words:
+        source = _scanning(reader, [*options, _as_text(words)], text)
     only = next(iter(source.columns))
     if len(source.columns) == 1 and any(sign in only for sign in ",;|\t"):
         raise InputError(
             f"{text} has rows of different lengths, or an unknown separator; use commas or tabs."
         )
     return source
+
+
+def _scanning(reader: str, options: list[str], label: str) -> LocalSource:
+    root = duckdb.connect()
+    return LocalSource(lambda: root.cursor().sql(f"SELECT * FROM {reader}({', '.join(options)})"), label)
+
+
+def _as_text(names: list[str]) -> str:
+    types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
+    return f"types = {{{types}}}"
+
+
+def _words_for_truth(source: LocalSource, reader: str, options: list[str]) -> list[str]:
+    """Return the columns that DuckDB takes for truth values though their words are others, as yes and no."""
+    names = [name for name, kind in source.columns.items() if kind == "BOOLEAN"]
+    if not names:
+        return []
+    plain = _scanning(reader, [*options, _as_text(names)], source.label)
+    same = ", ".join(f"bool_and(lower({quoted(name)}) IN ('true', 'false'))" for name in names)
+    return [name for name, kept in zip(names, plain.rows(same)[0], strict=True) if kept is False]
 
 
 def _locate(text: str) -> tuple[str, str]:

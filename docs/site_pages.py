@@ -1,0 +1,111 @@
+"""Pages of the site that are made when it is built: both references, from the code, and the notebooks.
+
+MkDocs calls `on_files`; nothing here runs when the package is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import typer
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+from sidelight import _HOMES
+from sidelight.cli import app
+
+ROOMS = {
+    "sidelight.schema": "Schema",
+    "sidelight.sources": "Tables",
+    "sidelight.sources.examples": "Examples",
+    "sidelight.belief": "Beliefs",
+    "sidelight.mechanisms": "Mechanisms",
+    "sidelight.plan": "Plans",
+    "sidelight.leakage": "Leakage",
+    "sidelight.leakage.knowledge": "Prior knowledge",
+    "sidelight.auditing": "Audits",
+    "sidelight.calibration": "Calibration",
+    "sidelight.collection": "Collection",
+    "sidelight.learning.learnt": "Labels",
+    "sidelight.attacks": "Attacks",
+    "sidelight.report": "Reports",
+    "sidelight.foundation.errors": "Errors",
+}
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Add the generated pages to those that are files."""
+    pages = {"reference/python.md": python_page(), "reference/command-line.md": command_page()}
+    for path in sorted(Path(config.docs_dir, "..", "notebooks").glob("*.ipynb")):
+        pages[f"notebooks/{path.stem}.md"] = notebook_page(path)
+    for name, text in pages.items():
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def python_page() -> str:
+    """Return every public name, by the room it lives in."""
+    lines = ["# Python reference", "", "Every name is imported from `sidelight` itself."]
+    for home in (*ROOMS, *(home for home in _HOMES if home not in ROOMS)):
+        lines += ["", f"## {ROOMS.get(home, home)}", ""]
+        lines += [f"::: {home}.{name}\n" for name in _HOMES.get(home, ())]
+    return "\n".join(lines)
+
+
+def command_page() -> str:
+    """Return every command with its arguments and options."""
+    root = typer.main.get_command(app)
+    lines = [
+        "# Command-line reference",
+        "",
+        "Exit codes: 0 fine, 1 a limit is exceeded or not certified to be kept, 2 bad input, 3 internal.",
+    ]
+    lines += [
+        line for name, command in root.commands.items() for line in _command(f"sidelight {name}", command)
+    ]
+    return "\n".join(lines)
+
+
+def _command(path: str, command: Any) -> Iterator[str]:
+    yield from ("", f"## {path}", "", (command.help or "").split("\n\n")[0], "")
+    children = getattr(command, "commands", {})
+    if not children:
+        yield from ("| option | meaning | default |", "| --- | --- | --- |")
+        for parameter in command.params:
+            yield _row(parameter)
+    for name, child in children.items():
+        yield from _command(f"{path} {name}", child)
+
+
+def _row(parameter: Any) -> str:
+    names = ", ".join(f"`{name}`" for name in (parameter.opts if _is_option(parameter) else [parameter.name]))
+    default = parameter.default
+    shown = "" if default in (None, False, ()) or callable(default) else f"`{default}`"
+    text = (parameter.help or "").replace("|", "\\|")
+    return f"| {names} | {text} | {shown if not parameter.required else 'required'} |"
+
+
+def _is_option(parameter: Any) -> bool:
+    return bool(parameter.param_type_name == "option")
+
+
+def notebook_page(path: Path) -> str:
+    """Return a notebook as a page: its text, its code and what the code printed."""
+    notebook = nbformat.read(path, as_version=4)
+    return "\n\n".join(part for cell in notebook.cells for part in _cell(cell))
+
+
+def _cell(cell: Any) -> Iterator[str]:
+    if cell.cell_type == "markdown":
+        yield cell.source
+        return
+    yield f"```python\n{cell.source}\n```"
+    for output in cell.outputs:
+        data = output.get("data", {})
+        if "image/png" in data:
+            yield f'<img alt="figure" src="data:image/png;base64,{data["image/png"].strip()}">'
+        else:
+            yield f"```text\n{(output.get('text') or data.get('text/plain', '')).rstrip()}\n```"

@@ -1,0 +1,42 @@
+"""The command `example`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sidelight.cli.common import check_writable
+
+if TYPE_CHECKING:
+    from sidelight.sources import Table
+
+Name = Annotated[str, typer.Argument(help="'survey' (drawn, 7 attributes), 'titanic' or 'admissions'.")]
+Output = Annotated[
+    Path, typer.Option("-o", "--output", help="Write the table to this .csv or .parquet file.")
+]
+Rows = Annotated[int | None, typer.Option(help="Of the survey: how many people [20000].")]
+Seed = Annotated[int | None, typer.Option(help="Of the survey: which people are drawn [1].")]
+
+
+def example(name: Name, output: Output, rows: Rows = None, seed: Seed = None) -> None:
+    """Write a bundled table to a file, to try the other commands on."""
+    from sidelight.sources.writing import write_table
+
+    check_writable(output, (".csv", ".parquet"))
+    table = _table(name, rows, seed)
+    write_table(table, output)
+    typer.echo(f"{len(table)} records of {len(table.schema)} attributes are in {output}.")
+
+
+def _table(name: str, rows: int | None, seed: int | None) -> Table:
+    from sidelight.foundation.errors import InputError, check_choice
+    from sidelight.sources import examples
+
+    check_choice("name", name, ("survey", "titanic", "admissions"))
+    if name == "survey":
+        return examples.survey(20_000 if rows is None else rows, 1 if seed is None else seed)
+    if rows is not None or seed is not None:
+        raise InputError(f"{name!r} is a real table: leave --rows and --seed out, or take 'survey'.")
+    return examples.example(name)

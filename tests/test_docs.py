@@ -1,0 +1,161 @@
+"""The documentation is true: its console transcripts are run, its site is built, its notebooks execute.
+
+Python examples in it are doctests and run with the others.
+"""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from selenium.webdriver.support.wait import WebDriverWait
+
+from browser import PHONE, WIDE, browser_fixture, complaints, requests, show
+from sidelight import cli
+
+__all__ = ["browser_fixture"]
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ELSEWHERE = ("make", "pip", "git", "python")
+"""Programs whose lines are run by other tests, or install what is under test."""
+
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def transcript(text: str) -> list[tuple[str, str]]:
+    """Return every command of a page with what it is said to print."""
+    steps: list[tuple[str, str]] = []
+    for block in re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, shown = part.replace("\\\n", " ").partition("\n")
+            steps.append((re.split(r"\s#", command)[0].strip(), shown))
+    return steps
+
+
+def told(page: Path) -> bool:
+    return any(command.startswith("sidelight") for command, _ in transcript(page.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if told(page)], ids=lambda page: page.name)
+def test_transcripts_come_out_as_shown(page: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    for command, shown in transcript(page.read_text("utf-8")):
+        program, *arguments = shlex.split(command)
+        if program in ELSEWHERE:
+            continue
+        assert program == "sidelight", f"{page.name} has a command that no test runs: {command}"
+        monkeypatch.setattr(sys, "argv", ["sidelight", *arguments])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        printed = capsys.readouterr()
+        assert caught.value.code in (0, 1), f"{command}: {printed.err}"
+        if shown.strip():
+            assert doctest.OutputChecker().check_output(shown, printed.out, FLAGS), (
+                f"{command}\n{printed.out}"
+            )
+
+
+def test_a_transcript_is_split_into_commands() -> None:
+    text = "```console\n$ sidelight a --b 1   # why\nout\nmore\n$ make test\n```\n"
+    assert transcript(text) == [("sidelight a --b 1", "out\nmore\n"), ("make test", "")]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_notebooks_run_and_print_what_they_show(path: Path, tmp_path: Path) -> None:
+    kept = nbformat.read(path, as_version=4)
+    fresh = nbformat.read(path, as_version=4)
+    NotebookClient(fresh, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert [printed(cell) for cell in fresh.cells] == [printed(cell) for cell in kept.cells]
+
+
+def printed(cell: nbformat.NotebookNode) -> str:
+    """Return the text of a cell's outputs; how it was cut into messages is chance."""
+    return "".join(output.get("text") or output.data["text/plain"] for output in cell.get("outputs", []))
+
+
+@pytest.fixture(scope="module", name="site")
+def site_fixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site."""
+    folder = tmp_path_factory.mktemp("site")
+    built = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stderr
+    return folder
+
+
+def test_the_site_has_every_page_and_both_references(site: Path) -> None:
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert (site / page.relative_to(ROOT / "docs").with_suffix(".html")).is_file()
+    python = (site / "reference" / "python.html").read_text("utf-8")
+    assert all(f'id="sidelight.{name}"' in python for name in ("auditing.audit", "calibration.calibrate"))
+    commands = (site / "reference" / "command-line.html").read_text("utf-8")
+    assert all(words in commands for words in ("sidelight calibrate", "--not-secret", "sidelight doctor"))
+
+
+@pytest.fixture(scope="module", name="address")
+def address_fixture(site: Path) -> Iterator[str]:
+    """The site behind a web server of its own: its search needs one."""
+    handler = partial(QuietHandler, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+LOADED = "return document.readyState === 'complete'"
+
+
+def opened(browser, address: str, page: str, size: tuple[int, int] = WIDE, theme: str = "light") -> None:
+    """Open a page as someone who has never been here: the site remembers a reader's colours."""
+    browser.get(f"{address}/site.css")
+    browser.execute_script("localStorage.clear()")
+    show(browser, f"{address}/{page}.html", size, theme, LOADED)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("size", "theme"), [(WIDE, "light"), (PHONE, "dark")])
+@pytest.mark.parametrize(
+    "page", ["index", "tutorial", "concepts", "reference/python", "notebooks/mechanisms"]
+)
+def test_the_site_is_shown_without_any_request_elsewhere(browser, address, page, size, theme) -> None:
+    opened(browser, address, page, size, theme)
+    assert complaints(browser) == []
+    assert [url for url in requests(browser) if not url.startswith((address, "data:", "blob:"))] == []
+    width = browser.execute_script("return document.documentElement.scrollWidth")
+    assert width <= size[0]
+    scheme = {"light": "default", "dark": "slate"}[theme]
+    WebDriverWait(browser, 20).until(
+        lambda driver: driver.execute_script("return document.body.dataset.mdColorScheme") == scheme
+    )
+
+
+@pytest.mark.browser
+def test_the_site_can_be_searched(browser, address) -> None:
+    opened(browser, address, "index")
+    browser.find_element("css selector", ".md-search__input").send_keys("saturates")
+    links = WebDriverWait(browser, 30).until(
+        lambda driver: driver.find_elements("css selector", ".md-search-result__item a")
+    )
+    assert any("concepts.html" in link.get_attribute("href") for link in links)
