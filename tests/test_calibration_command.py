@@ -14,6 +14,7 @@ import pytest
 import sidelight as sl
 from sidelight import cli
 from sidelight.report.page import page_of, render
+from sidelight.report.wording import budget
 
 
 @pytest.fixture
@@ -122,6 +123,8 @@ def test_a_plan_lends_its_mechanisms(run, table: Path, tmp_path: Path) -> None:
         (["--mechanism", "magic"], "`mechanism` must be one of"),
         (["--plan", "none.toml"], "none.toml cannot be read"),
         (["--collected", "none.parquet"], "none.parquet"),
+        (["--confidence", "0.9"], "`confidence` is for the constraint 'robust', got 0.9 for 'table'"),
+        (["--constraint", "robust", "--confidence", "1"], "`confidence` must be a finite number above 0 and"),
     ],
 )
 def test_bad_options_get_one_line(run, table: Path, options: list[str], words: str) -> None:
@@ -144,7 +147,11 @@ def test_the_page_shows_before_and_after(table: Path) -> None:
     for words in ("Leakage against limits", "Utility against limit", "certified to stay within its limit"):
         assert words in shown
     for name in belief.schema.names:
-        assert f"{result.budgets[name]:.6g}" in shown
+        assert budget(result.budgets[name]) in shown
+    for row in page_of(result).figures["budgets"].data:
+        for name, words in zip(belief.schema.names, row["hovertext"], strict=True):
+            typed = float(words.rsplit(" ", 1)[1])
+            assert typed <= result.budgets[name] * (1 + 1e-9) or row["name"] != "chosen"
 
 
 def test_the_page_escapes_names_and_does_without_errors_or_frontier() -> None:

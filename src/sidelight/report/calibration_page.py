@@ -65,6 +65,5 @@ def headline(result: Calibration) -> str:
     if result.even is None or math.isnan(result.chosen.weighted_error):
         return f"{kept} is certified to stay within its limit."
     ratio = result.even.weighted_error / result.chosen.weighted_error
-    return (
-        f"{kept} is certified to stay within its limit, at {ratio:.3g} times less error than the even split."
-    )
+    gain = f", and the even split would have {ratio:.3g} times the error" if ratio > 1.005 else ""
+    return f"{kept} is certified to stay within its limit{gain}."

@@ -9,6 +9,7 @@ from rich.table import Table as Grid
 
 from sidelight.calibration import Calibration
 from sidelight.report.terminal import nats
+from sidelight.report.wording import budget
 from sidelight.sources import Table
 
 
@@ -37,7 +38,7 @@ def _budgets(result: Calibration) -> Grid:
             cells += (
                 ["none", ""]
                 if setting is None
-                else [rounded_down(setting.budgets[name]), error(setting.errors[name])]
+                else [budget(setting.budgets[name]), error(setting.errors[name])]
             )
         grid.add_row(*cells)
     weighted = [
@@ -47,16 +48,6 @@ def _budgets(result: Calibration) -> Grid:
     grid.add_section()
     grid.add_row("weighted", "", weighted[0], "", weighted[1], "", weighted[2])
     return grid
-
-
-def rounded_down(budget: float) -> str:
-    """Write a budget so that whoever types it in keeps the limits: four digits, never more than it is.
-
-    >>> rounded_down(0.61598704), rounded_down(0.0000123456)
-    ('0.6159', '1.234e-05')
-    """
-    digits = 3 - math.floor(math.log10(budget))
-    return f"{math.floor(budget * 10**digits) / 10**digits:.4g}"
 
 
 def _leakage(result: Calibration) -> Grid:
