@@ -10,11 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from selenium.webdriver import Chrome
 
 import sidelight as sl
+from browser import PHONE, WIDE, browser_fixture, complaints, requests, show
 from sidelight import cli
 from sidelight.report.page import page_of, render
 from sidelight.report.wording import budget
+
+__all__ = ["browser_fixture"]
 
 
 @pytest.fixture
@@ -185,3 +189,25 @@ def test_contradictions_are_refused(
         cli.main()
     assert caught.value.code == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("size", "theme"), [(WIDE, "light"), (PHONE, "dark")])
+def test_the_page_in_a_browser(browser: Chrome, table: Path, tmp_path: Path, size, theme: str) -> None:
+    belief = sl.Belief.from_data(sl.read(str(table)))
+    result = sl.calibrate(belief, 1.0, limits={"income": 0.5}, frontier=[0.5, 1, 2], compare=True)
+    page = sl.write_report(result, tmp_path / "calibration.html")
+    show(browser, page, size, theme)
+    for name, figure in page_of(result).figures.items():
+        drawn = browser.execute_script(
+            "const plot = document.getElementById(arguments[0]);"
+            "return [plot.data.length, plot.querySelectorAll('.scatterlayer .trace').length,"
+            " plot.querySelector('.xtitle').getBoundingClientRect().right"
+            " <= plot.getBoundingClientRect().right]",
+            f"plot-{name}",
+        )
+        assert drawn == [len(figure.data), len(figure.data), True], name
+    width = browser.execute_script("return document.documentElement.scrollWidth")
+    assert width <= size[0], "no sideways scrolling"
+    assert [url for url in requests(browser) if not url.startswith(("file://", "data:", "blob:"))] == []
+    assert complaints(browser) == []

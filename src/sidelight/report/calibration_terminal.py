@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 from rich.console import Console
 from rich.table import Table as Grid
 
 from sidelight.calibration import Calibration
 from sidelight.report.terminal import nats
-from sidelight.report.wording import budget
+from sidelight.report.wording import budget, error
 from sidelight.sources import Table
 
 
@@ -63,15 +61,6 @@ def _leakage(result: Calibration) -> Grid:
             _plain(name), nats(limit), before, nats(bound.value), f"{bound.kind} ({_plain(bound.method)})"
         )
     return grid
-
-
-def error(value: float) -> str:
-    """Write an expected error.
-
-    >>> error(0.0253123), error(math.nan)
-    ('0.0253', 'not stated')
-    """
-    return "not stated" if math.isnan(value) else f"{value:.3g}"
 
 
 def _plain(text: str) -> str:

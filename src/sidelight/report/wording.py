@@ -89,6 +89,17 @@ def budget(value: float) -> str:
     return f"{nearest:.{_DIGITS}g}"
 
 
+def error(value: float) -> str:
+    """Write an expected error; NaN where a mechanism states none.
+
+    >>> error(0.0253123), error(1072.6), error(math.nan)
+    ('0.0253', '1,070', 'not stated')
+    """
+    if math.isnan(value):
+        return "not stated"
+    return f"{value:.3g}" if value < 999.5 else f"{float(f'{value:.3g}'):,.0f}"
+
+
 def label(text: str, width: int = 24) -> str:
     """Shorten a name to `width` characters and escape it for the figures, whose texts are a kind of HTML.
 
