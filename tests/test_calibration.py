@@ -16,6 +16,7 @@ import sidelight as sl
 from sidelight.calibration.problem import LARGEST_BUDGET
 from sidelight.calibration.uniform import largest_safe
 from sidelight.calibration.utility import guess_accuracy
+from sidelight.leakage.tree import TreeTotals
 from sidelight.mechanisms import create
 
 KEPT = 1 + 1e-9
@@ -304,6 +305,7 @@ def test_auto_settles_the_mechanism_of_a_fixed_budget_too(rng: np.random.Generat
     assert result.plan["many"].epsilon == 0.5
     assert result.plan["many"].mechanism == "ss"
     assert result.is_within
+    assert "Kept as given: many (ss, budget 0.5)." in result.notes()
     given = sl.Plan((sl.Release(belief.schema["many"], "grr", 1.0, times=3),))
     again = sl.calibrate(belief, 2.0, plan=given, mechanisms={"many": "auto"})
     assert (again.plan["many"].mechanism, again.plan["many"].times) == ("ss", 3)
@@ -499,3 +501,15 @@ def test_what_the_plan_does_not_release_cannot_be_fixed() -> None:
     plan = sl.Plan((sl.Release(belief.schema["x0"], "grr", 1.0),))
     with pytest.raises(sl.InputError, match="'x1' is given .* but the plan does not release it"):
         sl.calibrate(belief, 1.0, plan=plan, fixed={"x1": 0.2})
+
+
+def test_figures_of_a_tree_do_not_depend_on_what_was_asked_before() -> None:
+    rng = np.random.default_rng(12)
+    joint = rng.dirichlet(np.ones(54)).reshape(3, 2, 3, 3)
+    tree = sl.Belief.tree_of(belief_of(joint))
+    totals = TreeTotals(tree, tree.schema.names)
+    plans = [sl.Plan.uniform(tree.schema, "grr", budget).channels() for budget in (0.3, 1.0, 2.0)]
+    for _ in range(30):
+        channels = {name: plans[rng.integers(3)][name] for name in tree.schema.names}
+        known, fresh = totals(channels, witnesses=False), sl.tree_totals(tree, dict(channels))
+        assert [known[name].value for name in known] == [fresh[name].value for name in fresh]

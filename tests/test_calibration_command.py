@@ -119,6 +119,8 @@ def test_a_plan_lends_its_mechanisms(run, table: Path, tmp_path: Path) -> None:
         (["--weight", "age"], "`--weight` must be of the form attribute=number"),
         (["--weight", "age=0"], "`weight of age` must be a finite number above 0"),
         (["--weight", "agee=1"], "there is no column 'agee'"),
+        (["--weight", "age=nan"], "`weight of age` must be a finite number above 0, got nan"),
+        (["--weight", "age=2", "--withhold", "age"], "'age' has a weight but is not released"),
         (["--secret", "incom=1"], "there is no column 'incom'"),
         (["--fix", "age=x"], "`--fix` must be of the form attribute=number"),
         (["-o", "plan.yaml"], "plan.yaml must end in .toml or .json"),

@@ -19,7 +19,6 @@ from sidelight.foundation.errors import (
     check_number,
     check_whole,
     invalid,
-    unknown,
 )
 from sidelight.mechanisms import MECHANISMS, WITHOUT_BUDGET, Channel, make
 from sidelight.plan import Plan, Release
@@ -212,11 +211,10 @@ def build(
             "there is no budget to choose: every attribute is fixed, withheld or released as it is."
         )
     for name, weight in weights.items():
+        belief.schema.index(name)
         if name not in free:
-            known = f"{name!r} has a weight but no budget to choose" if name in named else ""
-            raise (
-                InputError(f"{known}; leave its weight out.") if known else unknown("attribute", name, named)
-            )
+            why = "no budget to choose" if name in named else "is not released"
+            raise InputError(f"{name!r} has a weight but {why}; leave its weight out.")
         check_number(f"weight of {name}", weight, above=0)
     count = reports if reports is not None else (belief.sample_size or _USUAL_REPORTS)
     return Problem(

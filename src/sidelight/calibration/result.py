@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from sidelight.calibration.problem import LARGEST_BUDGET
 from sidelight.calibration.unequal import Certificate
 from sidelight.calibration.utility import Utility
 from sidelight.leakage.bounds import Bound
-from sidelight.plan import Plan
+from sidelight.plan import Plan, Release
 
 Budgets = Literal["unequal", "uniform"]
 _CLOSE = 1.1
@@ -131,6 +131,12 @@ class Calibration:
         return self.is_sound and self.audit.is_within
 
     @property
+    def raisable(self) -> tuple[str, ...]:
+        """What neither a limit nor the end of the search stops; nothing, if leakage is monotone."""
+        blocked = {} if self.certificate is None else self.certificate.blocked
+        return tuple(name for name, secret in blocked.items() if secret is None and name not in self.capped)
+
+    @property
     def capped(self) -> tuple[str, ...]:
         """The attributes whose budget is the largest that is searched: no limit stopped them."""
         return tuple(name for name, budget in self.budgets.items() if is_capped(budget))
@@ -156,13 +162,16 @@ class Calibration:
             found.append(_close_words(len(self.budgets)))
         if self.capped:
             found.append(_capped_words(self))
+        kept = [_kept_words(item) for item in self.plan.releases if item.name not in self.budgets]
+        if kept:
+            found.append(f"Kept as given: {listed(kept)}.")
         delta = max(item.total.delta for item in self.audit.secrets.values())
         if delta > 0:
             found.append(
                 f"The limits may fail with a probability of up to {delta:.3g} (the mechanisms' delta)."
             )
         if self.certificate is not None and len(self.capped) < len(self.budgets):
-            found.append(_certificate_words(self.certificate, is_any_capped=bool(self.capped)))
+            found.append(_certificate_words(self.certificate, self.raisable, is_any_capped=bool(self.capped)))
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -226,14 +235,25 @@ def _table_words(audit: Audit) -> str:
     verdicts = [item.verdict for item in audit.secrets.values()]
     parts = {
         "within": ("is certified to stay within its limit", "are certified to stay within their limits"),
-        "not certified": ("is not certified to stay within its limit", "are not certified to do so"),
+        "not certified": (
+            "is not certified to stay within its limit",
+            "are not certified to stay within their limits",
+        ),
         "exceeded": ("exceeds its limit", "exceed their limits"),
     }
-    if len(verdicts) == 1:
-        return f"the secret {parts[verdicts[0]][0]}."
+    if len(set(verdicts)) == 1:
+        subject = "the secret" if len(verdicts) == 1 else f"all {len(verdicts)} secrets"
+        return f"{subject} {parts[verdicts[0]][len(verdicts) > 1]}."
     counts = {key: verdicts.count(key) for key in parts if key in verdicts}
     words = [f"{count} {parts[key][count > 1]}" for key, count in counts.items()]
     return f"of {len(verdicts)} secrets, {', '.join(words)}."
+
+
+def _kept_words(release: Release) -> str:
+    """Say how an attribute is released whose budget was not to be chosen."""
+    if release.epsilon is None:
+        return f"{release.name} (no noise)"
+    return f"{release.name} ({release.mechanism}, budget {release.epsilon:g})"
 
 
 def _close_words(count: int) -> str:
@@ -255,9 +275,11 @@ def _capped_words(result: Calibration) -> str:
     return f"{stopped}: leakage still grows there, and some larger budget would break a limit."
 
 
-def _certificate_words(found: Certificate, *, is_any_capped: bool) -> str:
+def _certificate_words(found: Certificate, raisable: Sequence[str], *, is_any_capped: bool) -> str:
     """Say what is known about unequal budgets, and no more."""
     subject = "Of the other budgets none" if is_any_capped else "No single budget"
+    if raisable:
+        subject = f"No single budget but those of {listed(raisable)}"
     gain = (
         f"the weighted error is smaller by a factor of {found.gain:.3g} than with one budget for all"
         if found.gain > _GAIN

@@ -33,7 +33,7 @@ class Certificate:
 
     Attributes:
         blocked: for each free attribute, the secret whose limit breaks if this budget alone is raised by
-            1 %; None where no limit does, which is so only for the largest budget that is searched.
+            1 %; None where no limit does, as for the largest budget that is searched.
         gain: the weighted error of one budget for all over that of these budgets; at least 1.
         stationarity: how far the budgets are from a local optimum to first order: the share of the error's
             gradient that no combination of the active limits balances. Limits with kinks leave some.

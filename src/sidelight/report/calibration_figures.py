@@ -13,6 +13,7 @@ from sidelight.report.wording import budget, error, label, nats, paragraph
 COLOURS = {"even split": "neutral", "one for all": "series-5", "chosen": "series-1", "limit": "ink"}
 _ROW = 30
 _WIDE_TICKS, _NARROW_TICKS = 9, 4
+_BEYOND = 1.25
 
 
 def settings_of(result: Calibration) -> dict[str, Setting]:
@@ -70,20 +71,22 @@ def _dots(
 
 
 def log_ticks(values: Sequence[float], most: int) -> Trace:
-    """Return a logarithmic axis with at most so many round numbers written out, and all of them if none fits.
+    """Return a logarithmic axis with at most so many round numbers, written out.
 
     >>> log_ticks([0.03, 0.4], 9)["ticktext"], log_ticks([0.03, 4000], 4)["ticktext"]
-    (['0.02', '0.05', '0.1', '0.2', '0.5'], ['0.01', '1', '100', '10,000'])
+    (['0.05', '0.1', '0.2'], ['0.01', '1', '100', '10,000'])
     """
-    positive = [value for value in values if 0 < value < math.inf]
-    low, high = (
-        (math.floor(math.log10(min(positive))), math.ceil(math.log10(max(positive)))) if positive else (0, 1)
-    )
-    fine = [step * 10.0**power for power in range(low, high + 1) for step in (1, 2, 5)]
-    inner = [tick for tick in fine if min(positive, default=1) / 2.5 < tick < max(positive, default=1) * 2.5]
+    positive = [value for value in values if 0 < value < math.inf] or [1.0]
+    low, high = math.floor(math.log10(min(positive))), math.ceil(math.log10(max(positive)))
+    near = min(positive) / _BEYOND, max(positive) * _BEYOND
     every = next(n for n in range(1, high - low + 2) if (high - low) // n + 1 <= most)
-    coarse = [10.0**power for power in range(low, high + 1, every)]
-    ticks = inner if 2 <= len(inner) <= most else coarse
+    ticks = [10.0**power for power in range(low, high + 1, every)]
+    for steps in (range(1, 10), (1, 2, 5)):
+        fine = [float(f"{step}e{power}") for power in range(low, high + 1) for step in steps]
+        inner = [tick for tick in fine if near[0] < tick < near[1]]
+        if 2 <= len(inner) <= most:
+            ticks = inner
+            break
     return {"type": "log", "tickvals": ticks, "ticktext": [_plain(tick) for tick in ticks]}
 
 
@@ -123,7 +126,7 @@ def _rows_layout(names: Sequence[str], title: str, width: int, scale: Trace) -> 
         showlegend=True,
         legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
         xaxis=axis(title, **scale),
-        yaxis=axis("", autorange="reversed", **ticks),
+        yaxis=axis("", range=[len(names) - 0.5, -0.5], **ticks),
     )
 
 

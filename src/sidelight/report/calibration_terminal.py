@@ -28,10 +28,11 @@ def _table_notes(table: Table) -> list[str]:
 def _budgets(result: Calibration) -> Grid:
     grid = Grid(title="Budgets, and the error each buys", title_justify="left")
     grid.add_column("attribute", overflow="fold")
+    grid.add_column("mechanism")
     for title in ("even split", "error", "one for all", "error", "chosen", "error"):
         grid.add_column(title, justify="right")
     for name in result.budgets:
-        cells = [_plain(name)]
+        cells = [_plain(name), result.plan[name].mechanism]
         for setting in (result.even, result.uniform, result.chosen):
             cells += (
                 ["none", ""]
@@ -44,7 +45,7 @@ def _budgets(result: Calibration) -> Grid:
         for setting in (result.even, result.uniform, result.chosen)
     ]
     grid.add_section()
-    grid.add_row("weighted", "", weighted[0], "", weighted[1], "", weighted[2])
+    grid.add_row("weighted", "", "", weighted[0], "", weighted[1], "", weighted[2])
     return grid
 
 
