@@ -16,6 +16,7 @@ import sidelight as sl
 from sidelight.calibration.problem import LARGEST_BUDGET
 from sidelight.calibration.uniform import largest_safe
 from sidelight.calibration.utility import guess_accuracy
+from sidelight.leakage.tree import TreeTotals
 from sidelight.mechanisms import create
 
 KEPT = 1 + 1e-9
@@ -35,6 +36,10 @@ def cases(draw: st.DrawFn) -> tuple[np.ndarray, float, dict[int, float]]:
 
 def belief_of(joint: np.ndarray) -> sl.Belief:
     return sl.Belief.from_joint(joint, [f"x{axis}" for axis in range(joint.ndim)])
+
+
+def belief_named(joint: np.ndarray) -> sl.Belief:
+    return sl.Belief.from_joint(joint, ["a", "b", "apart"])
 
 
 def truth(joint: np.ndarray, budgets: dict[str, float], secret: int) -> float:
@@ -58,7 +63,7 @@ def check_uniform(case: tuple[np.ndarray, float, dict[int, float]]) -> None:
     assert largest_excess(joint, dict(result.budgets), dict(result.limits)) <= KEPT
     assert result.is_within
     raised = {name: 1.01 * budget for name, budget in result.budgets.items()}
-    if not result.is_saturated:
+    if not result.capped:
         assert largest_excess(joint, raised, dict(result.limits)) > 1
 
 
@@ -72,7 +77,7 @@ def check_unequal(case: tuple[np.ndarray, float, dict[int, float]]) -> None:
     assert result.certificate is not None
     for name, blocker in result.certificate.blocked.items():
         raised = dict(result.budgets) | {name: 1.01 * result.budgets[name]}
-        if blocker == "largest budget":
+        if blocker is None:
             assert raised[name] > LARGEST_BUDGET
         else:
             assert truth(joint, raised, int(blocker[1:])) > result.limits[blocker]
@@ -88,6 +93,13 @@ def test_the_uniform_budget_keeps_every_limit_and_one_percent_more_does_not(case
 @given(cases())
 def test_unequal_budgets_keep_every_limit_and_none_can_be_raised(case) -> None:
     check_unequal(case)
+
+
+def test_a_frequency_that_rounds_to_over_1_is_taken_as_1() -> None:
+    cells = np.zeros((2, 2, 2))
+    cells[:, :, 1] = np.random.default_rng(7).dirichlet(np.ones(4)).reshape(2, 2)
+    assert belief_of(cells).prior("x2").max() > 1
+    check_uniform((cells, 0.05, {}))
 
 
 @pytest.mark.deep
@@ -116,7 +128,7 @@ def test_every_mechanism_is_certified_by_the_audit(case, mechanism: str) -> None
         sl.Release(item.attribute, item.mechanism, 1.01 * item.epsilon, parameters=item.parameters)
         for item in result.plan.releases
     ]
-    if not result.is_saturated:
+    if not result.capped:
         assert not sl.audit(belief, sl.Plan(tuple(raised), limit)).is_within
 
 
@@ -210,8 +222,56 @@ def test_leakage_that_saturates_leaves_the_largest_budget() -> None:
     belief = sl.Belief.from_joint([[0.3, 0.2], [0.2, 0.3]], ["a", "secret"])
     result = sl.calibrate(belief, 1.0, secrets=["secret"], mechanisms={"secret": "withheld"})
     assert result.budgets["a"] == LARGEST_BUDGET
+    assert result.capped == ("a",)
     assert result.is_saturated
-    assert any("saturates" in note for note in result.notes())
+    notes = " ".join(result.notes())
+    assert "No limit stops a, but the search, which ends at 20: leakage has saturated there" in notes
+    assert "raised by 1 %" not in notes, "no limit is at work, so none is said to be"
+
+
+@pytest.mark.parametrize("budgets", ["unequal", "uniform"])
+def test_the_search_and_not_a_limit_may_end_it(budgets) -> None:
+    belief = sl.Belief.from_joint([[0.3, 0.2], [0.2, 0.3]], ["a", "b"])
+    result = sl.calibrate(belief, 50.0, budgets=budgets)
+    assert result.capped == ("a", "b")
+    assert not result.is_saturated, "without noise the limit of 50 would be broken"
+    notes = " ".join(result.notes())
+    assert "leakage still grows there" in notes
+    assert "even split" not in notes
+    if result.certificate is not None:
+        assert result.certificate.blocked == {"a": None, "b": None}
+
+
+def test_notes_are_true_of_one_attribute() -> None:
+    belief = sl.Belief.from_joint([[0.3, 0.2], [0.2, 0.3]], ["a", "b"])
+    result = sl.calibrate(belief, 1.0, secrets=["a"], mechanisms={"b": "withheld"}, collected=belief)
+    notes = " ".join(result.notes())
+    assert "release fewer attributes" not in notes
+    assert "there is nothing to split" in notes
+    assert "the secret is certified to stay within its limit" in notes
+
+
+def test_a_limit_of_0_on_what_nothing_tells_is_kept() -> None:
+    pair = np.array([[0.31, 0.17], [0.2, 0.32]])
+    joint = np.einsum("ab,c->abc", pair, [0.6, 0.4])
+    belief = belief_named(joint)
+    withheld = {"apart": "withheld"}
+    result = sl.calibrate(belief, 1.0, limits={"apart": 0}, mechanisms=withheld, weights={"a": 3.0})
+    assert result.audit["apart"].total.value == pytest.approx(0, abs=1e-12)
+    assert max(result.audit[name].total.value for name in "ab") == pytest.approx(1.0)
+    assert result.budgets["a"] > result.budgets["b"]
+    assert result.certificate is not None
+    assert set(result.certificate.blocked.values()) <= {"a", "b"}
+    hardly = 1e-8 * np.array([[1, -1], [-1, 1]])[:, None, :] + joint
+    with pytest.raises(sl.InputError, match="a limit of 0 for 'apart' .* and a would. Withhold it"):
+        sl.calibrate(belief_named(hardly), 1.0, limits={"apart": 0}, mechanisms=withheld)
+
+
+def test_fixed_releases_that_leak_together_are_named_together() -> None:
+    belief = sl.Belief.from_joint(XOR, ["a", "b", "secret"])
+    plain = {"a": "identity", "b": "identity"}
+    with pytest.raises(sl.InputError, match="leaks infinitely much already, through a, b together"):
+        sl.calibrate(belief, 1.0, secrets=["secret"], mechanisms=plain)
 
 
 def test_a_secret_at_its_limit_does_not_block_what_does_not_concern_it() -> None:
@@ -221,7 +281,7 @@ def test_a_secret_at_its_limit_does_not_block_what_does_not_concern_it() -> None
     result = sl.calibrate(belief, 1.0, secrets=["a", "b"], weights={"a": 9.0})
     assert result.budgets["other"] == LARGEST_BUDGET
     assert result.certificate is not None
-    assert result.certificate.blocked["other"] == "largest budget"
+    assert result.certificate.blocked["other"] is None
 
 
 def test_subset_selection_freezes_the_size_of_its_sets(rng: np.random.Generator) -> None:
@@ -237,6 +297,18 @@ def test_auto_takes_the_mechanism_with_the_least_error(rng: np.random.Generator)
     assert auto.plan["few"].mechanism == "grr"
     assert auto.plan["many"].mechanism == "ss"
     assert auto.chosen.weighted_error < sl.calibrate(belief, 2.0, mechanism="grr").chosen.weighted_error
+
+
+def test_auto_settles_the_mechanism_of_a_fixed_budget_too(rng: np.random.Generator) -> None:
+    belief = sl.Belief.from_joint(rng.dirichlet(np.ones(60)).reshape(30, 2), ["many", "few"])
+    result = sl.calibrate(belief, 2.0, mechanism="auto", fixed={"many": 0.5})
+    assert result.plan["many"].epsilon == 0.5
+    assert result.plan["many"].mechanism == "ss"
+    assert result.is_within
+    assert "Kept as given: many (ss, budget 0.5)." in result.notes()
+    given = sl.Plan((sl.Release(belief.schema["many"], "grr", 1.0, times=3),))
+    again = sl.calibrate(belief, 2.0, plan=given, mechanisms={"many": "auto"})
+    assert (again.plan["many"].mechanism, again.plan["many"].times) == ("ss", 3)
 
 
 def test_a_plan_lends_its_mechanisms_parameters_and_repetitions(titanic: sl.Belief) -> None:
@@ -299,7 +371,7 @@ def test_calibrate_here_collect_there(rng: np.random.Generator) -> None:
     assert result.collected is not None
     assert not result.collected.is_within
     assert result.collected["x0"].total.value == pytest.approx(truth(there, dict(result.budgets), 0))
-    assert any("Applied to by hand" in note for note in result.notes())
+    assert any("Applied to a belief given by hand" in note for note in result.notes())
     other = sl.Belief.from_joint(np.full((3, 2), 1 / 6), ["x0", "x1"])
     with pytest.raises(sl.InputError):
         sl.calibrate(here, 1.0, collected=other)
@@ -365,12 +437,22 @@ def test_the_result_as_data(titanic: sl.Belief) -> None:
         ({"budgets": "magic"}, "`budgets` must be one of"),
         ({"reports": 0}, "`reports` must be a whole number of at least 1"),
         ({"frontier": [0]}, "`frontier` must be a finite number above 0"),
-        ({"confidence": 2.0, "constraint": "robust"}, "confidence"),
+        ({"confidence": 2.0, "constraint": "robust"}, "`confidence` must be a finite number above 0"),
+        ({"confidence": 0.9}, "`confidence` is for the constraint 'robust', got 0.9 for 'table'"),
+        ({"limits": [1.0]}, "`limits` must be a mapping from attributes"),
+        ({"weights": [1.0]}, "`weights` must be a mapping from attributes"),
+        ({"weights": {"age": math.nan}}, "`weight of age` must be a finite number above 0, got nan"),
+        ({"secrets": 5}, "`secrets` must be a list of attributes, got 5"),
+        ({"frontier": 2}, "`frontier` must be a list of numbers, got 2"),
+        ({"plan": "plan.toml"}, "`plan` must be a `Plan`, got 'str'"),
+        ({"collected": 1}, "`collected` must be a `Belief`, got 'int'"),
+        ({"belief": 1}, "`belief` must be a `Belief`, got 'int'"),
+        ({"limit": 1e-300}, "the limit of 1e-300 for 'sex' is too small"),
     ],
 )
 def test_bad_input_names_the_thing_and_the_fix(titanic: sl.Belief, arguments, words: str) -> None:
     with pytest.raises(sl.InputError) as caught:
-        sl.calibrate(titanic, **arguments)
+        sl.calibrate(**({"belief": titanic} | arguments))
     assert words in str(caught.value)
 
 
@@ -419,3 +501,15 @@ def test_what_the_plan_does_not_release_cannot_be_fixed() -> None:
     plan = sl.Plan((sl.Release(belief.schema["x0"], "grr", 1.0),))
     with pytest.raises(sl.InputError, match="'x1' is given .* but the plan does not release it"):
         sl.calibrate(belief, 1.0, plan=plan, fixed={"x1": 0.2})
+
+
+def test_figures_of_a_tree_do_not_depend_on_what_was_asked_before() -> None:
+    rng = np.random.default_rng(12)
+    joint = rng.dirichlet(np.ones(54)).reshape(3, 2, 3, 3)
+    tree = sl.Belief.tree_of(belief_of(joint))
+    totals = TreeTotals(tree, tree.schema.names)
+    plans = [sl.Plan.uniform(tree.schema, "grr", budget).channels() for budget in (0.3, 1.0, 2.0)]
+    for _ in range(30):
+        channels = {name: plans[rng.integers(3)][name] for name in tree.schema.names}
+        known, fresh = totals(channels, witnesses=False), sl.tree_totals(tree, dict(channels))
+        assert [known[name].value for name in known] == [fresh[name].value for name in fresh]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 import enumeration
 import sidelight as sl
-from sidelight.mechanisms import create
+from sidelight.mechanisms import DenseChannel, create
 
 
 def leak(joint: np.ndarray, cells: np.ndarray, axis: int, secret: int) -> float:
@@ -116,6 +117,9 @@ def test_cholesterol_reported_cardio_secret(data) -> None:
         ({"limits": {"s": 0}}, "`limit of s` must be a finite number above 0"),
         ({"limits": {"s": 1.0}, "epsilon": 0}, "`epsilon` must be"),
         ({"limits": {"s": 1.0}, "utility": [[1, 0]]}, "`utility` must be a finite matrix of 2 rows"),
+        ({"limits": {"s": 1.0}, "utility": "foo"}, "`utility` must be a finite matrix of 2 rows"),
+        ({"limits": {"s": 1.0}, "utility": [[1, math.nan]] * 2}, "some cells are not finite"),
+        ({"limits": [1.0]}, "`limits` must be a mapping from attributes"),
         ({"limits": {"s": 1.0}, "attribute": "x"}, "there is no attribute 'x'"),
     ],
 )
@@ -131,3 +135,30 @@ def test_the_optimal_channel_is_never_worse_than_a_constant(limit: float) -> Non
     belief = sl.Belief.from_joint([[0.3, 0.1, 0.1], [0.1, 0.2, 0.2]], ["diagnosis", "symptom"])
     found = sl.optimal_channel(belief, "symptom", {"diagnosis": limit})
     assert found.utility >= belief.prior("symptom").max() - 1e-9
+
+
+@pytest.mark.parametrize(("limit", "epsilon"), [(0.01, None), (0.5, None), (0.5, 1.0), (2.0, None)])
+def test_the_optimal_channel_as_a_release(limit: float, epsilon: float | None) -> None:
+    joint = np.array([[0.30, 0.10], [0.10, 0.15], [0.05, 0.30]])
+    belief = sl.Belief.from_joint(joint, ["symptom", "diagnosis"])
+    best = sl.optimal_channel(belief, "symptom", {"diagnosis": limit}, epsilon=epsilon)
+    release = best.release()
+    cells = release.channel().matrix()
+    assert np.abs(cells - best.channel.cells).max() < 1e-6
+    assert leak(joint, cells, 0, 1) <= limit * (1 + 1e-12)
+    assert release.channel().epsilon <= best.epsilon
+    plan = sl.Plan((release,), limits={"symptom": math.inf, "diagnosis": limit})
+    assert sl.Plan.from_toml(plan.to_toml()) == plan
+    assert sl.audit(belief, plan).is_within
+    values = np.repeat(np.arange(3, dtype=np.uint8), 20_000)
+    reports = release.randomiser().randomise(values, seed=4).values
+    seen = np.array([np.bincount(reports[values == value], minlength=3) for value in range(3)]) / 20_000
+    assert np.abs(seen - cells).max() < 5 * 0.5 / math.sqrt(20_000), "nine cells, each off with 6e-7 at most"
+
+
+def test_a_channel_that_tells_nothing_is_withheld_instead() -> None:
+    belief = sl.Belief.from_joint([[0.45, 0.45], [0.06, 0.04]], ["u", "s"])
+    found = sl.optimal_channel(belief, "u", {"s": 1e-4})
+    found = dataclasses.replace(found, channel=DenseChannel(np.array([[1.0, 0.0], [1.0, 0.0]])))
+    with pytest.raises(sl.InputError, match="tells next to nothing under these limits; withhold it"):
+        found.release()

@@ -10,10 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from selenium.webdriver import Chrome
 
 import sidelight as sl
+from browser import PHONE, WIDE, browser_fixture, complaints, requests, show
 from sidelight import cli
 from sidelight.report.page import page_of, render
+from sidelight.report.wording import budget
+
+__all__ = ["browser_fixture"]
 
 
 @pytest.fixture
@@ -114,6 +119,8 @@ def test_a_plan_lends_its_mechanisms(run, table: Path, tmp_path: Path) -> None:
         (["--weight", "age"], "`--weight` must be of the form attribute=number"),
         (["--weight", "age=0"], "`weight of age` must be a finite number above 0"),
         (["--weight", "agee=1"], "there is no column 'agee'"),
+        (["--weight", "age=nan"], "`weight of age` must be a finite number above 0, got nan"),
+        (["--weight", "age=2", "--withhold", "age"], "'age' has a weight but is not released"),
         (["--secret", "incom=1"], "there is no column 'incom'"),
         (["--fix", "age=x"], "`--fix` must be of the form attribute=number"),
         (["-o", "plan.yaml"], "plan.yaml must end in .toml or .json"),
@@ -122,6 +129,8 @@ def test_a_plan_lends_its_mechanisms(run, table: Path, tmp_path: Path) -> None:
         (["--mechanism", "magic"], "`mechanism` must be one of"),
         (["--plan", "none.toml"], "none.toml cannot be read"),
         (["--collected", "none.parquet"], "none.parquet"),
+        (["--confidence", "0.9"], "`confidence` is for the constraint 'robust', got 0.9 for 'table'"),
+        (["--constraint", "robust", "--confidence", "1"], "`confidence` must be a finite number above 0 and"),
     ],
 )
 def test_bad_options_get_one_line(run, table: Path, options: list[str], words: str) -> None:
@@ -144,7 +153,11 @@ def test_the_page_shows_before_and_after(table: Path) -> None:
     for words in ("Leakage against limits", "Utility against limit", "certified to stay within its limit"):
         assert words in shown
     for name in belief.schema.names:
-        assert f"{result.budgets[name]:.6g}" in shown
+        assert budget(result.budgets[name]) in shown
+    for row in page_of(result).figures["budgets"].data:
+        for name, words in zip(belief.schema.names, row["hovertext"], strict=True):
+            typed = float(words.rsplit(" ", 1)[1])
+            assert typed <= result.budgets[name] * (1 + 1e-9) or row["name"] != "chosen"
 
 
 def test_the_page_escapes_names_and_does_without_errors_or_frontier() -> None:
@@ -178,3 +191,25 @@ def test_contradictions_are_refused(
         cli.main()
     assert caught.value.code == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("size", "theme"), [(WIDE, "light"), (PHONE, "dark")])
+def test_the_page_in_a_browser(browser: Chrome, table: Path, tmp_path: Path, size, theme: str) -> None:
+    belief = sl.Belief.from_data(sl.read(str(table)))
+    result = sl.calibrate(belief, 1.0, limits={"income": 0.5}, frontier=[0.5, 1, 2], compare=True)
+    page = sl.write_report(result, tmp_path / "calibration.html")
+    show(browser, page, size, theme)
+    for name, figure in page_of(result).figures.items():
+        drawn = browser.execute_script(
+            "const plot = document.getElementById(arguments[0]);"
+            "return [plot.data.length, plot.querySelectorAll('.scatterlayer .trace').length,"
+            " plot.querySelector('.xtitle').getBoundingClientRect().right"
+            " <= plot.getBoundingClientRect().right]",
+            f"plot-{name}",
+        )
+        assert drawn == [len(figure.data), len(figure.data), True], name
+    width = browser.execute_script("return document.documentElement.scrollWidth")
+    assert width <= size[0], "no sideways scrolling"
+    assert [url for url in requests(browser) if not url.startswith(("file://", "data:", "blob:"))] == []
+    assert complaints(browser) == []

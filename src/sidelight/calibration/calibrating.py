@@ -19,15 +19,24 @@ from sidelight.calibration.constraint import (
     constraint_of,
 )
 from sidelight.calibration.infeasible import check_feasible
-from sidelight.calibration.problem import Problem, build
-from sidelight.calibration.result import Alternative, Budgets, Calibration, FrontierPoint, Setting
+from sidelight.calibration.problem import Problem, build, check_belief
+from sidelight.calibration.result import (
+    Alternative,
+    Budgets,
+    Calibration,
+    FrontierPoint,
+    Setting,
+    is_capped,
+)
 from sidelight.calibration.unequal import FEW, certificate, unequal_budgets
-from sidelight.calibration.uniform import excess, uniform_budget
+from sidelight.calibration.uniform import excess, shares_over, uniform_budget
 from sidelight.calibration.utility import Utility
 from sidelight.foundation.errors import check_choice, check_number
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.total import TotalMethod
+from sidelight.mechanisms import FavouringChannel
+from sidelight.mechanisms.mechanism import check_list
 from sidelight.plan import Plan
 
 Array = NDArray[np.float64]
@@ -44,7 +53,7 @@ def calibrate(
     budgets: Budgets = "unequal",
     constraint: ConstraintName = "table",
     method: TotalMethod = "auto",
-    confidence: float = 0.95,
+    confidence: float | None = None,
     mechanism: str = "grr",
     mechanisms: Mapping[str, str] | None = None,
     fixed: Mapping[str, float] | None = None,
@@ -68,7 +77,7 @@ def calibrate(
             a tree learnt from it), "robust" (for every distribution the sample leaves open) or "published"
             (the sum of pairwise figures, which is not a bound).
         method: of the certified total, for "table"; see `total_leakage`.
-        confidence: of the credal set, for "robust".
+        confidence: of the credal set, for "robust" alone; 0.95 by default.
         mechanism: of every attribute; "auto" takes the one with the least error at its size and budget.
         mechanisms: of single attributes, where it differs; "identity" releases one as it is, "withheld" not.
         fixed: budgets that are not to be changed.
@@ -86,7 +95,9 @@ def calibrate(
         mechanisms=mechanisms or {}, fixed=fixed or {}, weights=weights or {}, plan=plan, utility=utility,
         reports=reports,
     )  # fmt: skip
-    factors = [check_number("frontier", factor, above=0) for factor in frontier]
+    if collected is not None:
+        check_belief("collected", collected)
+    factors = [check_number("frontier", factor, above=0) for factor in check_list("frontier", frontier)]
     solved = _solved(problem, lambda asked: constraint_of(asked, constraint, method, confidence), budgets)
     found = _result(limit, method, budgets, collected, *solved)
     settled, rule, one, _ = solved
@@ -127,7 +138,18 @@ def _result(
         uniform=_setting(problem, rule, np.full(count, one)),
         even=None if even is None else _setting(problem, rule, np.full(count, even)),
         certificate=certificate(problem, rule, chosen, one) if budgets == "unequal" else None,
+        is_saturated=_is_saturated(problem, rule, chosen),
     )
+
+
+def _is_saturated(problem: Problem, rule: Constraint, budgets: Array) -> bool:
+    """Whether attributes with the largest budget that is searched could be released as they are."""
+    capped = [name for name, budget in zip(problem.free, budgets, strict=True) if is_capped(budget)]
+    if not capped:
+        return False
+    told = {name: FavouringChannel(problem.belief.schema[name].size, "singletons", 0.0) for name in capped}
+    figures = rule.figures(problem.channels(budgets) | told)
+    return bool((shares_over(figures, problem.bounds) <= 0).all())
 
 
 def _solved(

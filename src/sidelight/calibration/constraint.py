@@ -7,26 +7,35 @@ budgets and then answers quickly. What is returned in the end is checked by an a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.belief import Belief, Credal
+from sidelight.belief.credal import Region
 from sidelight.calibration.problem import Problem
 from sidelight.calibration.totals import Channels, ExactTotals, JointTotal, own_report
 from sidelight.foundation.errors import InputError, check_choice
-from sidelight.leakage import robust_total, tree_totals
 from sidelight.leakage.bounds import Bound
+from sidelight.leakage.credal import joint_region, robust_upper
 from sidelight.leakage.families import worst_ratio
 from sidelight.leakage.pair import conditional_rows
 from sidelight.leakage.published import pairwise_sum
 from sidelight.leakage.total import TotalMethod, is_exact_cheap
+from sidelight.leakage.tree import TreeTotals
 from sidelight.mechanisms import Channel
 
 Array = NDArray[np.float64]
 ConstraintName = Literal["table", "tree", "published", "robust"]
+USUAL_CONFIDENCE = 0.95
 NAMES: tuple[ConstraintName, ...] = ("table", "tree", "published", "robust")
+
+
+def origin_of(belief: Belief) -> str:
+    """Say where a belief came from, as part of a sentence."""
+    return "a belief given by hand" if belief.source == "by hand" else belief.source
 
 
 class Constraint(Protocol):
@@ -52,20 +61,27 @@ class Constraint(Protocol):
 
 
 def constraint_of(
-    problem: Problem, name: ConstraintName, method: TotalMethod = "auto", confidence: float = 0.95
+    problem: Problem, name: ConstraintName, method: TotalMethod = "auto", confidence: float | None = None
 ) -> Constraint:
     """Return the constraint called `name`, prepared for a problem."""
     check_choice("constraint", name, NAMES)
     check_choice("method", method, ("auto", "exact", "joint generic", "composition"))
     if name != "table" and method != "auto":
         raise InputError(f"`method` is for the constraint 'table'; leave it out for {name!r}.")
+    if name != "robust" and confidence is not None:
+        raise InputError(
+            f"`confidence` is for the constraint 'robust', got {confidence!r} for {name!r}; leave it out, or "
+            "use 'robust'."
+        )
     belief = problem.belief
     if name == "tree" or (name == "table" and belief.tree is not None and method == "auto"):
         return TreeConstraint(Belief.tree_of(belief), problem.secrets)
     if name == "published":
         return PublishedConstraint(belief, problem.secrets)
     if name == "robust":
-        return RobustConstraint(belief.credal(confidence), problem.secrets)
+        return RobustConstraint(
+            belief.credal(USUAL_CONFIDENCE if confidence is None else confidence), problem.secrets
+        )
     return TableConstraint.of(problem, method)
 
 
@@ -118,7 +134,7 @@ class TableConstraint:
             "pairwise": "every pair of attributes",
             "tree": "the tree",
         }
-        return f"safe against an adversary who knows {known[self.belief.kind]} of {self.belief.source}"
+        return f"safe against an adversary who knows {known[self.belief.kind]} of {origin_of(self.belief)}"
 
     def figures(self, channels: Channels) -> Array:
         """Return the figure of every secret, shape (secrets,)."""
@@ -147,18 +163,22 @@ class TreeConstraint:
     @property
     def promise(self) -> str:
         """For whom keeping it is a promise, in words."""
-        if self.belief.is_model:
-            return f"safe against an adversary who models the population as this tree: {self.belief.source}"
-        return f"safe against an adversary who knows the population is this tree: {self.belief.source}"
+        known = "models the population as" if self.belief.is_model else "knows the population is"
+        return f"safe against an adversary who {known} this tree: {origin_of(self.belief)}"
+
+    @cached_property
+    def totals(self) -> TreeTotals:
+        """The secrets' figures, which keep what a search does not change."""
+        return TreeTotals(self.belief, self.secrets)
 
     def figures(self, channels: Channels) -> Array:
         """Return the figure of every secret, shape (secrets,)."""
-        totals = tree_totals(self.belief, channels, self.secrets, witnesses=False)
+        totals = self.totals(channels, witnesses=False)
         return np.array([totals[name].value for name in self.secrets])
 
     def bounds(self, channels: Channels) -> dict[str, Bound]:
         """Return the figures with what they claim."""
-        return tree_totals(self.belief, channels, self.secrets)
+        return self.totals(channels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,8 +195,8 @@ class PublishedConstraint:
     def promise(self) -> str:
         """For whom keeping it is a promise, in words."""
         return (
-            f"no promise: the published sum of pairwise figures of {self.belief.source} keeps the limits, "
-            "the true leakage may not"
+            f"no promise: the published sum of pairwise figures of {origin_of(self.belief)} keeps the "
+            "limits, the true leakage may not"
         )
 
     def figures(self, channels: Channels) -> Array:
@@ -208,6 +228,7 @@ class RobustConstraint:
     secrets: tuple[str, ...]
     name: ConstraintName = "robust"
     is_sound: bool = True
+    _regions: dict[str, Region | None] = field(default_factory=dict, repr=False)
 
     @property
     def belief(self) -> Belief:
@@ -218,7 +239,7 @@ class RobustConstraint:
     def promise(self) -> str:
         """For whom keeping it is a promise, in words."""
         return (
-            f"safe against an adversary who knows the population that {self.credal.belief.source} was drawn "
+            f"safe against an adversary who knows the population that {origin_of(self.belief)} was drawn "
             f"from, with confidence {self.credal.confidence:g}"
         )
 
@@ -228,4 +249,11 @@ class RobustConstraint:
 
     def bounds(self, channels: Channels) -> dict[str, Bound]:
         """Return the figures with what they claim."""
-        return {name: robust_total(self.credal, channels, name).upper for name in self.secrets}
+        return {name: self._bound(channels, name) for name in self.secrets}
+
+    def _bound(self, channels: Channels, secret: str) -> Bound:
+        """Return one secret's figure; what the sample says does not depend on the budgets."""
+        others = [name for name in channels if name != secret]
+        if secret not in self._regions:
+            self._regions[secret] = joint_region(self.credal, secret, others)
+        return robust_upper(self.credal, channels, secret, self._regions[secret])

@@ -3,51 +3,63 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from sidelight.calibration.constraint import Constraint
 from sidelight.calibration.problem import Problem
-from sidelight.calibration.uniform import ROUNDING, shortfall
+from sidelight.calibration.uniform import ROUNDING, shares_over
 from sidelight.foundation.errors import InputError
 from sidelight.leakage.families import worst_ratio
 from sidelight.leakage.pair import conditional_rows
 from sidelight.mechanisms import FavouringChannel
 
-_SHOWN = 8
-
 
 def check_feasible(problem: Problem, constraint: Constraint) -> None:
     """Raise if the limits are broken although every free budget is the least one; name the cause."""
-    budgets = np.full(len(problem.free), problem.least)
-    figures = constraint.figures(problem.channels(budgets))
-    over = shortfall(figures, problem.bounds)
+    ones = np.ones(len(problem.free))
+    figures = constraint.figures(problem.channels(problem.least * ones))
+    if (problem.bounds == 0).any():  # the least budgets could pass a rounding error for nothing at all
+        larger = constraint.figures(problem.channels(ones))
+        figures = np.where(problem.bounds == 0, larger, figures)
+    over = shares_over(figures, problem.bounds)
     worst = int(np.argmax(over))
-    if over[worst] <= ROUNDING:
+    if over[worst] <= 0:
         return
     secret, limit = problem.secrets[worst], float(problem.bounds[worst])
     if limit == 0:
         raise InputError(_nothing_allowed(problem, secret))
-    fixed = [release for release in problem.releases if not problem.is_free(release)]
-    causes = {release.name: _leaks(problem, release.name, secret) for release in fixed}
-    named = sorted((name for name in causes if causes[name] > 0), key=lambda name: -causes[name])
-    shown = _listed([f"{name} ({_nats(causes[name])} alone)" for name in named] or problem.free)
+    fixed = [release.name for release in problem.releases if not problem.is_free(release)]
+    if not fixed:
+        raise InputError(
+            f"the limit of {limit:g} for {secret!r} is too small: the least budget that is tried, "
+            f"{problem.least:g}, leaks {_nats(figures[worst])}. Raise the limit, or withhold attributes."
+        )
     raise InputError(
         f"no budget keeps the limit of {limit:g} for {secret!r}: what is fixed leaks {_nats(figures[worst])} "
-        f"already, through {shown}. Withhold or coarsen one of them, give it a budget to choose, or raise "
-        f"the limit."
+        f"already, through {_causes(problem, fixed, secret)}. Withhold or coarsen one of them, give it a "
+        "budget to choose, or raise the limit."
     )
+
+
+def _causes(problem: Problem, fixed: list[str], secret: str) -> str:
+    """Name what is fixed and says something about the secret, the most first; else all of it together."""
+    leaks = {name: _leaks(problem, name, secret) for name in fixed}
+    named = sorted((name for name in fixed if leaks[name] > ROUNDING), key=lambda name: -leaks[name])
+    if not named:
+        return f"{listed(fixed)} together"
+    return listed([f"{name} ({_nats(leaks[name])} alone)" for name in named])
 
 
 def _nothing_allowed(problem: Problem, secret: str) -> str:
     """Say which releases say anything at all about a secret that may not leak."""
-    causes = [
-        release.name for release in problem.releases if _leaks(problem, release.name, secret) > ROUNDING
-    ]
+    names = [release.name for release in problem.releases]
+    causes = [name for name in names if _leaks(problem, name, secret) > ROUNDING]
+    shown = listed(causes) if causes else f"{listed(names)} together"
     return (
-        f"a limit of 0 for {secret!r} lets nothing be released that says anything about it, and "
-        f"{_listed(causes or [release.name for release in problem.releases])} would. Withhold them, or give "
-        f"{secret!r} a limit above 0."
+        f"a limit of 0 for {secret!r} lets nothing be released that says anything about it, and {shown} "
+        f"would. Withhold {'it' if len(causes) == 1 else 'them'}, or give {secret!r} a limit above 0."
     )
 
 
@@ -61,9 +73,10 @@ def _leaks(problem: Problem, name: str, secret: str) -> float:
     return worst_ratio(conditional_rows(problem.belief, secret, name)[0], channel).value
 
 
-def _listed(names: tuple[str, ...] | list[str]) -> str:
-    shown = ", ".join(names[:_SHOWN])
-    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Join names, of many the first few."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 def _nats(value: float) -> str:

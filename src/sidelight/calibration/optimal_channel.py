@@ -15,17 +15,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.belief import Belief
+from sidelight.calibration.problem import check_belief, check_mapping
 from sidelight.calibration.uniform import largest_safe
 from sidelight.foundation.errors import InputError, TooLargeError, check_number, invalid
 from sidelight.leakage.bounds import Leakage
 from sidelight.leakage.pair import conditional_rows, direct_leakage, pair_leakage
 from sidelight.mechanisms import Channel, DenseChannel, create
+from sidelight.plan import Release
 
 Array = NDArray[np.float64]
 LARGEST_PROGRAMME = 1 << 22
 _LARGEST_EXPONENT = 600.0
 _FIRST_MIX = 1e-13
 _ULPS = 4e-16
+_LEAST_MIX = 1e-9
+_LEAST_SPREAD = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +37,7 @@ class OptimalChannel:
     """The best channel of an attribute under limits, with randomised response under the same limits.
 
     Attributes:
+        belief: what the adversary knows.
         attribute: what is reported.
         limits: how much each secret may leak through it.
         epsilon: the budget it keeps for its own values; infinite if none was asked for.
@@ -45,6 +50,7 @@ class OptimalChannel:
         response_best: its expected utility if each report is turned into the most useful one.
     """
 
+    belief: Belief
     attribute: str
     limits: Mapping[str, float]
     epsilon: float
@@ -55,6 +61,35 @@ class OptimalChannel:
     response_epsilon: float
     response_utility: float
     response_best: float
+
+    def release(self) -> Release:
+        """Return the channel as a part of a plan, under the same limits.
+
+        The exponential mechanism with the logarithm of a channel as its utility is that channel, if its
+        nominal budget is twice the largest log-ratio. Its probabilities are whole numbers of a random word,
+        so as little of a useless channel is mixed in as keeps the limits once they are rounded.
+        """
+        attribute = self.belief.schema[self.attribute]
+        cells = self.channel.cells
+        mix = _LEAST_MIX
+        while mix < 1:
+            logs = np.log((1 - mix) * cells + mix / cells.shape[1])
+            spread = float(np.ptp(logs, axis=0).max())
+            if spread < _LEAST_SPREAD:
+                break
+            found = Release(attribute, "exp", 2 * spread, parameters={"utility": logs.tolist()})
+            if self._is_kept(found.channel()):
+                return found
+            mix *= 4
+        raise InputError(
+            f"the optimal channel of {self.attribute!r} tells next to nothing under these limits; withhold "
+            "it, or raise the limits."
+        )
+
+    def _is_kept(self, channel: Channel) -> bool:
+        """Whether a channel keeps the limits and the budget."""
+        leaks = {name: _leakage(self.belief, channel, self.attribute, name).value for name in self.limits}
+        return channel.epsilon <= self.epsilon and all(leaks[n] <= self.limits[n] for n in leaks)
 
 
 def optimal_channel(
@@ -76,8 +111,9 @@ def optimal_channel(
         utility: (k, reports), what report y is worth for value u; accuracy, 1 where they agree, by default.
             As many reports as the utility has columns suffice: reports of the same use can be merged.
     """
-    schema = belief.schema
-    size = schema[attribute].size
+    check_belief("belief", belief)
+    check_mapping("limits", limits)
+    size = belief.schema[attribute].size
     if not limits and epsilon is None:
         raise InputError("an optimal channel needs a limit or an `epsilon`; without one it tells the truth.")
     asked = _check_limits(belief, limits)
@@ -89,6 +125,7 @@ def optimal_channel(
     response = _response(belief, attribute, asked, own)
     likely = response.matrix()
     return OptimalChannel(
+        belief=belief,
         attribute=attribute,
         limits=asked,
         epsilon=own,
@@ -112,9 +149,15 @@ def _check_limits(belief: Belief, limits: Mapping[str, float]) -> dict[str, floa
 
 
 def _gains(utility: ArrayLike | None, size: int) -> Array:
-    gains = np.eye(size) if utility is None else np.asarray(utility, dtype=np.float64)
-    if gains.ndim != 2 or len(gains) != size or gains.shape[1] < 2 or not np.isfinite(gains).all():
-        raise invalid("utility", f"a finite matrix of {size} rows and at least 2 columns", gains.shape)
+    wanted = f"a finite matrix of {size} rows and at least 2 columns"
+    try:
+        gains = np.eye(size) if utility is None else np.asarray(utility, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise invalid("utility", wanted, utility, "Leave it out for accuracy.") from None
+    if gains.ndim != 2 or len(gains) != size or gains.shape[1] < 2:
+        raise invalid("utility", wanted, f"one of shape {gains.shape}")
+    if not np.isfinite(gains).all():
+        raise InputError(f"`utility` must be {wanted}; some cells are not finite.")
     return gains
 
 

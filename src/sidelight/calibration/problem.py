@@ -13,8 +13,14 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Belief
 from sidelight.calibration.utility import UTILITIES, Utility, expected_error
-from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
-from sidelight.mechanisms import WITHOUT_BUDGET, Channel, make
+from sidelight.foundation.errors import (
+    InputError,
+    check_choice,
+    check_number,
+    check_whole,
+    invalid,
+)
+from sidelight.mechanisms import MECHANISMS, WITHOUT_BUDGET, Channel, make
 from sidelight.plan import Plan, Release
 
 Array = NDArray[np.float64]
@@ -22,6 +28,8 @@ LARGEST_BUDGET = 20.0
 """No budget is set beyond it: a report is then the truth but for one in hundreds of millions."""
 LEAST_SHARE = 1e-6
 """The least budget that is tried, as a share of the smallest limit."""
+LEAST_BUDGET = 1e-12
+"""No smaller budget is tried: the probabilities of a mechanism are whole numbers of 2^-64."""
 AUTOMATIC = ("grr", "ss", "oue")
 """What "auto" chooses from: the least variance of the mechanisms whose figures are exact."""
 _USUAL_REPORTS = 10_000
@@ -66,7 +74,8 @@ class Problem:
     def least(self) -> float:
         """The least budget that is tried."""
         finite = [limit for limit in self.limits.values() if math.isfinite(limit) and limit > 0]
-        return LEAST_SHARE * min([1.0, *finite]) / max(release.times for release in self.releases)
+        share = LEAST_SHARE * min([1.0, *finite]) / max(release.times for release in self.releases)
+        return max(share, LEAST_BUDGET)
 
     def even_split(self) -> float | None:
         """Return the budget that composition alone allows to every free attribute (SPL); None if it is none.
@@ -121,7 +130,8 @@ class Problem:
 
     @cached_property
     def _priors(self) -> dict[str, Array]:
-        return {release.name: self.belief.prior(release.name) for release in self.releases}
+        """The frequencies of each attribute's values; a sum of cells may round to just over 1."""
+        return {release.name: np.clip(self.belief.prior(release.name), 0, 1) for release in self.releases}
 
     def weighted(self, errors: Array) -> float:
         """Return the weighted sum of the free attributes' errors."""
@@ -134,12 +144,14 @@ class Problem:
     def settled(self, budgets: Array) -> Problem:
         """Return the problem with what depends on the budget frozen as it is best at these budgets.
 
-        "auto" becomes a mechanism, and subset selection gets the size of its sets: with a size that
-        follows the budget its leakage would not be monotone in it.
+        "auto" becomes a mechanism, that of a fixed budget too, and subset selection gets the size of its
+        sets: with a size that follows the budget its leakage would not be monotone in it.
         """
-        chosen = dict(zip(self.free, budgets.tolist(), strict=True))
+        fixed = [release for release in self.releases if release.name in self.automatic]
+        chosen = {release.name: release.epsilon for release in fixed if release.epsilon is not None}
+        chosen |= dict(zip(self.free, budgets.tolist(), strict=True))
         releases = tuple(
-            self._settle(release, chosen[release.name]) if self.is_free(release) else release
+            self._settle(release, chosen[release.name]) if release.name in chosen else release
             for release in self.releases
         )
         return replace(self, releases=releases, _channels={})
@@ -153,7 +165,10 @@ class Problem:
 
     def _settle(self, release: Release, budget: float) -> Release:
         if release.name in self.automatic:
-            options = [self._settle_width(Release(release.attribute, name, budget)) for name in AUTOMATIC]
+            options = [
+                self._settle_width(replace(release, mechanism=name, epsilon=budget, parameters={}))
+                for name in AUTOMATIC
+            ]
             return min(options, key=lambda option: self._error_of(option, budget))
         return self._settle_width(replace(release, epsilon=budget))
 
@@ -180,6 +195,13 @@ def build(
 ) -> Problem:
     """Check what was asked for and return it as a problem."""
     check_choice("utility", utility, UTILITIES)
+    check_belief("belief", belief)
+    if plan is not None and not isinstance(plan, Plan):
+        raise invalid("plan", "a `Plan`", type(plan).__name__, "Plan.read takes a file.")
+    for name, given in {
+        "limits": limits, "mechanisms": mechanisms, "fixed": fixed, "weights": weights,
+    }.items():  # fmt: skip
+        check_mapping(name, given)
     bounds = _limits(belief, limit, limits, secrets)
     releases, automatic = _releases(belief, mechanism, mechanisms, fixed, plan)
     named = [release.name for release in releases]
@@ -189,11 +211,10 @@ def build(
             "there is no budget to choose: every attribute is fixed, withheld or released as it is."
         )
     for name, weight in weights.items():
+        belief.schema.index(name)
         if name not in free:
-            known = f"{name!r} has a weight but no budget to choose" if name in named else ""
-            raise (
-                InputError(f"{known}; leave its weight out.") if known else unknown("attribute", name, named)
-            )
+            why = "no budget to choose" if name in named else "is not released"
+            raise InputError(f"{name!r} has a weight but {why}; leave its weight out.")
         check_number(f"weight of {name}", weight, above=0)
     count = reports if reports is not None else (belief.sample_size or _USUAL_REPORTS)
     return Problem(
@@ -208,12 +229,32 @@ def build(
     )
 
 
+def check_belief(name: str, value: object) -> None:
+    """Raise unless `value` is a belief."""
+    if not isinstance(value, Belief):
+        raise invalid(name, "a `Belief`", type(value).__name__, "Belief.from_data makes one from a table.")
+
+
+def check_mapping(name: str, value: object) -> None:
+    """Raise unless `value` gives something for each of some attributes."""
+    if not isinstance(value, Mapping):
+        raise invalid(name, "a mapping from attributes, for example {'age': 0.5}", value)
+
+
+def _names(belief: Belief, secrets: Iterable[str] | None) -> list[str]:
+    if secrets is None:
+        return list(belief.schema.names)
+    if isinstance(secrets, str):
+        return [secrets]
+    if not isinstance(secrets, Iterable):
+        raise invalid("secrets", "a list of attributes", secrets)
+    return list(secrets)
+
+
 def _limits(
     belief: Belief, limit: float, limits: Mapping[str, float], secrets: Iterable[str] | None
 ) -> dict[str, float]:
-    names = (
-        [secrets] if isinstance(secrets, str) else list(belief.schema.names if secrets is None else secrets)
-    )
+    names = _names(belief, secrets)
     if not names:
         raise InputError("`secrets` must name at least one attribute, got none.")
     for name in [*names, *limits]:
@@ -246,6 +287,7 @@ def _releases(
     for attribute in schema:
         given = None if plan is None else plan[attribute.name]
         name = mechanisms.get(attribute.name, given.mechanism if given else mechanism)
+        check_choice("mechanism", name, ("auto", *MECHANISMS))
         if name in WITHOUT_BUDGET:
             if attribute.name in fixed:
                 raise InputError(f"{attribute.name!r} is {name} and has no budget; it cannot be fixed.")

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from sidelight.auditing import Audit
-from sidelight.calibration.constraint import ConstraintName
+from sidelight.calibration.constraint import ConstraintName, origin_of
+from sidelight.calibration.infeasible import listed
 from sidelight.calibration.problem import LARGEST_BUDGET
 from sidelight.calibration.unequal import Certificate
 from sidelight.calibration.utility import Utility
 from sidelight.leakage.bounds import Bound
-from sidelight.plan import Plan
+from sidelight.plan import Plan, Release
 
 Budgets = Literal["unequal", "uniform"]
 _CLOSE = 1.1
+_GAIN = 1.005
+_BALANCED = 0.02
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,7 @@ class Calibration:
         uniform: the largest budget for all free attributes.
         even: the even split of the smallest limit; None where fixed budgets leave nothing to split.
         certificate: what is known about unequal budgets; None for a uniform one.
+        is_saturated: whether `capped` attributes could be released as they are within all limits.
         frontier: weighted error against limit, if it was asked for.
         alternatives: one budget for all under each constraint, if they were asked for.
     """
@@ -112,6 +116,7 @@ class Calibration:
     uniform: Setting
     even: Setting | None
     certificate: Certificate | None
+    is_saturated: bool
     frontier: tuple[FrontierPoint, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
 
@@ -126,9 +131,15 @@ class Calibration:
         return self.is_sound and self.audit.is_within
 
     @property
-    def is_saturated(self) -> bool:
-        """Whether some budget could grow without end: leakage saturates below the limits."""
-        return any(budget >= LARGEST_BUDGET * (1 - 1e-9) for budget in self.budgets.values())
+    def raisable(self) -> tuple[str, ...]:
+        """What neither a limit nor the end of the search stops; nothing, if leakage is monotone."""
+        blocked = {} if self.certificate is None else self.certificate.blocked
+        return tuple(name for name, secret in blocked.items() if secret is None and name not in self.capped)
+
+    @property
+    def capped(self) -> tuple[str, ...]:
+        """The attributes whose budget is the largest that is searched: no limit stopped them."""
+        return tuple(name for name, budget in self.budgets.items() if is_capped(budget))
 
     @property
     def uniform_ratio(self) -> float:
@@ -146,25 +157,21 @@ class Calibration:
         if self.table_audit is not None:
             found.append(f"For an adversary who knows the table itself: {_table_words(self.table_audit)}")
         if self.collected is not None:
-            source = self.collected.belief.source
-            found.append(f"Applied to {source}: {_table_words(self.collected)}")
-        if self.is_sound and self.constraint != "tree" and self.uniform_ratio < _CLOSE:
-            found.append(
-                "What can be certified with so many attributes is close to the even split of the limit. What "
-                "helps: release fewer attributes, coarser bins, limits for the secrets that matter alone, or "
-                "an explicit model of the adversary (the constraint 'tree')."
-            )
-        if self.is_saturated:
-            found.append(
-                f"A budget of {LARGEST_BUDGET:g} stands for any: what it leaks saturates below the limits."
-            )
+            found.append(f"Applied to {origin_of(self.collected.belief)}: {_table_words(self.collected)}")
+        if self.is_sound and self.constraint != "tree" and self.uniform_ratio < _CLOSE and not self.capped:
+            found.append(_close_words(len(self.budgets)))
+        if self.capped:
+            found.append(_capped_words(self))
+        kept = [_kept_words(item) for item in self.plan.releases if item.name not in self.budgets]
+        if kept:
+            found.append(f"Kept as given: {listed(kept)}.")
         delta = max(item.total.delta for item in self.audit.secrets.values())
         if delta > 0:
             found.append(
                 f"The limits may fail with a probability of up to {delta:.3g} (the mechanisms' delta)."
             )
-        if self.certificate is not None:
-            found.append(_certificate_words(self.certificate))
+        if self.certificate is not None and len(self.capped) < len(self.budgets):
+            found.append(_certificate_words(self.certificate, self.raisable, is_any_capped=bool(self.capped)))
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -181,6 +188,9 @@ class Calibration:
             "chosen": _setting_to_dict(self.chosen),
             "uniform": _setting_to_dict(self.uniform),
             "even": None if self.even is None else _setting_to_dict(self.even),
+            "largest_budget": LARGEST_BUDGET,
+            "capped": list(self.capped),
+            "is_saturated": self.is_saturated,
             "certificate": None if self.certificate is None else vars(self.certificate),
             "frontier": [{k: number(v) for k, v in vars(point).items()} for point in self.frontier],
             "alternatives": [vars(item) | {"ratio": number(item.ratio)} for item in self.alternatives],
@@ -215,21 +225,69 @@ def _setting_to_dict(setting: Setting) -> dict[str, Any]:
     }
 
 
+def is_capped(budget: float) -> bool:
+    """Whether a budget is the largest that is searched."""
+    return budget >= LARGEST_BUDGET * (1 - 1e-9)
+
+
 def _table_words(audit: Audit) -> str:
     """Say how many secrets an audit finds within, over, or not certified."""
     verdicts = [item.verdict for item in audit.secrets.values()]
     parts = {
-        "within": "certified to stay within their limits",
-        "not certified": "not certified to do so",
-        "exceeded": "exceed them",
+        "within": ("is certified to stay within its limit", "are certified to stay within their limits"),
+        "not certified": (
+            "is not certified to stay within its limit",
+            "are not certified to stay within their limits",
+        ),
+        "exceeded": ("exceeds its limit", "exceed their limits"),
     }
-    counted = [f"{verdicts.count(key)} {words}" for key, words in parts.items() if key in verdicts]
-    return f"of {len(verdicts)} secrets, {', '.join(counted)}."
+    if len(set(verdicts)) == 1:
+        subject = "the secret" if len(verdicts) == 1 else f"all {len(verdicts)} secrets"
+        return f"{subject} {parts[verdicts[0]][len(verdicts) > 1]}."
+    counts = {key: verdicts.count(key) for key in parts if key in verdicts}
+    words = [f"{count} {parts[key][count > 1]}" for key, count in counts.items()]
+    return f"of {len(verdicts)} secrets, {', '.join(words)}."
 
 
-def _certificate_words(found: Certificate) -> str:
+def _kept_words(release: Release) -> str:
+    """Say how an attribute is released whose budget was not to be chosen."""
+    if release.epsilon is None:
+        return f"{release.name} (no noise)"
+    return f"{release.name} ({release.mechanism}, budget {release.epsilon:g})"
+
+
+def _close_words(count: int) -> str:
+    """Say that little was gained, and what could help; with one attribute there is nothing to split."""
+    if count == 1:
+        return "With one budget to choose there is nothing to split: it is close to what the limit leaves."
     return (
-        "No single budget can be raised by 1 % without breaking a limit, and the weighted error is "
-        f"smaller by a factor of {found.gain:.2f} than with one budget for all; a local optimum, not proven "
-        "to be the best of all."
+        "The largest budget for all that can be certified is close to the even split of the limit. What "
+        "helps: release fewer attributes, coarser bins, limits for the secrets that matter alone, or an "
+        "explicit model of the adversary (the constraint 'tree')."
     )
+
+
+def _capped_words(result: Calibration) -> str:
+    """Say that the search and not a limit stopped some budgets, and whether that matters."""
+    stopped = f"No limit stops {listed(result.capped)}, but the search, which ends at {LARGEST_BUDGET:g}"
+    if result.is_saturated:
+        return f"{stopped}: leakage has saturated there, and even without noise every limit would be kept."
+    return f"{stopped}: leakage still grows there, and some larger budget would break a limit."
+
+
+def _certificate_words(found: Certificate, raisable: Sequence[str], *, is_any_capped: bool) -> str:
+    """Say what is known about unequal budgets, and no more."""
+    subject = "Of the other budgets none" if is_any_capped else "No single budget"
+    if raisable:
+        subject = f"No single budget but those of {listed(raisable)}"
+    gain = (
+        f"the weighted error is smaller by a factor of {found.gain:.3g} than with one budget for all"
+        if found.gain > _GAIN
+        else "the weighted error is that of one budget for all"
+    )
+    end = (
+        "a local optimum to first order, not proven to be the best of all"
+        if found.stationarity < _BALANCED
+        else "the search ended short of a local optimum, so better budgets may exist"
+    )
+    return f"{subject} can be raised by 1 % without breaking a limit, and {gain}; {end}."

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sidelight.calibration.constraint import Constraint
 from sidelight.calibration.problem import LARGEST_BUDGET, Problem
-from sidelight.calibration.uniform import RAISE, ROUNDING, excess, largest_safe, shortfall
+from sidelight.calibration.uniform import RAISE, excess, largest_safe, shares_over
 from sidelight.foundation.errors import InputError
 
 Array = NDArray[np.float64]
@@ -33,13 +33,13 @@ class Certificate:
 
     Attributes:
         blocked: for each free attribute, the secret whose limit breaks if this budget alone is raised by
-            1 %, or "largest budget" where it is at the largest one that is set.
+            1 %; None where no limit does, as for the largest budget that is searched.
         gain: the weighted error of one budget for all over that of these budgets; at least 1.
         stationarity: how far the budgets are from a local optimum to first order: the share of the error's
             gradient that no combination of the active limits balances. Limits with kinks leave some.
     """
 
-    blocked: dict[str, str]
+    blocked: dict[str, str | None]
     gain: float
     stationarity: float
 
@@ -79,7 +79,8 @@ def _searched(problem: Problem, constraint: Constraint, start: Array) -> Array:
     """Run the optimiser over the logarithms of the budgets."""
     from scipy.optimize import minimize
 
-    limited = np.isfinite(problem.bounds)
+    # what must leak nothing is left out: rounding alone breaks it, and any budget keeps it or none does
+    limited = np.isfinite(problem.bounds) & (problem.bounds > 0)
     scale = problem.weighted(problem.errors(start))
 
     def slack(logs: Array) -> Array:
@@ -154,15 +155,15 @@ def _raised(problem: Problem, constraint: Constraint, budgets: Array) -> Array:
 def certificate(problem: Problem, constraint: Constraint, budgets: Array, uniform: float) -> Certificate:
     """Raise every budget on its own by 1 % and see which limit breaks."""
     base = constraint.figures(problem.channels(budgets))
-    blocked, slopes = {}, []
+    blocked: dict[str, str | None] = {}
+    slopes = []
     for position, name in enumerate(problem.free):
         raised = budgets.copy()
         raised[position] *= RAISE
         figures = base if raised[position] > LARGEST_BUDGET else constraint.figures(problem.channels(raised))
-        over = shortfall(figures, problem.bounds * (1 + ROUNDING))
+        over = shares_over(figures, problem.bounds)
         worst = int(np.argmax(over))
-        is_over = over[worst] > 0
-        blocked[name] = problem.secrets[worst] if is_over else "largest budget"
+        blocked[name] = problem.secrets[worst] if over[worst] > 0 else None
         grown = np.subtract(figures, base, out=np.zeros_like(base), where=np.isfinite(base))
         slopes.append(grown / math.log(RAISE))
     one = problem.weighted(problem.errors(np.full(len(budgets), uniform)))

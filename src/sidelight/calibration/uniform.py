@@ -29,17 +29,15 @@ def excess(problem: Problem, constraint: Constraint, budgets: Array) -> float:
 
     Limits of 0 are compared as they are.
     """
-    limits = problem.bounds
-    figures = constraint.figures(problem.channels(budgets))
-    over = shortfall(figures, limits) - ROUNDING * np.where(limits > 0, limits, 1.0)
-    scale = np.where((limits > 0) & np.isfinite(limits), limits, 1.0)
-    return float(np.max(over / scale))
+    return float(np.max(shares_over(constraint.figures(problem.channels(budgets)), problem.bounds)))
 
 
-def shortfall(figures: Array, limits: Array) -> Array:
-    """Return how far each figure is over its limit; an infinite limit is never broken."""
+def shares_over(figures: Array, limits: Array) -> Array:
+    """Return how far each figure is over its limit, as a share of it; an infinite limit is never broken."""
     finite = np.isfinite(limits)
-    return np.where(finite, figures - np.where(finite, limits, 0.0), -np.inf)
+    over = figures - np.where(finite, limits, 0.0)
+    scale = np.where((limits > 0) & finite, limits, 1.0)
+    return np.asarray(np.where(finite, over / scale - ROUNDING, -np.inf))
 
 
 def uniform_budget(problem: Problem, constraint: Constraint) -> float:

@@ -57,7 +57,7 @@ ConstraintChoice = Annotated[
     str, typer.Option(help="'table' (certified), 'tree' (a model), 'robust' or 'published' (no bound).")
 ]
 Method = Annotated[str, typer.Option(help="Of 'table': 'auto', 'exact', 'joint generic', 'composition'.")]
-Confidence = Annotated[float, typer.Option(help="Of 'robust'.")]
+Confidence = Annotated[float | None, typer.Option(help="Of 'robust', between 0 and 1 [0.95].")]
 UtilityChoice = Annotated[str, typer.Option(help="'variance' or 'accuracy'.")]
 Collected = Annotated[
     str | None, typer.Option(help="A table the plan will be used on; it is audited under that too.")
@@ -79,7 +79,7 @@ def calibrate(
     uniform: Uniform = False,
     constraint: ConstraintChoice = "table",
     method: Method = "auto",
-    confidence: Confidence = 0.95,
+    confidence: Confidence = None,
     utility: UtilityChoice = "variance",
     collected: Collected = None,
     drop: Drop = None,

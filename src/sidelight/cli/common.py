@@ -45,7 +45,7 @@ def named_numbers(options: list[str]) -> tuple[list[str], dict[str, float]]:
         name, _, text = option.rpartition("=")
         number = _number(text) if name else None
         if number is not None:
-            if numbers.get(name, number) != number:
+            if name in numbers and numbers[name] != number:
                 raise InputError(
                     f"{name!r} is given two numbers, {numbers[name]:g} and {number:g}; choose one."
                 )

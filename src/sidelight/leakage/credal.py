@@ -61,7 +61,7 @@ def robust_pair(credal: Credal, channel: Channel, secret: str, neighbour: str) -
         raise InputError(f"the neighbour must be another attribute than the secret {secret!r}.")
     belief = credal.belief
     check_fit(belief.schema[neighbour], channel)
-    method = f"credal set, confidence {credal.confidence:g}"
+    method = _method(credal)
     if belief.schema[secret].size < 2:
         return Leakage.exactly(secret, (neighbour,), Bound(0.0, "certified", "only one value is possible"))
     region = credal.pair(secret, neighbour)
@@ -86,9 +86,8 @@ def robust_pair(credal: Credal, channel: Channel, secret: str, neighbour: str) -
 def robust_total(credal: Credal, channels: Mapping[str, Channel], secret: str) -> Leakage:
     """Return the leakage of the secret through every release, for every distribution in the set.
 
-    The upper end is the least of composition, which holds for every belief; the own report with the pair's
-    robust figure, where one other attribute is released; and the robust joint generic bound, where the
-    other attributes together have few combinations. All of it holds with the pairs, for one plan.
+    The lower end is what the own report or one pair surely tells; the upper one is `robust_upper`. All of it
+    holds with the pairs, for one plan.
     """
     belief = credal.belief
     for name, channel in channels.items():
@@ -98,22 +97,45 @@ def robust_total(credal: Credal, channels: Mapping[str, Channel], secret: str) -
     seen = replace(belief, smoothing=0.0)  # a value that smoothing alone makes possible is not surely there
     own = direct_leakage(seen, channels.get(secret), secret).lower
     lower = max([own, *(pair.lower for pair in pairs)], key=lambda bound: bound.value)
-    method = f"credal set, confidence {credal.confidence:g}"
+    upper = robust_upper(credal, channels, secret, joint_region(credal, secret, others))
+    delta = math.fsum(delta_of(channel) for channel in channels.values())
+    return Leakage(secret, tuple(channels), Bound(lower.value, "lower", _method(credal)), upper, delta)
+
+
+def robust_upper(
+    credal: Credal, channels: Mapping[str, Channel], secret: str, region: Region | None
+) -> Bound:
+    """Return the most that all releases together leak about the secret, for any distribution in the set.
+
+    It is the least of composition, which holds for every belief; the own report with the pair's robust
+    figure, where one other attribute is released; and the robust joint generic bound, where the other
+    attributes together have few combinations.
+
+    Args:
+        credal: the set.
+        channels: the channel of every released attribute.
+        secret: the attribute in question; it may be released or not.
+        region: the `joint_region` of all other released attributes, which no budget changes.
+    """
+    method = _method(credal)
+    others = [name for name in channels if name != secret]
     budget = channels[secret].epsilon if secret in channels else 0.0
     rest = math.fsum(channels[name].epsilon for name in others)
     found = [Bound(budget + rest, "certified", "composition")]
     if len(others) == 1:
-        found.append(Bound(budget + pairs[0].value, "certified", f"own report and one pair, {method}"))
-    region = _joint_region(credal, secret, others)
+        pair = robust_pair(credal, channels[others[0]], secret, others[0])
+        found.append(Bound(budget + pair.value, "certified", f"own report and one pair, {method}"))
     if region is not None:
         value = _generic_worst(region, math.exp(-rest)).value
         found.append(Bound(budget + min(value, rest), "certified", f"joint generic, {method}"))
-    upper = min(found, key=lambda bound: bound.value)
-    delta = math.fsum(delta_of(channel) for channel in channels.values())
-    return Leakage(secret, tuple(channels), Bound(lower.value, "lower", method), upper, delta)
+    return min(found, key=lambda bound: bound.value)
 
 
-def _joint_region(credal: Credal, secret: str, others: list[str]) -> Region | None:
+def _method(credal: Credal) -> str:
+    return f"credal set, confidence {credal.confidence:g}"
+
+
+def joint_region(credal: Credal, secret: str, others: list[str]) -> Region | None:
     """Return the region of all other released attributes as one; None where it is unknown or too large."""
     schema, records = credal.belief.schema, credal.belief.records
     cells = math.prod(float(schema[name].size) for name in others)

@@ -18,8 +18,9 @@ a message is one number, its extremes are reached, and branches reach theirs ind
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -56,6 +57,8 @@ TreeMethod = Literal["auto", "plain", "weighted", "linear programs"]
 METHODS: tuple[TreeMethod, ...] = ("auto", "plain", "weighted", "linear programs")
 LARGEST_REPORTS = 256
 LARGEST_BOXES = 1 << 26
+LARGEST_KNOWN = 1 << 12
+"""So many messages are kept for the next question."""
 Messages = dict[tuple[int, int], "_Message"]
 Reports = dict[str, tuple[str, NDArray[np.intp]]]
 """What each attribute reports, in words, and the values that its report favours."""
@@ -110,20 +113,7 @@ def tree_totals(
 
     Without `witnesses` the figures are the same and take a fraction of the time.
     """
-    check_choice("method", method, METHODS)
-    tree = belief.tree
-    if tree is None:
-        raise InputError(
-            f"tree propagation needs a tree belief, got a {belief.kind} one; use Belief.tree_of(belief), "
-            "which is a model of it."
-        )
-    for name, channel in channels.items():
-        check_fit(belief.schema[name], channel)
-    messages: Messages = {}
-    return {
-        secret: _total(belief, tree.rooted_at(secret), channels, method, messages, witnesses)
-        for secret in _names(belief, secrets)
-    }
+    return TreeTotals(belief, tuple(_names(belief, secrets)), method)(channels, witnesses=witnesses)
 
 
 def _names(belief: Belief, secrets: Iterable[str] | None) -> list[str]:
@@ -132,21 +122,79 @@ def _names(belief: Belief, secrets: Iterable[str] | None) -> list[str]:
     return [secrets] if isinstance(secrets, str) else list(secrets)
 
 
+@dataclass(frozen=True, eq=False)
+class TreeTotals:
+    """Totals of several secrets that can be asked for again with other channels.
+
+    A search moves one budget at a time, and a message changes only with the channels of its own branch: what
+    a branch said is kept for as long as its channels are the very same objects.
+
+    Attributes:
+        belief: a tree.
+        secrets: whose totals are wanted.
+        method: see `tree_total`.
+    """
+
+    belief: Belief
+    secrets: tuple[str, ...]
+    method: TreeMethod = "auto"
+    _known: dict[tuple[int, ...], tuple[_Message, Channel | None, list[_Message]]] = field(
+        default_factory=dict, repr=False
+    )
+
+    def __post_init__(self) -> None:
+        check_choice("method", self.method, METHODS)
+
+    @cached_property
+    def trees(self) -> dict[str, Tree]:
+        """The tree rooted at each secret."""
+        tree = self.belief.tree
+        if tree is None:
+            raise InputError(
+                f"tree propagation needs a tree belief, got a {self.belief.kind} one; use "
+                "Belief.tree_of(belief), which is a model of it."
+            )
+        return {secret: tree.rooted_at(secret) for secret in self.secrets}
+
+    @cached_property
+    def steps(self) -> list[tuple[Tree, int]]:
+        """Which message to pass when: each towards a root once, after those that it gathers."""
+        found: dict[tuple[int, int], Tree] = {}
+        for tree in self.trees.values():
+            for node in reversed(tree.order[1:]):
+                found.setdefault((node, tree.parents[node]), tree)
+        return [(tree, node) for (node, _), tree in found.items()]
+
+    def __call__(self, channels: Mapping[str, Channel], *, witnesses: bool = True) -> dict[str, Bound]:
+        """Return the total of each secret; see `tree_totals`."""
+        for name, channel in channels.items():
+            check_fit(self.belief.schema[name], channel)
+        if len(self._known) > LARGEST_KNOWN:
+            self._known.clear()
+        messages: Messages = {}
+        for tree, node in self.steps:
+            messages[node, tree.parents[node]] = self._passed(tree, node, channels, messages)
+        return {
+            secret: _total(self.belief, tree, channels, messages, witnesses)
+            for secret, tree in self.trees.items()
+        }
+
+    def _passed(self, tree: Tree, node: int, channels: Mapping[str, Channel], messages: Messages) -> _Message:
+        """Return what the branch of `node` says, from what is known if nothing in it has changed."""
+        channel = channels.get(tree.schema.names[node])
+        parts = [messages[child, node] for child in tree.children[node]]
+        key = (node, tree.parents[node], id(channel), *map(id, parts))
+        if key not in self._known:  # channel and parts are kept with it, so that no id is given twice
+            self._known[key] = _message(tree, node, channel, self.method, parts), channel, parts
+        return self._known[key][0]
+
+
 def _total(
-    belief: Belief,
-    tree: Tree,
-    channels: Mapping[str, Channel],
-    method: TreeMethod,
-    messages: Messages,
-    witnesses: bool,
+    belief: Belief, tree: Tree, channels: Mapping[str, Channel], messages: Messages, witnesses: bool
 ) -> Bound:
-    """Pass messages from the leaves to the root, which is the secret."""
-    root, *below = tree.order
+    """Add up what all branches say about the root, which is the secret, and its own report."""
+    root = tree.order[0]
     secret = tree.schema.names[root]
-    for node in reversed(below):
-        key = (node, tree.parents[node])
-        if key not in messages:
-            messages[key] = _message(tree, node, channels.get(tree.schema.names[node]), method, messages)
     possible = np.flatnonzero(tree.marginals[root] > 0)
     own = channels.get(secret)
     pairs = np.zeros((len(possible), len(possible)))
@@ -190,13 +238,12 @@ def _with_witness(
 
 
 def _message(
-    tree: Tree, node: int, channel: Channel | None, method: TreeMethod, messages: Messages
+    tree: Tree, node: int, channel: Channel | None, method: TreeMethod, parts: Sequence[_Message]
 ) -> _Message:
     """Return what the branch of `node` says about the values of its parent that can occur."""
     above, possible = tree.marginals[tree.parents[node]] > 0, tree.marginals[node] > 0
     rows = tree.conditionals[node][above][:, possible]
     size = rows.shape[1]
-    parts = [messages[child, node] for child in tree.children[node]]
     own = channel.epsilon if channel else 0.0
     budget = math.fsum([own, *(part.budget for part in parts)])
     spreads = np.sum([np.zeros((size, size)), *(part.pairs for part in parts)], axis=0)

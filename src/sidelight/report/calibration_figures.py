@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from sidelight.calibration import Calibration, Setting
+from sidelight.calibration import Calibration, FrontierPoint, Setting
 from sidelight.report.page import Figure
 from sidelight.report.style import Trace, axis, finite, layout
-from sidelight.report.wording import budget, label, nats, paragraph
+from sidelight.report.wording import budget, error, label, nats, paragraph
 
 COLOURS = {"even split": "neutral", "one for all": "series-5", "chosen": "series-1", "limit": "ink"}
 _ROW = 30
+_WIDE_TICKS, _NARROW_TICKS = 9, 4
+_BEYOND = 1.25
 
 
 def settings_of(result: Calibration) -> dict[str, Setting]:
@@ -29,7 +31,7 @@ def budgets_figure(result: Calibration) -> Figure:
     return _dots(
         names,
         {title: setting.budgets for title, setting in settings_of(result).items()},
-        "budget ε of one report (logarithmic)",
+        ("budget ε of one report (logarithmic)", "budget ε (logarithmic)"),
         budget,
         "The budget of every attribute: the even split, one for all, and the chosen one.",
     )
@@ -40,12 +42,12 @@ def errors_figure(result: Calibration) -> Figure | None:
     names = [name for name, error in result.chosen.errors.items() if error > 0]
     if not names:
         return None
-    what = "expected squared error" if result.utility == "variance" else "probability of a wrong guess"
+    what = "squared error" if result.utility == "variance" else "share of wrong guesses"
     return _dots(
         names,
         {title: setting.errors for title, setting in settings_of(result).items()},
-        f"{what} (logarithmic)",
-        lambda value: f"{value:.3g}",
+        (f"expected {what} (logarithmic)", f"{what} (logarithmic)"),
+        error,
         "The expected error of every attribute: with the even split, one budget for all, and the chosen one.",
     )
 
@@ -53,18 +55,43 @@ def errors_figure(result: Calibration) -> Figure | None:
 def _dots(
     names: Sequence[str],
     series: Mapping[str, Mapping[str, float]],
-    title: str,
+    titles: tuple[str, str],
     words: Callable[[float], str],
     description: str,
 ) -> Figure:
-    """Draw one row for each name with a dot for each series."""
+    """Draw one row for each name with a dot for each series; the second title is for a narrow screen."""
     data = [_series(key, names, [values[name] for name in names], words) for key, values in series.items()]
+    shown = [values[name] for values in series.values() for name in names]
     return Figure(
         data,
-        _rows_layout(names, title, 24, "log"),
+        _rows_layout(names, titles[0], 24, log_ticks(shown, _WIDE_TICKS)),
         description,
-        narrow=_rows_layout(names, title, 14, "log"),
+        narrow=_rows_layout(names, titles[1], 14, log_ticks(shown, _NARROW_TICKS)),
     )
+
+
+def log_ticks(values: Sequence[float], most: int) -> Trace:
+    """Return a logarithmic axis with at most so many round numbers, written out.
+
+    >>> log_ticks([0.03, 0.4], 9)["ticktext"], log_ticks([0.03, 4000], 4)["ticktext"]
+    (['0.05', '0.1', '0.2'], ['0.01', '1', '100', '10,000'])
+    """
+    positive = [value for value in values if 0 < value < math.inf] or [1.0]
+    low, high = math.floor(math.log10(min(positive))), math.ceil(math.log10(max(positive)))
+    near = min(positive) / _BEYOND, max(positive) * _BEYOND
+    every = next(n for n in range(1, high - low + 2) if (high - low) // n + 1 <= most)
+    ticks = [10.0**power for power in range(low, high + 1, every)]
+    for steps in (range(1, 10), (1, 2, 5)):
+        fine = [float(f"{step}e{power}") for power in range(low, high + 1) for step in steps]
+        inner = [tick for tick in fine if near[0] < tick < near[1]]
+        if 2 <= len(inner) <= most:
+            ticks = inner
+            break
+    return {"type": "log", "tickvals": ticks, "ticktext": [_plain(tick) for tick in ticks]}
+
+
+def _plain(tick: float) -> str:
+    return f"{tick:,.0f}" if 1 <= tick < 1e6 else f"{tick:g}"
 
 
 def _series(key: str, names: Sequence[str], values: Sequence[float], words: Callable[[float], str]) -> Trace:
@@ -87,7 +114,7 @@ def _symbol(key: str) -> str:
     return {"even split": "circle-open", "one for all": "diamond-open"}.get(key, "circle")
 
 
-def _rows_layout(names: Sequence[str], title: str, width: int, kind: str) -> Trace:
+def _rows_layout(names: Sequence[str], title: str, width: int, scale: Trace) -> Trace:
     ticks = {
         "tickmode": "array",
         "tickvals": list(range(len(names))),
@@ -98,8 +125,8 @@ def _rows_layout(names: Sequence[str], title: str, width: int, kind: str) -> Tra
         margin={"l": 8, "r": 16, "t": 36, "b": 8},
         showlegend=True,
         legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
-        xaxis=axis(title, type=kind),
-        yaxis=axis("", autorange="reversed", **ticks),
+        xaxis=axis(title, **scale),
+        yaxis=axis("", range=[len(names) - 0.5, -0.5], **ticks),
     )
 
 
@@ -112,14 +139,17 @@ def leakage_figure(result: Calibration) -> Figure:
     ]
     mark = {"size": 16, "symbol": "line-ns-open", "line": {"width": 3, "color": "@ink"}, "color": "@ink"}
     data.append(_series("limit", names, list(result.limits.values()), nats) | {"marker": mark})
-    title = "leakage under the constraint in use, in nats"
     return Figure(
         data,
-        _rows_layout(names, title, 24, "linear"),
+        _rows_layout(names, "leakage under the constraint in use, in nats", 24, {}),
         "The leakage of every secret with the even split, one budget for all and the chosen budgets, and its "
         "limit.",
-        narrow=_rows_layout(names, title, 14, "linear"),
+        narrow=_rows_layout(names, "leakage in nats", 14, {}),
     )
+
+
+def _errors(points: Sequence[FrontierPoint]) -> list[float]:
+    return [value for point in points for value in (point.even, point.uniform, point.unequal)]
 
 
 def frontier_figure(result: Calibration) -> Figure | None:
@@ -142,7 +172,7 @@ def frontier_figure(result: Calibration) -> Figure | None:
                 "line": {"color": f"@{COLOURS[key]}", "width": 2},
                 "marker": {"color": f"@{COLOURS[key]}", "size": 9, "symbol": _symbol(key)},
                 "hovertext": [
-                    paragraph(f"limits times {point.factor:g}", f"{key}: {value:.3g}")
+                    paragraph(f"limits times {point.factor:g}", f"{key}: {error(value)}")
                     for point, value in zip(points, values, strict=True)
                 ],
                 "hoverinfo": "text",
@@ -156,7 +186,7 @@ def frontier_figure(result: Calibration) -> Figure | None:
             showlegend=True,
             legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
             xaxis=axis("all limits times (logarithmic)", type="log", tickvals=[p.factor for p in points]),
-            yaxis=axis("weighted error (logarithmic)", type="log"),
+            yaxis=axis("weighted error (logarithmic)", **log_ticks(_errors(points), _WIDE_TICKS)),
         ),
         "The weighted error against the limits. The same figures are in the table below.",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from sidelight.calibration import Calibration
+from sidelight.calibration.unequal import FEW
 from sidelight.report.calibration_figures import (
     COLOURS,
     budgets_figure,
@@ -16,6 +17,7 @@ from sidelight.report.calibration_figures import (
 from sidelight.report.figures import MARKS
 from sidelight.report.page import Figure, Page
 from sidelight.report.palette import VERDICTS
+from sidelight.report.wording import error
 
 _SECTIONS = {
     "summary": "Result",
@@ -48,6 +50,9 @@ def calibration_page(result: Calibration) -> Page:
         "colours": VERDICTS,
         "marks": MARKS,
         "is_nan": math.isnan,
+        "error": error,
+        "few": FEW,
+        "has_unequal": not all(math.isnan(point.unequal) for point in result.frontier),
         "sections": {key: text for key, text in _SECTIONS.items() if key in present},
     }
     source = result.audit.belief.source
@@ -65,6 +70,5 @@ def headline(result: Calibration) -> str:
     if result.even is None or math.isnan(result.chosen.weighted_error):
         return f"{kept} is certified to stay within its limit."
     ratio = result.even.weighted_error / result.chosen.weighted_error
-    return (
-        f"{kept} is certified to stay within its limit, at {ratio:.3g} times less error than the even split."
-    )
+    gain = f", and the even split would have {ratio:.3g} times the error" if ratio > 1.005 else ""
+    return f"{kept} is certified to stay within its limit{gain}."

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 from rich.console import Console
 from rich.table import Table as Grid
 
 from sidelight.calibration import Calibration
 from sidelight.report.terminal import nats
+from sidelight.report.wording import budget, error
 from sidelight.sources import Table
 
 
@@ -29,15 +28,16 @@ def _table_notes(table: Table) -> list[str]:
 def _budgets(result: Calibration) -> Grid:
     grid = Grid(title="Budgets, and the error each buys", title_justify="left")
     grid.add_column("attribute", overflow="fold")
+    grid.add_column("mechanism")
     for title in ("even split", "error", "one for all", "error", "chosen", "error"):
         grid.add_column(title, justify="right")
     for name in result.budgets:
-        cells = [_plain(name)]
+        cells = [_plain(name), result.plan[name].mechanism]
         for setting in (result.even, result.uniform, result.chosen):
             cells += (
                 ["none", ""]
                 if setting is None
-                else [rounded_down(setting.budgets[name]), error(setting.errors[name])]
+                else [budget(setting.budgets[name]), error(setting.errors[name])]
             )
         grid.add_row(*cells)
     weighted = [
@@ -45,18 +45,8 @@ def _budgets(result: Calibration) -> Grid:
         for setting in (result.even, result.uniform, result.chosen)
     ]
     grid.add_section()
-    grid.add_row("weighted", "", weighted[0], "", weighted[1], "", weighted[2])
+    grid.add_row("weighted", "", "", weighted[0], "", weighted[1], "", weighted[2])
     return grid
-
-
-def rounded_down(budget: float) -> str:
-    """Write a budget so that whoever types it in keeps the limits: four digits, never more than it is.
-
-    >>> rounded_down(0.61598704), rounded_down(0.0000123456)
-    ('0.6159', '1.234e-05')
-    """
-    digits = 3 - math.floor(math.log10(budget))
-    return f"{math.floor(budget * 10**digits) / 10**digits:.4g}"
 
 
 def _leakage(result: Calibration) -> Grid:
@@ -72,15 +62,6 @@ def _leakage(result: Calibration) -> Grid:
             _plain(name), nats(limit), before, nats(bound.value), f"{bound.kind} ({_plain(bound.method)})"
         )
     return grid
-
-
-def error(value: float) -> str:
-    """Write an expected error.
-
-    >>> error(0.0253123), error(math.nan)
-    ('0.0253', 'not stated')
-    """
-    return "not stated" if math.isnan(value) else f"{value:.3g}"
 
 
 def _plain(text: str) -> str:

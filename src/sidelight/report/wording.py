@@ -5,7 +5,10 @@ from __future__ import annotations
 import html
 import math
 import textwrap
+from decimal import ROUND_FLOOR, Context
 
+_DIGITS = 6
+_ROUNDING = 5e-10  # half of what an audit allows
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -71,12 +74,30 @@ def whole(value: float) -> str:
 
 
 def budget(value: float) -> str:
-    """Write a budget.
+    """Write a budget so that whoever types it in keeps the limits: six digits, rounded down.
 
-    >>> budget(1.0), budget(0.9999999996)
-    ('1', '1')
+    What is less than a rounding error below a round number is written as that.
+
+    >>> budget(1.0), budget(0.9999999996), budget(0.61598796), budget(0.0000123456789), budget(math.inf)
+    ('1', '1', '0.615987', '1.23456e-05', '∞')
     """
-    return f"{value:.6g}"
+    if math.isinf(value):
+        return "∞"
+    nearest = float(f"{value:.{_DIGITS}g}")
+    if nearest > value * (1 + _ROUNDING):
+        nearest = float(Context(prec=_DIGITS, rounding=ROUND_FLOOR).create_decimal_from_float(value))
+    return f"{nearest:.{_DIGITS}g}"
+
+
+def error(value: float) -> str:
+    """Write an expected error; NaN where a mechanism states none.
+
+    >>> error(0.0253123), error(1072.6), error(math.nan)
+    ('0.0253', '1,070', 'not stated')
+    """
+    if math.isnan(value):
+        return "not stated"
+    return f"{value:.3g}" if value < 999.5 else f"{float(f'{value:.3g}'):,.0f}"
 
 
 def label(text: str, width: int = 24) -> str:
