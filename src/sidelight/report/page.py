@@ -86,9 +86,7 @@ def write_report(result: object, path: str | Path) -> Path:
     """Write a result as one HTML file that needs no network.
 
     Args:
-        result: an `Audit` or a `KnowledgeAudit`.
-        result: an `Audit` or a `Calibration`.
-        result: an `Audit`, an `AttackResult` or an `AttackComparison`.
+        result: what a verb returned: an audit, a calibration, estimates, an attack and so on (`PAGES`).
         path: where to write; the file appears whole or not at all.
     """
     return write_text(path, render(page_of(result)))
