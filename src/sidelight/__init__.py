@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sidelight.calibration import Calibration, OptimalChannel, calibrate, optimal_channel
     from sidelight.collection import (
         Advice,
+        Aggregator,
         Collected,
         Estimates,
         Parameters,
@@ -110,6 +111,7 @@ _HOMES = {
     "sidelight.calibration": ("Calibration", "OptimalChannel", "calibrate", "optimal_channel"),
     "sidelight.collection": (
         "Advice",
+        "Aggregator",
         "Collected",
         "Estimates",
         "Parameters",
@@ -188,6 +190,7 @@ __all__ = [
     "ANALYSERS",
     "Adversary",
     "Advice",
+    "Aggregator",
     "AttackComparison",
     "AttackResult",
     "Attribute",

@@ -128,7 +128,8 @@ class Aggregator:
             schema = file.schema_arrow
 
         def chunks() -> Iterator[pa.Table]:
-            batches = file.iter_batches(ROWS, use_threads=False)
+            rows = max(1, min(ROWS, file.metadata.num_rows))  # Arrow sets room for all of them aside at once
+            batches = file.iter_batches(rows, use_threads=False)
             while True:
                 with _parquet_errors(label):
                     batch = next(batches, None)
@@ -139,9 +140,9 @@ class Aggregator:
         return self._take(schema, chunks(), label)
 
     def _take(self, schema: pa.Schema, chunks: Iterable[pa.Table], label: str) -> tuple[str, bool]:
-        stamp = stamp_of(schema.metadata, label)
         known = self.expected | {key: part.protocol for key, part in self._sums.items()}
         head = head_of(schema, label, known)
+        stamp = stamp_of(schema.metadata, label)
         self._check_belongs(head.protocol, head.fingerprint, label)
         sums = _added_up(chunks, head, stamp, label)
         taken = self._batches.get(stamp.id)
