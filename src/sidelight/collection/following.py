@@ -112,7 +112,7 @@ class Follower:
         _remove_leftovers(self.path)
         try:
             found = read_checkpoint(self.path, expected) if self.path.exists() else (Aggregator(expected), {})
-        except InputError:
+        except BaseException:
             self._lock.close()
             raise
         self.aggregator, self._seen = found
