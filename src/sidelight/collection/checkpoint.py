@@ -113,7 +113,7 @@ def write_checkpoint(
         path: of the checkpoint.
         files: what was looked at in a followed folder, by name.
     """
-    _check_ending(path)
+    check_ending(path)
     aggregator.check()
     state = {
         "is_simulation": aggregator.is_simulation,
@@ -138,7 +138,7 @@ def read_checkpoint(
         path: of the checkpoint.
         expected: the protocols whose reports it may hold; any by default.
     """
-    _check_ending(path)
+    check_ending(path)
     label = str(path)
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -213,7 +213,8 @@ def _checksum(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=_CHECKSUM_BYTES).hexdigest()
 
 
-def _check_ending(path: str | Path) -> None:
+def check_ending(path: str | Path) -> None:
+    """Raise unless a checkpoint's name says what it is."""
     if Path(path).suffix.lower() != ".json":
         raise InputError(f"the checkpoint {path} must end in .json.")
 

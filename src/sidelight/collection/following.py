@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from sidelight.collection.batches import new_batch_id
-from sidelight.collection.checkpoint import Seen, read_checkpoint, signature, write_checkpoint
+from sidelight.collection.checkpoint import Seen, check_ending, read_checkpoint, signature, write_checkpoint
 from sidelight.collection.protocol import Collected, Protocol
 from sidelight.collection.report_files import write_reports
 from sidelight.collection.streaming import Aggregator, opened
@@ -107,6 +107,7 @@ class Follower:
         if not self.folder.is_dir():
             raise InputError(f"there is no folder {folder}.")
         self.path = Path(checkpoint) if checkpoint is not None else self.folder / CHECKPOINT
+        check_ending(self.path)
         self.pace = pace or Pace()
         self._lock = _locked(self.path)
         _remove_leftovers(self.path)
@@ -161,6 +162,7 @@ class Follower:
             else:
                 (taken if is_new else repeated).append(name)
             self._write_at_pace()
+        self._write_at_pace()
         return Scan(tuple(taken), tuple(repeated), tuple(refused), len(new) - done)
 
     def _new_names(self) -> list[str]:
