@@ -33,6 +33,7 @@ from sidelight.collection import (
     write_checkpoint,
 )
 from sidelight.collection.batches import stamp
+from sidelight.collection.following import Scan
 
 SCHEMA = sl.Schema((sl.categorical("a", "xyz"), sl.categorical("b", "xyz"), sl.categorical("c", "pq")))
 PRIORS = {"a": [0.7, 0.2, 0.1], "b": [0.2, 0.2, 0.6], "c": [0.35, 0.65]}
@@ -250,8 +251,9 @@ def test_what_is_wrong_is_refused_by_name_and_the_rest_is_kept(name: str, folder
         assert path.name in scan.refused[0][1]
         assert follower.aggregator.people == 800
         assert not follower.scan().is_news
+    assert read_checkpoint(folder / "checkpoint.json")[1][path.name].refused == scan.refused[0][1]
     with Follower(folder) as follower:
-        assert not follower.scan().is_news
+        assert follower.scan() == Scan((), (), scan.refused), "a new start tries it again"
         assert list(follower.refused) == [path.name]
         path.write_bytes(whole)
         assert follower.scan().taken == (path.name,)
@@ -281,6 +283,31 @@ def test_any_damaged_byte_is_refused_or_harmless(folder: Path, reports, tmp_path
         assert same_sums(aggregator, *([reports[:100]] if aggregator.batches else []))
     assert len(refused) > 100
     assert all("damaged.parquet" in reason for reason in refused)
+
+
+def test_a_name_that_gets_another_batch_is_taken_again(folder: Path, reports) -> None:
+    with Follower(folder) as follower:
+        follower.scan()
+        more = smp(SCHEMA, 1.0).randomise(records(70, 1), seed=9)
+        sl.write_reports(more, files(folder)[0])
+        assert follower.scan().taken == (files(folder)[0].name,)
+        assert same_sums(follower.aggregator, reports + more)
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(folder: Path, monkeypatch) -> None:
+    with Follower(folder) as follower:
+        follower.scan()
+    kept = follower.path.read_bytes()
+    files(folder)[0].unlink()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(sl.InputError, match="cannot be written: No space left"), Follower(folder) as follower:
+        follower.scan()
+    assert follower.path.read_bytes() == kept
+    assert {path.name for path in folder.iterdir() if path.name.startswith(".")} == {".checkpoint.json.lock"}
 
 
 def denied(*_: object) -> None:

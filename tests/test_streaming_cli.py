@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -69,12 +68,8 @@ def test_batches_are_collected_and_followed(run, folder: Path, people: Path) -> 
     at_once = json.loads(out)
     followed = json.loads(run("estimate", "--follow", "in", "--once", "--json")[1])
     assert followed["found"] == at_once
-    assert (followed["batches"], followed["people"], followed["refused"], followed["left"]) == (
-        6,
-        1200,
-        [],
-        0,
-    )
+    del followed["found"]
+    assert followed == {"batches": 6, "people": 1200, "refused": [], "left": 0}
     assert json.loads(run("estimate", "in/checkpoint.json", "--json")[1]) == at_once
     run("collect", people, "-o", "in", "--batches", 2, "--seed", 2)
     assert json.loads(run("estimate", "--follow", "in", "--once", "--json")[1])["people"] == 2400
@@ -110,12 +105,7 @@ def test_an_empty_folder_and_a_missing_phase_are_waited_for(run, people: Path) -
         shutil.copy(path, "in")
     found = json.loads(run(*follow, "--json")[1])
     assert (found["people"], found["found"]["protocol"]) == (1200, "corr-rr")
-    assert (
-        found["found"]
-        == json.loads(run("estimate", *Path("first").iterdir(), *Path("in").glob("*.parquet"), "--json")[1])
-        | {"people": 1200}
-        or found["batches"] == 4
-    )
+    assert found["found"] == json.loads(run("estimate", *Path("in").glob("*.parquet"), "--json")[1])
 
 
 def test_checkpoints_are_merged_unless_they_overlap(run, folder: Path) -> None:
@@ -205,6 +195,5 @@ def test_an_interruption_leaves_a_valid_checkpoint(folder: Path, tmp_path: Path,
     assert "holds 6 batches, 1200 reports" in err
     aggregator, seen = read_checkpoint(folder / "checkpoint.json")
     assert (aggregator.people, len(seen)) == (1200, 6)
-    assert not [
-        name for name in os.listdir(folder) if name.startswith(".checkpoint.json.") and "lock" not in name
-    ]
+    left = {path.name for path in folder.iterdir() if path.suffix != ".parquet"}
+    assert left == {"checkpoint.json", ".checkpoint.json.lock"}

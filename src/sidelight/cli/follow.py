@@ -129,7 +129,7 @@ def _follow(state: State, folder: Path, expected: list[Protocol], showing: Showi
         while True:
             with progress(quiet=showing.json):
                 scan = follower.scan(_REFRESH, stop.is_set)
-            _tell(follower.refused if is_first else dict(scan.refused), scan.repeated)
+            _tell(scan)
             if scan.is_news or is_first:
                 news, is_first = time.monotonic(), False
                 _update(follower, scan, showing)
@@ -160,11 +160,11 @@ def _stopping() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _tell(refused: dict[str, str], repeated: tuple[str, ...]) -> None:
+def _tell(scan: Scan) -> None:
     """Say on standard error what was not counted, and why."""
-    for reason in refused.values():
+    for _, reason in scan.refused:
         typer.echo(_printable(f"refused: {reason}"), err=True)
-    for name in repeated:
+    for name in scan.repeated:
         typer.echo(_printable(f"{name} holds a batch that is counted already; not counted again."), err=True)
 
 

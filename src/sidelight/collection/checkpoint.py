@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -122,10 +123,14 @@ def write_checkpoint(
         "files": {name: asdict(seen) for name, seen in (files or {}).items()},
     }
     text = _text(state)
-    written = write_text(
-        path, f'{{"version": {CHECKPOINT_VERSION}, "checksum": "{_checksum(text)}", "state": {text}}}\n'
-    )
-    _sync_folder(written.parent)
+    head = f'"version": {CHECKPOINT_VERSION}, "checksum": "{_checksum(text)}"'
+    try:
+        written = write_text(path, f'{{{head}, "state": {text}}}\n')
+        _sync_folder(written.parent)
+    except OSError as error:
+        raise InputError(
+            f"the checkpoint {path} cannot be written: {error.strerror}; the one before is as it was."
+        ) from None
     return written
 
 
@@ -221,6 +226,8 @@ def check_ending(path: str | Path) -> None:
 
 def _sync_folder(folder: Path) -> None:
     """Make a rename durable, so that a batch whose checkpoint was written may be deleted."""
+    if sys.platform == "win32":  # which has no such thing
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

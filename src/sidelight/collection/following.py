@@ -11,6 +11,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -110,13 +111,14 @@ class Follower:
         check_ending(self.path)
         self.pace = pace or Pace()
         self._lock = _locked(self.path)
-        _remove_leftovers(self.path)
         try:
+            _remove_leftovers(self.path)
             found = read_checkpoint(self.path, expected) if self.path.exists() else (Aggregator(expected), {})
         except BaseException:
             self._lock.close()
             raise
-        self.aggregator, self._seen = found
+        self.aggregator, files = found
+        self._seen = {name: seen for name, seen in files.items() if not seen.refused}  # those are tried again
         self._pending, self._is_stale = 0, not self.path.exists()
         self._written, self._cost = time.monotonic(), 0.0
 
@@ -167,25 +169,26 @@ class Follower:
 
     def _new_names(self) -> list[str]:
         """Return the names of complete files that are new or changed, and forget those that are gone."""
-        new, here = [], set()
-        with os.scandir(self.folder) as entries:
-            for entry in entries:
-                if not _is_complete(entry.name):
-                    continue
-                try:
-                    if not entry.is_file():
-                        continue
-                    status = entry.stat()
-                except OSError:
-                    continue
-                here.add(entry.name)
-                seen = self._seen.get(entry.name)
-                if seen is None or not seen.is_still(status):
-                    new.append(entry.name)
-        for name in self._seen.keys() - here:
+        here = self._statuses()
+        for name in self._seen.keys() - here.keys():
             del self._seen[name]
             self._is_stale = True
-        return sorted(new)
+        return sorted(
+            name for name, status in here.items()
+            if name not in self._seen or not self._seen[name].is_still(status)
+        )  # fmt: skip
+
+    def _statuses(self) -> dict[str, os.stat_result]:
+        found = {}
+        try:
+            with os.scandir(self.folder) as entries:
+                for entry in entries:
+                    with suppress(FileNotFoundError):
+                        if _is_complete(entry.name) and entry.is_file():
+                            found[entry.name] = entry.stat()
+        except OSError as error:
+            raise InputError(f"the folder {self.folder} cannot be read: {error.strerror}.") from None
+        return found
 
     def _look(self, name: str) -> bool | None:
         """Take one file; return whether its batch was new, or None if it must be looked at again."""

@@ -123,21 +123,12 @@ class Aggregator:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with _parquet_errors(label):
+        with _damage_named(label):
             file = pq.ParquetFile(handle)
-            schema = file.schema_arrow
-
-        def chunks() -> Iterator[pa.Table]:
             rows = max(1, min(ROWS, file.metadata.num_rows))  # Arrow sets room for all of them aside at once
             batches = file.iter_batches(rows, use_threads=False)
-            while True:
-                with _parquet_errors(label):
-                    batch = next(batches, None)
-                if batch is None:
-                    return
-                yield pa.Table.from_batches([batch])
-
-        return self._take(schema, chunks(), label)
+            chunks = (pa.Table.from_batches([batch]) for batch in batches)
+            return self._take(file.schema_arrow, chunks, label)
 
     def _take(self, schema: pa.Schema, chunks: Iterable[pa.Table], label: str) -> tuple[str, bool]:
         known = self.expected | {key: part.protocol for key, part in self._sums.items()}
@@ -153,7 +144,7 @@ class Aggregator:
                 f"{label} carries the id {stamp.id!r} of a batch that was taken already, with other reports; "
                 "give it an id of its own."
             )
-        total = self._sums[head.fingerprint] + sums if head.fingerprint in self._sums else sums
+        total = _plus(self._sums.get(head.fingerprint), sums, label)
         self._simulated |= head.is_simulation
         self._sums[head.fingerprint] = total
         self._batches[stamp.id] = Batch(stamp.seal, sums.people, head.fingerprint)
@@ -236,15 +227,21 @@ def _added_up(chunks: Iterable[pa.Table], head: Head, stamp: Stamp, label: str) 
     for table in chunks:
         collected = collected_of(table, head, label)
         sealer.add(collected)
-        try:
-            sums = sums + collected.aggregate()
-        except InputError as error:
-            raise InputError(f"{label}: {error}") from None
+        sums = _plus(sums, collected, label)
     if sums.people != head.people:
         raise InputError(f"{label} has {sums.people} reports, its metadata say {head.people}.")
     if sealer.seal(stamp.id, head.fingerprint, is_simulation=head.is_simulation) != stamp.seal:
         raise InputError(f"{label}: the reports are not those that were sealed; the file is damaged.")
     return sums
+
+
+def _plus(sums: Aggregated | None, more: Collected | Aggregated, label: str) -> Aggregated:
+    """Return sums with what `label` adds to them, or raise naming it."""
+    try:
+        added = more.aggregate() if isinstance(more, Collected) else more
+        return added if sums is None else sums + added
+    except InputError as error:
+        raise InputError(f"{label}: {error}") from None
 
 
 def no_reports(protocol: Protocol) -> Collected:
@@ -261,12 +258,14 @@ def opened(path: str | Path) -> BinaryIO:
 
 
 @contextmanager
-def _parquet_errors(label: str) -> Iterator[None]:
-    """Turn what Arrow raises on damaged files into one line."""
+def _damage_named(label: str) -> Iterator[None]:
+    """Turn whatever a damaged file makes Arrow raise into one line, since one file must not stop the rest."""
     import pyarrow as pa
 
     try:
         yield
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError) as error:
         reason = (str(error).splitlines() or ["empty"])[0]
         raise InputError(f"{label} is not a Parquet file, or it is truncated: {reason}") from None
