@@ -14,6 +14,8 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow.parquet  # noqa: F401 - loaded once, not in every follower
+
 from sidelight.collection.checkpoint import read_checkpoint
 from sidelight.collection.following import Follower, Pace
 

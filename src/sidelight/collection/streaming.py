@@ -116,14 +116,15 @@ class Aggregator:
             reports = pa.Table.from_batches([reports])
         if not isinstance(reports, pa.Table):
             raise invalid("reports", "a file, an Arrow table or a record batch", type(reports).__name__)
-        return self._take(reports.schema, [reports], label or "the batch")[1]
+        with _naming(label or "the batch"):
+            return self._take(reports.schema, [reports], label or "the batch")[1]
 
     def take_file(self, handle: BinaryIO, label: str) -> tuple[str, bool]:
         """Add up an open report file, a run of rows at a time; return its id and whether it was new."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with _damage_named(label):
+        with _naming(label):
             file = pq.ParquetFile(handle)
             rows = max(1, min(ROWS, file.metadata.num_rows))  # Arrow sets room for all of them aside at once
             batches = file.iter_batches(rows, use_threads=False)
@@ -144,7 +145,7 @@ class Aggregator:
                 f"{label} carries the id {stamp.id!r} of a batch that was taken already, with other reports; "
                 "give it an id of its own."
             )
-        total = _plus(self._sums.get(head.fingerprint), sums, label)
+        total = self._sums[head.fingerprint] + sums if head.fingerprint in self._sums else sums
         self._simulated |= head.is_simulation
         self._sums[head.fingerprint] = total
         self._batches[stamp.id] = Batch(stamp.seal, sums.people, head.fingerprint)
@@ -227,21 +228,12 @@ def _added_up(chunks: Iterable[pa.Table], head: Head, stamp: Stamp, label: str) 
     for table in chunks:
         collected = collected_of(table, head, label)
         sealer.add(collected)
-        sums = _plus(sums, collected, label)
+        sums = sums + collected.aggregate()
     if sums.people != head.people:
         raise InputError(f"{label} has {sums.people} reports, its metadata say {head.people}.")
     if sealer.seal(stamp.id, head.fingerprint, is_simulation=head.is_simulation) != stamp.seal:
         raise InputError(f"{label}: the reports are not those that were sealed; the file is damaged.")
     return sums
-
-
-def _plus(sums: Aggregated | None, more: Collected | Aggregated, label: str) -> Aggregated:
-    """Return sums with what `label` adds to them, or raise naming it."""
-    try:
-        added = more.aggregate() if isinstance(more, Collected) else more
-        return added if sums is None else sums + added
-    except InputError as error:
-        raise InputError(f"{label}: {error}") from None
 
 
 def no_reports(protocol: Protocol) -> Collected:
@@ -258,14 +250,15 @@ def opened(path: str | Path) -> BinaryIO:
 
 
 @contextmanager
-def _damage_named(label: str) -> Iterator[None]:
-    """Turn whatever a damaged file makes Arrow raise into one line, since one file must not stop the rest."""
+def _naming(label: str) -> Iterator[None]:
+    """Turn whatever a bad batch raises into one line that names it, since one must not stop the rest."""
     import pyarrow as pa
 
     try:
         yield
-    except InputError:
-        raise
+    except InputError as error:
+        message = str(error)
+        raise InputError(message if label in message else f"{label}: {message}") from None
     except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError) as error:
         reason = (str(error).splitlines() or ["empty"])[0]
         raise InputError(f"{label} is not a Parquet file, or it is truncated: {reason}") from None
