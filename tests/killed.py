@@ -14,7 +14,10 @@ import sys
 import time
 from pathlib import Path
 
-import pyarrow.parquet  # noqa: F401 - loaded once, not in every follower
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.parquet
 
 from sidelight.collection.checkpoint import read_checkpoint
 from sidelight.collection.following import Follower, Pace
@@ -48,6 +51,7 @@ def is_exact(checkpoint: Path, expected: dict[str, list[list[int]]], complete: b
 
 def main(folder: Path, state: Path, kills: int, seed: int) -> dict[str, object]:
     """Kill followers at random moments; whenever some were killed, let one finish, and compare."""
+    pa.array(np.zeros(1)).is_valid()  # what Arrow loads at the first use is loaded here, once
     moments = random.Random(seed)
     expected = json.loads((folder / "expected.json").read_text())
     started = time.monotonic()
