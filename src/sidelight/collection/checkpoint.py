@@ -28,7 +28,8 @@ from sidelight.collection.describing import (
     validated,
 )
 from sidelight.collection.protocol import Aggregated, Protocol, fingerprint
-from sidelight.collection.streaming import Aggregator, Batch, no_reports
+from sidelight.collection.report_files import form_of
+from sidelight.collection.streaming import Aggregator, Batch
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import strict_json, write_text
 from sidelight.mechanisms import Aggregate
@@ -190,7 +191,7 @@ def _aggregated(key: str, item: _SumsFile, label: str) -> Aggregated:
     protocol = protocol_from(item.protocol, label)
     if fingerprint(protocol) != key:
         raise InputError(f"the protocol {key} was changed after its reports were taken.")
-    shapes = no_reports(protocol).aggregate().parts
+    shapes = form_of(protocol).nobody.aggregate().parts
     if [len(part.sums) for part in item.parts] != [part.sums.size for part in shapes]:
         raise InputError(f"the sums of {protocol.name!r} ({key}) do not have the protocol's shape.")
     counts = [part.reports for part in item.parts]

@@ -19,7 +19,7 @@ from sidelight.collection.describing import (
     protocol_from,
     validated,
 )
-from sidelight.collection.protocol import Codes, Collected, Protocol, fingerprint
+from sidelight.collection.protocol import Collected, Protocol, fingerprint
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import strict_json, write_atomically
 from sidelight.mechanisms import reports_from_arrow, reports_to_arrow
@@ -40,18 +40,33 @@ class _Head(Strict):
 
 
 @dataclass(frozen=True, eq=False)
-class Head:
-    """What a report file's metadata say.
+class Form:
+    """What all reports of a protocol have in common, worked out once for many files.
 
     Attributes:
         protocol: what made the reports.
         fingerprint: the protocol's.
-        people: how many reported.
-        is_simulation: whether the noise came from a seed.
+        nobody: the reports of nobody.
+        columns: the names and types of a file's columns.
     """
 
     protocol: Protocol
     fingerprint: str
+    nobody: Collected
+    columns: pa.Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """What a report file's metadata say.
+
+    Attributes:
+        form: the form of its reports.
+        people: how many reported.
+        is_simulation: whether the noise came from a seed.
+    """
+
+    form: Form
     people: int
     is_simulation: bool
 
@@ -126,13 +141,19 @@ def from_arrow(table: pa.Table, label: str = "the reports") -> Collected:
     return collected_of(table, head, label)
 
 
-def head_of(schema: pa.Schema, label: str, known: Mapping[str, Protocol] | None = None) -> Head:
+def form_of(protocol: Protocol) -> Form:
+    """Return the form of a protocol's reports."""
+    nobody = protocol.randomise(np.zeros((1, len(protocol.schema)), dtype=np.uint8), seed=0)[:0]
+    return Form(protocol, fingerprint(protocol), nobody, to_arrow(nobody).schema)
+
+
+def head_of(schema: pa.Schema, label: str, known: Mapping[str, Form] | None = None) -> Head:
     """Return what the metadata say, checked against themselves and the columns.
 
     Args:
         schema: of the Arrow table or file.
         label: names it in errors.
-        known: protocols by fingerprint, so that those met before need not be built again.
+        known: forms by fingerprint, so that those met before need not be worked out again.
     """
     metadata = schema.metadata or {}
     if _KEY not in metadata:
@@ -140,24 +161,24 @@ def head_of(schema: pa.Schema, label: str, known: Mapping[str, Protocol] | None 
     data = parsed_text(metadata[_KEY].decode("utf-8", "replace"), label, strict_json)
     check_version(data, label, REPORTS_VERSION, "report file")
     head = validated(_Head, data, label)
-    protocol = (known or {}).get(head.fingerprint)
-    if protocol is None or protocol_data(protocol) != head.protocol:
-        protocol = protocol_from(head.protocol, label)
-        if fingerprint(protocol) != head.fingerprint:
+    form = (known or {}).get(head.fingerprint)
+    if form is None or protocol_data(form.protocol) != head.protocol:
+        form = form_of(protocol_from(head.protocol, label))
+        if form.fingerprint != head.fingerprint:
             raise InputError(f"{label}: the protocol was changed after the reports were made; collect again.")
-    if tuple(schema.names) != protocol.labels:
+    if tuple(schema.names) != form.protocol.labels:
         raise InputError(
             f"{label} has the columns {', '.join(schema.names)}; its protocol reports "
-            f"{', '.join(protocol.labels)}."
+            f"{', '.join(form.protocol.labels)}."
         )
-    return Head(protocol, head.fingerprint, head.people, head.is_simulation)
+    return Head(form, head.people, head.is_simulation)
 
 
 def collected_of(table: pa.Table, head: Head, label: str) -> Collected:
     """Return the reports of a table, or of some of its rows, whose metadata are read already."""
-    protocol, is_simulation = head.protocol, head.is_simulation
+    protocol, is_simulation = head.form.protocol, head.is_simulation
     partial = protocol.kind == "sample"
-    expected = to_arrow(protocol.randomise(_no_records(protocol), seed=0)).schema
+    expected = head.form.columns
     parts, senders = [], []
     for name in protocol.labels:
         column = table.column(name).combine_chunks()
@@ -177,7 +198,3 @@ def collected_of(table: pa.Table, head: Head, label: str) -> Collected:
     if partial and (len(sent) != table.num_rows or np.any(sent != 1)):
         raise InputError(f"{label}: everyone must report exactly one of {', '.join(protocol.labels)}.")
     return Collected(protocol, tuple(parts), tuple(senders), table.num_rows, is_simulation)
-
-
-def _no_records(protocol: Protocol) -> Codes:
-    return np.zeros((1, len(protocol.schema)), dtype=np.uint8)

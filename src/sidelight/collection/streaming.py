@@ -13,13 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-import numpy as np
-
 from sidelight.collection.batches import Sealer, Stamp, stamp_of
 from sidelight.collection.estimating import TWO_PHASE, Estimates, Estimator, estimate
 from sidelight.collection.hidden import HiddenChoice
-from sidelight.collection.protocol import Aggregated, Collected, Protocol, fingerprint
-from sidelight.collection.report_files import Head, collected_of, head_of
+from sidelight.collection.protocol import Aggregated, Protocol, fingerprint
+from sidelight.collection.report_files import Form, Head, collected_of, form_of, head_of
 from sidelight.collection.unbiased import About
 from sidelight.foundation.errors import InputError, invalid
 
@@ -57,6 +55,7 @@ class Aggregator:
 
     def __init__(self, expected: Sequence[Protocol] = ()) -> None:
         self.expected = {fingerprint(protocol): protocol for protocol in expected}
+        self._forms: dict[str, Form] = {}
         self._sums: dict[str, Aggregated] = {}
         self._batches: dict[str, Batch] = {}
         self._simulated = False
@@ -73,8 +72,10 @@ class Aggregator:
         """Return an aggregator that goes on from sums and the batches in them."""
         made = cls(expected)
         for part in sums:
-            made._check_belongs(part.protocol, fingerprint(part.protocol))
-            made._sums[fingerprint(part.protocol)] = part
+            form = form_of(part.protocol)
+            made._check_belongs(form)
+            made._forms[form.fingerprint] = form
+            made._sums[form.fingerprint] = part
         made._batches.update(batches)
         made._simulated = is_simulation
         made.check()
@@ -132,10 +133,10 @@ class Aggregator:
             return self._take(file.schema_arrow, chunks, label)
 
     def _take(self, schema: pa.Schema, chunks: Iterable[pa.Table], label: str) -> tuple[str, bool]:
-        known = self.expected | {key: part.protocol for key, part in self._sums.items()}
-        head = head_of(schema, label, known)
+        head = head_of(schema, label, self._forms)
+        key = head.form.fingerprint
         stamp = stamp_of(schema.metadata, label)
-        self._check_belongs(head.protocol, head.fingerprint, label)
+        self._check_belongs(head.form, label)
         sums = _added_up(chunks, head, stamp, label)
         taken = self._batches.get(stamp.id)
         if taken is not None:
@@ -145,14 +146,16 @@ class Aggregator:
                 f"{label} carries the id {stamp.id!r} of a batch that was taken already, with other reports; "
                 "give it an id of its own."
             )
-        total = self._sums[head.fingerprint] + sums if head.fingerprint in self._sums else sums
+        total = self._sums[key] + sums if key in self._sums else sums
+        self._forms[key] = head.form
         self._simulated |= head.is_simulation
-        self._sums[head.fingerprint] = total
-        self._batches[stamp.id] = Batch(stamp.seal, sums.people, head.fingerprint)
+        self._sums[key] = total
+        self._batches[stamp.id] = Batch(stamp.seal, sums.people, key)
         return stamp.id, True
 
-    def _check_belongs(self, protocol: Protocol, key: str, label: str = "the state") -> None:
+    def _check_belongs(self, form: Form, label: str = "the state") -> None:
         """Raise unless reports of a protocol are part of this collection."""
+        protocol, key = form.protocol, form.fingerprint
         shown = f"{protocol.name!r} ({key})"
         if self.expected and key not in self.expected:
             wanted = ", ".join(f"{item.name!r} ({name})" for name, item in self.expected.items())
@@ -188,7 +191,7 @@ class Aggregator:
             )
         sums = dict(self._sums)
         for key, part in other._sums.items():
-            self._check_belongs(part.protocol, key, "the other aggregator")
+            self._check_belongs(other._forms[key], "the other aggregator")
             sums[key] = sums[key] + part if key in sums else part
         return Aggregator.from_parts(
             sums.values(), self._batches | other._batches,
@@ -222,23 +225,17 @@ def collection_of(protocol: Protocol, key: str, label: str = "the reports") -> s
 
 def _added_up(chunks: Iterable[pa.Table], head: Head, stamp: Stamp, label: str) -> Aggregated:
     """Return the sums of a batch whose reports are complete and as they were sealed."""
-    nobody = no_reports(head.protocol)
-    sealer, sums = Sealer(), nobody.aggregate()
-    sealer.add(nobody)
+    sealer, sums = Sealer(), head.form.nobody.aggregate()
+    sealer.add(head.form.nobody)
     for table in chunks:
         collected = collected_of(table, head, label)
         sealer.add(collected)
         sums = sums + collected.aggregate()
     if sums.people != head.people:
         raise InputError(f"{label} has {sums.people} reports, its metadata say {head.people}.")
-    if sealer.seal(stamp.id, head.fingerprint, is_simulation=head.is_simulation) != stamp.seal:
+    if sealer.seal(stamp.id, head.form.fingerprint, is_simulation=head.is_simulation) != stamp.seal:
         raise InputError(f"{label}: the reports are not those that were sealed; the file is damaged.")
     return sums
-
-
-def no_reports(protocol: Protocol) -> Collected:
-    """Return the reports of nobody, which have the shapes and types of all reports."""
-    return protocol.randomise(np.zeros((1, len(protocol.schema)), dtype=np.uint8), seed=0)[:0]
 
 
 def opened(path: str | Path) -> BinaryIO:
