@@ -390,6 +390,7 @@ def first_sums(state: dict) -> dict:
         (lambda s: next(iter(s["batches"].values())).update(people=-1), "greater than or equal to 0"),
         (lambda s: next(iter(s["batches"].values())).update(people=True), "valid integer"),
         (lambda s: next(iter(s["batches"].values())).update(protocol="0" * 24), "a protocol without sums"),
+        (lambda s: next(iter(s["files"].values())).update(batch="x"), "batch 'x', which is not in the sums"),
         (lambda s: first_sums(s)["parts"][0].update(sums=[1, 2]), "do not have the protocol's shape"),
         (lambda s: first_sums(s)["parts"][0].update(sums=[1, 2, 2**63]), "do not fit into 64 bits"),
         (lambda s: first_sums(s)["parts"][0].update(sums=[1, 2, 0.5]), "valid integer"),
