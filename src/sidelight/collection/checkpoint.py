@@ -173,21 +173,20 @@ def read_checkpoint(
 
 
 def _aggregator(state: _StateFile, label: str, expected: Sequence[Protocol]) -> Aggregator:
-    for name, seen in state.files.items():
-        if not seen.refused and seen.batch not in state.batches:
-            raise InputError(
-                f"the file {name!r} was taken as batch {seen.batch!r}, which is not in the sums."
-            )
     batches = {
         check_batch_id(name): Batch(batch.seal, batch.people, batch.protocol)
         for name, batch in state.batches.items()
     }
     sums = [_aggregated(key, item, label) for key, item in state.sums.items()]
-    return Aggregator.from_parts(sums, batches, is_simulation=state.is_simulation, expected=expected)
+    made = Aggregator.from_parts(sums, batches, is_simulation=state.is_simulation, expected=expected)
+    for name, seen in state.files.items():
+        if not seen.refused and seen.batch not in batches:
+            raise InputError(f"the file {name!r} holds the batch {seen.batch!r}, which is not in the sums.")
+    return made
 
 
 def _fields(item: Batch | Seen) -> dict[str, Any]:
-    """Return an item as plain data; there are many, and `asdict` takes ten times as long."""
+    """Return an item as plain data; there are many, so nothing is copied deeply."""
     return {name: getattr(item, name) for name in item.__slots__}
 
 
