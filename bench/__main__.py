@@ -3,7 +3,8 @@
 from importlib import import_module
 
 NAMES = (
-    "commands", "leakage", "mechanisms", "knowledge", "calibration", "collection", "labels", "attacks",
+    "commands", "leakage", "mechanisms", "knowledge", "calibration", "collection", "streaming", "labels",
+    "attacks",
 )  # fmt: skip
 
 for name in NAMES:

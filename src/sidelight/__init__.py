@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sidelight.calibration import Calibration, OptimalChannel, calibrate, optimal_channel
     from sidelight.collection import (
         Advice,
+        Aggregator,
         Collected,
         Estimates,
         Parameters,
@@ -111,6 +112,7 @@ _HOMES = {
     "sidelight.calibration": ("Calibration", "OptimalChannel", "calibrate", "optimal_channel"),
     "sidelight.collection": (
         "Advice",
+        "Aggregator",
         "Collected",
         "Estimates",
         "Parameters",
@@ -190,6 +192,7 @@ __all__ = [
     "ANALYSERS",
     "Adversary",
     "Advice",
+    "Aggregator",
     "AttackComparison",
     "AttackResult",
     "Attribute",

@@ -20,6 +20,17 @@ from sidelight.cli.common import (
     progress,
     read_table,
 )
+from sidelight.cli.follow import (
+    Checkpoint,
+    Every,
+    Expect,
+    Follow,
+    Idle,
+    Once,
+    Showing,
+    State,
+    estimate_from_state,
+)
 
 if TYPE_CHECKING:
     from sidelight.collection import Collected, Protocol
@@ -32,7 +43,9 @@ Epsilon = Annotated[float | None, typer.Option(help="Budget of a whole record [1
 
 def collect(
     data: Data,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Write the reports to this .parquet file.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Write the reports to this .parquet file, or folder.")
+    ],
     plan: Annotated[Path | None, typer.Option(help="A plan file (.toml or .json).")] = None,
     protocol: Annotated[
         str | None,
@@ -55,6 +68,9 @@ def collect(
     seed: Annotated[
         int | None, typer.Option(help="Simulate; without a seed the noise protects people.")
     ] = None,
+    batches: Annotated[
+        int | None, typer.Option(help="Write so many report files, each a batch of its own, into a folder.")
+    ] = None,
     save_protocol: Annotated[
         Path | None, typer.Option(help="Write the protocol to this file (.toml or .json).")
     ] = None,
@@ -66,10 +82,10 @@ def collect(
     json: Json = False,
 ) -> None:
     """Make one report for each record, as its people would."""
-    import sidelight as sl
     from sidelight.collection import write_protocol
 
-    check_writable(output, (".parquet",))
+    if batches is None:
+        check_writable(output, (".parquet",))
     check_writable(save_protocol, (".toml", ".json"))
     _refuse_several({"--plan": plan, "--protocol": protocol, "--parameters": parameters})
     with progress(quiet=json):
@@ -80,14 +96,17 @@ def collect(
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
         )  # fmt: skip
         reports = _collected(table, given, protocol, epsilon, mechanism, group or [], share, seed)
-        sl.write_reports(reports, output)
+        _write(reports, output, batches)
     if save_protocol:
         write_protocol(reports.protocol, save_protocol)
     _show_collected(reports, output, json)
 
 
 def estimate(
-    reports: Annotated[list[Path], typer.Argument(help="Report files; of both phases where there are two.")],
+    reports: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Report files; of both phases where there are two. Or checkpoints."),
+    ] = None,
     estimator: Annotated[
         str, typer.Option(help="'best', 'inversion', 'simplex', 'shrinkage', 'em' or 'published'.")
     ] = "best",
@@ -107,6 +126,12 @@ def estimate(
     ] = "published",
     method: Annotated[str, typer.Option(help="With --learn: 'corr-rr' or 'cond-rr'.")] = "corr-rr",
     share: Annotated[float, typer.Option(help="With --learn: people in the first phase, of all.")] = 0.1,
+    follow: Follow = None,
+    checkpoint: Checkpoint = None,
+    expect: Expect = None,
+    once: Once = False,
+    idle: Idle = None,
+    every: Every = 2.0,
     encoding: Encoding = "utf-8",
     report: ReportFile = None,
     json: Json = False,
@@ -116,8 +141,15 @@ def estimate(
 
     check_writable(report, (".html", ".htm"))
     check_writable(learn, (".toml", ".json"))
+    files = reports or []
+    state = State(files, follow, checkpoint, expect or [], once, idle, every)
+    if state.is_asked_for(learn):
+        settings = {"estimator": estimator, "confidence": confidence, "about": about}
+        known_to = (lambda schema: _truth(truth, schema, encoding)) if truth else None
+        estimate_from_state(state, Showing(settings, known_to, report, json))
+        return
     with progress(quiet=json):
-        read = [sl.read_reports(path) for path in reports]
+        read = [sl.read_reports(path) for path in files]
         if learn:
             design = _design(read[0], method, copying, share)
             design.learn(read).write(learn)
@@ -127,7 +159,11 @@ def estimate(
     written = sl.write_report(result, report) if report else None
     if json:
         typer.echo(result.to_json())
-        return
+    else:
+        _show_estimates(result, learn, written)
+
+
+def _show_estimates(result: Any, learn: Path | None, written: Path | None) -> None:
     from sidelight.report.collection_terminal import print_estimates
 
     print_estimates(result)
@@ -188,6 +224,16 @@ def advise(
     print_advice(advice)
     if written:
         typer.echo(f"The report is in {written}.")
+
+
+def _write(reports: Collected, output: Path, batches: int | None) -> None:
+    import sidelight as sl
+    from sidelight.collection.following import write_batches
+
+    if batches is None:
+        sl.write_reports(reports, output)
+    else:
+        write_batches(reports, output, batches)
 
 
 def _refuse_several(options: dict[str, object]) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sidelight.collection.batches import stamp
 from sidelight.collection.describing import (
     Strict,
     check_version,
@@ -16,7 +19,7 @@ from sidelight.collection.describing import (
     protocol_from,
     validated,
 )
-from sidelight.collection.protocol import Codes, Collected, Protocol, fingerprint
+from sidelight.collection.protocol import Collected, Protocol, fingerprint
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import strict_json, write_atomically
 from sidelight.mechanisms import reports_from_arrow, reports_to_arrow
@@ -36,13 +39,52 @@ class _Head(Strict):
     protocol: dict[str, Any]
 
 
-def write_reports(collected: Collected, path: str | Path) -> Path:
-    """Write reports to a .parquet file; it appears whole or not at all."""
+@dataclass(frozen=True, eq=False)
+class Form:
+    """What all reports of a protocol have in common, worked out once for many files.
+
+    Attributes:
+        protocol: what made the reports.
+        fingerprint: the protocol's.
+        nobody: the reports of nobody.
+        columns: the names and types of a file's columns.
+    """
+
+    protocol: Protocol
+    fingerprint: str
+    nobody: Collected
+    columns: pa.Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """What a report file's metadata say.
+
+    Attributes:
+        form: the form of its reports.
+        people: how many reported.
+        is_simulation: whether the noise came from a seed.
+    """
+
+    form: Form
+    people: int
+    is_simulation: bool
+
+
+def write_reports(collected: Collected, path: str | Path, batch: str | None = None) -> Path:
+    """Write reports to a .parquet file; it appears whole or not at all.
+
+    Args:
+        collected: the reports.
+        path: of the file.
+        batch: the id under which they are counted once; a new one by default.
+    """
     import pyarrow.parquet as pq
 
     if Path(path).suffix.lower() != ".parquet":
         raise InputError(f"{path} must end in .parquet.")
-    return write_atomically(path, lambda temporary: pq.write_table(to_arrow(collected), temporary))
+    table = batch_to_arrow(collected, batch)
+    return write_atomically(path, lambda temporary: pq.write_table(table, temporary))
 
 
 def read_reports(path: str | Path) -> Collected:
@@ -85,30 +127,58 @@ def to_arrow(collected: Collected) -> pa.Table:
     return table.replace_schema_metadata({_KEY: json.dumps(head, ensure_ascii=False, allow_nan=False)})
 
 
+def batch_to_arrow(collected: Collected, batch: str | None = None) -> pa.Table:
+    """Return reports as an Arrow table that carries a batch id, a new one by default."""
+    table = to_arrow(collected)
+    return table.replace_schema_metadata(table.schema.metadata | stamp(collected, batch).to_metadata())
+
+
 def from_arrow(table: pa.Table, label: str = "the reports") -> Collected:
     """Return the reports that `to_arrow` made a table of."""
-    metadata = table.schema.metadata or {}
+    head = head_of(table.schema, label)
+    if table.num_rows != head.people:
+        raise InputError(f"{label} has {table.num_rows} reports, its metadata say {head.people}.")
+    return collected_of(table, head, label)
+
+
+def form_of(protocol: Protocol) -> Form:
+    """Return the form of a protocol's reports."""
+    nobody = protocol.randomise(np.zeros((1, len(protocol.schema)), dtype=np.uint8), seed=0)[:0]
+    return Form(protocol, fingerprint(protocol), nobody, to_arrow(nobody).schema)
+
+
+def head_of(schema: pa.Schema, label: str, known: Mapping[str, Form] | None = None) -> Head:
+    """Return what the metadata say, checked against themselves and the columns.
+
+    Args:
+        schema: of the Arrow table or file.
+        label: names it in errors.
+        known: forms by fingerprint, so that those met before need not be worked out again.
+    """
+    metadata = schema.metadata or {}
     if _KEY not in metadata:
         raise InputError(f"{label} holds no reports: its metadata name no protocol; collect with Sidelight.")
     data = parsed_text(metadata[_KEY].decode("utf-8", "replace"), label, strict_json)
     check_version(data, label, REPORTS_VERSION, "report file")
     head = validated(_Head, data, label)
-    protocol = protocol_from(head.protocol, label)
-    if fingerprint(protocol) != head.fingerprint:
-        raise InputError(f"{label}: the protocol was changed after the reports were made; collect again.")
-    if tuple(table.column_names) != protocol.labels:
+    form = (known or {}).get(head.fingerprint)
+    if form is None or protocol_data(form.protocol) != head.protocol:
+        form = form_of(protocol_from(head.protocol, label))
+        if form.fingerprint != head.fingerprint:
+            raise InputError(f"{label}: the protocol was changed after the reports were made; collect again.")
+    if tuple(schema.names) != form.protocol.labels:
         raise InputError(
-            f"{label} has the columns {', '.join(table.column_names)}; its protocol reports "
-            f"{', '.join(protocol.labels)}."
+            f"{label} has the columns {', '.join(schema.names)}; its protocol reports "
+            f"{', '.join(form.protocol.labels)}."
         )
-    if table.num_rows != head.people:
-        raise InputError(f"{label} has {table.num_rows} reports, its metadata say {head.people}.")
-    return _collected(table, protocol, head.is_simulation, label)
+    return Head(form, head.people, head.is_simulation)
 
 
-def _collected(table: pa.Table, protocol: Protocol, is_simulation: bool, label: str) -> Collected:
+def collected_of(table: pa.Table, head: Head, label: str) -> Collected:
+    """Return the reports of a table, or of some of its rows, whose metadata are read already."""
+    protocol, is_simulation = head.form.protocol, head.is_simulation
     partial = protocol.kind == "sample"
-    expected = to_arrow(protocol.randomise(_no_records(protocol), seed=0)).schema
+    expected = head.form.columns
     parts, senders = [], []
     for name in protocol.labels:
         column = table.column(name).combine_chunks()
@@ -128,7 +198,3 @@ def _collected(table: pa.Table, protocol: Protocol, is_simulation: bool, label: 
     if partial and (len(sent) != table.num_rows or np.any(sent != 1)):
         raise InputError(f"{label}: everyone must report exactly one of {', '.join(protocol.labels)}.")
     return Collected(protocol, tuple(parts), tuple(senders), table.num_rows, is_simulation)
-
-
-def _no_records(protocol: Protocol) -> Codes:
-    return np.zeros((1, len(protocol.schema)), dtype=np.uint8)

@@ -1,0 +1,289 @@
+"""`estimate --follow`: estimates from a folder of report files that grows, and from checkpoints."""
+
+from __future__ import annotations
+
+import json as writer
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sidelight.cli.common import check_writable, progress
+
+if TYPE_CHECKING:
+    from sidelight.collection import Protocol
+    from sidelight.collection.estimating import Comparison, Estimates
+    from sidelight.collection.following import Follower, Scan
+    from sidelight.collection.streaming import Aggregator
+
+Follow = Annotated[
+    Path | None, typer.Option(help="Take the report files of this folder, and those that come, as they come.")
+]
+Checkpoint = Annotated[
+    Path | None, typer.Option(help="With --follow: keep the state in this file [FOLDER/checkpoint.json].")
+]
+Expect = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="With --follow: take reports of this protocol, plan or parameter file only; repeatable."
+    ),
+]
+Once = Annotated[bool, typer.Option("--once", help="With --follow: take what is there, and stop.")]
+Idle = Annotated[float | None, typer.Option(help="With --follow: stop after so many seconds without news.")]
+Every = Annotated[float, typer.Option(help="With --follow: look again after so many seconds.")]
+
+_REFRESH = 5.0
+"""While many files wait, estimates are shown after so many seconds."""
+
+
+@dataclass(frozen=True)
+class State:
+    """Where the sums of reports are, and how long to wait for more.
+
+    Attributes:
+        files: report files or checkpoints.
+        follow: a folder that report files come into.
+        checkpoint: where the state is kept.
+        expect: files that name the protocols whose reports are taken.
+        once: stop when everything that is there was looked at.
+        idle: stop after so many seconds without news.
+        every: look again after so many seconds.
+    """
+
+    files: list[Path]
+    follow: Path | None
+    checkpoint: Path | None
+    expect: list[Path]
+    once: bool
+    idle: float | None
+    every: float
+
+    def is_asked_for(self, learn: Path | None) -> bool:
+        """Whether estimates are to come from a followed folder or checkpoints, not from report files."""
+        from sidelight.foundation.errors import InputError
+
+        if self.follow is not None and self.files:
+            raise InputError(f"--follow {self.follow} and the file {self.files[0]} exclude each other.")
+        if self.follow is None and not self.files:
+            raise InputError("name report files, or a folder with --follow.")
+        checkpoints = [path for path in self.files if path.suffix.lower() == ".json"]
+        if checkpoints and len(checkpoints) < len(self.files):
+            raise InputError(f"{checkpoints[0]} is a checkpoint, other files are not; name one kind.")
+        asked = self.follow is not None or bool(checkpoints)
+        if asked and learn:
+            raise InputError("--learn needs the reports themselves, not their sums; name the report files.")
+        waits = {"--once": self.once, "--idle": self.idle is not None}
+        keeps = {"--checkpoint": self.checkpoint is not None, "--expect": bool(self.expect)}
+        for option, given in (waits | ({} if checkpoints else keeps)).items():
+            if given and self.follow is None:
+                raise InputError(f"{option} goes with --follow; name the folder, or leave it out.")
+        return asked
+
+    def is_over(self, news: float) -> bool:
+        """Whether it is time to stop, with the last news at that time."""
+        return self.once or (self.idle is not None and time.monotonic() - news >= self.idle)
+
+
+@dataclass(frozen=True)
+class Showing:
+    """How estimates are made and shown.
+
+    Attributes:
+        settings: of `estimate`.
+        truth: gives the true frequencies, where they are known.
+        report: the HTML file to write at the end.
+        json: print JSON, one line for each update.
+    """
+
+    settings: dict[str, Any]
+    truth: Callable[[Any], Any] | None
+    report: Path | None
+    json: bool
+
+
+def estimate_from_state(state: State, showing: Showing) -> None:
+    """Estimate from a followed folder, or from checkpoints."""
+    expected = _expected(state.expect)
+    if state.follow is not None:
+        _follow(state, state.follow, expected, showing)
+    else:
+        _from_checkpoints(state.files, state.checkpoint, expected, showing)
+
+
+def _follow(state: State, folder: Path, expected: list[Protocol], showing: Showing) -> None:
+    from sidelight.collection.following import Follower
+    from sidelight.foundation.errors import check_number
+
+    check_number("every", state.every, above=0)
+    if state.idle is not None:
+        check_number("idle", state.idle, at_least=0)
+    with _stopping() as stop, Follower(folder, state.checkpoint, expected=expected) as follower:
+        news = time.monotonic()
+        is_first = True
+        while True:
+            with progress(quiet=showing.json):
+                scan = follower.scan(_REFRESH, stop.is_set)
+            _tell(scan)
+            if scan.is_news or is_first:
+                news, is_first = time.monotonic(), False
+                _update(follower, scan, showing)
+            if stop.is_set() or (not scan.left and state.is_over(news)):
+                break
+            if not scan.left:
+                stop.wait(state.every)
+        follower.write()
+        _close(follower, showing)
+
+
+@contextmanager
+def _stopping() -> Iterator[threading.Event]:
+    """Let a first interruption end the work between two batches; a second one ends it at once."""
+    stop = threading.Event()
+    former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def ask(number: int, frame: Any) -> None:  # noqa: ARG001 - a handler's arguments are given
+        stop.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    for number in former:
+        signal.signal(number, ask)
+    try:
+        yield stop
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def _tell(scan: Scan) -> None:
+    """Say on standard error what was not counted, and why."""
+    for _, reason in scan.refused:
+        typer.echo(_printable(f"refused: {reason}"), err=True)
+    for name in scan.repeated:
+        typer.echo(_printable(f"{name} holds a batch that is counted already; not counted again."), err=True)
+
+
+def _update(follower: Follower, scan: Scan, showing: Showing) -> None:
+    found = _found(follower.aggregator, showing)
+    state = _counts(follower.aggregator, follower.refused, scan.left)
+    if showing.json:
+        shown = None if isinstance(found, str) else writer.loads(found.to_json())
+        typer.echo(writer.dumps(state | {"found": shown}, allow_nan=False))
+        return
+    if isinstance(found, str):
+        typer.echo(f"No estimates yet: {found}")
+    else:
+        from sidelight.report.collection_terminal import print_estimates
+
+        print_estimates(found)
+    left = f", {scan.left} files wait" if scan.left else ""
+    counts = f"{state['batches']} batches, {state['people']} reports, {len(state['refused'])} files refused"
+    typer.echo(f"- {counts}{left}.")
+
+
+def _found(aggregator: Aggregator, showing: Showing) -> Estimates | Comparison | str:
+    """Return the estimates, or why there are none yet."""
+    from sidelight.foundation.errors import InputError
+
+    if not aggregator.people:
+        return "there are no reports to estimate from."
+    try:
+        found = aggregator.estimate(**showing.settings)
+    except InputError as error:
+        if _is_early(aggregator):
+            return str(error)
+        raise
+    return found.against(showing.truth(found.schema)) if showing.truth else found
+
+
+def _is_early(aggregator: Aggregator) -> bool:
+    """Whether estimates may yet come: the first phase, or someone who reports an attribute, is missing."""
+    from sidelight.collection.protocol import fingerprint
+    from sidelight.collection.streaming import collection_of
+
+    for part in aggregator.sums:
+        key = fingerprint(part.protocol)
+        if collection_of(part.protocol, key) == key:
+            return any(item.reports == 0 for item in part.parts)
+    return True
+
+
+def _counts(aggregator: Aggregator, refused: dict[str, str], left: int) -> dict[str, Any]:
+    return {
+        "batches": len(aggregator.batches), "people": aggregator.people, "left": left,
+        "refused": [{"file": name, "reason": reason} for name, reason in refused.items()],
+    }  # fmt: skip
+
+
+def _close(follower: Follower, showing: Showing) -> None:
+    """Write the report, and say where the state is."""
+    _report(follower.aggregator, showing)
+    aggregator = follower.aggregator
+    typer.echo(
+        f"{follower.path} holds {len(aggregator.batches)} batches, {aggregator.people} reports.", err=True
+    )
+
+
+def _report(aggregator: Aggregator, showing: Showing) -> None:
+    import sidelight as sl
+
+    found = _found(aggregator, showing) if showing.report else ""
+    if showing.report and not isinstance(found, str):
+        sl.write_report(found, showing.report)
+        typer.echo(f"The report is in {showing.report}.", err=True)
+
+
+def _from_checkpoints(
+    files: list[Path], merged: Path | None, expected: list[Protocol], showing: Showing
+) -> None:
+    """Estimate from the merged state of checkpoints, and keep it where a file is named."""
+    from functools import reduce
+    from operator import add
+
+    from sidelight.collection.checkpoint import read_checkpoint, write_checkpoint
+    from sidelight.foundation.errors import InputError
+
+    check_writable(merged, (".json",))
+    with progress(quiet=showing.json):
+        whole = reduce(add, [read_checkpoint(path, expected)[0] for path in files])
+        found = _found(whole, showing)
+    if isinstance(found, str):
+        raise InputError(found)
+    if merged:
+        write_checkpoint(whole, merged)
+    if showing.json:
+        typer.echo(found.to_json())
+    else:
+        from sidelight.report.collection_terminal import print_estimates
+
+        print_estimates(found)
+    _report(whole, showing)
+
+
+def _expected(files: list[Path]) -> list[Protocol]:
+    """Return the protocols that files name: a plan's, a protocol, or both phases of published parameters."""
+    import sidelight as sl
+    from sidelight.collection import planned, read_protocol
+    from sidelight.collection.describing import read_data
+
+    found: list[Protocol] = []
+    for path in files:
+        data = read_data(path)
+        if "second" in data:
+            parameters = sl.Parameters.read(path)
+            found += [parameters.design.first, parameters.second]
+        elif "protocol" in data:
+            found.append(read_protocol(path))
+        else:
+            found.append(planned(sl.Plan.read(path)))
+    return found
+
+
+def _printable(text: str) -> str:
+    """Return a text that may come from anyone, without what a terminal would act upon."""
+    return "".join(sign if sign.isprintable() else "?" for sign in text)

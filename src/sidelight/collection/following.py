@@ -1,0 +1,273 @@
+"""Following a folder: report files are taken as they appear, and the state survives a kill at any moment.
+
+A checkpoint lags behind by a few batches. What it does not hold is still in the folder, and is taken again
+after a crash: a batch is in the sums exactly if its id is in the same file, so it is never lost, never twice.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from sidelight.collection.batches import new_batch_id
+from sidelight.collection.checkpoint import Seen, check_ending, read_checkpoint, signature, write_checkpoint
+from sidelight.collection.protocol import Collected, Protocol
+from sidelight.collection.report_files import write_reports
+from sidelight.collection.streaming import Aggregator, opened
+from sidelight.foundation.errors import InputError, check_whole
+from sidelight.foundation.progress import track
+
+CHECKPOINT = "checkpoint.json"
+"""The checkpoint's name in the followed folder, unless another is given."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How often a checkpoint is written: when either number is reached, if it does not cost too much.
+
+    Attributes:
+        batches: taken since the last one.
+        seconds: since the last one.
+        share: of the time that may go into checkpoints; they wait where they would take more.
+    """
+
+    batches: int = 256
+    seconds: float = 10.0
+    share: float = 0.1
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What one look at the folder found.
+
+    Attributes:
+        taken: the files whose batches are new.
+        repeated: those whose batches were counted already.
+        refused: those that were refused, with the reason.
+        left: how many are still to be looked at.
+    """
+
+    taken: tuple[str, ...]
+    repeated: tuple[str, ...]
+    refused: tuple[tuple[str, str], ...]
+    left: int = 0
+
+    @property
+    def is_news(self) -> bool:
+        """Whether anything was found."""
+        return bool(self.taken or self.repeated or self.refused)
+
+
+def write_batches(collected: Collected, folder: str | Path, count: int) -> list[Path]:
+    """Write reports as so many report files, each a batch with an id of its own, into a folder."""
+    check_whole("batches", count, at_least=1, at_most=max(collected.people, 1))
+    target = Path(folder)
+    try:
+        target.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the folder {target} cannot be made: {error.strerror}.") from None
+    written = []
+    for number in track(range(count), "batches"):
+        start, stop = (collected.people * edge // count for edge in (number, number + 1))
+        batch = new_batch_id()
+        path = target / f"{number + 1:06d}-{batch[:12]}.parquet"
+        written.append(write_reports(collected[start:stop], path, batch))
+    return written
+
+
+class Follower:
+    """Takes the report files of a folder, and those that come, into an aggregator with a checkpoint.
+
+    Use it in a `with` statement: no other process may write the same checkpoint meanwhile.
+
+    Args:
+        folder: is looked at, not what is under it. Names that start with a dot or an underscore, or do not
+            end in .parquet, are of files that are still being written, or of others.
+        checkpoint: a .json file, read if it exists; "checkpoint.json" in the folder by default.
+        expected: the protocols whose reports are taken, see `Aggregator`.
+        pace: how often the checkpoint is written.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        checkpoint: str | Path | None = None,
+        *,
+        expected: Sequence[Protocol] = (),
+        pace: Pace | None = None,
+    ) -> None:
+        self.folder = Path(folder)
+        if not self.folder.is_dir():
+            raise InputError(f"there is no folder {folder}.")
+        self.path = Path(checkpoint) if checkpoint is not None else self.folder / CHECKPOINT
+        check_ending(self.path)
+        self.pace = pace or Pace()
+        self._lock = _locked(self.path)
+        try:
+            _remove_leftovers(self.path)
+            found = read_checkpoint(self.path, expected) if self.path.exists() else (Aggregator(expected), {})
+        except BaseException:
+            self._lock.close()
+            raise
+        self.aggregator, files = found
+        self._seen = {name: seen for name, seen in files.items() if not seen.refused}  # those are tried again
+        self._pending, self._is_stale = 0, not self.path.exists()
+        self._written, self._cost = time.monotonic(), 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self.write()
+        finally:
+            self._lock.close()
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """The files that are refused at present, with the reason."""
+        return {name: seen.refused for name, seen in sorted(self._seen.items()) if seen.refused}
+
+    def scan(self, seconds: float | None = None, stop: Callable[[], bool] = lambda: False) -> Scan:
+        """Take what is new in the folder, in the order of names.
+
+        Args:
+            seconds: after which the rest is left for the next call.
+            stop: is asked before each file.
+        """
+        new = self._new_names()
+        started, done = time.monotonic(), 0
+        taken: list[str] = []
+        repeated: list[str] = []
+        refused: list[tuple[str, str]] = []
+        for name in track(new, "batches"):
+            if stop() or (done and seconds is not None and time.monotonic() - started > seconds):
+                break
+            done += 1
+            is_new = self._look(name)
+            if is_new is None:
+                continue
+            seen = self._seen[name]
+            if seen.refused:
+                refused.append((name, seen.refused))
+            else:
+                (taken if is_new else repeated).append(name)
+            self._write_at_pace()
+        self._write_at_pace()
+        return Scan(tuple(taken), tuple(repeated), tuple(refused), len(new) - done)
+
+    def _new_names(self) -> list[str]:
+        """Return the names of complete files that are new or changed, and forget those that are gone."""
+        here = self._statuses()
+        for name in self._seen.keys() - here.keys():
+            del self._seen[name]
+            self._is_stale = True
+        return sorted(
+            name for name, status in here.items()
+            if name not in self._seen or not self._seen[name].is_still(status)
+        )  # fmt: skip
+
+    def _statuses(self) -> dict[str, os.stat_result]:
+        found = {}
+        try:
+            with os.scandir(self.folder) as entries:
+                for entry in entries:
+                    with suppress(FileNotFoundError):
+                        if _is_complete(entry.name) and entry.is_file():
+                            found[entry.name] = entry.stat()
+        except OSError as error:
+            raise InputError(f"the folder {self.folder} cannot be read: {error.strerror}.") from None
+        return found
+
+    def _look(self, name: str) -> bool | None:
+        """Take one file; return whether its batch was new, or None if it must be looked at again."""
+        try:
+            handle = opened(self.folder / name)
+        except InputError as error:
+            return self._note_unreadable(name, str(error))
+        with handle:
+            before = signature(os.fstat(handle.fileno()))
+            try:
+                batch, is_new = self.aggregator.take_file(handle, name)
+                reason = ""
+            except InputError as error:
+                batch, is_new, reason = "", False, str(error)
+            if reason and signature(os.fstat(handle.fileno())) != before:
+                return None
+        self._note(name, Seen(*before, batch, reason))
+        return is_new
+
+    def _note_unreadable(self, name: str, reason: str) -> bool | None:
+        try:
+            status = (self.folder / name).stat()
+        except OSError:
+            return None
+        self._note(name, Seen(*signature(status), "", reason))
+        return False
+
+    def _note(self, name: str, seen: Seen) -> None:
+        self._seen[name] = seen
+        self._pending += 1
+        self._is_stale = True
+
+    def _write_at_pace(self) -> None:
+        passed = time.monotonic() - self._written
+        due = self._pending >= self.pace.batches or passed >= self.pace.seconds
+        if due and self._cost <= self.pace.share * (passed + self._cost):
+            self.write()
+
+    def write(self) -> None:
+        """Write the checkpoint if it would say anything new."""
+        if not self._is_stale:
+            return
+        started = time.monotonic()
+        write_checkpoint(self.aggregator, self.path, self._seen)
+        self._written = time.monotonic()
+        self._cost = self._written - started
+        self._pending, self._is_stale = 0, False
+
+
+def _is_complete(name: str) -> bool:
+    return not name.startswith((".", "_")) and name.lower().endswith(".parquet")
+
+
+def _remove_leftovers(checkpoint: Path) -> None:
+    """Remove what a killed process left half written beside the checkpoint; the lock says it is no one's."""
+    name = re.compile(re.escape(f".{checkpoint.name}.") + "[a-z0-9_]{8}")
+    for path in checkpoint.absolute().parent.iterdir():
+        if name.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+
+
+def _locked(checkpoint: Path) -> BinaryIO:
+    """Return an open file whose lock keeps other processes off the checkpoint; it goes when we do."""
+    path = checkpoint.with_name(f".{checkpoint.name}.lock")
+    try:
+        handle = path.open("ab")
+    except OSError as error:
+        raise InputError(
+            f"the checkpoint {checkpoint} cannot be written: {error.strerror}; name another."
+        ) from None
+    if sys.platform == "win32":
+        return handle
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        handle.close()
+        raise InputError(
+            f"the checkpoint {checkpoint} is in use by another process; stop it, or name another checkpoint."
+        ) from None
+    return handle
