@@ -8,6 +8,7 @@ from __future__ import annotations
 import doctest
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,12 +18,17 @@ from pathlib import Path
 from threading import Thread
 
 import nbformat
+import numpy as np
+import pyarrow as pa
 import pytest
 from nbclient import NotebookClient
+from pyarrow import parquet
 from selenium.webdriver.support.wait import WebDriverWait
 
+import sidelight as sl
 from browser import PHONE, WIDE, browser_fixture, complaints, requests, show
 from sidelight import cli
+from sidelight.sources.writing import write_table
 
 __all__ = ["browser_fixture"]
 
@@ -48,8 +54,27 @@ def told(page: Path) -> bool:
     return any(command.startswith("sidelight") for command, _ in transcript(page.read_text("utf-8")))
 
 
+@pytest.fixture(scope="module", name="tables")
+def tables_fixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A reader's own files, by the names that the pages give them."""
+    folder = tmp_path_factory.mktemp("tables")
+    people = sl.survey(2_000, seed=1)
+    for name in ("people.csv", "people.parquet"):
+        write_table(people, folder / name)
+    sl.write_reports(sl.collect(people, sl.Plan.uniform(people.schema), seed=1), folder / "reports.parquet")
+    rng = np.random.default_rng(1)
+    cash, stock = rng.lognormal(3, 1, (2, 2_000))
+    sheet = {"cash": cash, "inventory": stock, "total_current_assets": cash + stock}
+    parquet.write_table(pa.table(sheet), folder / "sheet.parquet")
+    age, hours = rng.normal(45, 12, 2_000), rng.normal(38, 6, 2_000)
+    wages = {"age": age, "hours": hours, "income": 20 * age + 50 * hours + rng.normal(0, 300, 2_000)}
+    parquet.write_table(pa.table(wages), folder / "wages.parquet")
+    return folder
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if told(page)], ids=lambda page: page.name)
-def test_transcripts_come_out_as_shown(page: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+def test_transcripts_come_out_as_shown(page: Path, tables: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+    shutil.copytree(tables, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     for command, shown in transcript(page.read_text("utf-8")):
