@@ -14,11 +14,12 @@ from sidelight.foundation.errors import InputError
 from sidelight.foundation.progress import track
 from sidelight.foundation.randomness import derive_seed
 from sidelight.leakage.labels import belief_curve, next_leakage
+from sidelight.learning.answering import answer
 from sidelight.learning.decision import DecisionTree
 from sidelight.learning.growing import NodeTable, decide
 from sidelight.learning.questions import Question
-from sidelight.learning.rounds import Round, TreeRounds, TreeSettings, answer, response_factor
-from sidelight.learning.statement import Statement, labeldp_of
+from sidelight.learning.rounds import Round, TreeRounds, TreeSettings, response_width
+from sidelight.learning.statement import Statement, labeldp_of, private_statement
 from sidelight.mechanisms.subset import SubsetSelection
 
 Array = NDArray[np.float64]
@@ -57,9 +58,9 @@ def private_tree(
         truth = _true_ledgers(asked, rows, truth)
         state = state.receive(asked, answers.aggregates)
         groups = answers.groups
-    statement = _statement(
-        state, settings, math.log(max(truth[group][0] for group in np.unique(groups))), rows
-    )
+    promise = max(group.ledger.label_epsilon for group in state.groups)
+    found = math.log(max(truth[group][0] for group in np.unique(groups)))
+    statement = private_statement(rows, settings, omegas, promise, (found, "certified"))
     return TreeFit(state.tree, state, statement)
 
 
@@ -76,7 +77,7 @@ def _true_ledgers(
                 continue
             if choice.question not in curves:
                 curves[choice.question] = _true_curve(choice.question, asked.tree, rows)
-            factor, width = response_factor(choice.response)
+            factor, width = float(choice.response.factor), response_width(choice.response)
             curve = curves[choice.question]
             omega = float(curve[min(width, len(curve)) - 1])
             after.append((next_leakage(leakage, product, factor, omega), product * factor))
@@ -90,20 +91,6 @@ def _true_curve(question: Question, tree: DecisionTree, rows: LabelledRows) -> A
     mass = counts.sum(axis=1, keepdims=True)
     shares = np.divide(counts, mass, out=np.full(counts.shape, np.nan), where=mass > 0)
     return belief_curve(shares)
-
-
-def _statement(state: TreeRounds, settings: LabelSettings, leakage: float, rows: LabelledRows) -> Statement:
-    first = state.omegas[0]
-    return Statement(
-        settings.protocol,
-        settings.epsilon,
-        max(group.ledger.label_epsilon for group in state.groups),
-        first.confidence,
-        first.source,
-        leakage,
-        "certified",
-        labeldp_of(rows, settings.epsilon),
-    )
 
 
 def label_only_tree(

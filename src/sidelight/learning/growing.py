@@ -106,6 +106,7 @@ def decide(
     """
     node = tree.nodes[number]
     shares, mass = _label_shares(tables, np.asarray(node.shares), node.mass)
+    mass = mass if node.path else 1.0  # everyone comes to the root
     best: tuple[float, int, int, Array] | None = None
     for attribute, table in tables.items():
         cells = project(table.cells, mass)

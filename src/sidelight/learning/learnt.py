@@ -11,13 +11,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.collection.describing import AttributeFile, Strict, check_version, read_data, validated
 from sidelight.collection.labels.gathering import LabelledRows, LabelSettings
 from sidelight.foundation.errors import InputError, check_choice, check_number, unknown
 from sidelight.foundation.files import write_text
 from sidelight.learning.bayes import BayesModel, private_bayes
 from sidelight.learning.cart import private_tree
-from sidelight.learning.decision import DecisionTree
-from sidelight.learning.inference import wilson
+from sidelight.learning.decision import DecisionTree, NodeFile
 from sidelight.learning.rounds import TreeSettings
 from sidelight.learning.statement import Statement
 from sidelight.schema import Attribute, Schema
@@ -128,12 +128,20 @@ def learn(
         grown = replace(tree or TreeSettings(), epsilon=chosen.epsilon, protocol=asked, k=chosen.k)
         fitted = private_tree(train, chosen, grown, seed=seed)
         model, statement = fitted.tree, fitted.statement
-    right = float(np.mean(model.probabilities(test.codes).argmax(axis=1) == test.labels))
+    right = int(np.sum(model.probabilities(test.codes).argmax(axis=1) == test.labels))
     control = float(np.bincount(test.labels.astype(np.int64)).max() / len(test))
     return Learnt(
-        kind, attributes, target, model, statement, right, *wilson(right, len(test)), control,
+        kind, attributes, target, model, statement, right / len(test), *_interval(right, len(test)), control,
         len(train), len(test), table.source.label,
     )  # fmt: skip
+
+
+def _interval(right: int, tested: int) -> tuple[float, float]:
+    """Return the 95 % interval of the share of right predictions (Wilson 1927)."""
+    from scipy.stats import binomtest
+
+    found = binomtest(right, tested).proportion_ci(0.95, method="wilson")
+    return float(found.low), float(found.high)
 
 
 def labelled_rows(table: Table, label: str) -> tuple[LabelledRows, tuple[Attribute, ...], Attribute]:
@@ -173,20 +181,48 @@ def _finite(value: Any) -> Any:
     return "infinity" if isinstance(value, float) and math.isinf(value) else value
 
 
+class _TreeFile(Strict):
+    nodes: list[NodeFile]
+
+
+class _BayesFile(Strict):
+    prior: list[float]
+    conditionals: list[list[list[float]]]
+
+
+class _LearntFile(Strict):
+    version: int
+    kind: ModelKind
+    label: AttributeFile
+    attributes: list[AttributeFile]
+    statement: dict[str, float | str | None]
+    sentence: str
+    accuracy: float
+    interval: list[float]
+    control: float
+    trained: int
+    tested: int
+    source: str
+    model: _TreeFile | _BayesFile
+
+
 def read_model(path: str | Path) -> BayesModel | DecisionTree:
-    """Read the model of a file that `Learnt.write` wrote."""
+    """Read the model of a file that `Learnt.write` wrote, strictly."""
+    data = read_data(path)
+    check_version(data, str(path), MODEL_VERSION, "model file")
+    found = validated(_LearntFile, data, str(path))
+    sizes = [len(attribute.values) for attribute in found.attributes]
+    labels = len(found.label.values)
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-        if data["version"] != MODEL_VERSION:
-            raise InputError(f"{path} has version {data['version']!r}; this release reads {MODEL_VERSION}.")
-        model = data["model"]
-        if data["kind"] == "tree":
-            return DecisionTree.from_data(model["nodes"])
-        tables = tuple(np.array(part, dtype=np.float64) for part in model["conditionals"])
-        return BayesModel(np.array(model["prior"], dtype=np.float64), tables)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path} is not a model file, or it is damaged.") from None
+        if isinstance(found.model, _TreeFile):
+            model: BayesModel | DecisionTree = DecisionTree.from_data(found.model.nodes)
+            fits = found.kind == "tree" and model.fits(sizes, labels)
+        else:
+            tables = tuple(np.array(part, dtype=np.float64) for part in found.model.conditionals)
+            model = BayesModel(np.array(found.model.prior), tables)
+            fits = found.kind == "bayes" and model.fits(sizes, labels)
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+    if not fits:
+        raise InputError(f"{path} is damaged: the model does not fit its attributes; write it again.")
+    return model

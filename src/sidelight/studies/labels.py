@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from sidelight.attacks.labels import attack_labels
 from sidelight.collection.labels import (
     BasicResponse,
     HeadsResponse,
@@ -31,16 +32,8 @@ from sidelight.foundation.progress import track
 from sidelight.leakage.labels import adversarial_belief, correlation_excess
 from sidelight.learning.bayes import private_bayes
 from sidelight.learning.cart import private_tree
-from sidelight.learning.inference import (
-    LabelInference,
-    optimal_attack_on_heads,
-    optimal_attack_on_labeldp,
-    published_attack_on_heads,
-    published_attack_on_labeldp,
-)
 from sidelight.learning.rounds import TreeSettings
 from sidelight.learning.synthetic import private_synthetic
-from sidelight.sources.counts import distinct_rows
 from sidelight.studies.label_data import (
     FEVER,
     LABELS,
@@ -270,20 +263,14 @@ def _attack_lines(data: RealSet, epsilon: float, seed: int) -> dict[str, float]:
     rows = data.train
     heads = private_bayes(rows, LabelSettings(epsilon, "khr", "known"), seed=seed)
     plain = private_bayes(rows, LabelSettings(epsilon, "labeldp"), seed=seed)
-    prior = np.bincount(rows.labels.astype(np.int64), minlength=rows.classes) / len(rows)
-    tables = [rows.conditionals(i) for i in range(len(rows.sizes))]
-    cells, combinations = distinct_rows(rows.codes)
-    counts = np.zeros((rows.classes, combinations))
-    np.add.at(counts, (rows.labels.astype(np.intp), cells), 1.0)
-    known = counts / counts.sum(axis=1, keepdims=True)
-    attacks: dict[str, LabelInference] = {
-        "published, LabelDP": published_attack_on_labeldp(plain.model, plain.rows),
-        "published, kHR": published_attack_on_heads(heads.model, heads.reports, heads.rows),
-        "optimal, LabelDP": optimal_attack_on_labeldp(plain.rows, plain.reports[0], known, prior, cells),
-        "optimal, kHR": optimal_attack_on_heads(heads.reports, heads.rows, tables, prior),
+    attacks = {
+        "published, LabelDP": attack_labels(plain, "published"),
+        "published, kHR": attack_labels(heads, "published"),
+        "optimal, LabelDP": attack_labels(plain, "optimal"),
+        "optimal, kHR": attack_labels(heads, "optimal"),
     }
-    found = {line: attack.accuracy for line, attack in attacks.items()}
-    return found | {"commonest label": next(iter(attacks.values())).control}
+    found = {line: 1 - attack.score.value for line, attack in attacks.items()}
+    return found | {"commonest label": 1 - attacks["optimal, kHR"].control.value}
 
 
 def _verdicts(rows: Sequence[Row], *, missing: bool) -> Iterator[str]:
