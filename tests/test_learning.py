@@ -243,6 +243,20 @@ def test_a_tree_learns_and_keeps_its_promise(scheme) -> None:
     assert fit.statement.is_kept
 
 
+def test_a_branch_never_asks_again_for_what_it_knows() -> None:
+    """At a small budget noise would make impossible values look useful."""
+    rows = people(3000)
+    for seed in range(5):
+        tree = private_tree(rows, LabelSettings(1.0), TreeSettings(1.0, 5, caution=0), seed=seed).tree
+        for node in tree.nodes:
+            held = [step.attribute for step in node.path if step.holds]
+            refused = [(step.attribute, step.value) for step in node.path if not step.holds]
+            assert len(set(held)) == len(held)
+            assert not [step for step in node.path if step.holds and (step.attribute, step.value) in refused]
+            assert node.attribute not in held
+            assert (node.attribute, node.value) not in refused
+
+
 def test_the_closed_form_is_not_less_accurate_than_eq_15() -> None:
     """Eight seeds of depth 2 at a small budget; the means differ by the last round only."""
     train, test = people(20_000), people(5_000, seed=2)
@@ -371,6 +385,11 @@ def test_the_command_writes_a_model_with_its_leakage(run, table: Path, tmp_path:
     drawing = tmp_path / "tree.svg"
     assert run("learn", table, "--label", "label", "--epsilon", 4, "--draw", drawing, "--seed", 1)[0] == 0
     assert drawing.read_text().startswith("<svg")
+    page = tmp_path / "model.html"
+    code, out, _ = run("learn", table, "--label", "label", "--epsilon", 4, "--report", page, "--seed", 1)
+    assert code == 0
+    assert f"Written: {page}" in out
+    assert "without protection" in page.read_text()
 
 
 def test_the_command_fails_where_the_promise_is_not_kept(run, table: Path) -> None:
@@ -393,6 +412,8 @@ def test_the_command_fails_where_the_promise_is_not_kept(run, table: Path) -> No
         (["--label", "label", "--scheme", "odd"], "`scheme` must be one of"),
         (["--label", "label", "--test-share", "1"], "`test_share` must be"),
         (["--label", "label", "--model", "bayes", "--draw", "t.svg"], "--draw is for a tree"),
+        (["--label", "label", "--report", "model.pdf"], "must end in .html"),
+        (["--label", "label", "--omega", "0.3"], "since the likeliest of 3 values"),
     ],
 )
 def test_bad_options_are_one_line(run, table: Path, options, message) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sidelight.collection.labels.gathering import LabelledRows, LabelSettings
 from sidelight.collection.labels.omega import Omega, joint_confidence
-from sidelight.collection.labels.responses import LabelResponse
+from sidelight.collection.labels.responses import BasicResponse, HeadsResponse, LabelResponse
 from sidelight.leakage.bounds import Figure
 from sidelight.leakage.labels import labeldp_leakage
 from sidelight.mechanisms.subset import SubsetSelection
@@ -68,6 +68,46 @@ class Statement:
         if self.confidence is None:
             return f"{limit} if omega ({self.omega_source}) is not below the truth"
         return f"{limit} with {100 * self.confidence:.3g} % confidence, omega {self.omega_source}"
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What one question, or one round of questions, asked for.
+
+    Attributes:
+        asked: what was asked, in words.
+        people: how many answered.
+        budgets: the least and the most that one answer was allowed.
+        widths: the least and the largest k.
+        omegas: the least and the largest omega.
+        leakage: what the answers up to here say about the label at most, if no omega is below the truth.
+    """
+
+    asked: str
+    people: int
+    budgets: tuple[float, float]
+    widths: tuple[int, int]
+    omegas: tuple[float, float]
+    leakage: float
+
+
+def spending(
+    asked: str, people: int, responses: Iterable[HeadsResponse | BasicResponse], leakage: float
+) -> Spending:
+    """Return what some responses asked for; the basic one may favour any number of pairs."""
+    used = list(responses)
+    budgets = [response.budget for response in used]
+    heads = [response for response in used if isinstance(response, HeadsResponse)]
+    widths = [response.width for response in heads] or [0]
+    omegas = [response.omega for response in heads] or [1.0]
+    return Spending(
+        asked,
+        people,
+        (min(budgets), max(budgets)),
+        (min(widths), max(widths)),
+        (min(omegas), max(omegas)),
+        leakage,
+    )
 
 
 def single_report_statement(
