@@ -19,7 +19,14 @@ from sidelight.leakage.labels import heads_factor
 from sidelight.learning.answering import Answers, Participant, add_up, answer
 from sidelight.learning.bayes import private_bayes
 from sidelight.learning.cart import private_tree
-from sidelight.learning.files import load_state, publish_round, read_round, save_state
+from sidelight.learning.files import (
+    load_state,
+    publish_round,
+    read_answers,
+    read_round,
+    save_state,
+    write_answers,
+)
 from sidelight.learning.learnt import learn, read_model
 from sidelight.learning.rounds import TreeRounds, TreeSettings
 
@@ -48,9 +55,10 @@ def answered(state: TreeRounds, rows: LabelledRows) -> tuple[TreeRounds, Answers
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_devices_answer_one_by_one_and_keep_the_collector_s_ledger(scheme, tmp_path: Path) -> None:
+@pytest.mark.parametrize("protocol", ["khr", "basic"])
+def test_devices_answer_one_by_one_and_keep_the_collector_s_ledger(scheme, protocol, tmp_path: Path) -> None:
     rows = people(400)
-    settings = TreeSettings(6.0, 2, scheme)
+    settings = TreeSettings(6.0, 2, scheme, protocol=protocol)
     state = started(rows, settings)
     devices = [
         Participant.join(settings, state.omegas, codes, label)
@@ -60,7 +68,11 @@ def test_devices_answer_one_by_one_and_keep_the_collector_s_ledger(scheme, tmp_p
         asked = read_round(publish_round(state.ask(), tmp_path / "round.json"))
         pairs = [device.answer(asked, seed=number) for number, device in enumerate(devices)]
         devices = [device for device, _ in pairs]
-        answers = [sent for _, sent in pairs if sent is not None]
+        sent = write_answers(
+            [sent for _, sent in pairs if sent is not None], asked, tmp_path / "answers.json"
+        )
+        answers = read_answers(sent, asked)
+        assert all(part.report.is_simulation for part in answers)
         state = load_state(save_state(state.receive(asked, add_up(asked, answers)), tmp_path / "state.npz"))
     assert all(device.ledger == state.groups[device.group].ledger for device in devices)
     assert max(device.ledger.label_epsilon for device in devices) <= 6.0 * (1 + 1e-9)
@@ -68,7 +80,7 @@ def test_devices_answer_one_by_one_and_keep_the_collector_s_ledger(scheme, tmp_p
         assert all(len(device.ledger.spent) == (device.turn <= 2) for device in devices)
 
 
-def test_devices_refuse_what_breaks_the_promise() -> None:
+def test_devices_refuse_what_breaks_the_promise(tmp_path: Path) -> None:
     rows = people(400)
     settings = TreeSettings(1.0, 2, "leaves")
     state = started(rows, settings)
@@ -98,6 +110,20 @@ def test_devices_refuse_what_breaks_the_promise() -> None:
         replace(device, group=9).answer(asked)
     with pytest.raises(InputError, match="`codes` must be one for each of 3 attributes"):
         Participant.join(settings, state.omegas, [0, 1, 7], 1)
+    path = write_answers([device.answer(asked, seed=1)[1]], asked, tmp_path / "answers.json")
+    good = json.loads(path.read_text())
+    for change, message in (
+        ({"round": 2}, "answers round 2; round 1 is due"),
+        ({"answers": [good["answers"][0] | {"report": [70_000]}]}, "above 65535"),
+        ({"answers": [good["answers"][0] | {"report": [-1]}]}, "greater than or equal to 0"),
+        ({"answers": [good["answers"][0] | {"name": "Ann"}]}, "not permitted"),
+    ):
+        path.write_text(json.dumps(good | change))
+        with pytest.raises(InputError, match=message):
+            read_answers(path, asked)
+    path.write_text(json.dumps(good | {"answers": [good["answers"][0] | {"choice": 77}]}))
+    with pytest.raises(InputError, match="nobody was asked choice 77"):
+        add_up(asked, read_answers(path, asked))
     first, sent = device.answer(asked)
     assert sent is not None
     assert not sent.report.is_simulation

@@ -125,6 +125,8 @@ class Participant:
     def answer(self, asked: Round, *, seed: int | None = None) -> tuple[Participant, Answer | None]:
         """Return who one is after the round, and what to send; nothing in a silent round.
 
+        Keep the first before the second is sent: whoever forgets an answer may give it twice.
+
         Args:
             asked: the published round.
             seed: for simulation; without one the noise is secure.

@@ -167,6 +167,23 @@ class RoundFile(Strict):
     choices: list[list[ChoiceFile]]
 
 
+class AnswerFile(Strict):
+    """What one person sends."""
+
+    group: Whole
+    choice: Whole
+    report: Annotated[list[Whole], Field(min_length=1)]
+
+
+class AnswersFile(Strict):
+    """What people send in a round."""
+
+    version: int
+    round: Annotated[int, Field(ge=1)]
+    is_simulation: bool
+    answers: list[AnswerFile]
+
+
 def choice_to_data(choice: Choice) -> dict[str, Any]:
     """Return a choice as plain data."""
     found: dict[str, Any] = {"attribute": choice.attribute, "turn": choice.turn, "omega": choice.omega}

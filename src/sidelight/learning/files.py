@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,13 @@ import numpy as np
 
 from sidelight.collection.describing import check_version, parsed_text, read_data, validated
 from sidelight.collection.labels.omega import Omega
+from sidelight.collection.labels.responses import BasicResponse
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import strict_json, write_atomically, write_text
+from sidelight.learning.answering import Answer
 from sidelight.learning.decision import DecisionTree
 from sidelight.learning.file_parts import (
+    AnswersFile,
     OmegaFile,
     RoundFile,
     StateFile,
@@ -28,6 +32,7 @@ from sidelight.learning.file_parts import (
 )
 from sidelight.learning.growing import Evidence
 from sidelight.learning.rounds import Round, TreeRounds
+from sidelight.mechanisms.reports import Reports
 
 STATE_VERSION = 1
 _LARGEST_STATE = 1 << 30
@@ -128,3 +133,31 @@ def read_round(path: str | Path) -> Round:
         return Round(found.round, DecisionTree.from_data(found.tree), choices)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def write_answers(answers: Sequence[Answer], asked: Round, path: str | Path) -> Path:
+    """Write what some people send in a round as JSON; nothing in it says who sent what."""
+    sent = [
+        {"group": part.group, "choice": part.choice, "report": part.report.values[0].tolist()}
+        for part in answers
+    ]
+    simulated = any(part.report.is_simulation for part in answers)
+    data = {"version": STATE_VERSION, "round": asked.number, "is_simulation": simulated, "answers": sent}
+    return write_text(path, json.dumps(data))
+
+
+def read_answers(path: str | Path, asked: Round) -> list[Answer]:
+    """Read the answers that `write_answers` wrote, strictly; `add_up` checks each against its question."""
+    data = read_data(path)
+    check_version(data, str(path), STATE_VERSION, "file of answers")
+    found = validated(AnswersFile, data, str(path))
+    if found.round != asked.number:
+        raise InputError(f"{path} answers round {found.round}; round {asked.number} is due.")
+    is_packed = any(isinstance(choice.response, BasicResponse) for part in asked.choices for choice in part)
+    kind = np.dtype(np.uint8 if is_packed else np.uint16)
+    if any(max(part.report) > np.iinfo(kind).max for part in found.answers):
+        raise InputError(f"{path} is damaged: a report holds a number above {np.iinfo(kind).max}.")
+    return [
+        Answer(part.group, part.choice, Reports(np.array([part.report], kind), None, found.is_simulation))
+        for part in found.answers
+    ]
