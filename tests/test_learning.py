@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sidelight as sl
+from labelled_people import known_omegas, people
 from sidelight import cli
 from sidelight.collection.labels import Omega
 from sidelight.collection.labels.gathering import (
@@ -42,22 +43,8 @@ from sidelight.schema import categorical
 SCHEMES = ("turns", "leaves", "published")
 
 
-def people(count: int, seed: int = 1) -> LabelledRows:
-    """Three attributes: the first follows the label, the second follows the first, the third is chance."""
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, 2, count)
-    first = np.where(rng.random(count) < 0.85, labels, rng.integers(0, 3, count))
-    second = np.where(rng.random(count) < 0.8, first, rng.integers(0, 3, count))
-    codes = np.stack([first, second, rng.integers(0, 2, count)], axis=1).astype(np.uint16)
-    return LabelledRows(codes, labels.astype(np.uint16), (3, 3, 2), 2)
-
-
 def accuracy(model, rows: LabelledRows) -> float:
     return float(np.mean(model.probabilities(rows.codes).argmax(axis=1) == rows.labels))
-
-
-def known_omegas(rows: LabelledRows) -> list[Omega]:
-    return [Omega.known(rows.conditionals(i)) for i in range(len(rows.sizes))]
 
 
 def all_combinations(rows: LabelledRows) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import sidelight as sl
+from labelled_people import known_omegas, people
 from sidelight.collection.labels import HeadsResponse, Omega, heads_variance, joint_confidence
 from sidelight.collection.labels.gathering import LabelledRows, LabelSettings
 from sidelight.foundation.errors import InputError
@@ -33,19 +34,8 @@ from sidelight.learning.rounds import TreeRounds, TreeSettings
 SCHEMES = ("turns", "leaves", "published")
 
 
-def people(count: int, seed: int = 1) -> LabelledRows:
-    """Three attributes: the first follows the label, the second the first, the third is chance."""
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, 2, count)
-    first = np.where(rng.random(count) < 0.85, labels, rng.integers(0, 3, count))
-    second = np.where(rng.random(count) < 0.8, first, rng.integers(0, 3, count))
-    codes = np.stack([first, second, rng.integers(0, 2, count)], axis=1).astype(np.uint16)
-    return LabelledRows(codes, labels.astype(np.uint16), (3, 3, 2), 2)
-
-
 def started(rows: LabelledRows, settings: TreeSettings) -> TreeRounds:
-    omegas = [Omega.known(rows.conditionals(i)) for i in range(len(rows.sizes))]
-    return TreeRounds.start(settings, rows.sizes, rows.classes, omegas)
+    return TreeRounds.start(settings, rows.sizes, rows.classes, known_omegas(rows))
 
 
 def answered(state: TreeRounds, rows: LabelledRows) -> tuple[TreeRounds, Answers]:

@@ -154,9 +154,9 @@ def read_answers(path: str | Path, asked: Round) -> list[Answer]:
     if found.round != asked.number:
         raise InputError(f"{path} answers round {found.round}; round {asked.number} is due.")
     is_packed = any(isinstance(choice.response, BasicResponse) for part in asked.choices for choice in part)
-    kind = np.dtype(np.uint8 if is_packed else np.uint16)
-    if any(max(part.report) > np.iinfo(kind).max for part in found.answers):
-        raise InputError(f"{path} is damaged: a report holds a number above {np.iinfo(kind).max}.")
+    kind, largest = (np.uint8, 255) if is_packed else (np.uint16, 65_535)
+    if any(max(part.report) > largest for part in found.answers):
+        raise InputError(f"{path} is damaged: a report holds a number above {largest}.")
     return [
         Answer(part.group, part.choice, Reports(np.array([part.report], kind), None, found.is_simulation))
         for part in found.answers
