@@ -109,7 +109,7 @@ def test_one_report_is_exact_and_never_above_the_budget(rng) -> None:
         whole = np.arange(values)
         width = int(rng.integers(1, pairs))
         heads = HeadsResponse(values, labels, epsilon, width, adversarial_belief(rows, width))
-        law = heads_law(pairs, width, float(heads.selection.support_if_true))
+        law = heads_law(pairs, width, float(heads.mechanism.support_if_true))
         found = heads.leakage(rows)
         assert found.value == pytest.approx(truth(rows, [(whole, law)]), abs=ROUNDING)
         assert found.value <= epsilon + ROUNDING
@@ -118,7 +118,7 @@ def test_one_report_is_exact_and_never_above_the_budget(rng) -> None:
         if width <= values:
             assert found.value <= heads.label_epsilon + ROUNDING
         basic = BasicResponse(values, labels, epsilon)
-        law = unary_law(pairs, float(basic.encoding.support_if_true))
+        law = unary_law(pairs, float(basic.mechanism.support_if_true))
         assert basic.leakage(rows).value == pytest.approx(truth(rows, [(whole, law)]), abs=ROUNDING)
         assert basic.leakage(rows).value <= epsilon + ROUNDING
 
@@ -183,29 +183,30 @@ def test_the_naive_baseline_exists_only_where_something_is_left() -> None:
         naive_label_budget(FEVER, 1.0)
 
 
-def test_several_rounds_never_exceed_eq_13_nor_the_promise(rng) -> None:
+@pytest.mark.parametrize(("labels", "widest", "cases"), [(2, 2, 120), (3, 5, 40)])
+def test_several_rounds_never_exceed_eq_13_nor_the_promise(labels, widest, cases, rng) -> None:
     above_the_sum = 0
-    for _ in range(120):
-        rows = random_conditionals(rng, 2, 4)  # two binary attributes as four combinations
+    for _ in range(cases):
+        rows = random_conditionals(rng, labels, 4)  # two binary attributes as four combinations
         questions = [np.array(cells) for cells in ([0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 2, 3])]
-        order = [questions[i] for i in rng.permutation(3)[: int(rng.integers(1, 4))]]
+        order = [questions[i] for i in rng.permutation(3)[: int(rng.integers(1, 4 if labels == 2 else 3))]]
         rule = str(rng.choice(["closed", "published"]))
         ledger = Ledger(float(rng.choice([0.5, 2.0])), len(order))
         parts, laws, factors, omegas = [], [], [], []
         for cells in order:
             count = int(cells.max()) + 1
-            merged = np.zeros((2, count))
+            merged = np.zeros((labels, count))
             np.add.at(merged.T, cells, rows.T)
-            width = int(rng.integers(1, 3))
+            width = int(rng.integers(1, min(widest, count * labels - 1) + 1))
             omega = adversarial_belief(merged, width)
             budget = ledger.budget(omega, rule)
             if budget <= 1e-9:
                 ledger = ledger.silent()
                 continue
-            heads = HeadsResponse(count, 2, budget, width, omega)
+            heads = HeadsResponse(count, labels, budget, width, omega)
             ledger = ledger.after(float(heads.factor), omega, budget)
             parts.append(LabelRound(cells, heads.channel))
-            laws.append((cells, heads_law(count * 2, width, float(heads.selection.support_if_true))))
+            laws.append((cells, heads_law(count * labels, width, float(heads.mechanism.support_if_true))))
             factors.append(float(heads.factor))
             omegas.append(omega)
         exact = rounds_leakage(rows, parts).value
@@ -215,7 +216,8 @@ def test_several_rounds_never_exceed_eq_13_nor_the_promise(rng) -> None:
         assert ledger.label_epsilon == pytest.approx(rounds_bound(factors, omegas), abs=ROUNDING)
         assert exact <= ledger.epsilon + ROUNDING
         above_the_sum += exact > sum(ledger.spent) + 1e-6
-    assert above_the_sum > 0, "the plain sum of the rounds' budgets is no bound, and this must show"
+    shows = above_the_sum > 0 or labels > 2
+    assert shows, "the plain sum of the rounds' budgets is no bound, and this must show"
 
 
 def test_eq_13_is_what_the_paper_prints() -> None:
@@ -370,9 +372,28 @@ def test_the_joint_over_a_hashed_domain_is_unbiased(rng) -> None:
     )
     spread = errors.std(axis=0, ddof=1) / math.sqrt(40)
     assert np.all(np.abs(errors.mean(axis=0)) < 5 * spread)
+    few = hashed_heads(2.0, rows, buckets=3, seeds=2)
+    with pytest.raises(InputError, match="do not tell all 12 values apart"):
+        few.joint(few.aggregate(few.randomise(codes, marks, seed=1)))
     other = hashed_heads(2.0, rows, buckets=3, pool=2)
     with pytest.raises(InputError, match="published pool"):
         other.aggregate(hashed.randomise(codes, marks, seed=1))
+
+
+def test_more_values_than_pairs_can_be_listed_are_hashed(rng) -> None:
+    """40,000 values, one of which has half of label 1: its estimate within 7 of its standard errors, about
+    0.003 (a false alarm below 1e-9)."""
+    values, people = 40_000, 20_000
+    rows = np.full((2, values), 1 / values)
+    rows[1] = 0.5 / (values - 1)
+    rows[1, 7] = 0.5
+    hashed = hashed_heads(6.0, rows, buckets=4096, seeds=40)
+    assert hashed.leakage(rows).value <= 6.0 + ROUNDING
+    marks = rng.integers(0, 2, people)
+    codes = np.where((marks == 1) & (rng.random(people) < 0.5), 7, rng.integers(0, values, people))
+    joint = hashed.joint(hashed.aggregate(hashed.randomise(codes, marks, seed=1)))
+    assert joint[7, 1] == pytest.approx(np.mean((codes == 7) & (marks == 1)), abs=0.02)
+    assert abs(joint[7, 0]) < 0.02
 
 
 def test_conditionals_come_from_a_belief() -> None:
@@ -394,6 +415,17 @@ def test_bad_input_says_what_to_change() -> None:
         Omega.given(0.1, 5)
     with pytest.raises(InputError, match="`labels` must be"):
         BasicResponse(5, 1, 1.0)
+    for budget in (0, -1, 101, math.inf, math.nan):
+        with pytest.raises(InputError, match="`epsilon` must be"):
+            HeadsResponse(5, 2, budget)
+        with pytest.raises(InputError, match="`epsilon` must be"):
+            best_width(10, budget, [1.0])
+    with pytest.raises(InputError, match="must sum to at least 1, got 0.2"):
+        hashed_heads(1.0, np.full((2, 20), 0.01), buckets=4)
+    with pytest.raises(InputError, match="must hold counts"):
+        omegas_from_public([np.full((2, 4), 0.25)])
+    with pytest.raises(InputError, match="would leak up to 1.48988.* above the promised 1"):
+        Ledger(1.0, 1).after(1 + 2 * math.expm1(1.0), 1.0, 1.0)
     with pytest.raises(TooLargeError, match="hashed domain"):
         HeadsResponse(40_000, 2, 1.0)
     with pytest.raises(InputError, match="one label for each value"):

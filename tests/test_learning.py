@@ -16,33 +16,26 @@ import pyarrow.parquet as pq
 import pytest
 
 import sidelight as sl
+from labelled_people import known_omegas, people
 from sidelight import cli
-from sidelight.collection.labels import HeadsResponse, Omega
+from sidelight.collection.labels import Omega
 from sidelight.collection.labels.gathering import (
-    AttributeReports,
     LabelledRows,
     LabelSettings,
     deal,
-    gather,
     make_response,
 )
 from sidelight.foundation.errors import InputError
 from sidelight.leakage.labels import LabelRound, rounds_leakage
+from sidelight.learning.answering import answer
 from sidelight.learning.bayes import bayes_from_reports, private_bayes
 from sidelight.learning.cart import private_tree
-from sidelight.learning.decision import DecisionTree, Step, TreeNode, tree_text
+from sidelight.learning.decision import DecisionTree, NodeFile, Step, TreeNode, tree_text
 from sidelight.learning.drawing import tree_svg
 from sidelight.learning.files import load_state, publish_round, read_round, save_state
-from sidelight.learning.inference import (
-    optimal_attack_on_heads,
-    optimal_attack_on_labeldp,
-    published_attack_on_heads,
-    published_attack_on_labeldp,
-    wilson,
-)
 from sidelight.learning.learnt import labelled_rows, learn, read_model
 from sidelight.learning.questions import LARGEST_QUESTION, Question, product_question
-from sidelight.learning.rounds import Round, TreeRounds, TreeSettings, answer, candidates
+from sidelight.learning.rounds import Round, TreeRounds, TreeSettings, candidates
 from sidelight.learning.simplex import project
 from sidelight.learning.synthetic import private_synthetic
 from sidelight.schema import categorical
@@ -50,22 +43,8 @@ from sidelight.schema import categorical
 SCHEMES = ("turns", "leaves", "published")
 
 
-def people(count: int, seed: int = 1) -> LabelledRows:
-    """Three attributes: the first follows the label, the second follows the first, the third is chance."""
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, 2, count)
-    first = np.where(rng.random(count) < 0.85, labels, rng.integers(0, 3, count))
-    second = np.where(rng.random(count) < 0.8, first, rng.integers(0, 3, count))
-    codes = np.stack([first, second, rng.integers(0, 2, count)], axis=1).astype(np.uint16)
-    return LabelledRows(codes, labels.astype(np.uint16), (3, 3, 2), 2)
-
-
 def accuracy(model, rows: LabelledRows) -> float:
     return float(np.mean(model.probabilities(rows.codes).argmax(axis=1) == rows.labels))
-
-
-def known_omegas(rows: LabelledRows) -> list[Omega]:
-    return [Omega.known(rows.conditionals(i)) for i in range(len(rows.sizes))]
 
 
 def all_combinations(rows: LabelledRows) -> tuple[np.ndarray, np.ndarray]:
@@ -251,6 +230,20 @@ def test_a_tree_learns_and_keeps_its_promise(scheme) -> None:
     assert fit.statement.is_kept
 
 
+def test_a_branch_never_asks_again_for_what_it_knows() -> None:
+    """At a small budget noise would make impossible values look useful."""
+    rows = people(3000)
+    for seed in range(5):
+        tree = private_tree(rows, LabelSettings(1.0), TreeSettings(1.0, 5, caution=0), seed=seed).tree
+        for node in tree.nodes:
+            held = [step.attribute for step in node.path if step.holds]
+            refused = [(step.attribute, step.value) for step in node.path if not step.holds]
+            assert len(set(held)) == len(held)
+            assert not [step for step in node.path if step.holds and (step.attribute, step.value) in refused]
+            assert node.attribute not in held
+            assert (node.attribute, node.value) not in refused
+
+
 def test_the_closed_form_is_not_less_accurate_than_eq_15() -> None:
     """Eight seeds of depth 2 at a small budget; the means differ by the last round only."""
     train, test = people(20_000), people(5_000, seed=2)
@@ -272,7 +265,10 @@ def test_a_tree_is_printed_drawn_and_kept() -> None:
     assert "&lt;a0&gt;" in svg
     assert "<a0>" not in svg
     assert svg.count("<rect") == len(fit.tree.nodes)
-    assert DecisionTree.from_data(json.loads(json.dumps(fit.tree.to_data()))) == fit.tree
+    assert (
+        DecisionTree.from_data([NodeFile(**entry) for entry in json.loads(json.dumps(fit.tree.to_data()))])
+        == fit.tree
+    )
 
 
 def test_project_returns_the_nearest_distribution(rng) -> None:
@@ -299,50 +295,6 @@ def test_synthetic_records_follow_the_marginals() -> None:
     assert fit.statement.leakage <= 6.0 + 1e-9
     with pytest.raises(InputError, match="train on them instead"):
         private_synthetic(rows, LabelSettings(1.0, "labeldp"))
-
-
-def test_the_optimal_attack_reaches_what_the_reports_allow() -> None:
-    """30,000 reports: the share of right guesses within 4 standard errors of the sum over all reports."""
-    rows = people(40_000)
-    rows = rows[np.flatnonzero((rows.labels == 0) | (np.arange(40_000) % 2 == 0))]
-    part = LabelledRows(rows.codes[:, :1], rows.labels, (3,), 2)
-    conditionals = part.conditionals(0)
-    prior = np.bincount(part.labels) / len(part)
-    response = HeadsResponse(3, 2, 2.0, 1, Omega.known(conditionals).at(1))
-    reports = gather(part, [response], seed=1)
-    found = optimal_attack_on_heads(reports, part, [conditionals], prior)
-    p = float(response.selection.support_if_true)
-    chance = 0.0
-    for value, label in product(range(3), range(2)):
-        likelihood = [
-            sum(conditionals[mark, v] * (p if (v, mark) == (value, label) else (1 - p) / 5) for v in range(3))
-            for mark in range(2)
-        ]
-        chance += max(prior[mark] * likelihood[mark] for mark in range(2))
-    assert found.accuracy == pytest.approx(chance, abs=4 * math.sqrt(0.25 / len(rows)))
-    published = published_attack_on_heads(bayes_from_reports(reports), reports, part)
-    assert published.accuracy <= found.upper
-
-
-def test_labeldp_is_attacked_through_its_attributes() -> None:
-    rows = people(20_000)
-    fit = private_bayes(rows, LabelSettings(0.5, "labeldp"), seed=1)
-    found = published_attack_on_labeldp(fit.model, fit.rows)
-    assert found.beats_control
-    assert found.gain > 0.25
-    _, conditionals = all_combinations(rows)
-    cells = np.ravel_multi_index(tuple(rows.codes.astype(np.intp).T), rows.sizes)
-    prior = np.bincount(rows.labels) / len(rows)
-    best = optimal_attack_on_labeldp(fit.rows, fit.reports[0], conditionals, prior, cells)
-    assert best.accuracy >= found.accuracy - 0.01
-    unknown = AttributeReports(0, fit.reports[0].response, fit.reports[0].reports)
-    with pytest.raises(InputError, match="kHR reports"):
-        published_attack_on_heads(fit.model, [unknown], rows)
-
-
-def test_wilson_covers_the_share() -> None:
-    low, high = wilson(0.5, 100)
-    assert (round(low, 4), round(high, 4)) == (0.4038, 0.5962)
 
 
 def test_dealing_is_uniform_and_repeatable() -> None:
@@ -420,6 +372,11 @@ def test_the_command_writes_a_model_with_its_leakage(run, table: Path, tmp_path:
     drawing = tmp_path / "tree.svg"
     assert run("learn", table, "--label", "label", "--epsilon", 4, "--draw", drawing, "--seed", 1)[0] == 0
     assert drawing.read_text().startswith("<svg")
+    page = tmp_path / "model.html"
+    code, out, _ = run("learn", table, "--label", "label", "--epsilon", 4, "--report", page, "--seed", 1)
+    assert code == 0
+    assert f"Written: {page}" in out
+    assert "without protection" in page.read_text()
 
 
 def test_the_command_fails_where_the_promise_is_not_kept(run, table: Path) -> None:
@@ -442,6 +399,8 @@ def test_the_command_fails_where_the_promise_is_not_kept(run, table: Path) -> No
         (["--label", "label", "--scheme", "odd"], "`scheme` must be one of"),
         (["--label", "label", "--test-share", "1"], "`test_share` must be"),
         (["--label", "label", "--model", "bayes", "--draw", "t.svg"], "--draw is for a tree"),
+        (["--label", "label", "--report", "model.pdf"], "must end in .html"),
+        (["--label", "label", "--omega", "0.3"], "since the likeliest of 3 values"),
     ],
 )
 def test_bad_options_are_one_line(run, table: Path, options, message) -> None:

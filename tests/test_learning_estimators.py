@@ -13,9 +13,10 @@ from sklearn.utils.estimator_checks import check_estimator
 from sidelight.collection.labels import Omega
 from sidelight.collection.labels.gathering import LabelledRows, LabelSettings, gather, make_response
 from sidelight.foundation.errors import InputError
+from sidelight.learning.answering import answer
 from sidelight.learning.coding import code_columns, learn_attributes
 from sidelight.learning.estimators import PrivateDecisionTree, PrivateNaiveBayes
-from sidelight.learning.rounds import TreeRounds, TreeSettings, answer
+from sidelight.learning.rounds import TreeRounds, TreeSettings
 
 NEEDS_MORE = {"check_array_api_input", "check_pipeline_consistency"}
 """Skipped by scikit-learn itself: no array library to test with; noise without a seed differs each time."""
@@ -93,6 +94,26 @@ def test_bad_input_says_what_to_change(kind) -> None:
         kind(0.0).fit(train, labels)
     with pytest.raises(InputError, match="`omega` must be"):
         kind(omega=1.5).fit(train, labels)
+    for column in (0, 1):
+        gap = train.copy()
+        gap[3, column] = None
+        with pytest.raises(InputError, match=f"'x{column}' is missing in 1 records, first in record 3"):
+            kind().fit(gap, labels)
+        with pytest.raises(InputError, match=f"column 'x{column}' is missing"):
+            model.predict(gap)
+    endless = train.copy()
+    endless[0, 0] = np.inf
+    with pytest.raises(InputError, match="must hold finite numbers"):
+        kind().fit(endless, labels)
+    unlabelled = labels.astype(object)
+    unlabelled[5] = None
+    with pytest.raises(InputError, match="the label is missing in 1 records, first in record 5"):
+        kind().fit(train, unlabelled)
+    with pytest.raises(InputError, match="at least 0.3333, since the likeliest of 3 values"):
+        kind(omega=0.2, random_state=1).fit(train, labels)
+    for omega in (None, [0.5], np.array([0.5, 0.5])):
+        with pytest.raises(InputError, match="`omega` must be"):
+            kind(omega=omega).fit(train, labels)
     with pytest.raises(InputError, match="`random_state` must be"):
         kind(random_state=np.random.RandomState(1)).fit(train, labels)
 
@@ -109,6 +130,12 @@ def test_real_reports_are_learnt_from() -> None:
     responses = [make_response(settings, size, 2, omega) for size, omega in zip(sizes, omegas, strict=True)]
     model = PrivateNaiveBayes().fit_reports(gather(rows, responses, seed=None), attributes, ["no", "yes"])
     assert model.score(test, truth) > 0.8
+    assert model.promise_ <= 6.0
+    reports = gather(rows, responses, seed=1)
+    with pytest.raises(InputError, match="all 3 attributes, in their order"):
+        PrivateNaiveBayes().fit_reports(reports[::-1], attributes, ["no", "yes"])
+    with pytest.raises(InputError, match="not about 3 classes"):
+        PrivateNaiveBayes().fit_reports(reports, attributes, ["no", "yes", "perhaps"])
     state = TreeRounds.start(TreeSettings(6.0, 2), sizes, 2, omegas)
     tree = PrivateDecisionTree()
     with pytest.raises(InputError, match="round 1 of 2 has not been received"):
@@ -121,6 +148,21 @@ def test_real_reports_are_learnt_from() -> None:
     tree.fit_reports(state, attributes, ["no", "yes"])
     assert tree.score(test, truth) > 0.7
     assert "colour" in tree.text() or "size" in tree.text()
+
+
+def test_a_value_that_many_share_has_a_bin_of_its_own() -> None:
+    """Nine in ten are 0, as with capital gains: plain deciles would leave a single bin."""
+    rng = np.random.default_rng(1)
+    numbers = np.where(rng.random(2000) < 0.92, 0.0, rng.exponential(5, 2000))
+    (attribute,) = learn_attributes(numbers[:, None], 10, ["gain"])
+    codes = code_columns(numbers[:, None], [attribute])[:, 0]
+    assert attribute.size > 5
+    assert np.array_equal(codes == 0, numbers == 0)
+    both = np.concatenate([numbers, -numbers])
+    (attribute,) = learn_attributes(both[:, None], 10, ["gain"])
+    codes = code_columns(both[:, None], [attribute])[:, 0]
+    own = codes[both == 0][0]
+    assert np.array_equal(codes == own, both == 0)
 
 
 def test_a_tree_is_drawn(tmp_path) -> None:

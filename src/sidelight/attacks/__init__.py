@@ -10,6 +10,7 @@ from sidelight.attacks.floating import (
     attack_release,
 )
 from sidelight.attacks.intervals import Interval
+from sidelight.attacks.labels import attack_labels as attack_labels
 from sidelight.attacks.learnt import LearntAttacker
 from sidelight.attacks.numbers import Numbers
 from sidelight.attacks.owner import Noise, NoisyNumbers, protect

@@ -15,6 +15,7 @@ from sidelight.cli.common import (
     Json,
     MaxValues,
     Missing,
+    ReportFile,
     check_writable,
     progress,
     read_table,
@@ -31,6 +32,7 @@ def learn(
     model: Annotated[str, typer.Option(help="'tree' or 'bayes'.")] = "tree",
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the model (.json).")] = None,
     draw: Annotated[Path | None, typer.Option(help="Draw the tree (.svg).")] = None,
+    report: ReportFile = None,
     protocol: Annotated[str, typer.Option(help="'khr', 'basic' or 'labeldp'.")] = "khr",
     omega: Annotated[
         str, typer.Option(help="'learnt' from a share of the people, 'known', or a number in (0, 1].")
@@ -51,11 +53,15 @@ def learn(
 ) -> None:
     """Learn a model of a label from simulated private reports, and tell what they leak about it."""
     from sidelight.collection.labels.gathering import LabelSettings
+    from sidelight.foundation.errors import InputError
     from sidelight.learning.learnt import learn as learn_model
     from sidelight.learning.rounds import TreeSettings
 
     check_writable(output, (".json",))
     check_writable(draw, (".svg",))
+    check_writable(report, (".html", ".htm"))
+    if draw and model != "tree":
+        raise InputError("--draw is for a tree; leave it out, or use --model tree.")
     source: Any = omega if omega in ("learnt", "known") else _number("omega", omega)
     width: Any = k if k in ("search", "published") else _number("k", k, whole=True)
     settings = LabelSettings(epsilon, protocol, source, width, confidence)  # type: ignore[arg-type]
@@ -65,8 +71,11 @@ def learn(
             data, None, drop or [], [label],
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
         )  # fmt: skip
-        found = learn_model(table, label, model, settings, tree, test_share=test_share, seed=seed)  # type: ignore[arg-type]
-    _show(found, output, draw, json)
+        found = learn_model(
+            table, label, model, settings, tree,  # type: ignore[arg-type]
+            test_share=test_share, compare=report is not None, seed=seed,
+        )  # fmt: skip
+    _show(found, output, draw, report, json)
     if not found.statement.is_kept:
         raise typer.Exit(1)
 
@@ -80,16 +89,16 @@ def _number(name: str, text: str, *, whole: bool = False) -> float | int:
         raise invalid(name, "a number or one of its names", text) from None
 
 
-def _show(found: Learnt, output: Path | None, draw: Path | None, json: bool) -> None:
-    from sidelight.foundation.errors import InputError
+def _show(found: Learnt, output: Path | None, draw: Path | None, report: Path | None, json: bool) -> None:
+    import sidelight as sl
     from sidelight.learning.decision import DecisionTree
     from sidelight.learning.drawing import draw_tree
 
-    if draw and not isinstance(found.model, DecisionTree):
-        raise InputError("--draw is for a tree; leave it out, or use --model tree.")
     written = [found.write(output)] if output else []
     if draw and isinstance(found.model, DecisionTree):
         written.append(draw_tree(found.model, found.attributes, found.label, draw))
+    if report:
+        written.append(sl.write_report(found, report))
     if json:
         typer.echo(found.to_json())
         return

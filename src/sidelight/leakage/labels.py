@@ -25,6 +25,7 @@ from sidelight.schema import Attribute
 Array = NDArray[np.float64]
 LARGEST_LISTING = 1 << 24
 _MOST_REPORTS = 1 << 16
+_MOST_BUDGET = 100.0
 _SUM_TOLERANCE = 1e-9
 
 
@@ -72,6 +73,17 @@ def check_omega(omega: object, name: str = "omega") -> float:
     number = check_number(name, omega, above=0)
     if number > 1:
         raise invalid(name, "above 0 and at most 1", omega)
+    return number
+
+
+def check_label_budget(epsilon: object) -> float:
+    """Return a budget of the label after checking that it is above 0 and at most 100.
+
+    No report of 64-bit words reaches a ratio of e^100, and powers of e beyond it overflow.
+    """
+    number = check_number("epsilon", epsilon, above=0)
+    if number > _MOST_BUDGET:
+        raise invalid("epsilon", f"above 0 and at most {_MOST_BUDGET:g}", epsilon)
     return number
 
 
@@ -210,7 +222,7 @@ def heads_factor(epsilon: float, omega: float) -> float:
     CLLDP, Theorem 2: with at most `omega` of any label's weight among the favoured pairs, the label leaks at
     most ln(omega theta + 1 - omega).
     """
-    return 1 + math.expm1(check_number("epsilon", epsilon, at_least=0)) / check_omega(omega)
+    return 1 + _growth(epsilon) / check_omega(omega)
 
 
 def heads_guarantee(factor: float, omega: float) -> float:
@@ -231,7 +243,12 @@ def degraded_guarantee(epsilon: float, omega: float, truth: float) -> float:
     1.4899
     """
     wrong = max(check_omega(truth, "truth") / check_omega(omega), 1.0)
-    return math.log1p(wrong * math.expm1(check_number("epsilon", epsilon, at_least=0)))
+    return math.log1p(wrong * _growth(epsilon))
+
+
+def _growth(epsilon: float) -> float:
+    """Return e^eps - 1; a budget of 0 is that of a round in which nothing is left to spend."""
+    return 0.0 if epsilon == 0 else math.expm1(check_label_budget(epsilon))
 
 
 def published_rounds_bound(factors: Sequence[float], omegas: Sequence[float]) -> float:

@@ -43,6 +43,14 @@ class BayesModel:
         """The attributes' numbers of values."""
         return tuple(table.shape[1] for table in self.conditionals)
 
+    def fits(self, sizes: Sequence[int], labels: int) -> bool:
+        """Whether all tables are positive distributions over so many values, for so many labels."""
+        tables = [self.prior[None, :] if self.prior.ndim == 1 else self.prior, *self.conditionals]
+        shapes = [(1, labels), *((labels, size) for size in sizes)]
+        return [table.shape for table in tables] == shapes and all(
+            bool(np.all(table > 0)) and np.allclose(table.sum(axis=1), 1) for table in tables
+        )
+
     def probabilities(self, codes: NDArray[np.integer]) -> Array:
         """Return Pr(label | record) for each record, shape (records, labels) (CLLDP, eq. (9))."""
         scores = np.tile(np.log(self.prior), (len(codes), 1))

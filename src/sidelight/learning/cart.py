@@ -14,11 +14,12 @@ from sidelight.foundation.errors import InputError
 from sidelight.foundation.progress import track
 from sidelight.foundation.randomness import derive_seed
 from sidelight.leakage.labels import belief_curve, next_leakage
+from sidelight.learning.answering import Answers, answer
 from sidelight.learning.decision import DecisionTree
 from sidelight.learning.growing import NodeTable, decide
 from sidelight.learning.questions import Question
-from sidelight.learning.rounds import Round, TreeRounds, TreeSettings, answer, response_factor
-from sidelight.learning.statement import Statement, labeldp_of
+from sidelight.learning.rounds import Round, TreeRounds, TreeSettings, response_width
+from sidelight.learning.statement import Spending, Statement, labeldp_of, private_statement, spending
 from sidelight.mechanisms.subset import SubsetSelection
 
 Array = NDArray[np.float64]
@@ -26,11 +27,19 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class TreeFit:
-    """A tree, the collector's last state (None for LabelDP), and what the reports say about the label."""
+    """A tree, and how it was grown.
+
+    Attributes:
+        tree: the tree.
+        state: the collector's last state; None for LabelDP.
+        statement: what the reports say about the label.
+        rounds: what each round asked for; none for LabelDP.
+    """
 
     tree: DecisionTree
     state: TreeRounds | None
     statement: Statement
+    rounds: tuple[Spending, ...] = ()
 
 
 def private_tree(
@@ -49,6 +58,7 @@ def private_tree(
     state = TreeRounds.start(tree, rows.sizes, rows.classes, omegas)
     groups = np.zeros(len(kept), dtype=np.int64)
     truth = [(1.0, 1.0)]
+    spent = []
     for _ in track(range(tree.depth), "rounds"):
         if state.is_done:
             break
@@ -57,10 +67,22 @@ def private_tree(
         truth = _true_ledgers(asked, rows, truth)
         state = state.receive(asked, answers.aggregates)
         groups = answers.groups
-    statement = _statement(
-        state, settings, math.log(max(truth[group][0] for group in np.unique(groups))), rows
-    )
-    return TreeFit(state.tree, state, statement)
+        spent.append(_round_spending(asked, answers, state))
+    promise = max(group.ledger.label_epsilon for group in state.groups)
+    found = math.log(max(truth[group][0] for group in np.unique(groups)))
+    statement = private_statement(rows, settings, omegas, promise, (found, "certified"))
+    return TreeFit(state.tree, state, statement, tuple(spent))
+
+
+def _round_spending(asked: Round, answers: Answers, state: TreeRounds) -> Spending:
+    """Return what a round asked for, of those who answered."""
+    choices = [asked.choices[group][place] for group, place in answers.aggregates]
+    people = sum(part.reports for part in answers.aggregates.values())
+    leakage = max(state.groups[group].ledger.label_epsilon for group in np.unique(answers.groups))
+    used = [choice.response for choice in choices if choice.response is not None]
+    if not used:
+        return Spending(f"round {asked.number}", 0, (0.0, 0.0), (0, 0), (1.0, 1.0), leakage)
+    return spending(f"round {asked.number}", people, used, leakage)
 
 
 def _true_ledgers(
@@ -76,7 +98,7 @@ def _true_ledgers(
                 continue
             if choice.question not in curves:
                 curves[choice.question] = _true_curve(choice.question, asked.tree, rows)
-            factor, width = response_factor(choice.response)
+            factor, width = float(choice.response.factor), response_width(choice.response)
             curve = curves[choice.question]
             omega = float(curve[min(width, len(curve)) - 1])
             after.append((next_leakage(leakage, product, factor, omega), product * factor))
@@ -90,20 +112,6 @@ def _true_curve(question: Question, tree: DecisionTree, rows: LabelledRows) -> A
     mass = counts.sum(axis=1, keepdims=True)
     shares = np.divide(counts, mass, out=np.full(counts.shape, np.nan), where=mass > 0)
     return belief_curve(shares)
-
-
-def _statement(state: TreeRounds, settings: LabelSettings, leakage: float, rows: LabelledRows) -> Statement:
-    first = state.omegas[0]
-    return Statement(
-        settings.protocol,
-        settings.epsilon,
-        max(group.ledger.label_epsilon for group in state.groups),
-        first.confidence,
-        first.source,
-        leakage,
-        "certified",
-        labeldp_of(rows, settings.epsilon),
-    )
 
 
 def label_only_tree(

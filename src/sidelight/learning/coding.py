@@ -24,16 +24,29 @@ def learn_attributes(columns: NDArray[Any], bins: int, names: Sequence[str]) -> 
 
 
 def _learn(column: NDArray[Any], bins: int, name: str) -> Attribute:
-    numbers = _numbers(column)
+    check_present(column, f"column {name!r}")
+    numbers = _numbers(column, name)
     if numbers is None:
         return categorical(name, sorted({str(value) for value in column}))
-    distinct = np.unique(numbers)
+    return numeric(name, [float(edge) for edge in _edges(numbers, bins)])
+
+
+def _edges(numbers: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
+    """Return the edges of equally full bins, with a bin of its own for every value that fills one.
+
+    Plain quantiles would put such a value into one bin with its neighbours, or leave one bin altogether: nine
+    in ten records of a census table have a capital gain of 0.
+    """
+    distinct, counts = np.unique(numbers, return_counts=True)
+    between = (distinct[1:] + distinct[:-1]) / 2
     if len(distinct) <= bins:
-        edges = (distinct[1:] + distinct[:-1]) / 2
-    else:
-        edges = np.quantile(numbers, np.arange(1, bins) / bins)
-    inner = np.unique(edges[(edges > distinct[0]) & (edges <= distinct[-1])])
-    return numeric(name, [float(edge) for edge in inner])
+        return np.unique(between[between > distinct[:-1]])
+    is_mass = counts * bins >= len(numbers)
+    others = numbers[~np.isin(numbers, distinct[is_mass])]
+    cuts = np.quantile(others, np.arange(1, bins) / bins) if len(others) else np.empty(0)
+    around = np.concatenate([distinct[is_mass], between[is_mass[:-1]]])
+    edges = np.unique(np.concatenate([cuts, around]))
+    return np.asarray(edges[(edges > distinct[0]) & (edges <= distinct[-1])])
 
 
 def code_columns(columns: NDArray[Any], attributes: Sequence[Attribute]) -> Codes:
@@ -45,8 +58,9 @@ def code_columns(columns: NDArray[Any], attributes: Sequence[Attribute]) -> Code
 
 
 def _code(column: NDArray[Any], attribute: Attribute) -> NDArray[np.integer]:
+    check_present(column, f"column {attribute.name!r}")
     if attribute.kind == "numeric":
-        numbers = _numbers(column)
+        numbers = _numbers(column, attribute.name)
         if numbers is None:
             raise InputError(f"column {attribute.name!r} must be numbers, as it was in training.")
         return np.searchsorted(np.asarray(attribute.edges), numbers, side="right")
@@ -61,11 +75,26 @@ def _code(column: NDArray[Any], attribute: Attribute) -> NDArray[np.integer]:
     return np.array([places[text] for text in texts], dtype=np.int64)
 
 
-def _numbers(column: NDArray[Any]) -> NDArray[np.float64] | None:
+def check_present(column: NDArray[Any], name: str) -> None:
+    """Refuse a column of objects in which something is missing: it would become a value of its own."""
+    if column.dtype.kind != "O":
+        return
+    missing = [row for row, value in enumerate(column) if value is None or value != value]
+    if missing:
+        raise InputError(
+            f"{name} is missing in {len(missing)} records, first in record {missing[0]}; fill it in, or "
+            "leave these records out."
+        )
+
+
+def _numbers(column: NDArray[Any], name: str) -> NDArray[np.float64] | None:
     """Return the column as finite numbers, or None if it holds anything else."""
     if column.dtype.kind in "OUS" and any(isinstance(value, str) for value in column):
         return None
     try:
-        return np.asarray(column, dtype=np.float64)
+        numbers = np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError):
         return None
+    if not np.isfinite(numbers).all():
+        raise InputError(f"column {name!r} must hold finite numbers; leave out records with infinite ones.")
+    return numbers

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
+from sidelight.collection.describing import Strict
 from sidelight.foundation.errors import InputError
 from sidelight.schema import Attribute
 
 Array = NDArray[np.float64]
+Whole = Annotated[int, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,24 @@ class TreeNode:
     def label(self) -> int:
         """The likeliest label."""
         return int(np.argmax(self.shares))
+
+
+class NodeFile(Strict):
+    """One node of a file's tree."""
+
+    path: list[Annotated[tuple[Whole, Whole, bool], Field(strict=False)]]
+    shares: Annotated[list[Share], Field(min_length=2)]
+    mass: Share
+    attribute: Whole | None
+    value: Whole | None
+    children: Annotated[tuple[Whole, Whole], Field(strict=False)] | None
+    open: bool
+
+    def made(self) -> TreeNode:
+        """Return the node."""
+        path = tuple(Step(*step) for step in self.path)
+        asked = (self.attribute, self.value, self.children)
+        return TreeNode(path, tuple(self.shares), self.mass, *asked, self.open)
 
 
 @dataclass(frozen=True)
@@ -141,25 +164,33 @@ class DecisionTree:
         ]
 
     @classmethod
-    def from_data(cls, nodes: Sequence[dict[str, Any]]) -> DecisionTree:
-        """Return the tree that `to_data` made plain."""
-        try:
-            return cls(tuple(_node(entry) for entry in nodes))
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"the tree in the file is damaged: {error}; write it again.") from None
+    def from_data(cls, nodes: Sequence[NodeFile]) -> DecisionTree:
+        """Return the tree that `to_data` made plain, after checking that it is one."""
+        tree = cls(tuple(entry.made() for entry in nodes))
+        if not tree._is_sound():
+            raise InputError("the tree in the file is damaged: its nodes make no tree; write it again.")
+        return tree
 
+    def _is_sound(self) -> bool:
+        """Whether every node but the root is the child of one node before it, one step further."""
+        parents = [0] * len(self.nodes)
+        for number, node in enumerate(self.nodes):
+            if (node.children is None) != (node.attribute is None) or (node.children and node.is_open):
+                return False
+            for child, holds in zip(node.children or (), (True, False), strict=False):
+                step = Step(node.attribute or 0, node.value or 0, holds)
+                if not number < child < len(self.nodes) or self.nodes[child].path != (*node.path, step):
+                    return False
+                parents[child] += 1
+        labels = {len(node.shares) for node in self.nodes}
+        is_one = bool(self.nodes) and not self.nodes[0].path and parents == [0, *[1] * (len(parents) - 1)]
+        return is_one and len(labels) == 1 and all(abs(sum(n.shares) - 1) < _ROUNDING for n in self.nodes)
 
-def _node(entry: dict[str, Any]) -> TreeNode:
-    children = entry["children"]
-    return TreeNode(
-        tuple(Step(int(a), int(v), bool(holds)) for a, v, holds in entry["path"]),
-        tuple(float(share) for share in entry["shares"]),
-        float(entry["mass"]),
-        entry["attribute"],
-        entry["value"],
-        None if children is None else (int(children[0]), int(children[1])),
-        bool(entry["open"]),
-    )
+    def fits(self, sizes: Sequence[int], labels: int) -> bool:
+        """Whether the tree is about attributes with so many values, and about so many labels."""
+        steps = [step for node in self.nodes for step in node.path]
+        known = all(step.attribute < len(sizes) and step.value < sizes[step.attribute] for step in steps)
+        return known and len(self.nodes[0].shares) == labels
 
 
 def _tuple(values: Array) -> tuple[float, ...]:

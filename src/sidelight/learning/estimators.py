@@ -28,7 +28,7 @@ from sidelight.collection.labels.widths import WidthRule
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.learning.bayes import BayesModel, bayes_from_reports, private_bayes
 from sidelight.learning.cart import private_tree
-from sidelight.learning.coding import code_columns, learn_attributes
+from sidelight.learning.coding import check_present, code_columns, learn_attributes
 from sidelight.learning.decision import DecisionTree, tree_text
 from sidelight.learning.drawing import draw_tree
 from sidelight.learning.rounds import Scheme, TreeRounds, TreeSettings
@@ -41,12 +41,19 @@ Array = NDArray[np.float64]
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What the private classifiers share: coding the columns, validation, prediction."""
 
+    epsilon: float
+    protocol: ProtocolName
+    omega: OmegaSource
+    k: WidthRule | int
+    confidence: float | None
+    share: float
     bins: int
     random_state: int | None
     attributes_: tuple[Attribute, ...]
     classes_: NDArray[Any]
     model_: BayesModel | DecisionTree
     statement_: Statement | None
+    promise_: float
 
     def __sklearn_tags__(self) -> Any:
         """Say what scikit-learn may expect: noise makes small samples useless, and strings are welcome."""
@@ -59,6 +66,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _coded(self, records: ArrayLike, labels: ArrayLike) -> LabelledRows:
         """Learn the coding and return the records coded."""
         columns, marks = validate_data(self, records, labels, dtype=None)
+        check_present(np.asarray(marks), "the label")
         check_classification_targets(marks)
         self._check_seed()
         self.classes_, codes = np.unique(marks, return_inverse=True)
@@ -70,14 +78,31 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sizes = tuple(attribute.size for attribute in self.attributes_)
         return LabelledRows(coded, codes.astype(np.uint16), sizes, len(self.classes_))
 
+    def _settings(self) -> LabelSettings:
+        return LabelSettings(self.epsilon, self.protocol, self.omega, self.k, self.confidence, self.share)
+
+    def _learnt(self, model: BayesModel | DecisionTree, statement: Statement) -> Self:
+        self.model_, self.statement_, self.promise_ = model, statement, statement.promise
+        return self
+
     def _check_seed(self) -> None:
         if self.random_state is not None and not isinstance(self.random_state, (int, np.integer)):
             raise invalid("random_state", "None (secure) or a whole number (a simulation)", self.random_state)
 
-    def _take(self, attributes: Sequence[Attribute], classes: ArrayLike) -> None:
-        """Take a coding and the labels as they are."""
+    def _take(
+        self, model: BayesModel | DecisionTree, attributes: Sequence[Attribute], classes: ArrayLike
+    ) -> None:
+        """Take a model of a real collection, with its coding and its labels as they are."""
+        labels = np.asarray(classes)
+        sizes = [attribute.size for attribute in attributes]
+        if labels.ndim != 1 or not model.fits(sizes, len(labels)):
+            raise InputError(
+                f"the reports are not about {len(labels)} classes and attributes of {sizes} values; give the "
+                "attributes in the order in which they were reported."
+            )
+        self.model_ = model
         self.attributes_ = tuple(attributes)
-        self.classes_ = np.asarray(classes)
+        self.classes_ = labels
         self.n_features_in_ = len(self.attributes_)
         self.statement_ = None
 
@@ -106,7 +131,9 @@ class PrivateNaiveBayes(PrivateClassifier):
         bins: of a column of numbers.
         random_state: a whole number for a simulation that can be repeated; None is secure.
 
-    After fitting: `classes_`, `attributes_`, `model_`, and `statement_`: what the reports say about labels.
+    After fitting: `classes_`, `attributes_`, `model_`, `promise_` (what someone's reports say about the label
+    at most, if no omega is below the truth) and `statement_` (what they say for the records in hand; None
+    after `fit_reports`, when nobody has them).
     """
 
     def __init__(
@@ -133,10 +160,8 @@ class PrivateNaiveBayes(PrivateClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
         """Simulate the collection and learn from the reports."""
         rows = self._coded(X, y)
-        settings = LabelSettings(self.epsilon, self.protocol, self.omega, self.k, self.confidence, self.share)
-        found = private_bayes(rows, settings, seed=self.random_state)
-        self.model_, self.statement_ = found.model, found.statement
-        return self
+        found = private_bayes(rows, self._settings(), seed=self.random_state)
+        return self._learnt(found.model, found.statement)
 
     def fit_reports(
         self, reports: Sequence[AttributeReports], attributes: Sequence[Attribute], classes: ArrayLike
@@ -148,8 +173,10 @@ class PrivateNaiveBayes(PrivateClassifier):
             attributes: how the columns were coded.
             classes: the labels, in the order of their codes.
         """
-        self._take(attributes, classes)
-        self.model_ = bayes_from_reports(reports)
+        if [part.attribute for part in reports] != list(range(len(attributes))):
+            raise InputError(f"there must be reports of all {len(attributes)} attributes, in their order.")
+        self._take(bayes_from_reports(reports), attributes, classes)
+        self.promise_ = max(part.response.label_epsilon for part in reports)
         return self
 
 
@@ -170,7 +197,9 @@ class PrivateDecisionTree(PrivateClassifier):
         bins: of a column of numbers.
         random_state: a whole number for a simulation that can be repeated; None is secure.
 
-    After fitting: `classes_`, `attributes_`, `model_`, and `statement_`: what the reports say about labels.
+    After fitting: `classes_`, `attributes_`, `model_`, `promise_` (what someone's reports say about the label
+    at most, if no omega is below the truth) and `statement_` (what they say for the records in hand; None
+    after `fit_reports`, when nobody has them).
     """
 
     def __init__(
@@ -205,14 +234,12 @@ class PrivateDecisionTree(PrivateClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
         """Simulate all rounds and grow the tree from the answers."""
         rows = self._coded(X, y)
-        settings = LabelSettings(self.epsilon, self.protocol, self.omega, self.k, self.confidence, self.share)
         asked = "khr" if self.protocol == "labeldp" else self.protocol
         tree = TreeSettings(
             self.epsilon, self.max_depth, self.scheme, self.budgets, asked, self.k, caution=self.caution
         )
-        found = private_tree(rows, settings, tree, seed=self.random_state)
-        self.model_, self.statement_ = found.tree, found.statement
-        return self
+        found = private_tree(rows, self._settings(), tree, seed=self.random_state)
+        return self._learnt(found.tree, found.statement)
 
     def fit_reports(self, rounds: TreeRounds, attributes: Sequence[Attribute], classes: ArrayLike) -> Self:
         """Take the tree of rounds that were really collected.
@@ -226,8 +253,8 @@ class PrivateDecisionTree(PrivateClassifier):
             raise InputError(
                 f"round {rounds.number + 1} of {rounds.settings.depth} has not been received; ask it first."
             )
-        self._take(attributes, classes)
-        self.model_ = rounds.tree
+        self._take(rounds.tree, attributes, classes)
+        self.promise_ = max(group.ledger.label_epsilon for group in rounds.groups)
         return self
 
     def text(self) -> str:

@@ -1,29 +1,41 @@
 """Files of the tree's rounds: the collector's state, and what is published to the people.
 
-The state is one NumPy archive: a JSON text and the evidence as arrays. A published round is JSON.
+The state is one NumPy archive: a JSON text and the evidence as arrays. A published round is JSON. Whoever
+reads them may not have written them, so nothing is guessed and everything must fit together.
 """
 
 from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sidelight.collection.labels.budgets import Ledger
+from sidelight.collection.describing import check_version, parsed_text, read_data, validated
 from sidelight.collection.labels.omega import Omega
-from sidelight.collection.labels.responses import BasicResponse, HeadsResponse
+from sidelight.collection.labels.responses import BasicResponse
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import write_atomically, write_text
+from sidelight.foundation.files import strict_json, write_atomically, write_text
+from sidelight.learning.answering import Answer
 from sidelight.learning.decision import DecisionTree
+from sidelight.learning.file_parts import (
+    AnswersFile,
+    OmegaFile,
+    RoundFile,
+    StateFile,
+    choice_to_data,
+    group_to_data,
+)
 from sidelight.learning.growing import Evidence
-from sidelight.learning.questions import Question
-from sidelight.learning.rounds import Choice, Group, Round, TreeRounds, TreeSettings
+from sidelight.learning.rounds import Round, TreeRounds
+from sidelight.mechanisms.reports import Reports
 
 STATE_VERSION = 1
+_LARGEST_STATE = 1 << 30
 
 
 def save_state(state: TreeRounds, path: str | Path) -> Path:
@@ -34,13 +46,10 @@ def save_state(state: TreeRounds, path: str | Path) -> Path:
         "settings": asdict(state.settings),
         "sizes": list(state.sizes),
         "classes": state.classes,
-        "omegas": [
-            {"curve": omega.curve.tolist(), "source": omega.source, "confidence": omega.confidence}
-            for omega in state.omegas
-        ],
+        "omegas": [OmegaFile.of(omega) for omega in state.omegas],
         "number": state.number,
         "tree": state.tree.to_data(),
-        "groups": [_group_to_data(group) for group in state.groups],
+        "groups": [group_to_data(group) for group in state.groups],
         "questions": [asdict(question) for question in questions],
         "weights": [[state.evidence[q].weight, state.evidence[q].squares] for q in questions],
     }
@@ -55,111 +64,100 @@ def save_state(state: TreeRounds, path: str | Path) -> Path:
 
 
 def load_state(path: str | Path) -> TreeRounds:
-    """Read the state that `save_state` wrote."""
+    """Read the state that `save_state` wrote, strictly."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            head = json.loads(archive["head"].tobytes())
-            totals = [archive[f"evidence_{i}"] for i in range(len(head["questions"]))]
-        return _state_from_data(head, totals)
+        with zipfile.ZipFile(path) as archive:
+            if sum(part.file_size for part in archive.infolist()) > _LARGEST_STATE:
+                raise InputError(f"{path} is larger than any state, over {_LARGEST_STATE} bytes.")
+        with np.load(path, allow_pickle=False) as arrays:
+            text = arrays["head"].tobytes().decode("utf-8")
+            totals = {name: arrays[name] for name in arrays.files if name != "head"}
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-        if isinstance(error, InputError):
-            raise
+    except (KeyError, ValueError, EOFError, zipfile.BadZipFile):
         raise InputError(f"{path} is not the state of a tree's rounds, or it is damaged.") from None
+    data = parsed_text(text, str(path), strict_json)
+    check_version(data, str(path), STATE_VERSION, "state of a tree's rounds")
+    return _state(validated(StateFile, data, str(path)), totals, str(path))
 
 
-def _state_from_data(head: dict[str, Any], totals: list[Any]) -> TreeRounds:
-    if head["version"] != STATE_VERSION:
-        raise InputError(f"the state has version {head['version']!r}; this release reads {STATE_VERSION}.")
-    questions = [_question(entry) for entry in head["questions"]]
+def _state(head: StateFile, totals: dict[str, Any], label: str) -> TreeRounds:
+    try:
+        settings = head.settings.made()
+        omegas = tuple(Omega(np.array(part.curve), part.source, part.confidence) for part in head.omegas)
+        questions = [part.made() for part in head.questions]
+        groups = tuple(part.made() for part in head.groups)
+        tree = DecisionTree.from_data(head.tree)
+    except InputError as error:
+        raise InputError(f"{label}: {error}") from None
     evidence = {
-        question: Evidence(total, weight, squares)
-        for question, total, (weight, squares) in zip(questions, totals, head["weights"], strict=True)
+        question: Evidence(np.asarray(totals.get(f"evidence_{i}")), *head.weights[i])
+        for i, question in enumerate(questions)
+        if i < len(head.weights)
     }
-    return TreeRounds(
-        TreeSettings(**head["settings"]),
-        tuple(head["sizes"]),
-        head["classes"],
-        tuple(
-            Omega(np.array(entry["curve"]), entry["source"], entry["confidence"]) for entry in head["omegas"]
-        ),
-        head["number"],
-        DecisionTree.from_data(head["tree"]),
-        tuple(_group(entry) for entry in head["groups"]),
-        evidence,
+    fits = (
+        0 <= head.number <= settings.depth
+        and tuple(len(omega.curve) for omega in omegas) == tuple(head.sizes)
+        and tree.fits(head.sizes, head.classes)
+        and len(evidence) == len(questions) == len(head.weights) == len(totals)
+        and all(question.fits(head.sizes, len(tree.nodes)) for question in questions)
+        and all(
+            part.total.dtype == np.float64
+            and part.total.shape == (question.cells, head.classes)
+            and np.isfinite(part.total).all()
+            for question, part in evidence.items()
+        )
+        and all(group.fits(settings, head.sizes, len(tree.nodes)) for group in groups)
     )
+    if not fits:
+        raise InputError(f"{label} is damaged: its parts do not fit together; take an earlier state.")
+    return TreeRounds(settings, tuple(head.sizes), head.classes, omegas, head.number, tree, groups, evidence)
 
 
 def publish_round(asked: Round, path: str | Path) -> Path:
     """Write what the people are asked in a round as JSON."""
-    return write_text(path, json.dumps(round_to_data(asked), allow_nan=False))
+    choices = [[choice_to_data(choice) for choice in options] for options in asked.choices]
+    data = {"version": STATE_VERSION, "round": asked.number, "tree": asked.tree.to_data(), "choices": choices}
+    return write_text(path, json.dumps(data, allow_nan=False))
 
 
 def read_round(path: str | Path) -> Round:
-    """Read the round that `publish_round` wrote."""
+    """Read the round that `publish_round` wrote, strictly."""
+    data = read_data(path)
+    check_version(data, str(path), STATE_VERSION, "published round")
+    found = validated(RoundFile, data, str(path))
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-        return round_from_data(data)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path} is not a published round, or it is damaged.") from None
+        choices = tuple(tuple(part.made() for part in options) for options in found.choices)
+        return Round(found.round, DecisionTree.from_data(found.tree), choices)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
-def round_to_data(asked: Round) -> dict[str, Any]:
-    """Return the round as plain data."""
-    choices = [[_choice_to_data(choice) for choice in options] for options in asked.choices]
-    return {"version": STATE_VERSION, "round": asked.number, "tree": asked.tree.to_data(), "choices": choices}
+def write_answers(answers: Sequence[Answer], asked: Round, path: str | Path) -> Path:
+    """Write what some people send in a round as JSON; nothing in it says who sent what."""
+    sent = [
+        {"group": part.group, "choice": part.choice, "report": part.report.values[0].tolist()}
+        for part in answers
+    ]
+    simulated = any(part.report.is_simulation for part in answers)
+    data = {"version": STATE_VERSION, "round": asked.number, "is_simulation": simulated, "answers": sent}
+    return write_text(path, json.dumps(data))
 
 
-def round_from_data(data: dict[str, Any]) -> Round:
-    """Return the round that `round_to_data` made plain."""
-    choices = tuple(tuple(_choice(entry) for entry in options) for options in data["choices"])
-    return Round(data["round"], DecisionTree.from_data(data["tree"]), choices)
-
-
-def _choice_to_data(choice: Choice) -> dict[str, Any]:
-    found: dict[str, Any] = {"attribute": choice.attribute, "turn": choice.turn, "omega": choice.omega}
-    if choice.question is not None and choice.response is not None:
-        found["question"] = asdict(choice.question)
-        found["response"] = {"protocol": choice.response.name, **asdict(choice.response)}
-    return found
-
-
-def _choice(entry: dict[str, Any]) -> Choice:
-    if "question" not in entry:
-        return Choice(entry["attribute"], omega=entry["omega"], turn=entry["turn"])
-    fields = dict(entry["response"])
-    kind = HeadsResponse if fields.pop("protocol") == "khr" else BasicResponse
-    return Choice(
-        entry["attribute"], _question(entry["question"]), kind(**fields), entry["omega"], entry["turn"]
-    )
-
-
-def _group_to_data(group: Group) -> dict[str, Any]:
-    question = None if group.question is None else asdict(group.question)
-    return {
-        "ledger": asdict(group.ledger),
-        "drawn": list(group.drawn),
-        "question": question,
-        "width": group.width,
-        "turn": group.turn,
-    }
-
-
-def _group(entry: dict[str, Any]) -> Group:
-    fields = dict(entry["ledger"])
-    fields["spent"] = tuple(fields["spent"])
-    question = None if entry["question"] is None else _question(entry["question"])
-    return Group(Ledger(**fields), tuple(entry["drawn"]), question, entry["width"], entry["turn"])
-
-
-def _question(entry: dict[str, Any]) -> Question:
-    return Question(
-        tuple(entry["attributes"]),
-        tuple(tuple(part) for part in entry["classes"]),
-        tuple(entry["nodes"]),
-    )
+def read_answers(path: str | Path, asked: Round) -> list[Answer]:
+    """Read the answers that `write_answers` wrote, strictly; `add_up` checks each against its question."""
+    data = read_data(path)
+    check_version(data, str(path), STATE_VERSION, "file of answers")
+    found = validated(AnswersFile, data, str(path))
+    if found.round != asked.number:
+        raise InputError(f"{path} answers round {found.round}; round {asked.number} is due.")
+    is_packed = any(isinstance(choice.response, BasicResponse) for part in asked.choices for choice in part)
+    kind, largest = (np.uint8, 255) if is_packed else (np.uint16, 65_535)
+    if any(max(part.report) > largest for part in found.answers):
+        raise InputError(f"{path} is damaged: a report holds a number above {largest}.")
+    return [
+        Answer(part.group, part.choice, Reports(np.array([part.report], kind), None, found.is_simulation))
+        for part in found.answers
+    ]

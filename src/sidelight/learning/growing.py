@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.learning.decision import DecisionTree
+from sidelight.learning.decision import DecisionTree, Step
 from sidelight.learning.questions import Question
 from sidelight.learning.simplex import project
 
@@ -106,11 +106,16 @@ def decide(
     """
     node = tree.nodes[number]
     shares, mass = _label_shares(tables, np.asarray(node.shares), node.mass)
+    mass = mass if node.path else 1.0  # everyone comes to the root
     best: tuple[float, int, int, Array] | None = None
     for attribute, table in tables.items():
-        cells = project(table.cells, mass)
+        possible = _possible(node.path, attribute, len(table.cells))
+        if np.count_nonzero(possible) < 2:
+            continue
+        cells = np.zeros_like(table.cells)
+        cells[possible] = project(table.cells[possible], mass)
         scores = _gini_after(cells)
-        scores[~_is_clear(cells, shares, caution**2 * table.variance)] = np.inf
+        scores[~possible | ~_is_clear(cells, shares, caution**2 * table.variance)] = np.inf
         value = int(scores.argmin())
         if np.isfinite(scores[value]) and (best is None or scores[value] < best[0]):
             best = (float(scores[value]), attribute, value, cells)
@@ -121,6 +126,16 @@ def decide(
     yes = _drawn_to(cells[value], shares, noise)
     no = _drawn_to(cells.sum(axis=0) - cells[value], shares, noise)
     return tree.split(number, attribute, value, (yes, no), last=last)
+
+
+def _possible(path: Sequence[Step], attribute: int, size: int) -> NDArray[np.bool_]:
+    """Return which values of the attribute records at the end of the path can have; the others are noise."""
+    possible = np.ones(size, dtype=np.bool_)
+    for step in path:
+        if step.attribute == attribute:
+            is_value = np.arange(size) == step.value
+            possible &= is_value if step.holds else ~is_value
+    return possible
 
 
 def _label_shares(tables: Mapping[int, NodeTable], shares: Array, mass: float) -> tuple[Array, float]:

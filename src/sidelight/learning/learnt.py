@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.collection.describing import AttributeFile, Strict, check_version, read_data, validated
 from sidelight.collection.labels.gathering import LabelledRows, LabelSettings
+from sidelight.collection.labels.responses import BasicResponse, HeadsResponse
 from sidelight.foundation.errors import InputError, check_choice, check_number, unknown
 from sidelight.foundation.files import write_text
 from sidelight.learning.bayes import BayesModel, private_bayes
 from sidelight.learning.cart import private_tree
-from sidelight.learning.decision import DecisionTree
-from sidelight.learning.inference import wilson
+from sidelight.learning.decision import DecisionTree, NodeFile
 from sidelight.learning.rounds import TreeSettings
-from sidelight.learning.statement import Statement
+from sidelight.learning.statement import Spending, Statement, spending
 from sidelight.schema import Attribute, Schema
 from sidelight.sources import Table
 
@@ -44,6 +46,8 @@ class Learnt:
         trained: how many people reported, or helped to learn omega.
         tested: how many records it was tested on.
         source: where the records came from.
+        spent: what each round of a tree, or each attribute of Naive Bayes, asked for; none for LabelDP.
+        references: the accuracy of other models on the same records, by name; see `learn`.
     """
 
     kind: ModelKind
@@ -58,6 +62,8 @@ class Learnt:
     trained: int
     tested: int
     source: str
+    spent: tuple[Spending, ...] = ()
+    references: Mapping[str, float] = field(default_factory=dict)
 
     def to_data(self) -> dict[str, Any]:
         """Return the model and its figures as plain data."""
@@ -75,6 +81,8 @@ class Learnt:
             "trained": self.trained,
             "tested": self.tested,
             "source": self.source,
+            "spent": [asdict(part) for part in self.spent],
+            "references": dict(self.references),
             "model": _model_to_data(self.model),
         }
 
@@ -99,6 +107,7 @@ def learn(
     tree: TreeSettings | None = None,
     *,
     test_share: float = 0.3,
+    compare: bool = False,
     seed: int | None = None,
 ) -> Learnt:
     """Simulate a collection from a table, learn a model from it and test it on the rest of the records.
@@ -110,6 +119,8 @@ def learn(
         settings: the protocol and its budget.
         tree: how a tree is grown; its budget and protocol follow `settings`.
         test_share: of the records that are kept for testing.
+        compare: whether to train, on the same records, the same kind of model by LabelDP at the same budget
+            and without any protection.
         seed: for a simulation that can be repeated; without one the noise is secure.
     """
     check_choice("model", kind, ("tree", "bayes"))
@@ -119,21 +130,77 @@ def learn(
     train, test = rows[training], rows[testing]
     if len(np.unique(train.labels)) < 2:
         raise InputError(f"all training records have the same {label!r}; use more records.")
-    model: BayesModel | DecisionTree
-    if kind == "bayes":
-        bayes = private_bayes(train, chosen, seed=seed)
-        model, statement = bayes.model, bayes.statement
-    else:
-        asked: Any = "khr" if chosen.protocol == "labeldp" else chosen.protocol
-        grown = replace(tree or TreeSettings(), epsilon=chosen.epsilon, protocol=asked, k=chosen.k)
-        fitted = private_tree(train, chosen, grown, seed=seed)
-        model, statement = fitted.tree, fitted.statement
-    right = float(np.mean(model.probabilities(test.codes).argmax(axis=1) == test.labels))
+    grown = replace(tree or TreeSettings(), epsilon=chosen.epsilon, k=chosen.k)
+    model, statement, spent = _fitted(kind, train, chosen, grown, attributes, seed)
+    right = _right(model, test)
     control = float(np.bincount(test.labels.astype(np.int64)).max() / len(test))
+    references = _references(kind, train, test, chosen, grown, seed) if compare else {}
     return Learnt(
-        kind, attributes, target, model, statement, right, *wilson(right, len(test)), control,
-        len(train), len(test), table.source.label,
+        kind, attributes, target, model, statement, right / len(test), *_interval(right, len(test)), control,
+        len(train), len(test), table.source.label, spent, references,
     )  # fmt: skip
+
+
+def _fitted(
+    kind: ModelKind,
+    rows: LabelledRows,
+    settings: LabelSettings,
+    tree: TreeSettings,
+    attributes: Sequence[Attribute],
+    seed: int | None,
+) -> tuple[BayesModel | DecisionTree, Statement, tuple[Spending, ...]]:
+    if kind == "tree":
+        asked: Any = "khr" if settings.protocol == "labeldp" else settings.protocol
+        fitted = private_tree(rows, settings, replace(tree, protocol=asked), seed=seed)
+        return fitted.tree, fitted.statement, fitted.rounds
+    bayes = private_bayes(rows, settings, seed=seed)
+    spent = tuple(
+        spending(attribute.name, len(part.reports), [part.response], part.response.label_epsilon)
+        for attribute, part in zip(attributes, bayes.reports, strict=True)
+        if isinstance(part.response, (HeadsResponse, BasicResponse))
+    )
+    return bayes.model, bayes.statement, spent
+
+
+def _references(
+    kind: ModelKind,
+    train: LabelledRows,
+    test: LabelledRows,
+    settings: LabelSettings,
+    tree: TreeSettings,
+    seed: int | None,
+) -> dict[str, float]:
+    """Return the accuracy of LabelDP at the same budget, and of scikit-learn without any protection."""
+    from sklearn.naive_bayes import CategoricalNB
+    from sklearn.tree import DecisionTreeClassifier
+
+    only = replace(settings, protocol="labeldp")
+    model = (
+        private_tree(train, only, tree, seed=seed).tree
+        if kind == "tree"
+        else private_bayes(train, only, seed=seed).model
+    )
+    plain = (
+        DecisionTreeClassifier(max_depth=tree.depth, random_state=0)
+        if kind == "tree"
+        else CategoricalNB(min_categories=list(train.sizes))
+    ).fit(train.codes, train.labels)
+    return {
+        "LabelDP at the same budget": _right(model, test) / len(test),
+        "without protection": float(plain.score(test.codes, test.labels)),
+    }
+
+
+def _right(model: BayesModel | DecisionTree, test: LabelledRows) -> int:
+    return int(np.sum(model.probabilities(test.codes).argmax(axis=1) == test.labels))
+
+
+def _interval(right: int, tested: int) -> tuple[float, float]:
+    """Return the 95 % interval of the share of right predictions (Wilson 1927)."""
+    from scipy.stats import binomtest
+
+    found = binomtest(right, tested).proportion_ci(0.95, method="wilson")
+    return float(found.low), float(found.high)
 
 
 def labelled_rows(table: Table, label: str) -> tuple[LabelledRows, tuple[Attribute, ...], Attribute]:
@@ -173,20 +240,50 @@ def _finite(value: Any) -> Any:
     return "infinity" if isinstance(value, float) and math.isinf(value) else value
 
 
+class _TreeFile(Strict):
+    nodes: list[NodeFile]
+
+
+class _BayesFile(Strict):
+    prior: list[float]
+    conditionals: list[list[list[float]]]
+
+
+class _LearntFile(Strict):
+    version: int
+    kind: ModelKind
+    label: AttributeFile
+    attributes: list[AttributeFile]
+    statement: dict[str, float | str | None]
+    sentence: str
+    accuracy: float
+    interval: list[float]
+    control: float
+    trained: int
+    tested: int
+    source: str
+    spent: list[dict[str, Any]]
+    references: dict[str, float]
+    model: _TreeFile | _BayesFile
+
+
 def read_model(path: str | Path) -> BayesModel | DecisionTree:
-    """Read the model of a file that `Learnt.write` wrote."""
+    """Read the model of a file that `Learnt.write` wrote, strictly."""
+    data = read_data(path)
+    check_version(data, str(path), MODEL_VERSION, "model file")
+    found = validated(_LearntFile, data, str(path))
+    sizes = [len(attribute.values) for attribute in found.attributes]
+    labels = len(found.label.values)
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-        if data["version"] != MODEL_VERSION:
-            raise InputError(f"{path} has version {data['version']!r}; this release reads {MODEL_VERSION}.")
-        model = data["model"]
-        if data["kind"] == "tree":
-            return DecisionTree.from_data(model["nodes"])
-        tables = tuple(np.array(part, dtype=np.float64) for part in model["conditionals"])
-        return BayesModel(np.array(model["prior"], dtype=np.float64), tables)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path} is not a model file, or it is damaged.") from None
+        if isinstance(found.model, _TreeFile):
+            model: BayesModel | DecisionTree = DecisionTree.from_data(found.model.nodes)
+            fits = found.kind == "tree" and model.fits(sizes, labels)
+        else:
+            tables = tuple(np.array(part, dtype=np.float64) for part in found.model.conditionals)
+            model = BayesModel(np.array(found.model.prior), tables)
+            fits = found.kind == "bayes" and model.fits(sizes, labels)
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+    if not fits:
+        raise InputError(f"{path} is damaged: the model does not fit its attributes; write it again.")
+    return model

@@ -68,6 +68,12 @@ class Question:
             parts.insert(0, place[tree.route(codes)])
         return np.asarray(np.ravel_multi_index(tuple(parts), self.shape)).astype(np.int64)
 
+    def fits(self, sizes: Sequence[int], nodes: int) -> bool:
+        """Whether the question is about attributes with so many values and a tree with so many nodes."""
+        parts = zip(self.attributes, self.classes, strict=True)
+        known = all(attribute < len(sizes) and len(part) == sizes[attribute] for attribute, part in parts)
+        return known and all(node < nodes for node in self.nodes)
+
     def covers(self, path: Sequence[Step], node: int, attribute: int) -> bool:
         """Whether the joint of the attribute and the label at the node can be read from the answers."""
         if attribute not in self.full:

@@ -2,8 +2,8 @@
 
 `TreeRounds` is the collector's state, frozen and kept as a file between rounds. `ask` says what each group of
 people may be asked; a person draws one of the group's choices, answers it (or keeps silent) and belongs to
-the group that the choice leads to; `receive` takes the added-up answers. People of one group have the same
-history, hence the same ledger.
+the group that the choice leads to (`learning.answering`); `receive` takes the added-up answers. People of one
+group have the same history, hence the same ledger.
 
 Two schemes. "published": a person keeps a growing set of attributes and reports its combination of values;
 the candidate rule adds the last attribute of a branch that the set misses. "leaves": a person keeps one
@@ -18,19 +18,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.collection.labels.budgets import RULES, BudgetRule, Ledger
-from sidelight.collection.labels.gathering import LabelledRows, deal
 from sidelight.collection.labels.omega import Omega
 from sidelight.collection.labels.responses import BasicResponse, HeadsResponse
 from sidelight.collection.labels.widths import WidthRule, chosen_width, heads_variance
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
-from sidelight.foundation.randomness import derive_seed
-from sidelight.leakage.labels import heads_factor
+from sidelight.leakage.labels import check_label_budget, heads_factor
 from sidelight.learning.decision import DecisionTree
 from sidelight.learning.growing import Evidence, decide, node_tables
 from sidelight.learning.questions import Question, leaf_question, product_question
@@ -67,12 +65,17 @@ class TreeSettings:
     caution: float = 3.0
 
     def __post_init__(self) -> None:
+        check_label_budget(self.epsilon)
         check_whole("depth", self.depth, at_least=1, at_most=30)
         check_choice("scheme", self.scheme, SCHEMES)
         check_choice("budgets", self.budgets, RULES)
         check_choice("protocol", self.protocol, ("khr", "basic"))
         check_choice("averaging", self.averaging, ("precision", "equal"))
         check_number("caution", self.caution, at_least=0)
+
+    def ledger(self) -> Ledger:
+        """Return the ledger of someone who has reported nothing yet."""
+        return Ledger(self.epsilon, 1 if self.scheme == "turns" else self.depth)
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,13 @@ class Group:
     question: Question | None = None
     width: int | None = None
     turn: int | None = None
+
+    def fits(self, settings: TreeSettings, sizes: Sequence[int], nodes: int) -> bool:
+        """Whether the group can be one of a tree with these settings, attributes and nodes."""
+        start = settings.ledger()
+        is_kept = (self.ledger.epsilon, self.ledger.rounds) == (start.epsilon, start.rounds)
+        is_known = all(attribute < len(sizes) for attribute in self.drawn)
+        return is_kept and is_known and (self.question is None or self.question.fits(sizes, nodes))
 
 
 @dataclass(frozen=True)
@@ -165,7 +175,7 @@ class TreeRounds:
             raise InputError(
                 f"there must be one omega for each of {len(sizes)} attributes, got {len(omegas)}."
             )
-        group = Group(Ledger(settings.epsilon, 1 if settings.scheme == "turns" else settings.depth))
+        group = Group(settings.ledger())
         tree = DecisionTree.start(check_whole("classes", classes, at_least=2))
         return cls(settings, tuple(sizes), classes, tuple(omegas), 0, tree, (group,))
 
@@ -175,9 +185,13 @@ class TreeRounds:
         return self.number >= self.settings.depth or not self.tree.open_nodes
 
     def ask(self) -> Round:
-        """Return the next round."""
+        """Return the next round; the same one however often it is asked for."""
         if self.is_done:
             raise InputError("the tree is finished; there is no round left to ask.")
+        return self._next
+
+    @cached_property
+    def _next(self) -> Round:
         maker = _published_choices if self.settings.scheme == "published" else _leaf_choices
         return Round(self.number + 1, self.tree, tuple(maker(self, group) for group in self.groups))
 
@@ -188,8 +202,7 @@ class TreeRounds:
             asked: the round, as `ask` returned it.
             answers: the added-up reports of each (group, choice) that somebody answered.
         """
-        if asked.number != self.number + 1:
-            raise InputError(f"round {self.number + 1} is due, got the answers of round {asked.number}.")
+        self._check_answers(asked, answers)
         groups, evidence = [], dict(self.evidence)
         equal = self.settings.averaging == "equal"
         for number, (group, options) in enumerate(zip(self.groups, asked.choices, strict=True)):
@@ -204,6 +217,17 @@ class TreeRounds:
                 evidence[choice.question] = known.plus(choice.response.joint(answer), variance, equal=equal)
         grown = self._grown(evidence, last=asked.number == self.settings.depth)
         return replace(self, number=asked.number, tree=grown, groups=tuple(groups), evidence=evidence)
+
+    def _check_answers(self, asked: Round, answers: Mapping[Key, Aggregate]) -> None:
+        """Refuse a round other than the one that was asked, and answers that nobody was asked for."""
+        if asked.number != self.number + 1:
+            raise InputError(f"round {self.number + 1} is due, got the answers of round {asked.number}.")
+        if asked != self.ask():
+            raise InputError(f"round {asked.number} was changed after it was asked; use the published one.")
+        for group, place in answers:
+            options = asked.choices[group] if 0 <= group < len(asked.choices) else ()
+            if not 0 <= place < len(options) or options[place].question is None:
+                raise InputError(f"nobody was asked choice {place} of group {group}, but it has answers.")
 
     def _grown(self, evidence: Mapping[Question, Evidence], *, last: bool) -> DecisionTree:
         tree, caution = self.tree, self.settings.caution
@@ -221,16 +245,14 @@ def _moved(group: Group, choice: Choice) -> Group:
     if choice.question is None or choice.response is None:
         ledger = group.ledger if turn is not None else group.ledger.silent()
         return replace(group, ledger=ledger, drawn=drawn, turn=turn)
-    factor, width = response_factor(choice.response)
+    factor, width = float(choice.response.factor), response_width(choice.response)
     ledger = group.ledger.after(factor, choice.omega, choice.response.budget)
     return Group(ledger, drawn, choice.question, width, turn)
 
 
-def response_factor(response: HeadsResponse | BasicResponse) -> tuple[float, int]:
-    """Return theta and k of a response; the basic one may favour any number of pairs."""
-    if isinstance(response, HeadsResponse):
-        return float(response.factor), response.width
-    return float(response.encoding.factor), response.values
+def response_width(response: HeadsResponse | BasicResponse) -> int:
+    """Return k of a response; the basic one may favour any number of pairs."""
+    return response.width if isinstance(response, HeadsResponse) else response.values
 
 
 def _leaf_choices(state: TreeRounds, group: Group) -> tuple[Choice, ...]:
@@ -288,14 +310,16 @@ def candidates(tree: DecisionTree, drawn: Sequence[int], attributes: int) -> lis
 
 
 def _omega(state: TreeRounds, question: Question, width: int) -> float:
+    return 1.0 if state.settings.protocol == "basic" else question_omega(question, state.omegas, width)
+
+
+def question_omega(question: Question, omegas: Sequence[Omega], width: int) -> float:
     """Return a belief that is not below that of the question's cells.
 
     Cells that differ project to values of each attribute that is asked in full, so k cells weigh at most what
     k of its values do; the least of these is taken (CLLDP, section 7.3, takes one from the round before).
     """
-    if state.settings.protocol == "basic":
-        return 1.0
-    return min((state.omegas[attribute].at(width) for attribute in question.full), default=1.0)
+    return min((omegas[attribute].at(width) for attribute in question.full), default=1.0)
 
 
 def _choice(state: TreeRounds, group: Group, attribute: int, question: Question, width: int) -> Choice:
@@ -324,67 +348,12 @@ def _best_width(state: TreeRounds, group: Group, question: Question, attribute: 
     if rule != "search":
         curve = state.omegas[attribute].curve
         return chosen_width(rule, pairs, group.ledger.budget(float(curve[0]), state.settings.budgets), curve)
-    widths = _promising(len(state.omegas[attribute].curve), pairs)
-    factors = []
-    for width in widths:
-        omega = _omega(state, question, width)
-        factors.append(heads_factor(group.ledger.budget(omega, state.settings.budgets), omega))
-    return int(widths[int(heads_variance(pairs, widths, factors).argmin())])
-
-
-def _promising(values: int, pairs: int) -> list[int]:
-    """Return every k up to the number of values, where omega changes, and some beyond, where it is 1."""
-    beyond = np.unique(np.geomspace(values, max(pairs // 2, values), 24).astype(int)).tolist()
-    return [k for k in sorted({*range(1, values + 1), *beyond}) if k < pairs]
-
-
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """What people send in one round.
-
-    Attributes:
-        aggregates: the added-up reports of each (group, choice).
-        groups: (people,) the group that each person is in afterwards.
-    """
-
-    aggregates: Mapping[Key, Aggregate]
-    groups: NDArray[np.int64]
-
-
-def answer(
-    asked: Round, rows: LabelledRows, groups: NDArray[np.int64], *, seed: int | None = None
-) -> Answers:
-    """Answer a round on the people's side: each draws a choice of the own group, and reports.
-
-    Args:
-        asked: the round.
-        rows: the people's records.
-        groups: (people,) the group of each person.
-        seed: for simulation; without one the noise is secure.
-    """
-    if len(groups) != len(rows):
-        raise InputError(f"there must be one group for each of {len(rows)} people, got {len(groups)}.")
-    starts = np.cumsum([0, *(len(options) for options in asked.choices)])
-    after = np.empty(len(rows), dtype=np.int64)
-    aggregates: dict[Key, Aggregate] = {}
-    stream = f"round/{asked.number}"
-    order = np.argsort(groups, kind="stable")
-    ends = np.searchsorted(groups[order], np.arange(len(asked.choices) + 1))
-    for number, options in enumerate(asked.choices):
-        members = order[ends[number] : ends[number + 1]]
-        drawn = deal(len(members), len(options), seed=seed, stream=f"{stream}/{number}")
-        after[members] = starts[number] + drawn
-        for place, choice in enumerate(options):
-            part = rows[members[drawn == place]]
-            if len(part) and choice.question is not None and choice.response is not None:
-                noise = derive_seed(seed, f"{stream}/{number}/{place}")
-                aggregates[number, place] = _reported(choice, part, asked.tree, noise)
-    return Answers(aggregates, after)
-
-
-def _reported(choice: Choice, part: LabelledRows, tree: DecisionTree, seed: int | None) -> Aggregate:
-    question, response = choice.question, choice.response
-    if question is None or response is None:
-        raise InputError("a silent choice has nothing to report.")
-    cells = question.code(part.codes, tree)
-    return response.aggregate(response.randomise(cells, part.labels, seed=seed))
+    widths = np.arange(1, pairs)
+    longest = max(len(state.omegas[i].curve) for i in question.full)
+    changing = [_omega(state, question, width) for width in range(1, min(longest, pairs - 1) + 1)]
+    omegas = np.ones(pairs - 1)  # beyond the number of values omega is 1
+    omegas[: len(changing)] = changing
+    distinct, place = np.unique(omegas, return_inverse=True)
+    budgets = [group.ledger.budget(omega, state.settings.budgets) for omega in distinct.tolist()]
+    factors = [heads_factor(budget, omega) for budget, omega in zip(budgets, distinct.tolist(), strict=True)]
+    return int(widths[int(heads_variance(pairs, widths, np.array(factors)[place]).argmin())])

@@ -23,7 +23,7 @@ from sidelight.collection.labels.gathering import (
     make_response,
     settle_omegas,
 )
-from sidelight.collection.labels.omega import Omega
+from sidelight.collection.labels.omega import Omega, joint_confidence
 from sidelight.collection.labels.responses import LabelResponse
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import derive_seed
@@ -100,14 +100,16 @@ def private_synthetic(
     bayes = bayes_from_reports(alone)
     joints = _pair_joints(kept[np.flatnonzero(halves == 1)], settings, omegas, derive_seed(seed, "pairs"))
     alone_figure = single_report_statement(rows, settings, omegas, singles)
-    worst = max([alone_figure.leakage, *_pair_leakages(rows, settings, omegas, joints)])
-    return SyntheticFit(tree_model(bayes, joints), replace(alone_figure, leakage=worst))
+    pairwise = _pair_figures(rows, settings, omegas, joints)
+    worst = max([alone_figure.leakage, *(leakage for leakage, _ in pairwise)])
+    promise = max([alone_figure.promise, *(promised for _, promised in pairwise)])
+    return SyntheticFit(tree_model(bayes, joints), replace(alone_figure, leakage=worst, promise=promise))
 
 
-def _pair_leakages(
+def _pair_figures(
     rows: LabelledRows, settings: LabelSettings, omegas: Sequence[Omega], pairs: Iterable[tuple[int, int]]
-) -> list[float]:
-    """Return what a report about each pair says about the label, exactly, for the records' distribution."""
+) -> list[tuple[float, float]]:
+    """Return what a report about each pair says about the label: exactly for the records, and as promised."""
     found = []
     for i, j in pairs:
         sizes = (rows.sizes[i], rows.sizes[j])
@@ -116,7 +118,7 @@ def _pair_leakages(
             cells[:, None].astype(np.uint16), rows.labels, (sizes[0] * sizes[1],), rows.classes
         )
         response = pair_response(settings, sizes, rows.classes, omegas[i], omegas[j])
-        found.append(response.leakage(whole.conditionals(0)).value)
+        found.append((response.leakage(whole.conditionals(0)).value, response.label_epsilon))
     return found
 
 
@@ -149,7 +151,7 @@ def pair_response(
     """Return the protocol of a pair of attributes; k of its cells weigh no more than k values of either."""
     cells = sizes[0] * sizes[1]
     curve = np.minimum(_extended(first, cells), _extended(second, cells))
-    return make_response(settings, cells, classes, Omega(curve, first.source, first.confidence))
+    return make_response(settings, cells, classes, Omega(curve, *joint_confidence([first, second])))
 
 
 def _extended(omega: Omega, cells: int) -> Array:

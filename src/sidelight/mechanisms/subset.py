@@ -96,10 +96,11 @@ class SubsetSelection(Counting):
         """Return one sorted set of values for each code, see `Mechanism.randomise`."""
         codes = check_codes(values, self.size)
         row = check_offset(offset)
-        compiled = is_large(len(codes) * self.width)
+        work = len(codes) * self.size  # what the plain path takes, however small the sets are
+        compiled = is_large(work)
         inclusion = randomness(seed, f"{self.name}/inclusion", compiled=compiled)
         others = randomness(seed, f"{self.name}/others", compiled=compiled)
-        step = steps(len(codes) * self.width)
+        step = steps(work)
         choose = step.choose_small_sets if self.width <= _SMALL_SET else step.choose_sets
         first = self.size - self.width
         bounds = np.arange(first, first + self.width, dtype=np.uint64)

@@ -14,8 +14,8 @@ def print_learnt(found: Learnt) -> None:
     """Print the accuracy with its control, the leakage statement, and the tree if it is one."""
     console = Console(highlight=False, width=None if Console().is_terminal else 160)
     statement = found.statement
-    name = "decision tree" if found.kind == "tree" else "Naive Bayes"
-    grid = Grid(title=f"{name} for {found.label.name} from {found.trained} people", title_justify="left")
+    heading = f"{model_name(found)} for {found.label.name} from {found.trained} people"
+    grid = Grid(title=heading, title_justify="left")
     for title in ("protocol", "accuracy", "commonest label", "label leakage (nats)", "budget", "LabelDP"):
         grid.add_column(title, justify="left" if title == "protocol" else "right")
     style = "green" if statement.is_kept else "bold red"
@@ -32,6 +32,11 @@ def print_learnt(found: Learnt) -> None:
         console.print(f"- {note}", markup=False)
     if isinstance(found.model, DecisionTree):
         console.print(tree_text(found.model, found.attributes, found.label), markup=False)
+
+
+def model_name(found: Learnt) -> str:
+    """Return what kind of model it is, in words."""
+    return "decision tree" if found.kind == "tree" else "Naive Bayes"
 
 
 def notes(found: Learnt) -> list[str]:

@@ -33,6 +33,7 @@ PAGES = {
     "sidelight.collection.advising:Advice": "sidelight.report.collection_page:advice_page",
     "sidelight.collection.estimating:Comparison": "sidelight.report.collection_page:comparison_page",
     "sidelight.collection.estimating:Estimates": "sidelight.report.collection_page:estimates_page",
+    "sidelight.learning.learnt:Learnt": "sidelight.report.learning_page:learnt_page",
     "sidelight.attacks.result:AttackComparison": "sidelight.report.attack_page:comparison_page",
     "sidelight.attacks.result:AttackResult": "sidelight.report.attack_page:attack_page",
 }

@@ -17,13 +17,13 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from sidelight.foundation.errors import InputError, check_choice, check_whole
-from sidelight.leakage.labels import check_omega, next_leakage
-from sidelight.mechanisms.exact import check_budget
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
+from sidelight.leakage.labels import check_label_budget, check_omega, next_leakage
 
 BudgetRule = Literal["closed", "published"]
 RULES = ("closed", "published")
 _MARGIN = 1e-12
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,12 @@ class Ledger:
     spent: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        check_budget(self.epsilon)
+        check_label_budget(self.epsilon)
         check_whole("rounds", self.rounds, at_least=1)
+        check_whole("done", self.done, at_least=0, at_most=self.rounds)
+        check_number("product", self.product, at_least=1)
+        if not 1 <= self.leakage <= math.exp(self.epsilon) * (1 + _ROUNDING):
+            raise invalid("leakage", f"from 1 to e^{self.epsilon:g}, the promise", self.leakage)
 
     @property
     def label_epsilon(self) -> float:
@@ -65,8 +69,15 @@ class Ledger:
         return max(printed, _largest(self)) if rule == "closed" and left == 1 else printed
 
     def after(self, factor: float, omega: float, budget: float) -> Ledger:
-        """Return the ledger after a round with these figures was reported."""
+        """Return the ledger after a round with these figures; refused where the promise would be broken."""
         leakage = next_leakage(self.leakage, self.product, factor, check_omega(omega))
+        if self.done >= self.rounds:
+            raise InputError(f"all {self.rounds} rounds are over; there is no budget for another.")
+        if leakage > math.exp(self.epsilon) * (1 + _ROUNDING):
+            raise InputError(
+                f"a round with the factor {factor:.6g} and omega {omega:.4g} would leak up to "
+                f"{math.log(leakage):.6g} about the label, above the promised {self.epsilon:g}; refuse it."
+            )
         return Ledger(
             self.epsilon,
             self.rounds,

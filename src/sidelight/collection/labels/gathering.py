@@ -29,8 +29,7 @@ from sidelight.collection.labels.responses import (
 from sidelight.collection.labels.widths import WidthRule, chosen_width
 from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
 from sidelight.foundation.randomness import below, derive_seed, randomness
-from sidelight.leakage.labels import check_omega
-from sidelight.mechanisms.exact import check_budget
+from sidelight.leakage.labels import check_label_budget, check_omega
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.subset import SubsetSelection
 
@@ -64,15 +63,17 @@ class LabelSettings:
     share: float = 0.1
 
     def __post_init__(self) -> None:
-        check_budget(self.epsilon)
+        check_label_budget(self.epsilon)
         check_choice("protocol", self.protocol, PROTOCOLS)
         check_number("share", self.share, above=0, below=1)
         if self.confidence is not None:
             check_number("confidence", self.confidence, above=0, below=1)
         if isinstance(self.omega, str):
             check_choice("omega", self.omega, ("learnt", "known"))
-        elif isinstance(self.omega, (int, float)):
+        elif not isinstance(self.omega, Sequence):
             check_omega(self.omega)
+        elif not all(isinstance(omega, Omega) for omega in self.omega):
+            raise invalid("omega", "'learnt', 'known', a number or one `Omega` an attribute", self.omega)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,18 +159,17 @@ def settle_omegas(
     source = settings.omega
     if settings.protocol != "khr":
         return [Omega(np.ones(size), "not used") for size in rows.sizes], everyone
-    if isinstance(source, str):
-        if source == "known":
-            found = [
-                Omega.known(rows.conditionals(i), "the records themselves") for i in range(len(rows.sizes))
-            ]
-            return found, everyone
+    if isinstance(source, Sequence) and not isinstance(source, str):
+        if [len(omega.curve) for omega in source] != list(rows.sizes):
+            raise InputError("`omega` must have one curve for each attribute, as long as its values.")
+        return list(source), everyone
+    if source == "learnt":
         return _learn(rows, settings, seed)
-    if isinstance(source, (int, float)):
-        return [Omega.given(max(source, 1 / size), size) for size in rows.sizes], everyone
-    if [len(omega.curve) for omega in source] != list(rows.sizes):
-        raise InputError("`omega` must have one curve for each attribute, as long as its values.")
-    return list(source), everyone
+    if source == "known":
+        columns = range(len(rows.sizes))
+        return [Omega.known(rows.conditionals(i), "the records themselves") for i in columns], everyone
+    weight = check_omega(source)
+    return [Omega.given(1.0 if size == 1 else weight, size) for size in rows.sizes], everyone
 
 
 def _learn(

@@ -7,11 +7,13 @@ too low. Each seed has its own omega, hence its own k and factor.
 
 With B_h[v, b] = 1 where seed h puts value v into bucket b, the joint of seed h is B_h' f. All seeds together
 give f by least squares, each weighted by its precision: unbiased as long as the seeds tell all values apart.
+The equations are solved without writing their matrix down, so the values may be tens of thousands.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -24,14 +26,15 @@ from sidelight.collection.labels.widths import WidthRule, chosen_width, omega_at
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.foundation.randomness import Seeded, below, derive_seed, randomness
 from sidelight.leakage.bounds import Bound
-from sidelight.leakage.labels import belief_curve, check_conditionals
+from sidelight.leakage.labels import belief_curve, check_conditionals, check_label_budget
 from sidelight.mechanisms.arrays import hash_codes
-from sidelight.mechanisms.exact import check_budget
+from sidelight.mechanisms.exact import LARGEST_SIZE
 from sidelight.mechanisms.mechanism import Aggregate, check_codes, check_estimable
 from sidelight.mechanisms.reports import Reports
 
 Array = NDArray[np.float64]
-_MOST_VALUES = 1 << 12
+_MOST_PLACES = 1 << 26
+_TOLERANCE = 1e-8
 _LEAST_SEEDS = 16
 
 
@@ -105,23 +108,39 @@ class HashedHeads:
         """Return the least-squares estimate of the joint, shape (values, labels)."""
         width = self.buckets * self.labels + 1
         check_estimable(aggregate, len(self.seeds) * width, self.name)
-        normal = np.zeros((self.values, self.values))
+        weights = np.zeros(len(self.seeds))
         right = np.zeros((self.values, self.labels))
-        for row, place, response in zip(
-            aggregate.sums.reshape(-1, width), self.places, self.responses, strict=True
-        ):
+        for i, row in enumerate(aggregate.sums.reshape(-1, width)):
             people = int(row[-1])
-            if people == 0:
-                continue
-            weight = 1 / response.total_variance(people)
-            estimate = response.joint(Aggregate(people, row[:-1]))
-            normal += weight * (place[:, None] == place[None, :])
-            right += weight * estimate[place]
-        if np.linalg.matrix_rank(normal) < self.values:
+            if people > 0:
+                weights[i] = 1 / self.responses[i].total_variance(people)
+                right += weights[i] * self.responses[i].joint(Aggregate(people, row[:-1]))[self.places[i]]
+        return self._solved(weights, right)
+
+    def _solved(self, weights: Array, right: Array) -> Array:
+        """Solve the normal equations, sum of w_h B_h B_h' f = right, by conjugate gradients.
+
+        A known vector is solved for beside the labels: where the hashes leave something open, it does not
+        come back, while the labels' columns would quietly lose their part.
+        """
+        probe = np.random.default_rng(0).standard_normal(self.values)
+        columns = np.column_stack([right, self._normal(weights, probe[:, None])])
+        found = _conjugate_gradients(lambda vectors: self._normal(weights, vectors), columns)
+        if not np.allclose(found[:, -1], probe, rtol=0, atol=1e-4):
             raise InputError(
-                f"the {len(self.seeds)} hashes do not tell all {self.values} values apart; publish more."
+                f"the {np.count_nonzero(weights)} hashes in use do not tell all {self.values} values apart; "
+                "publish more."
             )
-        return np.asarray(np.linalg.solve(normal, right))
+        return np.asarray(found[:, :-1])
+
+    def _normal(self, weights: Array, vectors: Array) -> Array:
+        """Return the sum over seeds of w_h B_h B_h' times each column."""
+        found = np.zeros_like(vectors)
+        for weight, place in zip(weights, self.places, strict=True):
+            if weight > 0:
+                for i, column in enumerate(vectors.T):
+                    found[:, i] += weight * np.bincount(place, column, self.buckets)[place]
+        return found
 
     def leakage(self, conditionals: ArrayLike) -> Bound:
         """Return what a report says about the label, exactly: the worst seed's."""
@@ -153,16 +172,23 @@ def hashed_heads(
         seeds: how many hashes; enough to tell all values apart by default.
         pool: chooses the published hashes; public, and nothing private depends on it.
     """
-    check_budget(epsilon)
+    check_label_budget(epsilon)
     weights = np.asarray(limits, dtype=np.float64)
     if weights.ndim != 2 or not np.all(weights >= 0):
         raise InputError("`limits` must be a matrix of probabilities, one row for each label.")
+    if np.any(weights.sum(axis=1) < 1 - 1e-9):
+        raise InputError(
+            f"every row of `limits` must sum to at least 1, got {weights.sum(axis=1).min():.4g}; limits "
+            "below the truth would break the promise."
+        )
     labels, values = weights.shape
-    if values > _MOST_VALUES:
-        raise TooLargeError(f"the joint of {values} values is solved for at most {_MOST_VALUES}; use bins.")
     count = check_whole("buckets", buckets, at_least=2)
     usual = max(_LEAST_SEEDS, math.ceil(4 * values / (count - 1)))
     many = usual if seeds is None else check_whole("seeds", seeds, at_least=1)
+    if values > LARGEST_SIZE or values * many > _MOST_PLACES:
+        raise TooLargeError(
+            f"{values} values under {many} hashes are more than can be solved for; use more buckets or bins."
+        )
     published = Seeded(check_whole("pool", pool, at_least=0)).words(0, many)
     responses = []
     for place in bucket_places(published, values, count):
@@ -170,6 +196,27 @@ def hashed_heads(
         width = chosen_width(k, count * labels, epsilon, curve)
         responses.append(HeadsResponse(count, labels, epsilon, width, omega_at(curve, width)))
     return HashedHeads(values, labels, published, tuple(responses))
+
+
+def _conjugate_gradients(product: Callable[[Array], Array], right: Array) -> Array:
+    """Return X with product(X) = right, column by column at once (Hestenes and Stiefel 1952)."""
+    found = np.zeros_like(right)
+    rest, direction = right.copy(), right.copy()
+    squares = (rest**2).sum(axis=0)
+    least = _TOLERANCE**2 * squares
+    for _ in range(len(right)):
+        going = squares > least
+        if not going.any():
+            break
+        applied = product(direction)
+        curvature = (direction * applied).sum(axis=0)
+        step = np.divide(squares, curvature, out=np.zeros_like(squares), where=going & (curvature > 0))
+        found += step * direction
+        rest -= step * applied
+        after = (rest**2).sum(axis=0)
+        direction = rest + direction * np.divide(after, squares, out=np.zeros_like(after), where=going)
+        squares = after
+    return found
 
 
 def bucket_places(seeds: NDArray[np.uint64], values: int, buckets: int) -> NDArray[np.int64]:
@@ -183,9 +230,8 @@ def bucket_places(seeds: NDArray[np.uint64], values: int, buckets: int) -> NDArr
 
 def bucket_conditionals(conditionals: Array, place: NDArray[np.int64], buckets: int) -> Array:
     """Return Pr(bucket | label) from Pr(value | label), shape (labels, buckets)."""
-    members = np.zeros((len(place), buckets))
-    members[np.arange(len(place)), place] = 1
-    return np.asarray(conditionals @ members)
+    rows = np.stack([np.bincount(place, row, buckets) for row in conditionals])
+    return np.where(np.isnan(conditionals).all(axis=1, keepdims=True), np.nan, rows)
 
 
 def _bucket_curve(weights: Array, place: NDArray[np.int64], buckets: int) -> Array:

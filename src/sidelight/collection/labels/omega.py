@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.belief.credal import Region
 from sidelight.collection.labels.responses import HeadsResponse
 from sidelight.foundation.errors import InputError, check_number, check_whole
-from sidelight.leakage.labels import belief_curve, check_omega
+from sidelight.leakage.labels import belief_curve, check_label_budget, check_omega
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.subset import SubsetSelection
 
@@ -34,7 +34,7 @@ class Omega:
         curve: (values,) omega(k) for k = 1 to the number of values.
         source: where it came from, in words.
         confidence: the probability with which all curves made together are not below the truth; None where
-            that is taken for granted.
+            that is taken for granted, 0 for a point estimate, of which nothing is known.
     """
 
     curve: Array
@@ -88,16 +88,27 @@ def omegas_from_public(
         source: where the records came from, in words.
     """
     if confidence is None:
-        return [Omega.known(_shares(np.asarray(table, dtype=np.float64)), source) for table in tables]
+        return [
+            Omega(belief_curve(_shares(_counts(table))), f"{source}, point estimate", 0.0) for table in tables
+        ]
     check_number("confidence", confidence, above=0, below=1)
     return [
         Omega(
-            _public_curve(np.asarray(table, dtype=np.float64), (1 - confidence) / len(tables)),
+            _public_curve(_counts(table), (1 - confidence) / len(tables)),
             source,
             confidence,
         )
         for table in tables
     ]
+
+
+def _counts(table: ArrayLike) -> Array:
+    counts = np.asarray(table, dtype=np.float64)
+    if counts.ndim != 2 or counts.size == 0 or not np.all((counts >= 0) & (counts == np.floor(counts))):
+        raise InputError(
+            "every table must hold counts of people, one row for each label; shares will not do."
+        )
+    return counts
 
 
 def _public_curve(counts: Array, risk: float) -> Array:
@@ -112,6 +123,17 @@ def _public_curve(counts: Array, risk: float) -> Array:
 def _shares(counts: Array) -> Array:
     mass = counts.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(counts, mass, out=np.full_like(counts, np.nan), where=mass > 0))
+
+
+def joint_confidence(omegas: Sequence[Omega]) -> tuple[str, float | None]:
+    """Return where several omegas came from, and how sure it is that none is below the truth.
+
+    Omegas of one source and confidence were made together and hold together; others by the union bound.
+    """
+    kinds = list(dict.fromkeys((omega.source, omega.confidence) for omega in omegas))
+    risks = [1 - confidence for _, confidence in kinds if confidence is not None]
+    source = " and ".join(dict.fromkeys(source for source, _ in kinds))
+    return source, max(0.0, 1 - sum(risks)) if risks else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +151,7 @@ class OmegaSample:
 
 def sample_response(values: int, labels: int, epsilon: float) -> HeadsResponse:
     """Return subset selection of (value, label): kHR with omega = 1, k = max(1, floor(m / (e^eps + 1)))."""
-    usual = math.floor(values * labels / (math.exp(epsilon) + 1))
+    usual = math.floor(values * labels / (math.exp(check_label_budget(epsilon)) + 1))
     return HeadsResponse(values, labels, epsilon, max(1, usual), 1.0)
 
 
@@ -160,7 +182,7 @@ def learn_omegas(
     people = len(labels.reports) + sum(len(sample.reports) for sample in samples)
     source = f"learnt from {people} people"
     if confidence is None:
-        return [Omega(_estimated_curve(sample), f"{source}, point estimate") for sample in samples]
+        return [Omega(_estimated_curve(sample), f"{source}, point estimate", 0.0) for sample in samples]
     check_number("confidence", confidence, above=0, below=1)
     risk = (1 - confidence) / 2
     least = _least_labels(labels, risk)
@@ -215,5 +237,4 @@ def _least_labels(sample: LabelSample, risk: float) -> Array:
 
 
 def _support(response: HeadsResponse) -> tuple[float, float]:
-    selection = response.selection
-    return float(selection.support_if_true), float(selection.support_if_other)
+    return float(response.mechanism.support_if_true), float(response.mechanism.support_if_other)

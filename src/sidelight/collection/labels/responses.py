@@ -8,6 +8,7 @@ states what a report says about the label: as a promise (`label_epsilon`) and ex
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -19,9 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.leakage.bounds import Bound
-from sidelight.leakage.labels import check_omega, label_leakage, labeldp_leakage
-from sidelight.mechanisms.channel import Channel, FavouringChannel
-from sidelight.mechanisms.exact import LARGEST_SIZE, check_budget, exp_below, log_factor, too_small
+from sidelight.leakage.labels import check_label_budget, check_omega, label_leakage, labeldp_leakage
+from sidelight.mechanisms.channel import Channel
+from sidelight.mechanisms.exact import LARGEST_SIZE, exp_below, log_factor, too_small
 from sidelight.mechanisms.mechanism import Aggregate, check_codes, check_estimable, check_reports, code_type
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.subset import SubsetSelection
@@ -86,8 +87,53 @@ def pair_codes(values: ArrayLike, labels: ArrayLike, sizes: tuple[int, int]) -> 
     return pairs.astype(code_type(sizes[0] * sizes[1]))
 
 
+class PairResponse(ABC):
+    """What the protocols for pairs share: a mechanism over pairs makes, adds up and inverts the reports."""
+
+    values: int
+    labels: int
+
+    @property
+    @abstractmethod
+    def mechanism(self) -> SubsetSelection | SymmetricUnary:
+        """The mechanism over pairs."""
+
+    @property
+    def factor(self) -> Fraction:
+        """Theta: how much likelier a report is under each of its pairs than under another."""
+        return self.mechanism.factor
+
+    @property
+    def channel(self) -> Channel:
+        """The exact law of a report about pairs."""
+        return self.mechanism.channel
+
+    def randomise(
+        self, values: ArrayLike, labels: ArrayLike, *, seed: int | None = None, offset: int = 0
+    ) -> Reports:
+        """Return one report for each person: a sorted set of pairs (kHR), or packed bits (basic)."""
+        pairs = pair_codes(values, labels, (self.values, self.labels))
+        return self.mechanism.randomise(pairs, seed=seed, offset=offset)
+
+    def aggregate(self, reports: Reports) -> Aggregate:
+        """Count how often each pair is reported."""
+        return self.mechanism.aggregate(reports)
+
+    def joint(self, aggregate: Aggregate) -> Array:
+        """Return the unbiased estimate (c/n - q)/(p - q), shape (values, labels)."""
+        return self.mechanism.estimate(aggregate).reshape(self.values, self.labels)
+
+    def total_variance(self, reports: int) -> float:
+        """Return the expected squared distance of the estimate from the joint, sampling of people apart."""
+        return _counting_variance(self.mechanism, reports)
+
+    def leakage(self, conditionals: ArrayLike) -> Bound:
+        """Return what a report says about the label, exactly."""
+        return label_leakage(conditionals, self.channel)
+
+
 @dataclass(frozen=True)
-class HeadsResponse:
+class HeadsResponse(PairResponse):
     """kHR: a set of exactly k pairs, likelier to hold the true one (CLLDP, Algorithms 1 and 2, Theorem 2).
 
     The set is that of subset selection with the factor theta = (e^eps + omega - 1) / omega instead of e^eps:
@@ -111,7 +157,7 @@ class HeadsResponse:
 
     def __post_init__(self) -> None:
         pairs = check_pairs(self.values, self.labels)
-        check_budget(self.budget)
+        check_label_budget(self.budget)
         check_whole("width", self.width, at_least=1, at_most=pairs - 1)
         check_omega(self.omega)
         if self.omega < min(self.width / self.values, 1.0) * (1 - 1e-9):
@@ -123,7 +169,7 @@ class HeadsResponse:
             raise too_small(self.budget)
 
     @cached_property
-    def selection(self) -> SubsetSelection:
+    def mechanism(self) -> SubsetSelection:
         """The subset selection over pairs that makes the reports."""
         limit = (exp_below(self.budget) - 1) / Fraction(self.omega) + 1
         budget = log_factor(limit)
@@ -132,46 +178,13 @@ class HeadsResponse:
         return SubsetSelection(self.values * self.labels, budget, self.width)
 
     @property
-    def factor(self) -> Fraction:
-        """Theta: how much likelier a report is under each of its pairs than under another."""
-        return self.selection.factor
-
-    @property
     def label_epsilon(self) -> float:
         """The realised promise about the label, ln(omega theta + 1 - omega)."""
         return min(log_factor(Fraction(self.omega) * (self.factor - 1) + 1), self.budget)
 
-    @property
-    def channel(self) -> FavouringChannel:
-        """The exact law of a report about pairs."""
-        return self.selection.channel
-
-    def randomise(
-        self, values: ArrayLike, labels: ArrayLike, *, seed: int | None = None, offset: int = 0
-    ) -> Reports:
-        """Return one sorted set of pairs for each person."""
-        pairs = pair_codes(values, labels, (self.values, self.labels))
-        return self.selection.randomise(pairs, seed=seed, offset=offset)
-
-    def aggregate(self, reports: Reports) -> Aggregate:
-        """Count how often each pair is in a set."""
-        return self.selection.aggregate(reports)
-
-    def joint(self, aggregate: Aggregate) -> Array:
-        """Return the unbiased estimate (c/n - q)/(p - q), shape (values, labels)."""
-        return self.selection.estimate(aggregate).reshape(self.values, self.labels)
-
-    def total_variance(self, reports: int) -> float:
-        """Return the expected squared distance of the estimate from the joint, sampling of people apart."""
-        return _counting_variance(self.selection, reports)
-
-    def leakage(self, conditionals: ArrayLike) -> Bound:
-        """Return what a report says about the label, exactly."""
-        return label_leakage(conditionals, self.channel)
-
 
 @dataclass(frozen=True)
-class BasicResponse:
+class BasicResponse(PairResponse):
     """The basic solution: a bit for each pair, each kept with the same probability (CLLDP, Theorem 1).
 
     Any set of bits can be reported, so omega is always 1 and the protocol is symmetric unary encoding of the
@@ -190,47 +203,19 @@ class BasicResponse:
 
     def __post_init__(self) -> None:
         check_pairs(self.values, self.labels)
-        check_budget(self.budget)
-        if self.encoding.factor <= 1:
+        check_label_budget(self.budget)
+        if self.factor <= 1:
             raise too_small(self.budget)
 
     @cached_property
-    def encoding(self) -> SymmetricUnary:
+    def mechanism(self) -> SymmetricUnary:
         """The unary encoding of pairs that makes the reports."""
         return SymmetricUnary(self.values * self.labels, self.budget)
 
     @property
     def label_epsilon(self) -> float:
         """The realised budget of the pair, hence of the label."""
-        return self.encoding.epsilon
-
-    @property
-    def channel(self) -> Channel:
-        """The exact law of a report about pairs."""
-        return self.encoding.channel
-
-    def randomise(
-        self, values: ArrayLike, labels: ArrayLike, *, seed: int | None = None, offset: int = 0
-    ) -> Reports:
-        """Return one packed row of bits for each person."""
-        pairs = pair_codes(values, labels, (self.values, self.labels))
-        return self.encoding.randomise(pairs, seed=seed, offset=offset)
-
-    def aggregate(self, reports: Reports) -> Aggregate:
-        """Count how often each bit is set."""
-        return self.encoding.aggregate(reports)
-
-    def joint(self, aggregate: Aggregate) -> Array:
-        """Return the unbiased estimate, shape (values, labels)."""
-        return self.encoding.estimate(aggregate).reshape(self.values, self.labels)
-
-    def total_variance(self, reports: int) -> float:
-        """Return the expected squared distance of the estimate from the joint, sampling of people apart."""
-        return _counting_variance(self.encoding, reports)
-
-    def leakage(self, conditionals: ArrayLike) -> Bound:
-        """Return what a report says about the label, exactly."""
-        return label_leakage(conditionals, self.channel)
+        return self.mechanism.epsilon
 
 
 @dataclass(frozen=True)
@@ -252,7 +237,7 @@ class LabelOnlyResponse:
 
     def __post_init__(self) -> None:
         check_pairs(self.values, self.labels)
-        check_budget(self.budget)
+        check_label_budget(self.budget)
 
     @cached_property
     def selection(self) -> SubsetSelection:

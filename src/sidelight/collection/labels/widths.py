@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.errors import InputError, check_choice, check_whole
-from sidelight.leakage.labels import check_omega
-from sidelight.mechanisms.exact import check_budget
+from sidelight.leakage.labels import check_label_budget, check_omega
 
 Array = NDArray[np.float64]
 WidthRule = Literal["search", "published"]
@@ -44,7 +43,7 @@ def published_width(pairs: int, epsilon: float, omegas: ArrayLike) -> int:
         epsilon: the budget of the label.
         omegas: omega(k) for k = 1, 2, ...; 1 beyond.
     """
-    large = min(math.ceil(pairs / (math.exp(check_budget(epsilon)) + 1)), pairs - 1)
+    large = min(math.ceil(pairs / (math.exp(check_label_budget(epsilon)) + 1)), pairs - 1)
     widths = np.array([1, max(large, 1)])
     scores = heads_variance(pairs, widths, _factors(epsilon, widths, omegas), frequencies=0.0)
     return int(widths[0] if scores[0] < scores[1] else widths[1])
@@ -88,4 +87,4 @@ def _factors(epsilon: float, widths: NDArray[np.int64], omegas: ArrayLike) -> Ar
         check_omega(float(end))
     whole = np.ones(max(int(widths.max()), len(curve)))
     whole[: len(curve)] = curve
-    return np.asarray(1 + math.expm1(epsilon) / whole[widths - 1])
+    return np.asarray(1 + math.expm1(check_label_budget(epsilon)) / whole[widths - 1])

@@ -1,0 +1,178 @@
+"""The people's side of a tree's rounds: each draws a choice, answers it, and keeps an own ledger.
+
+`answer` simulates all people at once. A `Participant` is one person's device in a real collection: it takes
+neither the collector's omega nor its budgets on trust, and refuses a round that would break the promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.collection.labels.budgets import Ledger
+from sidelight.collection.labels.gathering import LabelledRows, deal
+from sidelight.collection.labels.omega import Omega
+from sidelight.collection.labels.responses import BasicResponse
+from sidelight.foundation.errors import InputError
+from sidelight.foundation.randomness import derive_seed
+from sidelight.learning.decision import DecisionTree
+from sidelight.learning.questions import Question
+from sidelight.learning.rounds import Choice, Key, Round, TreeSettings, question_omega, response_width
+from sidelight.mechanisms.mechanism import Aggregate
+from sidelight.mechanisms.reports import Reports
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What people send in one round.
+
+    Attributes:
+        aggregates: the added-up reports of each (group, choice).
+        groups: (people,) the group that each person is in afterwards.
+    """
+
+    aggregates: Mapping[Key, Aggregate]
+    groups: NDArray[np.int64]
+
+
+def answer(
+    asked: Round, rows: LabelledRows, groups: NDArray[np.int64], *, seed: int | None = None
+) -> Answers:
+    """Answer a round on the people's side: each draws a choice of the own group, and reports.
+
+    Args:
+        asked: the round.
+        rows: the people's records.
+        groups: (people,) the group of each person.
+        seed: for simulation; without one the noise is secure.
+    """
+    if len(groups) != len(rows):
+        raise InputError(f"there must be one group for each of {len(rows)} people, got {len(groups)}.")
+    if len(groups) and not 0 <= groups.min() <= groups.max() < len(asked.choices):
+        raise InputError(
+            f"`groups` must be from 0 to {len(asked.choices) - 1}, as the round before left them, got "
+            f"{groups.min()} to {groups.max()}."
+        )
+    starts = np.cumsum([0, *(len(options) for options in asked.choices)])
+    after = np.empty(len(rows), dtype=np.int64)
+    aggregates: dict[Key, Aggregate] = {}
+    stream = f"round/{asked.number}"
+    order = np.argsort(groups, kind="stable")
+    ends = np.searchsorted(groups[order], np.arange(len(asked.choices) + 1))
+    for number, options in enumerate(asked.choices):
+        members = order[ends[number] : ends[number + 1]]
+        drawn = deal(len(members), len(options), seed=seed, stream=f"{stream}/{number}")
+        after[members] = starts[number] + drawn
+        for place, choice in enumerate(options):
+            part = rows[members[drawn == place]]
+            if len(part) and choice.question is not None and choice.response is not None:
+                noise = derive_seed(seed, f"{stream}/{number}/{place}")
+                aggregates[number, place] = _reported(choice, part, asked.tree, noise)
+    return Answers(aggregates, after)
+
+
+def _reported(choice: Choice, part: LabelledRows, tree: DecisionTree, seed: int | None) -> Aggregate:
+    question, response = choice.question, choice.response
+    if question is None or response is None:
+        raise InputError("a silent choice has nothing to report.")
+    cells = question.code(part.codes, tree)
+    return response.aggregate(response.randomise(cells, part.labels, seed=seed))
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What one person sends in a round: the group and the choice, which are chance, and the report."""
+
+    group: int
+    choice: int
+    report: Reports
+
+
+@dataclass(frozen=True)
+class Participant:
+    """One person's side of all rounds; make one with `Participant.join`, and keep it between rounds.
+
+    Attributes:
+        codes: the record.
+        label: its label.
+        omegas: of each attribute, as published at the start; the promise rests on them.
+        ledger: what the own reports have spent.
+        group: the group after the rounds so far.
+        turn: the only round to answer in; None before it is drawn, or if all are answered.
+    """
+
+    codes: tuple[int, ...]
+    label: int
+    omegas: tuple[Omega, ...]
+    ledger: Ledger
+    group: int = 0
+    turn: int | None = None
+
+    @classmethod
+    def join(
+        cls, settings: TreeSettings, omegas: Sequence[Omega], codes: Sequence[int], label: int
+    ) -> Participant:
+        """Take part with a coded record, on the published settings and omegas."""
+        if len(codes) != len(omegas) or any(
+            not 0 <= code < len(omega.curve) for code, omega in zip(codes, omegas, strict=False)
+        ):
+            raise InputError(f"`codes` must be one for each of {len(omegas)} attributes, got {codes!r}.")
+        return cls(tuple(int(code) for code in codes), int(label), tuple(omegas), settings.ledger())
+
+    def answer(self, asked: Round, *, seed: int | None = None) -> tuple[Participant, Answer | None]:
+        """Return who one is after the round, and what to send; nothing in a silent round.
+
+        Keep the first before the second is sent: whoever forgets an answer may give it twice.
+
+        Args:
+            asked: the published round.
+            seed: for simulation; without one the noise is secure.
+        """
+        if not 0 <= self.group < len(asked.choices):
+            raise InputError(f"round {asked.number} knows no group {self.group}; was a round missed?")
+        options = asked.choices[self.group]
+        place = int(deal(1, len(options), seed=seed, stream=f"round/{asked.number}/choice")[0])
+        choice = options[place]
+        turn = choice.turn if self.turn is None else self.turn
+        after = replace(self, group=asked.next_group(self.group, place), turn=turn)
+        if choice.question is None or choice.response is None:
+            return (after if turn is not None else replace(after, ledger=self.ledger.silent())), None
+        ledger = self._spent(choice)
+        noise = derive_seed(seed, f"round/{asked.number}/report")
+        cell = self._question(choice.question).code(np.array([self.codes]), asked.tree)
+        report = choice.response.randomise(cell, [self.label], seed=noise)
+        return replace(after, ledger=ledger), Answer(self.group, place, report)
+
+    def _spent(self, choice: Choice) -> Ledger:
+        """Return the own ledger after the response, by the published omegas; refuses to overspend."""
+        question, response = choice.question, choice.response
+        if question is None or response is None or response.values != question.cells:
+            raise InputError("the response does not fit its question; the published round is damaged.")
+        width = response_width(response)
+        is_basic = isinstance(response, BasicResponse)
+        omega = 1.0 if is_basic else question_omega(self._question(question), self.omegas, width)
+        return self.ledger.after(float(response.factor), omega, response.budget)
+
+    def _question(self, question: Question) -> Question:
+        for attribute, part in zip(question.attributes, question.classes, strict=True):
+            if not 0 <= attribute < len(self.codes) or len(part) != len(self.omegas[attribute].curve):
+                raise InputError("the question does not fit the record; the published round is damaged.")
+        return question
+
+
+def add_up(asked: Round, answers: Sequence[Answer]) -> dict[Key, Aggregate]:
+    """Return the added-up answers of each (group, choice), as `TreeRounds.receive` takes them."""
+    sent: dict[Key, list[Reports]] = {}
+    for part in answers:
+        sent.setdefault((part.group, part.choice), []).append(part.report)
+    found = {}
+    for (group, place), reports in sent.items():
+        options = asked.choices[group] if 0 <= group < len(asked.choices) else ()
+        response = options[place].response if 0 <= place < len(options) else None
+        if response is None:
+            raise InputError(f"nobody was asked choice {place} of group {group}, but it has answers.")
+        found[group, place] = response.aggregate(Reports.joined(reports))
+    return found
