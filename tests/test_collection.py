@@ -326,6 +326,8 @@ def test_a_plan_becomes_a_protocol_as_it_says() -> None:
         planned(sl.Plan((sl.Release(UNEQUAL["a"], "withheld"),)))
 
 
+CONSTANT = sl.Schema((sl.categorical("a", "x"), sl.categorical("b", "uv")))
+ALIKE = sl.Schema(tuple(sl.categorical(name, "uv") for name in ("a", "b", "a x b")))
 OVERLAPPING = (make_unit(UNEQUAL, ["a", "b"], "grr", 1), make_unit(UNEQUAL, ["b", "c"], "grr", 1))
 
 
@@ -334,6 +336,11 @@ OVERLAPPING = (make_unit(UNEQUAL, ["a", "b"], "grr", 1), make_unit(UNEQUAL, ["b"
     [
         (lambda: spl(UNEQUAL, -1), "`epsilon` must be"),
         (lambda: smp(UNEQUAL, 1, "laplace"), "reports no codes whose frequency"),
+        (lambda: product_domain(UNEQUAL, 1, [["a", "a"], ["b", "c"]]), "names an attribute twice"),
+        (lambda: product_domain(UNEQUAL, 1, [["a", "b", "c"], []]), "at least one attribute"),
+        (lambda: product_domain(CONSTANT, 1, mechanism="best"), "an attribute of one value"),
+        (lambda: product_domain(CONSTANT, 1), "an attribute of one value"),
+        (lambda: product_domain(ALIKE, 1, [["a", "b"], ["a x b"]]), "two units have one label"),
         (lambda: smp(UNEQUAL, 1, shares=(1, 2)), "one number for each of 3 units"),
         (lambda: smp(UNEQUAL, 1, shares=(1, 2, 0)), "`shares` must be a whole number"),
         (lambda: product_domain(UNEQUAL, 1, mechanism="oue"), "must be reported through one of grr, ss"),

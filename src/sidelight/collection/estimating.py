@@ -15,6 +15,7 @@ from sidelight.collection.direct import Split
 from sidelight.collection.em import likeliest_joint
 from sidelight.collection.hidden import HiddenChoice
 from sidelight.collection.numbers import to_simplex
+from sidelight.collection.phases import origin_of
 from sidelight.collection.protocol import Aggregated, Array, Collected, fingerprint, mixed
 from sidelight.collection.shrinkage import choose, shrink
 from sidelight.collection.unbiased import ABOUT, About, Unbiased, unbiased
@@ -198,7 +199,7 @@ def estimate(
     return Estimates(
         schema, frequencies, errors, lower, upper, parts[-1].protocol.name, estimator, about, level,
         sum(part.people for part in parts), max(part.protocol.epsilon for part in parts),
-        any(item.is_simulation for item in given if isinstance(item, Collected)),
+        any(part.is_simulation for part in parts),
         float(np.mean([np.mean(error**2) for error in errors.values()])),
     )  # fmt: skip
 
@@ -234,8 +235,9 @@ def _needs_first(part: Aggregated) -> bool:
 
 def _check_belongs(second: Aggregated, first: Aggregated) -> None:
     protocol = second.protocol
-    named = f"first phase {fingerprint(first.protocol)},"
-    if not isinstance(protocol, HiddenChoice) or not protocol.origin.startswith(named):
+    if not isinstance(first.protocol, Split) or not isinstance(protocol, HiddenChoice):
+        raise mixed(first.protocol, protocol)
+    if not protocol.origin.startswith(origin_of(first.protocol)):
         raise mixed(first.protocol, protocol)
     if protocol.schema != first.protocol.schema:
         raise mixed(first.protocol, protocol)

@@ -22,8 +22,8 @@ from sidelight.collection.protocol import (
     Codes,
     Collected,
     check_channel_size,
-    check_parts,
     check_records,
+    check_same,
     domain_size,
 )
 from sidelight.foundation.bits import code_counts
@@ -86,7 +86,7 @@ class HiddenChoice:
         rows = self.schema[chosen].size
         if law.shape not in ((1, self.schema[other].size), (rows, self.schema[other].size)):
             raise InputError(f"the fakes of {other!r} given {chosen!r} have the wrong shape, {law.shape}.")
-        if np.any(law < 0) or np.any(law.sum(axis=1) != WHOLE):
+        if np.any(law < 0) or np.any(law > WHOLE) or np.any(law.sum(axis=1) != WHOLE):
             raise InputError(f"the fakes of {other!r} given {chosen!r} must add up to {WHOLE} in each row.")
 
     def law(self, chosen: str, other: str) -> Whole:
@@ -214,12 +214,12 @@ class HiddenChoice:
 
     def aggregate(self, collected: Collected) -> Aggregated:
         """Count how often each value was reported."""
-        check_parts(collected, self)
+        check_same(self, collected.protocol)
         sums = []
         for attribute, part in zip(self.schema, collected.parts, strict=True):
             codes = check_codes(part.values, attribute.size, f"reports of {attribute.name}")
             sums.append(Aggregate(len(codes), code_counts(codes, attribute.size)))
-        return Aggregated(self, collected.people, tuple(sums))
+        return Aggregated(self, collected.people, tuple(sums), collected.is_simulation)
 
     def transfer(self, chosen: str, other: str) -> Array:
         """Return Pr(what `other`'s column says | what `chosen`'s report says), shape (values, values)."""

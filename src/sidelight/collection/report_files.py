@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from sidelight.collection.describing import (
     protocol_from,
     validated,
 )
-from sidelight.collection.protocol import Codes, Collected, Protocol, fingerprint
+from sidelight.collection.protocol import Codes, Collected, FirstPhase, Protocol, fingerprint
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import strict_json, write_atomically
 from sidelight.mechanisms import reports_from_arrow, reports_to_arrow
@@ -28,12 +29,19 @@ REPORTS_VERSION = 1
 _KEY = b"sidelight"
 
 
+class _PhaseFile(Strict):
+    method: str
+    epsilon: float
+    share: float
+
+
 class _Head(Strict):
     version: int
     people: int
     is_simulation: bool
     fingerprint: str
     protocol: dict[str, Any]
+    phase: _PhaseFile | None = None
 
 
 def write_reports(collected: Collected, path: str | Path) -> Path:
@@ -80,6 +88,7 @@ def to_arrow(collected: Collected) -> pa.Table:
         "is_simulation": collected.is_simulation,
         "fingerprint": fingerprint(collected.protocol),
         "protocol": protocol_data(collected.protocol),
+        **({} if collected.phase is None else {"phase": vars(collected.phase)}),
     }
     table = pa.table(columns, names=list(collected.protocol.labels))
     return table.replace_schema_metadata({_KEY: json.dumps(head, ensure_ascii=False, allow_nan=False)})
@@ -103,7 +112,8 @@ def from_arrow(table: pa.Table, label: str = "the reports") -> Collected:
         )
     if table.num_rows != head.people:
         raise InputError(f"{label} has {table.num_rows} reports, its metadata say {head.people}.")
-    return _collected(table, protocol, head.is_simulation, label)
+    phase = None if head.phase is None else FirstPhase(**head.phase.model_dump())
+    return replace(_collected(table, protocol, head.is_simulation, label), phase=phase)
 
 
 def _collected(table: pa.Table, protocol: Protocol, is_simulation: bool, label: str) -> Collected:

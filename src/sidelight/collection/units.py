@@ -56,6 +56,12 @@ class Unit:
                 f"the mechanism {self.mechanism!r} of {self.label!r} reports no codes whose frequency could "
                 f"be estimated; take one of {', '.join(sorted(set(MECHANISMS) - set(UNUSABLE)))}."
             )
+        if len(set(self.names)) < len(self.names):
+            raise InputError(f"the group {self.label!r} names an attribute twice; name each once.")
+        if min(self.sizes, default=0) < 2:
+            raise InputError(
+                f"the unit {self.label!r} has an attribute of one value, which says nothing; leave it out."
+            )
         if len(self.names) > 1 and self.mechanism not in PRODUCT:
             raise InputError(
                 f"the group {self.label!r} must be reported through one of {', '.join(PRODUCT)}, got "
@@ -155,13 +161,15 @@ def make_unit(
     parameters: Mapping[str, Any] | None = None,
 ) -> Unit:
     """Return the unit of some attributes; the mechanism "best" is the one with the least variance."""
+    if not names:
+        raise InputError("a group needs at least one attribute, got none.")
     sizes = tuple(schema[name].size for name in names)
     if mechanism != BEST:
         budget = None if mechanism in WITHOUT_BUDGET else epsilon
         return Unit(tuple(names), sizes, mechanism, budget, parameters or {})
     if epsilon is None:
         raise InputError("the mechanism 'best' needs an `epsilon`, got none.")
-    chosen, settings = best_mechanism(sizes, epsilon)
+    chosen, settings = best_mechanism(sizes, epsilon) if min(sizes) > 1 else ("grr", {})
     return Unit(tuple(names), sizes, chosen, epsilon, settings)
 
 
@@ -191,12 +199,22 @@ def _widths(size: int, epsilon: float) -> list[int]:
     return sorted(width for width in near if 1 <= width < size)
 
 
+def inverted_covariance(unit: Unit, frequencies: Array) -> Array:
+    """Return the covariance of one report's estimates by inversion, were these the frequencies."""
+    law = unit.randomiser.channel.matrix()
+    inverse = np.linalg.inv(law)
+    said = frequencies @ law
+    return np.asarray(inverse.T @ (np.diag(said) - np.outer(said, said)) @ inverse)
+
+
 def check_units(schema: Schema, units: Sequence[Unit], *, disjoint: bool) -> None:
     """Raise unless every attribute is in a unit, in one only where units must be disjoint."""
     for unit in units:
         sizes = tuple(schema[name].size for name in unit.names)
         if sizes != unit.sizes:
             raise InputError(f"the unit {unit.label!r} has sizes {unit.sizes}, the schema has {sizes}.")
+    if len({unit.label for unit in units}) < len(units):
+        raise InputError(f"two units have one label: {', '.join(unit.label for unit in units)}.")
     covered = {name for unit in units for name in unit.names}
     for name in schema.names:
         if name not in covered:
