@@ -131,7 +131,7 @@ def advise(
     cases = [known] if known is not None else _equally_likely(schema)
     ours = choose_protocol(schema, epsilon, known)
     protocols: dict[str, Protocol | TwoPhase] = {
-        f"ours: {ours.name}": ours,
+        f"ours ({ours.name})": ours,
         "smp (best mechanism)": smp(schema, epsilon, BEST),
         "smp (grr)": smp(schema, epsilon),
         "spl (grr)": spl(schema, epsilon),
@@ -186,7 +186,7 @@ def _published(schema: Schema, epsilon: float, people: int, cases: Sequence[Freq
     design = TwoPhase(schema, epsilon)
     trials = max(PUBLISHED_TRIALS // len(cases), 4)
     error = float(np.mean([published_error(design, people, case, trials) for case in cases]))
-    return Option("corr-rr (published estimator)", design, _record_epsilon(design), error, None)
+    return Option("corr-rr as published", design, _record_epsilon(design), error, None)
 
 
 def _record_epsilon(protocol: Protocol | TwoPhase) -> float:

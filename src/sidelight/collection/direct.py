@@ -41,9 +41,7 @@ class OfUnits:
         """Add reports up."""
         protocol = cast("Split | Sample", self)
         check_same(protocol, collected.protocol)
-        sums = tuple(
-            unit.randomiser.aggregate(part) for unit, part in zip(self.units, collected.parts, strict=True)
-        )
+        sums = tuple(unit.aggregate(part) for unit, part in zip(self.units, collected.parts, strict=True))
         return Aggregated(protocol, collected.people, sums, collected.is_simulation)
 
 

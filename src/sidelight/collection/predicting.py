@@ -6,7 +6,7 @@ the people who report, so that not asking all of them counts and who they are do
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -83,8 +83,20 @@ def predicted_errors(
     return plain, shrunken_error(protocol.schema, frequencies, variances)
 
 
-def shrunken_error(schema: Schema, frequencies: Frequencies, variances: Mapping[str, Array]) -> float:
-    """Return the mean squared error to expect of "best", were these the frequencies, by simulating noise."""
+def shrunken_error(
+    schema: Schema,
+    frequencies: Frequencies,
+    variances: Mapping[str, Array],
+    method: Callable[[Array, Array], Array] = least_risk,
+) -> float:
+    """Return the mean squared error to expect of an estimator, were these the frequencies, by simulation.
+
+    Args:
+        schema: the attributes.
+        frequencies: of every attribute.
+        variances: of the unbiased estimates.
+        method: "best", or another that turns estimates and their summed variances into better ones.
+    """
     rng = np.random.default_rng(_SEED)
     errors = []
     for names in shared_domains(schema):
@@ -94,7 +106,7 @@ def shrunken_error(schema: Schema, frequencies: Frequencies, variances: Mapping[
         noise -= noise.mean(axis=-1, keepdims=True)
         size = truth.shape[-1]
         noise *= np.sqrt(size / max(size - 1, 1))
-        found = least_risk(truth + noise, np.broadcast_to(spread.sum(axis=-1), (_DRAWS, len(names))))
+        found = method(truth + noise, np.broadcast_to(spread.sum(axis=-1), (_DRAWS, len(names))))
         errors += list(((found - truth) ** 2).mean(axis=(0, 2)))
     return float(np.mean(errors))
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sidelight.collection.protocol import Array, Codes, domain_size
 from sidelight.foundation.errors import InputError, check_choice, check_number
-from sidelight.mechanisms import MECHANISMS, WITHOUT_BUDGET, Aggregate, Mechanism, create, make
+from sidelight.mechanisms import MECHANISMS, WITHOUT_BUDGET, Aggregate, Mechanism, Reports, create, make
 from sidelight.mechanisms.counting import Counting
 from sidelight.mechanisms.exact import LARGEST_SIZE
 from sidelight.schema import Schema
@@ -95,6 +95,13 @@ class Unit:
             return np.ascontiguousarray(records[:, columns[0]])
         parts = tuple(records[:, column].astype(np.intp) for column in columns)
         return np.ravel_multi_index(parts, self.sizes).astype(np.uint16)
+
+    def aggregate(self, reports: Reports) -> Aggregate:
+        """Add reports up; an error says of which unit."""
+        try:
+            return self.randomiser.aggregate(reports)
+        except InputError as error:
+            raise InputError(f"the column {self.label!r}: {error}") from None
 
     def estimate(self, aggregate: Aggregate) -> Array:
         """Return the unbiased estimate of the unit's joint frequencies, in the shape of `sizes`."""
