@@ -25,7 +25,7 @@ from sidelight.collection import hidden as hidden_module
 from sidelight.collection import product as product_domain
 from sidelight.collection.copying import (
     conditional_law,
-    copy_law,
+    copy_laws,
     copy_probabilities,
     published_copy,
 )
@@ -304,7 +304,8 @@ def test_corrected_copies_minimise_the_true_error() -> None:
 
 
 def test_conditionals_and_copies_are_laws() -> None:
-    np.testing.assert_allclose(copy_law(0.4, 4).sum(axis=1), 1)
+    np.testing.assert_allclose(copy_laws([0.4, 1.0], 4).sum(axis=2), 1)
+    np.testing.assert_allclose(copy_laws([0.4], 4)[0], np.where(np.eye(4), 0.4, 0.2))
     law = conditional_law(np.array([[0.2, 0.2], [0.0, 0.0]]))
     np.testing.assert_allclose(law, 0.5)
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sidelight.collection.copying import COPYING, Copying, conditional_law, copy_law, copy_probabilities
+from sidelight.collection.copying import COPYING, Copying, conditional_law, copy_laws, copy_probabilities
 from sidelight.collection.describing import (
     ProtocolFile,
     Strict,
@@ -140,21 +140,12 @@ class TwoPhase:
         """Return the laws of the fakes of one group."""
         index = [self.schema.index(name) for name in group]
         laws: dict[tuple[str, str], Whole] = {}
-        copies: dict[tuple[str, str], float] = {}
         if self.method == "corr-rr":
-            copies = _copies(
-                group, [used[i] for i in index], self.epsilon / self.groups, people, self.copying
-            )
+            laws = _copies(group, [used[i] for i in index], self.epsilon / self.groups, people, self.copying)
         for chosen, other in permutations(group, 2):
-            back = laws.get((other, chosen))
-            if (chosen, other) not in copies:
+            if (chosen, other) not in laws:
                 joint = joints[chosen, other] if (chosen, other) in joints else joints[other, chosen].T
                 laws[chosen, other] = whole_law(conditional_law(joint))
-            elif back is not None and copies[chosen, other] == copies[other, chosen]:
-                laws[chosen, other] = back
-            else:
-                law = copy_law(copies[chosen, other], self.schema[chosen].size)
-                laws[chosen, other] = whole_law(law)
         return laws
 
 
@@ -251,15 +242,18 @@ def _equal(schema: Schema) -> bool:
 
 def _copies(
     group: Sequence[str], frequencies: Sequence[Array], epsilon: float, people: int, copying: Copying
-) -> dict[tuple[str, str], float]:
-    """Return p_y for every ordered pair over equally many values; other pairs draw from conditionals."""
-    found: dict[tuple[str, str], float] = {}
+) -> dict[tuple[str, str], Whole]:
+    """Return the laws of every ordered pair over equally many values; other pairs draw from conditionals."""
+    found: dict[tuple[str, str], Whole] = {}
     for size in {len(one) for one in frequencies}:
         members = [i for i, one in enumerate(frequencies) if len(one) == size]
         if len(members) > 1:
             copies = copy_probabilities([frequencies[i] for i in members], epsilon, people, copying)
-            for (a, i), (b, j) in permutations(enumerate(members), 2):
-                found[group[i], group[j]] = float(copies[a, b])
+            pairs = list(permutations(range(len(members)), 2))
+            rows = copy_laws([copies[pair] for pair in pairs], size).reshape(-1, size)
+            laws = whole_law(rows).reshape(-1, size, size)
+            for (a, b), law in zip(pairs, laws, strict=True):
+                found[group[members[a]], group[members[b]]] = law
     return found
 
 

@@ -112,6 +112,15 @@ class Unit:
 
         None for a mechanism whose variance is no function of the value's own frequency alone.
         """
+        if name not in self._moments:
+            self._moments[name] = self._found_moments(name)
+        return self._moments[name]
+
+    @cached_property
+    def _moments(self) -> dict[str, tuple[float, float] | None]:
+        return {}
+
+    def _found_moments(self, name: str) -> tuple[float, float] | None:
         mechanism = self.randomiser
         if len(self.names) > 1:
             return _product_moments(mechanism, self.size // self.sizes[self.names.index(name)])
