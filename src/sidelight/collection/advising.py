@@ -31,6 +31,8 @@ from sidelight.foundation.errors import check_number, check_whole
 from sidelight.schema import Schema
 
 LARGEST_GROUP = 4096
+MOST_VALUES = 500
+"""Hidden choices are compared up to so many values of all attributes together."""
 _SHARES = 1 << 20
 _SEED = 20_250_102
 
@@ -135,19 +137,32 @@ def advise(
         "smp (best mechanism)": smp(schema, epsilon, BEST),
         "smp (grr)": smp(schema, epsilon),
         "spl (grr)": spl(schema, epsilon),
-        "rs+fd": rs_fd(schema, epsilon),
     }
+    if len(schema) > 1 and domain_size(schema.sizes) <= LARGEST_GROUP:
+        protocols["product (grr)"] = Split(schema, (make_unit(schema, schema.names, "grr", epsilon),))
+    if compares_hidden(schema):
+        protocols |= _hidden_choices(schema, epsilon, known, source)
+    options = [_option(name, protocol, people, cases) for name, protocol in protocols.items()]
+    if "corr-rr" in protocols:
+        options.append(_published(schema, epsilon, people, cases))
+    return Advice(tuple(sorted(options, key=lambda option: option.error)), people, epsilon, source)
+
+
+def compares_hidden(schema: Schema) -> bool:
+    """Whether hidden choices are compared: their systems of equations grow with all values together."""
+    return sum(schema.sizes) <= MOST_VALUES
+
+
+def _hidden_choices(
+    schema: Schema, epsilon: float, known: Frequencies | None, source: str
+) -> dict[str, Protocol | TwoPhase]:
+    protocols: dict[str, Protocol | TwoPhase] = {"rs+fd": rs_fd(schema, epsilon)}
     if known is not None:
         protocols["rs+rfd"] = rs_rfd(schema, epsilon, known, source)
     if len(schema) > 1:
         protocols["corr-rr"] = TwoPhase(schema, epsilon)
         protocols["cond-rr"] = TwoPhase(schema, epsilon, "cond-rr")
-        if domain_size(schema.sizes) <= LARGEST_GROUP:
-            protocols["product (grr)"] = Split(schema, (make_unit(schema, schema.names, "grr", epsilon),))
-    options = [_option(name, protocol, people, cases) for name, protocol in protocols.items()]
-    if len(schema) > 1:
-        options.append(_published(schema, epsilon, people, cases))
-    return Advice(tuple(sorted(options, key=lambda option: option.error)), people, epsilon, source)
+    return protocols
 
 
 def _equally_likely(schema: Schema) -> list[Frequencies]:

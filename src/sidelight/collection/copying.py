@@ -49,8 +49,8 @@ def published_copy(first: ArrayLike, second: ArrayLike, epsilon: float, people: 
     >>> published_copy([0.5, 0.5], [0.5, 0.5], 1.0, 9000)
     0.5
     """
-    pair = (np.asarray(item, dtype=np.float64)[None, :] for item in (first, second))
-    return float(published_copies(*pair, epsilon, people)[0])
+    one, other = (np.asarray(item, dtype=np.float64)[None, :] for item in (first, second))
+    return float(published_copies(one, other, epsilon, people)[0])
 
 
 def published_copies(a: Array, b: Array, epsilon: float, people: int) -> Array:
