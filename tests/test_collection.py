@@ -277,7 +277,8 @@ def test_published_copies_follow_the_figure() -> None:
     assert published_copy([0.5, 0.5], [0.5, 0.5], 1.0, 9000) == 0.5
 
 
-def test_corrected_copies_minimise_the_true_error() -> None:
+@pytest.mark.parametrize("further", [0, 2])
+def test_corrected_copies_minimise_the_true_error(further: int) -> None:
     """No other point of a grid has a smaller error, by the expectation that enumeration confirms."""
     given = [np.array([0.6, 0.3, 0.1]), np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])]
     people, epsilon = 5000, 1.0
@@ -287,14 +288,14 @@ def test_corrected_copies_minimise_the_true_error() -> None:
         gap = response(3, epsilon)[0, 0] - response(3, epsilon)[0, 1]
         total = 0.0
         for v in range(3):
-            mean = given[target][v] + sum(
+            mean = (1 + further) * given[target][v] + sum(
                 copies[j] * given[j][v] + (1 - copies[j]) * (1 - given[j][v]) / 2 for j in others
             )
-            seen = response(3, epsilon)[0, 1] + gap * mean / 3
-            total += (mean / 3 - given[target][v]) ** 2 + seen * (1 - seen) / (people * gap**2)
+            seen = response(3, epsilon)[0, 1] + gap * mean / (3 + further)
+            total += (mean / (3 + further) - given[target][v]) ** 2 + seen * (1 - seen) / (people * gap**2)
         return total
 
-    found = copy_probabilities(given, epsilon, people, "corrected")
+    found = copy_probabilities(given, epsilon, people, "corrected", further)
     for target in range(3):
         own = error(found[:, target], target)
         for a, b in product(np.linspace(0, 1, 21), repeat=2):

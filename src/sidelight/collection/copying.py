@@ -17,7 +17,11 @@ COPYING = ("published", "corrected")
 
 
 def copy_probabilities(
-    frequencies: Sequence[Array], epsilon: float, people: int, copying: Copying = "published"
+    frequencies: Sequence[Array],
+    epsilon: float,
+    people: int,
+    copying: Copying = "published",
+    further: int = 0,
 ) -> Array:
     """Return p[j, l], the probability that attribute l copies what attribute j reported.
 
@@ -27,12 +31,14 @@ def copy_probabilities(
         people: how many people will report in it.
         copying: as published (each pair by itself, eq. (4)) or corrected (all that flows into an attribute
             together, with the expectation that is right for any number of values and attributes).
+        further: how many attributes over other values are in the group; their conditionals are taken as
+            right, so that what flows from them has an attribute's own frequencies.
     """
     check_choice("copying", copying, COPYING)
     check_whole("people", people, at_least=1)
     given = np.asarray(frequencies, dtype=np.float64)
     if copying == "corrected":
-        return _corrected(given, epsilon, people)
+        return _corrected(given, epsilon, people, further)
     count = len(given)
     first, second = np.triu_indices(count, 1)
     copies = np.ones((count, count))
@@ -80,7 +86,7 @@ def published_copies(a: Array, b: Array, epsilon: float, people: int) -> Array:
     return np.asarray(np.where(flat, 0.5, best))
 
 
-def _corrected(given: Array, epsilon: float, people: int) -> Array:
+def _corrected(given: Array, epsilon: float, people: int, further: int) -> Array:
     """Minimise the summed mean squared error of the published estimator under its true expectation.
 
     What attribute l's column says with probability q + gap m_v has m = (f_l + sum_j [p_j f_j + (1 - p_j)
@@ -89,14 +95,15 @@ def _corrected(given: Array, epsilon: float, people: int) -> Array:
     from scipy.optimize import lsq_linear
 
     count, size = given.shape
+    whole = count + further
     gap = _gap(epsilon, size)
     low = (1 - gap) / size
     copies = np.ones((count, count))
     for target in range(count):
         others = [j for j in range(count) if j != target]
         spread = (1 - given[others]) / (size - 1)
-        slopes = ((given[others] - spread) / count).T
-        bias = (given[target] + spread.sum(axis=0)) / count - given[target]
+        slopes = ((given[others] - spread) / whole).T
+        bias = ((1 + further) * given[target] + spread.sum(axis=0)) / whole - given[target]
         shift = low + gap * (given[target] + bias)
         scale = 1 - 1 / people
         linear = 2 * bias + (1 - 2 * shift) / (people * gap)

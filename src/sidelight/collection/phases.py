@@ -248,7 +248,8 @@ def _copies(
     for size in {len(one) for one in frequencies}:
         members = [i for i, one in enumerate(frequencies) if len(one) == size]
         if len(members) > 1:
-            copies = copy_probabilities([frequencies[i] for i in members], epsilon, people, copying)
+            alike = [frequencies[i] for i in members]
+            copies = copy_probabilities(alike, epsilon, people, copying, len(group) - len(members))
             pairs = list(permutations(range(len(members)), 2))
             rows = copy_laws([copies[pair] for pair in pairs], size).reshape(-1, size)
             laws = whole_law(rows).reshape(-1, size, size)
