@@ -12,6 +12,7 @@ import sidelight as sl
 from browser import PHONE, WIDE, browser_fixture, complaints, requests, show
 from sidelight.collection import smp, true_frequencies
 from sidelight.report.collection_page import errors_figure
+from sidelight.report.collection_terminal import print_advice
 from sidelight.report.page import page_of, render
 
 __all__ = ["browser_fixture"]
@@ -41,6 +42,15 @@ def test_only_an_estimator_that_is_predicted_is_drawn(advice: sl.Advice) -> None
     place = [option.name for option in advice.options].index("corr-rr as published")
     assert unbiased["x"][place] == advice.options[place].unbiased_error
     assert best["x"][place] is None
+
+
+def test_many_values_leave_hidden_choices_out_and_say_so(capsys) -> None:
+    schema = sl.Schema(tuple(sl.categorical(f"x{j}", [str(v) for v in range(300)]) for j in range(2)))
+    many = sl.advise(schema, 1.0, 1000)
+    assert all(option.name.split()[0] in ("ours", "smp", "spl") for option in many.options)
+    print_advice(many)
+    assert "compared up to 500 values" in capsys.readouterr().out
+    assert "compared up to 500 values" in render(page_of(many))
 
 
 @pytest.mark.parametrize("estimator", ["best", "simplex", "shrinkage", "inversion"])

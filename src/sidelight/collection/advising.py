@@ -86,6 +86,11 @@ class Advice:
         return next(option for option in self.options if not isinstance(option.protocol, TwoPhase))
 
     @property
+    def compares_hidden(self) -> bool:
+        """Whether protocols that hide their choice were compared, see `MOST_VALUES`."""
+        return compares_hidden(self.choice.schema)
+
+    @property
     def choice(self) -> Protocol:
         """The protocol that is advised."""
         protocol = self.advised.protocol

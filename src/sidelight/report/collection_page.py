@@ -6,7 +6,7 @@ from typing import Any
 
 from sidelight.collection.advising import Advice
 from sidelight.collection.estimating import Comparison, Estimate, Estimates
-from sidelight.report.collection_terminal import error, readings
+from sidelight.report.collection_terminal import advice_notes, error, readings
 from sidelight.report.page import Figure, Page
 from sidelight.report.style import Trace, axis, finite, layout
 from sidelight.report.wording import label, paragraph
@@ -114,6 +114,7 @@ def advice_page(advice: Advice) -> Page:
     """Return the page of advice."""
     context = {
         "advice": advice,
+        "notes": advice_notes(advice),
         "error": error,
         "sections": {"summary": "Advice", "figure": "At a glance", "table": "All protocols"},
     }

@@ -7,7 +7,7 @@ import math
 from rich.console import Console
 from rich.table import Table as Grid
 
-from sidelight.collection.advising import Advice
+from sidelight.collection.advising import MOST_VALUES, Advice
 from sidelight.collection.estimating import Comparison, Estimates
 
 MOST_ROWS = 60
@@ -83,7 +83,19 @@ def print_advice(advice: Advice) -> None:
     console.print(grid)
     console.print(f"- Advised: {advice.advised.name}.", markup=False)
     console.print(f"- Assumed: {advice.origin}.", markup=False)
-    console.print("- The error is about the people who report; that not all are asked everything counts.")
+    for note in advice_notes(advice):
+        console.print(f"- {note}", markup=False)
+
+
+def advice_notes(advice: Advice) -> list[str]:
+    """Return what a reader of the advice must know."""
+    said = ["The error is about the people who report; that not all are asked everything counts."]
+    if not advice.compares_hidden:
+        said.append(
+            f"Protocols that hide their choice are compared up to {MOST_VALUES} values of all attributes "
+            "together; here are more."
+        )
+    return said
 
 
 def error(value: float | None) -> str:
