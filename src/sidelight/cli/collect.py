@@ -28,41 +28,44 @@ if TYPE_CHECKING:
     from sidelight.sources import Table
 
 Epsilon = Annotated[float | None, typer.Option(help="Budget of a whole record [1].")]
+Output = Annotated[Path, typer.Option("-o", "--output", help="Write the reports to this .parquet file.")]
+ProtocolName = Annotated[
+    str | None,
+    typer.Option(
+        help="A protocol file, or 'best' [the default], 'spl', 'smp', 'product', 'rs+fd', 'rs+rfd', "
+        "'corr-rr', 'cond-rr' (the last two: the first phase)."
+    ),
+]
+Published = Annotated[Path | None, typer.Option(help="Published parameters: collect the second phase.")]
+MechanismName = Annotated[
+    str | None, typer.Option(help="Inside 'spl', 'smp' and 'product': a name, or 'best' [grr].")
+]
+Group = Annotated[
+    list[str] | None, typer.Option(help="Inside 'product': attributes together, a,b,c; repeatable.")
+]
+Prior = Annotated[
+    str | None, typer.Option(help="For 'rs+rfd': a public table whose frequencies the fakes follow.")
+]
+Share = Annotated[
+    float | None, typer.Option(help="For 'corr-rr', 'cond-rr': people in the first phase, of all [0.1].")
+]
+Seed = Annotated[int | None, typer.Option(help="Simulate; without a seed the noise protects people.")]
+SaveProtocol = Annotated[Path | None, typer.Option(help="Write the protocol to this file (.toml or .json).")]
 
 
 def collect(
     data: Data,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Write the reports to this .parquet file.")],
+    output: Output,
     plan: Annotated[Path | None, typer.Option(help="A plan file (.toml or .json).")] = None,
-    protocol: Annotated[
-        str | None,
-        typer.Option(
-            help="A protocol file, or 'best' [the default], 'spl', 'smp', 'product', 'rs+fd', 'rs+rfd', "
-            "'corr-rr', 'cond-rr' (the last two: the first phase)."
-        ),
-    ] = None,
-    parameters: Annotated[
-        Path | None, typer.Option(help="Published parameters: collect the second phase.")
-    ] = None,
+    protocol: ProtocolName = None,
+    parameters: Published = None,
     epsilon: Epsilon = None,
-    mechanism: Annotated[
-        str | None, typer.Option(help="Inside 'spl', 'smp' and 'product': a name, or 'best' [grr].")
-    ] = None,
-    group: Annotated[
-        list[str] | None, typer.Option(help="Inside 'product': attributes together, a,b,c; repeatable.")
-    ] = None,
-    prior: Annotated[
-        str | None, typer.Option(help="For 'rs+rfd': a public table whose frequencies the fakes follow.")
-    ] = None,
-    share: Annotated[
-        float | None, typer.Option(help="For 'corr-rr', 'cond-rr': people in the first phase, of all [0.1].")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Simulate; without a seed the noise protects people.")
-    ] = None,
-    save_protocol: Annotated[
-        Path | None, typer.Option(help="Write the protocol to this file (.toml or .json).")
-    ] = None,
+    mechanism: MechanismName = None,
+    group: Group = None,
+    prior: Prior = None,
+    share: Share = None,
+    seed: Seed = None,
+    save_protocol: SaveProtocol = None,
     drop: Drop = None,
     bins: Bins = 10,
     max_values: MaxValues = 50,
@@ -157,9 +160,7 @@ def advise(
     first: Annotated[
         list[Path] | None, typer.Option(help="Reports of a first phase to take frequencies from; repeatable.")
     ] = None,
-    save_protocol: Annotated[
-        Path | None, typer.Option(help="Write the advised protocol to this file (.toml or .json).")
-    ] = None,
+    save_protocol: SaveProtocol = None,
     drop: Drop = None,
     bins: Bins = 10,
     max_values: MaxValues = 50,
