@@ -25,7 +25,7 @@ from sidelight.collection import hidden as hidden_module
 from sidelight.collection import product as product_domain
 from sidelight.collection.copying import (
     conditional_law,
-    copy_law,
+    copy_laws,
     copy_probabilities,
     published_copy,
 )
@@ -277,7 +277,8 @@ def test_published_copies_follow_the_figure() -> None:
     assert published_copy([0.5, 0.5], [0.5, 0.5], 1.0, 9000) == 0.5
 
 
-def test_corrected_copies_minimise_the_true_error() -> None:
+@pytest.mark.parametrize("further", [0, 2])
+def test_corrected_copies_minimise_the_true_error(further: int) -> None:
     """No other point of a grid has a smaller error, by the expectation that enumeration confirms."""
     given = [np.array([0.6, 0.3, 0.1]), np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])]
     people, epsilon = 5000, 1.0
@@ -287,14 +288,14 @@ def test_corrected_copies_minimise_the_true_error() -> None:
         gap = response(3, epsilon)[0, 0] - response(3, epsilon)[0, 1]
         total = 0.0
         for v in range(3):
-            mean = given[target][v] + sum(
+            mean = (1 + further) * given[target][v] + sum(
                 copies[j] * given[j][v] + (1 - copies[j]) * (1 - given[j][v]) / 2 for j in others
             )
-            seen = response(3, epsilon)[0, 1] + gap * mean / 3
-            total += (mean / 3 - given[target][v]) ** 2 + seen * (1 - seen) / (people * gap**2)
+            seen = response(3, epsilon)[0, 1] + gap * mean / (3 + further)
+            total += (mean / (3 + further) - given[target][v]) ** 2 + seen * (1 - seen) / (people * gap**2)
         return total
 
-    found = copy_probabilities(given, epsilon, people, "corrected")
+    found = copy_probabilities(given, epsilon, people, "corrected", further)
     for target in range(3):
         own = error(found[:, target], target)
         for a, b in product(np.linspace(0, 1, 21), repeat=2):
@@ -304,7 +305,8 @@ def test_corrected_copies_minimise_the_true_error() -> None:
 
 
 def test_conditionals_and_copies_are_laws() -> None:
-    np.testing.assert_allclose(copy_law(0.4, 4).sum(axis=1), 1)
+    np.testing.assert_allclose(copy_laws([0.4, 1.0], 4).sum(axis=2), 1)
+    np.testing.assert_allclose(copy_laws([0.4], 4)[0], np.where(np.eye(4), 0.4, 0.2))
     law = conditional_law(np.array([[0.2, 0.2], [0.0, 0.0]]))
     np.testing.assert_allclose(law, 0.5)
 
@@ -326,6 +328,8 @@ def test_a_plan_becomes_a_protocol_as_it_says() -> None:
         planned(sl.Plan((sl.Release(UNEQUAL["a"], "withheld"),)))
 
 
+CONSTANT = sl.Schema((sl.categorical("a", "x"), sl.categorical("b", "uv")))
+ALIKE = sl.Schema(tuple(sl.categorical(name, "uv") for name in ("a", "b", "a x b")))
 OVERLAPPING = (make_unit(UNEQUAL, ["a", "b"], "grr", 1), make_unit(UNEQUAL, ["b", "c"], "grr", 1))
 
 
@@ -334,6 +338,11 @@ OVERLAPPING = (make_unit(UNEQUAL, ["a", "b"], "grr", 1), make_unit(UNEQUAL, ["b"
     [
         (lambda: spl(UNEQUAL, -1), "`epsilon` must be"),
         (lambda: smp(UNEQUAL, 1, "laplace"), "reports no codes whose frequency"),
+        (lambda: product_domain(UNEQUAL, 1, [["a", "a"], ["b", "c"]]), "names an attribute twice"),
+        (lambda: product_domain(UNEQUAL, 1, [["a", "b", "c"], []]), "at least one attribute"),
+        (lambda: product_domain(CONSTANT, 1, mechanism="best"), "an attribute of one value"),
+        (lambda: product_domain(CONSTANT, 1), "an attribute of one value"),
+        (lambda: product_domain(ALIKE, 1, [["a", "b"], ["a x b"]]), "two units have one label"),
         (lambda: smp(UNEQUAL, 1, shares=(1, 2)), "one number for each of 3 units"),
         (lambda: smp(UNEQUAL, 1, shares=(1, 2, 0)), "`shares` must be a whole number"),
         (lambda: product_domain(UNEQUAL, 1, mechanism="oue"), "must be reported through one of grr, ss"),

@@ -21,11 +21,12 @@ from sidelight.collection import (
 )
 from sidelight.collection import product as product_domain
 from sidelight.collection.borrowing import _moves
-from sidelight.collection.em import Term, estimate_joint, maximise
+from sidelight.collection.em import Term, estimate_joint, maximise, terms_of
 from sidelight.collection.estimating import published
 from sidelight.collection.hidden import whole_law
 from sidelight.collection.linear import condition, expected_counts, solve_hidden
 from sidelight.collection.numbers import to_simplex
+from sidelight.collection.predicting import published_error
 from sidelight.collection.protocol import Aggregated
 from sidelight.collection.shrinkage import least_risk, shrunken
 from sidelight.collection.unbiased import unbiased
@@ -115,7 +116,7 @@ def test_a_singular_system_is_refused_alone_and_leans_on_the_first_phase() -> No
     assert condition(protocol) == math.inf
     with pytest.raises(sl.InputError, match="do not determine the frequencies"):
         solve_hidden([expectation(protocol, f)], {})
-    known = {"x0": (f[:3], np.full(3, 1e-4)), "x1": (f[3:], np.full(3, 1e-4))}
+    known = {"x0": (f[:3], 1e-4 * np.eye(3)), "x1": (f[3:], 1e-4 * np.eye(3))}
     solved = solve_hidden([expectation(protocol, f)], known)
     np.testing.assert_allclose(solved["x0"][0], f[:3], atol=1e-8)
     sums = solved["x0"][1] + solved["x1"][1]
@@ -209,27 +210,6 @@ def test_intervals_cover_where_nearly_everyone_or_nobody_has_a_value() -> None:
     assert np.mean(covered) >= 0.92
 
 
-def test_two_phases_solved_together_are_unbiased_and_covered() -> None:
-    """150 collections of 4,000 people; tolerances as above, 4.5 standard errors and 91 % to 99 %."""
-    schema = equal(3, 3)
-    records = star(4000, schema, 0.6, np.random.default_rng(3))
-    truth = np.concatenate(list(truths(records, schema).values()))
-    design = TwoPhase(schema, 2.0, copying="corrected", share=0.2)
-    errors, covered = [], []
-    for trial in range(150):
-        order = np.random.default_rng(trial).permutation(4000)
-        first = design.first.randomise(records[order[:800]], seed=trial)
-        second = design.learn(first).second.randomise(records[order[800:]], seed=trial)
-        found = sl.estimate([first, second], estimator="inversion")
-        errors.append(np.concatenate([found[name] for name in schema.names]) - truth)
-        lower = np.concatenate([found.lower[name] for name in schema.names])
-        upper = np.concatenate([found.upper[name] for name in schema.names])
-        covered.append((lower <= truth) & (truth <= upper))
-    spread = np.std(errors, axis=0, ddof=1)
-    assert np.all(np.abs(np.mean(errors, axis=0)) < 4.5 * spread / math.sqrt(150))
-    assert 0.91 <= np.mean(covered) <= 0.99
-
-
 def test_the_published_estimator_keeps_its_bias_however_many_report() -> None:
     schema = equal(2, 2)
     fakes = {pair: whole_law(np.eye(2)) for pair in (("x0", "x1"), ("x1", "x0"))}
@@ -271,7 +251,7 @@ def test_the_prediction_of_corr_rr_and_of_shrinkage_meets_what_is_seen() -> None
         corr.append(np.mean([np.mean((result[n] - truth[n]) ** 2) for n in schema.names]))
     assert predicted_error(protocol, 6000, truth, shrinks=True) == pytest.approx(np.mean(best), rel=0.3)
     assert predicted_error(protocol, 6000, truth, shrinks=True) < predicted_error(protocol, 6000, truth)
-    assert predicted_error(design, 6000, truth) < np.mean(corr) * 1.3
+    assert published_error(design, 6000, truth) == pytest.approx(np.mean(corr), rel=0.4)
     assert np.mean(best) < np.mean(corr)
 
 
@@ -310,6 +290,23 @@ def test_shrinkage_gains_where_attributes_agree_and_steps_back_where_they_do_not
     assert error(least_risk(points + noise, spread), points) < 1.05 * error(
         to_simplex(points + noise), points
     )
+
+
+def test_an_accurate_attribute_does_not_lean_on_noisy_ones() -> None:
+    """Pooled with four attributes of 10,000 times its noise its error would be as large as theirs."""
+    rng = np.random.default_rng(9)
+    truth = np.stack([[0.7, 0.1, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1], *[[0.25] * 4] * 3])
+    deviation = np.array([0.001, 0.1, 0.1, 0.1, 0.1])
+    noise = rng.normal(size=(300, 5, 4)) * deviation[:, None]
+    noise -= noise.mean(axis=-1, keepdims=True)
+    spread = np.broadcast_to(3 * deviation**2, (300, 5))
+    for method in (least_risk, shrunken):
+        errors = ((method(truth + noise, spread) - truth) ** 2).mean(axis=(0, 2))
+        assert errors[0] < 2e-6
+        assert errors[2] < 0.8 * ((to_simplex(truth + noise) - truth) ** 2).mean(axis=(0, 2))[2]
+    order = [2, 0, 1, 4, 3]
+    moved = least_risk((truth + noise)[:, order], spread[:, order])
+    np.testing.assert_allclose(moved, least_risk(truth + noise, spread)[:, order], rtol=1e-9, atol=1e-15)
 
 
 def test_shrinkage_leaves_small_domains_as_they_are() -> None:
@@ -371,6 +368,20 @@ def test_em_finds_the_likeliest_joint(rng) -> None:
     assert found.sum() == pytest.approx(1)
     for other in rng.dirichlet(np.ones(4), size=3000):
         assert best >= counts @ np.log(law.T @ other) - 1e-6
+
+
+@pytest.mark.parametrize(("mechanism", "epsilon"), [("grr", 0.05), ("grr", 1.0), ("oue", 0.2)])
+def test_em_arrives_at_small_budgets_too(mechanism: str, epsilon: float) -> None:
+    """No cell's slope promises more than a thousandth of a nat; plain updates stopped 3 nats short."""
+    schema = equal(1, 10)
+    shares = np.array([0.5, 0.3, 0.2, 0, 0, 0, 0, 0, 0, 0])
+    records = np.random.default_rng(1).choice(10, size=(20_000, 1), p=shares).astype(np.uint8)
+    reports = smp(schema, epsilon, mechanism).randomise(records, seed=1)
+    found = sl.estimate(reports, estimator="em")["x0"]
+    (term,) = terms_of(reports, ["x0"])
+    slopes = (term.counts / (term.likelihood @ found)) @ term.likelihood
+    assert slopes.max() - 20_000 < 1.1e-3
+    assert found.sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("mechanism", ["grr", "oue", "sue", "olh", "ss", "hadamard", "exp", "rappor"])
@@ -446,7 +457,7 @@ def test_advice_is_sorted_and_names_what_it_assumes() -> None:
     advice = sl.advise(schema, 1.0, 5000)
     errors = [option.error for option in advice.options]
     assert errors == sorted(errors)
-    assert "uniform" in advice.origin
+    assert "equally likely" in advice.origin
     assert advice.choice.epsilon == pytest.approx(1.0, abs=1e-9)
     first = sl.estimate(smp(schema, 1.0).randomise(np.zeros((500, 3), dtype=np.uint8), seed=1))
     assert "500 reports" in sl.advise(schema, 1.0, 5000, first).origin

@@ -97,7 +97,7 @@ def test_an_empty_folder_and_a_missing_phase_are_waited_for(run, people: Path) -
     assert (code, out.splitlines()[0]) == (0, "No estimates yet: there are no reports to estimate from.")
     options = ["--epsilon", 3, "--share", 0.3, "--seed", 2]
     run("collect", people, "-o", "first", "--batches", 2, "--protocol", "corr-rr", *options)
-    run("estimate", *Path("first").iterdir(), "--learn", "parameters.toml", "--share", 0.3)
+    run("estimate", *Path("first").iterdir(), "--learn", "parameters.toml")
     run("collect", people, "-o", "in", "--batches", 2, "--parameters", "parameters.toml", "--seed", 3)
     follow = ["estimate", "--follow", "in", "--once", "--expect", "parameters.toml"]
     assert "No estimates yet: these are reports of the second phase" in run(*follow)[1]

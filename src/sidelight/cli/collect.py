@@ -33,47 +33,56 @@ from sidelight.cli.follow import (
 )
 
 if TYPE_CHECKING:
-    from sidelight.collection import Collected, Protocol
+    from sidelight.collection import Collected, Protocol, TwoPhase
     from sidelight.plan import Plan
     from sidelight.schema import Schema
     from sidelight.sources import Table
 
 Epsilon = Annotated[float | None, typer.Option(help="Budget of a whole record [1].")]
+Output = Annotated[
+    Path, typer.Option("-o", "--output", help="Write the reports to this .parquet file, or folder.")
+]
+ProtocolName = Annotated[
+    str | None,
+    typer.Option(
+        help="A protocol file, or 'best' [the default], 'spl', 'smp', 'product', 'rs+fd', 'rs+rfd', "
+        "'corr-rr', 'cond-rr' (the last two: the first phase)."
+    ),
+]
+Published = Annotated[Path | None, typer.Option(help="Published parameters: collect the second phase.")]
+MechanismName = Annotated[
+    str | None, typer.Option(help="Inside 'spl', 'smp' and 'product': a name, or 'best' [grr].")
+]
+Group = Annotated[
+    list[str] | None, typer.Option(help="Inside 'product': attributes together, a,b,c; repeatable.")
+]
+Prior = Annotated[
+    str | None, typer.Option(help="For 'rs+rfd': a public table whose frequencies the fakes follow.")
+]
+Share = Annotated[
+    float | None, typer.Option(help="For 'corr-rr', 'cond-rr': people in the first phase, of all [0.1].")
+]
+Seed = Annotated[int | None, typer.Option(help="Simulate; without a seed the noise protects people.")]
+Batches = Annotated[
+    int | None, typer.Option(help="Write so many report files, each a batch of its own, into a folder.")
+]
+SaveProtocol = Annotated[Path | None, typer.Option(help="Write the protocol to this file (.toml or .json).")]
 
 
 def collect(
     data: Data,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", help="Write the reports to this .parquet file, or folder.")
-    ],
+    output: Output,
     plan: Annotated[Path | None, typer.Option(help="A plan file (.toml or .json).")] = None,
-    protocol: Annotated[
-        str | None,
-        typer.Option(
-            help="A protocol file, or 'best' [the default], 'spl', 'smp', 'product', 'rs+fd', 'corr-rr', "
-            "'cond-rr' (the last two: the first phase)."
-        ),
-    ] = None,
-    parameters: Annotated[
-        Path | None, typer.Option(help="Published parameters: collect the second phase.")
-    ] = None,
+    protocol: ProtocolName = None,
+    parameters: Published = None,
     epsilon: Epsilon = None,
-    mechanism: Annotated[
-        str | None, typer.Option(help="Inside 'spl', 'smp' and 'product': a name, or 'best' [grr].")
-    ] = None,
-    group: Annotated[
-        list[str] | None, typer.Option(help="Attributes reported together, a,b,c; repeatable.")
-    ] = None,
-    share: Annotated[float, typer.Option(help="People in the first phase, of all.")] = 0.1,
-    seed: Annotated[
-        int | None, typer.Option(help="Simulate; without a seed the noise protects people.")
-    ] = None,
-    batches: Annotated[
-        int | None, typer.Option(help="Write so many report files, each a batch of its own, into a folder.")
-    ] = None,
-    save_protocol: Annotated[
-        Path | None, typer.Option(help="Write the protocol to this file (.toml or .json).")
-    ] = None,
+    mechanism: MechanismName = None,
+    group: Group = None,
+    prior: Prior = None,
+    share: Share = None,
+    seed: Seed = None,
+    batches: Batches = None,
+    save_protocol: SaveProtocol = None,
     drop: Drop = None,
     bins: Bins = 10,
     max_values: MaxValues = 50,
@@ -95,7 +104,11 @@ def collect(
             data, read, drop or [], [],
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
         )  # fmt: skip
-        reports = _collected(table, given, protocol, epsilon, mechanism, group or [], share, seed)
+        options = {
+            "--epsilon": epsilon, "--mechanism": mechanism, "--group": group, "--prior": prior,
+            "--share": share,
+        }  # fmt: skip
+        reports = _collected(table, given, protocol or "best", options, seed, encoding)
         _write(reports, output, batches)
     if save_protocol:
         write_protocol(reports.protocol, save_protocol)
@@ -122,10 +135,9 @@ def estimate(
         typer.Option(help="Write the second phase's parameters, learnt from these reports, to this file."),
     ] = None,
     copying: Annotated[
-        str, typer.Option(help="Corr-RR's copy probabilities: 'published' or 'corrected'.")
+        str, typer.Option(help="With --learn: Corr-RR's copy probabilities, 'published' or 'corrected'.")
     ] = "published",
-    method: Annotated[str, typer.Option(help="With --learn: 'corr-rr' or 'cond-rr'.")] = "corr-rr",
-    share: Annotated[float, typer.Option(help="With --learn: people in the first phase, of all.")] = 0.1,
+    groups: Annotated[int, typer.Option(help="With --learn: groups that the attributes are divided in.")] = 1,
     follow: Follow = None,
     checkpoint: Checkpoint = None,
     expect: Expect = None,
@@ -150,11 +162,10 @@ def estimate(
         return
     with progress(quiet=json):
         read = [sl.read_reports(path) for path in files]
-        if learn:
-            design = _design(read[0], method, copying, share)
-            design.learn(read).write(learn)
         found = sl.estimate(read, estimator=estimator, confidence=confidence, about=about)  # type: ignore[arg-type]
         known = _truth(truth, found.schema, encoding) if truth else None
+        if learn:
+            _design(read, copying, groups).learn(read).write(learn)
     result = found.against(known) if known is not None else found
     written = sl.write_report(result, report) if report else None
     if json:
@@ -186,9 +197,7 @@ def advise(
     first: Annotated[
         list[Path] | None, typer.Option(help="Reports of a first phase to take frequencies from; repeatable.")
     ] = None,
-    save_protocol: Annotated[
-        Path | None, typer.Option(help="Write the advised protocol to this file (.toml or .json).")
-    ] = None,
+    save_protocol: SaveProtocol = None,
     drop: Drop = None,
     bins: Bins = 10,
     max_values: MaxValues = 50,
@@ -269,41 +278,68 @@ def _reading(given: Any) -> Plan | None:
 
 
 def _collected(
-    table: Table, given: Any, name: str | None, epsilon: float | None, mechanism: str | None,
-    group: list[str], share: float, seed: int | None,
-) -> Collected:  # fmt: skip
+    table: Table, given: Any, name: str, options: dict[str, Any], seed: int | None, encoding: str
+) -> Collected:
     import sidelight as sl
-    from sidelight.collection import choose_protocol, collect_phase, make_protocol
+    from sidelight.collection import collect_phase
 
-    options = {"--epsilon": epsilon, "--mechanism": mechanism, "--group": group or None}
-    for option, value in options.items():
-        if given is not None and value is not None:
-            raise sl.InputError(f"{option} is in the file already; change it there, or leave it out.")
-    if isinstance(given, sl.Parameters):
-        return collect_phase(table, given.design, given, seed=seed)
     if given is not None:
+        for option, value in options.items():
+            if value is not None:
+                raise sl.InputError(f"{option} is in the file already; change it there, or leave it out.")
+        if isinstance(given, sl.Parameters):
+            return collect_phase(table, given.design, given, seed=seed)
         protocol: Plan | Protocol = given
         return sl.collect(table, protocol, seed=seed)
-    budget = 1.0 if epsilon is None else epsilon
-    if name in (None, "best"):
-        return sl.collect(table, choose_protocol(table.schema, budget), seed=seed)
-    groups = [part.split(",") for part in group] or None
-    made = make_protocol(str(name), table.schema, budget, mechanism=mechanism or "grr", groups=groups)
+    made = _named_protocol(table.schema, name, options, encoding)
     if isinstance(made, sl.TwoPhase):
-        design = sl.TwoPhase(table.schema, budget, made.method, share=share)
-        return collect_phase(table, design, seed=seed)
+        return collect_phase(table, made, seed=seed)
     return sl.collect(table, made, seed=seed)
 
 
-def _design(reports: Collected, method: str, copying: str, share: float) -> Any:
+USES = {
+    "--mechanism": ("spl", "smp", "product"),
+    "--group": ("product",),
+    "--prior": ("rs+rfd",),
+    "--share": ("corr-rr", "cond-rr"),
+}
+"""Which protocols an option says something about."""
+
+
+def _named_protocol(schema: Schema, name: str, options: dict[str, Any], encoding: str) -> Protocol | TwoPhase:
+    import sidelight as sl
+    from sidelight.collection import choose_protocol, make_protocol, true_frequencies
+
+    for option, names in USES.items():
+        if options[option] is not None and name not in names:
+            raise sl.InputError(
+                f"{option} belongs to --protocol {' or '.join(names)}, got {name!r}; leave one out."
+            )
+    budget = 1.0 if options["--epsilon"] is None else options["--epsilon"]
+    if name == "best":
+        return choose_protocol(schema, budget)
+    groups = [part.split(",") for part in options["--group"] or []] or None
+    prior = options["--prior"]
+    public = sl.read(prior, schema=schema, encoding=encoding) if prior else None
+    return make_protocol(
+        name, schema, budget, mechanism=options["--mechanism"] or "grr", groups=groups,
+        priors=true_frequencies(public, schema) if public is not None else None,
+        origin=f"public data: {prior}", share=0.1 if options["--share"] is None else options["--share"],
+    )  # fmt: skip
+
+
+def _design(reports: list[Collected], copying: str, groups: int) -> TwoPhase:
+    """Return the two-phase design whose first phase these reports are."""
     import sidelight as sl
 
-    protocol: Protocol = reports.protocol
-    units = getattr(protocol, "units", ())
-    nominal = sum(unit.epsilon or 0.0 for unit in units)
-    if protocol.name != "spl" or not nominal:
-        raise sl.InputError(f"--learn needs reports of a first phase, SPL with 'grr'; got {protocol.name!r}.")
-    return sl.TwoPhase(protocol.schema, round(nominal, 12), method, copying, share)  # type: ignore[arg-type]
+    phase = reports[0].phase
+    if phase is None:
+        raise sl.InputError(
+            f"--learn needs reports of a first phase, made with --protocol corr-rr or cond-rr; got "
+            f"{reports[0].protocol.name!r}."
+        )
+    schema = reports[0].protocol.schema
+    return sl.TwoPhase(schema, phase.epsilon, phase.method, copying, phase.share, groups)  # type: ignore[arg-type]
 
 
 def _truth(data: str, schema: Schema, encoding: str) -> Any:
@@ -320,15 +356,19 @@ def _assumed(
     """Return the schema, the table's rows, and the frequencies that are assumed, with their origin."""
     import sidelight as sl
     from sidelight.collection import true_frequencies
+    from sidelight.foundation.errors import check_whole
 
+    numbers = None if attributes is None and values is None else "--attributes and --values"
+    _refuse_several({"a table": data, "--first": first or None, str(numbers): numbers})
     if first:
         found = sl.estimate([sl.read_reports(path) for path in first])
         return found.schema, None, found, ""
     if data is None:
         if attributes is None or values is None:
             raise sl.InputError("name a table, or give --attributes and --values.")
-        labels = [str(value) for value in range(values)]
-        named = tuple(sl.categorical(f"x{number + 1}", labels) for number in range(attributes))
+        labels = [str(value) for value in range(check_whole("values", values, at_least=2))]
+        count = check_whole("attributes", attributes, at_least=1)
+        named = tuple(sl.categorical(f"x{number + 1}", labels) for number in range(count))
         return sl.Schema(named), None, None, ""
     table = read_table(data, None, drop, [], **rules)
     if not public:

@@ -12,13 +12,16 @@ import numpy as np
 
 from sidelight.collection.direct import Sample, Split, smp, spl
 from sidelight.collection.estimating import Estimates
-from sidelight.collection.hidden import rs_fd
+from sidelight.collection.hidden import rs_fd, rs_rfd
 from sidelight.collection.numbers import to_simplex
 from sidelight.collection.phases import TwoPhase
 from sidelight.collection.predicting import (
+    PUBLISHED_TRIALS,
     Frequencies,
     check_frequencies,
     predicted_error,
+    predicted_errors,
+    published_error,
     uniform,
     unit_error,
 )
@@ -28,7 +31,10 @@ from sidelight.foundation.errors import check_number, check_whole
 from sidelight.schema import Schema
 
 LARGEST_GROUP = 4096
+MOST_VALUES = 500
+"""Hidden choices are compared up to so many values of all attributes together."""
 _SHARES = 1 << 20
+_SEED = 20_250_102
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +45,8 @@ class Option:
         name: what people call it.
         protocol: the protocol itself, ready to collect with.
         epsilon: the realised budget of a record.
-        unbiased_error: the mean squared error to expect of the unbiased estimate (Corr-RR: the published).
+        unbiased_error: the mean squared error to expect of the unbiased estimate (of a published estimator:
+            of that, its bias included).
         best_error: of the estimator "best"; None where it is not predicted.
         groups: what is reported together.
     """
@@ -74,12 +81,21 @@ class Advice:
     origin: str
 
     @property
+    def advised(self) -> Option:
+        """The option that is advised: the best that needs one phase."""
+        return next(option for option in self.options if not isinstance(option.protocol, TwoPhase))
+
+    @property
+    def compares_hidden(self) -> bool:
+        """Whether protocols that hide their choice were compared, see `MOST_VALUES`."""
+        return compares_hidden(self.choice.schema)
+
+    @property
     def choice(self) -> Protocol:
-        """The protocol that is advised: the best that needs one phase."""
-        for option in self.options:
-            if not isinstance(option.protocol, TwoPhase):
-                return option.protocol
-        raise AssertionError("there is always a protocol of one phase")
+        """The protocol that is advised."""
+        protocol = self.advised.protocol
+        assert not isinstance(protocol, TwoPhase)  # noqa: S101 - narrows the type
+        return protocol
 
     def to_json(self) -> str:
         """Return the table as JSON."""
@@ -92,7 +108,10 @@ class Advice:
             }
             for option in self.options
         ]  # fmt: skip
-        head = {"people": self.people, "epsilon": self.epsilon, "assumed": self.origin}
+        head = {
+            "people": self.people, "epsilon": self.epsilon, "assumed": self.origin,
+            "advised": self.advised.name,
+        }  # fmt: skip
         return json.dumps({**head, "options": rows}, indent=2, ensure_ascii=False, allow_nan=False)
 
 
@@ -109,31 +128,62 @@ def advise(
         schema: the attributes.
         epsilon: the budget of a record.
         people: how many will report.
-        frequencies: of public data, or the estimates of a first phase; uniform where nothing is known.
+        frequencies: of public data, or the estimates of a first phase. Where nothing is known all are
+            equally likely: uniform ones would flatter every estimator that leans on uniformity.
         origin: where they came from, in words.
     """
     check_number("epsilon", epsilon, above=0)
     check_whole("people", people, at_least=1)
     known, source = _known(schema, frequencies, origin)
-    options = [
-        _option("ours", choose_protocol(schema, epsilon, known), people, known),
-        _option("smp (best mechanism)", smp(schema, epsilon, BEST), people, known),
-        _option("smp (grr)", smp(schema, epsilon), people, known),
-        _option("spl (grr)", spl(schema, epsilon), people, known),
-        _option("rs+fd", rs_fd(schema, epsilon), people, known),
-        *_two_phase_options(schema, epsilon, people, known),
-    ]
+    cases = [known] if known is not None else _equally_likely(schema)
+    ours = choose_protocol(schema, epsilon, known)
+    protocols: dict[str, Protocol | TwoPhase] = {
+        f"ours ({ours.name})": ours,
+        "smp (best mechanism)": smp(schema, epsilon, BEST),
+        "smp (grr)": smp(schema, epsilon),
+        "spl (grr)": spl(schema, epsilon),
+    }
     if len(schema) > 1 and domain_size(schema.sizes) <= LARGEST_GROUP:
-        whole = Split(schema, (make_unit(schema, schema.names, "grr", epsilon),))
-        options.append(_option("product (grr)", whole, people, known))
+        protocols["product (grr)"] = Split(schema, (make_unit(schema, schema.names, "grr", epsilon),))
+    if compares_hidden(schema):
+        protocols |= _hidden_choices(schema, epsilon, known, source)
+    options = [_option(name, protocol, people, cases) for name, protocol in protocols.items()]
+    if "corr-rr" in protocols:
+        options.append(_published(schema, epsilon, people, cases))
     return Advice(tuple(sorted(options, key=lambda option: option.error)), people, epsilon, source)
+
+
+def compares_hidden(schema: Schema) -> bool:
+    """Whether hidden choices are compared: their systems of equations grow with all values together."""
+    return sum(schema.sizes) <= MOST_VALUES
+
+
+def _hidden_choices(
+    schema: Schema, epsilon: float, known: Frequencies | None, source: str
+) -> dict[str, Protocol | TwoPhase]:
+    protocols: dict[str, Protocol | TwoPhase] = {"rs+fd": rs_fd(schema, epsilon)}
+    if known is not None:
+        protocols["rs+rfd"] = rs_rfd(schema, epsilon, known, source)
+    if len(schema) > 1:
+        protocols["corr-rr"] = TwoPhase(schema, epsilon)
+        protocols["cond-rr"] = TwoPhase(schema, epsilon, "cond-rr")
+    return protocols
+
+
+def _equally_likely(schema: Schema) -> list[Frequencies]:
+    """Return frequencies drawn evenly from all there are; fewer draws where there are many values."""
+    rng = np.random.default_rng(_SEED)
+    draws = 6 if sum(schema.sizes) <= 100 else 1
+    return [
+        {attribute.name: rng.dirichlet(np.ones(attribute.size)) for attribute in schema} for _ in range(draws)
+    ]
 
 
 def _known(
     schema: Schema, frequencies: Mapping[str, Array] | Estimates | None, origin: str
-) -> tuple[Frequencies, str]:
+) -> tuple[Frequencies | None, str]:
     if frequencies is None:
-        return uniform(schema), "uniform frequencies, as nothing is known"
+        return None, "nothing is known, so all frequencies are equally likely"
     if isinstance(frequencies, Estimates):
         projected = {name: to_simplex(frequencies[name]) for name in schema.names}
         return projected, origin or f"estimates from {frequencies.people} reports"
@@ -144,20 +194,23 @@ def _known(
     return given, origin or "frequencies given by hand"
 
 
-def _option(name: str, protocol: Protocol, people: int, known: Frequencies) -> Option:
+def _option(name: str, protocol: Protocol | TwoPhase, people: int, cases: Sequence[Frequencies]) -> Option:
     groups = tuple(unit.names for unit in getattr(protocol, "units", ()))
-    raw = predicted_error(protocol, people, known)
-    best = predicted_error(protocol, people, known, shrinks=True) if math.isfinite(raw) else None
-    shown = f"{name}: {protocol.name}" if name == "ours" else name
-    return Option(shown, protocol, protocol.epsilon, raw, best, groups)
+    found = [predicted_errors(protocol, people, case) for case in cases]
+    raw = float(np.mean([pair[0] for pair in found]))
+    best = float(np.mean([pair[1] for pair in found])) if math.isfinite(raw) else None
+    return Option(name, protocol, _record_epsilon(protocol), raw, best, groups)
 
 
-def _two_phase_options(schema: Schema, epsilon: float, people: int, known: Frequencies) -> list[Option]:
-    if len(set(schema.sizes)) > 1 or len(schema) < 2:
-        return []
+def _published(schema: Schema, epsilon: float, people: int, cases: Sequence[Frequencies]) -> Option:
     design = TwoPhase(schema, epsilon)
-    error = predicted_error(design, people, known)
-    return [Option("corr-rr (published)", design, design.first.epsilon, error, None)]
+    trials = max(PUBLISHED_TRIALS // len(cases), 4)
+    error = float(np.mean([published_error(design, people, case, trials) for case in cases]))
+    return Option("corr-rr as published", design, _record_epsilon(design), error, None)
+
+
+def _record_epsilon(protocol: Protocol | TwoPhase) -> float:
+    return protocol.first.epsilon if isinstance(protocol, TwoPhase) else protocol.epsilon
 
 
 def choose_protocol(schema: Schema, epsilon: float, frequencies: Frequencies | None = None) -> Split | Sample:

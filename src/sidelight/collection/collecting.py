@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from dataclasses import replace
 from typing import overload
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from sidelight.collection.direct import planned, product, smp, spl
 from sidelight.collection.hidden import rs_fd, rs_rfd
 from sidelight.collection.phases import Parameters, TwoPhase
-from sidelight.collection.protocol import Array, Codes, Collected, Protocol
+from sidelight.collection.protocol import Array, Codes, Collected, Protocol, joined
 from sidelight.foundation.errors import InputError, check_choice
 from sidelight.plan import Plan
 from sidelight.schema import Schema
@@ -56,17 +56,18 @@ def collect_phase(
     Who is in which phase is a public function of the row number, so the phases can run apart.
     """
     check_schema(table, design.schema)
-    protocol: Protocol = design.first if parameters is None else parameters.second
-    return _over_batches(table, protocol, seed, (design, parameters is None))
+    if parameters is None:
+        return replace(_over_batches(table, design.first, seed, (design, True)), phase=design.phase)
+    return _over_batches(table, parameters.second, seed, (design, False))
 
 
 def _over_batches(
     table: Table, protocol: Protocol, seed: int | None, phase: tuple[TwoPhase, bool] | None
 ) -> Collected:
-    """Randomise batch by batch; rows keep their addresses, so batches do not change a simulation."""
+    """Randomise batch by batch; reports are numbered throughout, so batches do not change a simulation."""
     columns = [table.schema.index(name) for name in protocol.schema.names]
     found: list[Collected] = []
-    start = 0
+    start = sent = 0
 
     def batch_of(codes: Codes) -> Codes:
         return codes[:, columns]
@@ -76,11 +77,14 @@ def _over_batches(
         if phase is not None:
             design, is_first = phase
             kept = codes[design.in_first(len(codes), start) == is_first]
-        found.append(protocol.randomise(kept, seed=seed, offset=start))
-        start += len(codes)
-    if not found:
-        raise InputError("the table has no rows to report.")
-    return reduce(Collected.__add__, found)
+        found.append(protocol.randomise(kept, seed=seed, offset=sent))
+        start, sent = start + len(codes), sent + len(kept)
+    if not sent:
+        which = (
+            "is in this phase of the collection; change `share`" if start else "is there; name another table"
+        )
+        raise InputError(f"no row of {start} {which}.")
+    return joined(found)
 
 
 def check_schema(table: Table, schema: Schema) -> None:
@@ -102,6 +106,7 @@ def make_protocol(
     groups: Sequence[Sequence[str]] | None = None,
     priors: dict[str, Array] | None = None,
     origin: str = "",
+    share: float = 0.1,
 ) -> Protocol | TwoPhase:
     """Return the protocol called `name` over a schema at a record's budget.
 
@@ -113,6 +118,7 @@ def make_protocol(
         groups: the groups of "product"; all attributes in one by default.
         priors: the frequencies that RS+RFD draws its fakes from.
         origin: where the priors came from.
+        share: of Corr-RR and Cond-RR: how many of all people take part in the first phase.
     """
     check_choice("protocol", name, PROTOCOLS)
     if name == "spl":
@@ -127,7 +133,7 @@ def make_protocol(
         if priors is None:
             raise InputError("RS+RFD needs priors to draw its fakes from; name a table that is public.")
         return rs_rfd(schema, epsilon, priors, origin)
-    return TwoPhase(schema, epsilon, "corr-rr" if name == "corr-rr" else "cond-rr")
+    return TwoPhase(schema, epsilon, "corr-rr" if name == "corr-rr" else "cond-rr", share=share)
 
 
 def true_frequencies(table: Table, schema: Schema) -> dict[str, Array]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.errors import check_choice, check_number, check_whole
+from sidelight.foundation.errors import check_choice, check_whole
 
 Array = NDArray[np.float64]
 Copying = Literal["published", "corrected"]
@@ -17,7 +17,11 @@ COPYING = ("published", "corrected")
 
 
 def copy_probabilities(
-    frequencies: Sequence[Array], epsilon: float, people: int, copying: Copying = "published"
+    frequencies: Sequence[Array],
+    epsilon: float,
+    people: int,
+    copying: Copying = "published",
+    further: int = 0,
 ) -> Array:
     """Return p[j, l], the probability that attribute l copies what attribute j reported.
 
@@ -27,57 +31,62 @@ def copy_probabilities(
         people: how many people will report in it.
         copying: as published (each pair by itself, eq. (4)) or corrected (all that flows into an attribute
             together, with the expectation that is right for any number of values and attributes).
+        further: how many attributes over other values are in the group; their conditionals are taken as
+            right, so that what flows from them has an attribute's own frequencies.
     """
     check_choice("copying", copying, COPYING)
     check_whole("people", people, at_least=1)
     given = np.asarray(frequencies, dtype=np.float64)
     if copying == "corrected":
-        return _corrected(given, epsilon, people)
+        return _corrected(given, epsilon, people, further)
     count = len(given)
+    first, second = np.triu_indices(count, 1)
     copies = np.ones((count, count))
-    for a in range(count):
-        for b in range(a + 1, count):
-            copies[a, b] = copies[b, a] = published_copy(given[a], given[b], epsilon, people)
+    copies[first, second] = published_copies(given[first], given[second], epsilon, people)
+    copies[second, first] = copies[first, second]
     return copies
 
 
 def published_copy(first: ArrayLike, second: ArrayLike, epsilon: float, people: int) -> float:
-    """Return the p_y in [0, 1] that minimises the average error as published (Corr-RR, Theorem 4, eq. (4)).
-
-    The critical point is that of eq. (4); the one printed in Proposition 1 contradicts its own proof. Where
-    the error does not depend on p_y (both marginals even), it is one half, as in Fig. 2.
+    """Return p_y for one pair, see `published_copies`.
 
     >>> round(published_copy([0.9, 0.1], [0.9, 0.1], 1.0, 9000), 3)
     1.0
     >>> published_copy([0.5, 0.5], [0.5, 0.5], 1.0, 9000)
     0.5
     """
-    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    gap = _gap(epsilon, len(a))
+    one, other = (np.asarray(item, dtype=np.float64)[None, :] for item in (first, second))
+    return float(published_copies(one, other, epsilon, people)[0])
+
+
+def published_copies(a: Array, b: Array, epsilon: float, people: int) -> Array:
+    """Return the p_y in [0, 1] that minimise the average error as published (Corr-RR, Theorem 4, eq. (4)).
+
+    The critical point is that of eq. (4); the one printed in Proposition 1 contradicts its own proof. Where
+    the error does not depend on p_y (both marginals even), it is one half, as in Fig. 2.
+
+    Args:
+        a: the first attribute's frequencies, shape (pairs, values).
+        b: the second attribute's.
+        epsilon: the budget of the second phase.
+        people: how many people will report in it.
+    """
+    gap = _gap(epsilon, a.shape[1])
     lead, slope = 1 - a - b, 2 * b - 1
-    error = _published_error(lead, a - b, slope, gap, people)
-    square = float((slope**2).sum()) / 4 * (1 - 1 / people)
-    linear = float((lead * slope).sum()) / 2 - float(((a - b) * slope).sum()) / (2 * people)
-    if square <= 1e-12:
-        return 0.5
-    options = [min(max(-linear / (2 * square), 0.0), 1.0), 0.0, 1.0]
-    return min(options, key=error)
+    square = (slope**2).sum(axis=1) / 4 * (1 - 1 / people)
+    linear = (lead * slope).sum(axis=1) / 2 - ((a - b) * slope).sum(axis=1) / (2 * people)
+    flat = square <= 1e-12
+    root = np.clip(-linear / (2 * np.where(flat, 1.0, square)), 0.0, 1.0)
+    options = np.stack([root, np.zeros_like(root), np.ones_like(root)], axis=1)
+    copy = options[:, :, None]
+    bias = (lead[:, None] + copy * slope[:, None]) / 2
+    spread = gap / 2 * ((a - b)[:, None] + copy * slope[:, None])
+    error = np.mean(bias**2 + (0.25 - spread**2) / (people * gap**2), axis=2)
+    best = options[np.arange(len(options)), error.argmin(axis=1)]
+    return np.asarray(np.where(flat, 0.5, best))
 
 
-def _published_error(
-    lead: Array, difference: Array, slope: Array, gap: float, people: int
-) -> Callable[[float], float]:
-    """Return Theorem 4's error, averaged over the values, as a function of p_y."""
-
-    def error(copy: float) -> float:
-        bias = (lead + copy * slope) / 2
-        spread = gap / 2 * (difference + copy * slope)
-        return float(np.mean(bias**2 + (0.25 - spread**2) / (people * gap**2)))
-
-    return error
-
-
-def _corrected(given: Array, epsilon: float, people: int) -> Array:
+def _corrected(given: Array, epsilon: float, people: int, further: int) -> Array:
     """Minimise the summed mean squared error of the published estimator under its true expectation.
 
     What attribute l's column says with probability q + gap m_v has m = (f_l + sum_j [p_j f_j + (1 - p_j)
@@ -86,14 +95,15 @@ def _corrected(given: Array, epsilon: float, people: int) -> Array:
     from scipy.optimize import lsq_linear
 
     count, size = given.shape
+    whole = count + further
     gap = _gap(epsilon, size)
     low = (1 - gap) / size
     copies = np.ones((count, count))
     for target in range(count):
         others = [j for j in range(count) if j != target]
         spread = (1 - given[others]) / (size - 1)
-        slopes = ((given[others] - spread) / count).T
-        bias = (given[target] + spread.sum(axis=0)) / count - given[target]
+        slopes = ((given[others] - spread) / whole).T
+        bias = ((1 + further) * given[target] + spread.sum(axis=0)) / whole - given[target]
         shift = low + gap * (given[target] + bias)
         scale = 1 - 1 / people
         linear = 2 * bias + (1 - 2 * shift) / (people * gap)
@@ -104,12 +114,18 @@ def _corrected(given: Array, epsilon: float, people: int) -> Array:
     return np.clip(copies, 0.0, 1.0)
 
 
-def copy_law(copy: float, size: int) -> Array:
-    """Return the law of a copy: the reported value with probability `copy`, else another one uniformly."""
-    share = check_number("copy", copy, at_least=0)
-    law = np.full((size, size), (1 - share) / (size - 1))
-    np.fill_diagonal(law, share)
-    return law
+def copy_laws(copies: ArrayLike, size: int) -> Array:
+    """Return the laws of copies: the reported value with probability p_y, else another one uniformly.
+
+    Args:
+        copies: p_y, shape (pairs,).
+        size: how many values there are.
+
+    Returns:
+        The laws, shape (pairs, values, values).
+    """
+    share = np.asarray(copies, dtype=np.float64)[:, None, None]
+    return np.asarray(np.where(np.eye(size, dtype=bool), share, (1 - share) / (size - 1)))
 
 
 def conditional_law(joint: Array) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sidelight.collection.direct import Sample, Split
-from sidelight.collection.hidden import HiddenChoice
+from sidelight.collection.hidden import WHOLE, HiddenChoice, Whole
 from sidelight.collection.protocol import Protocol
 from sidelight.collection.units import make_unit
 from sidelight.foundation.errors import InputError
@@ -120,10 +120,16 @@ def _built(parsed: ProtocolFile) -> Protocol:
 def _hidden(parsed: ProtocolFile, schema: Schema) -> HiddenChoice:
     if parsed.epsilon is None:
         raise InputError("a protocol that hides its choice needs an `epsilon`, got none.")
-    fakes = {}
+    if parsed.unit or parsed.shares:
+        raise InputError("a protocol that hides its choice has no `unit` and no `shares`; leave them out.")
+    fakes: dict[tuple[str, str], Whole] = {}
     for fake in parsed.fake:
         if len({len(row) for row in fake.weights}) != 1:
             raise InputError(f"the weights of {fake.of!r} given {fake.given!r} must be rows of one length.")
+        if (fake.given, fake.of) in fakes:
+            raise InputError(f"the fakes of {fake.of!r} given {fake.given!r} are listed twice.")
+        if any(abs(weight) > WHOLE for row in fake.weights for weight in row):
+            raise InputError(f"the fakes of {fake.of!r} given {fake.given!r} must be weights up to {WHOLE}.")
         fakes[fake.given, fake.of] = np.array(fake.weights, dtype=np.int64)
     groups = tuple(tuple(group) for group in parsed.groups)
     return HiddenChoice(schema, groups, parsed.epsilon, fakes, parsed.name, parsed.origin)

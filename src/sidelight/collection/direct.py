@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from sidelight.collection.protocol import (
     Codes,
     Collected,
     check_channel_size,
-    check_parts,
     check_records,
+    check_same,
     domain_size,
 )
 from sidelight.collection.units import BEST, Unit, check_units, make_unit
@@ -26,8 +26,27 @@ from sidelight.plan import Plan
 from sidelight.schema import Schema
 
 
+class OfUnits:
+    """What protocols share whose reports are those of units, one column each."""
+
+    schema: Schema
+    units: tuple[Unit, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The units' labels."""
+        return tuple(unit.label for unit in self.units)
+
+    def aggregate(self, collected: Collected) -> Aggregated:
+        """Add reports up."""
+        protocol = cast("Split | Sample", self)
+        check_same(protocol, collected.protocol)
+        sums = tuple(unit.aggregate(part) for unit, part in zip(self.units, collected.parts, strict=True))
+        return Aggregated(protocol, collected.people, sums, collected.is_simulation)
+
+
 @dataclass(frozen=True)
-class Split:
+class Split(OfUnits):
     """SPL: everyone reports every unit; the budgets add up (with a group of all: the product domain).
 
     Attributes:
@@ -46,11 +65,6 @@ class Split:
     def name(self) -> str:
         """SPL by its short name, or "product" where a unit is a group."""
         return "product" if any(len(unit.names) > 1 for unit in self.units) else "spl"
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The units' labels."""
-        return tuple(unit.label for unit in self.units)
 
     @property
     def epsilon(self) -> float:
@@ -77,14 +91,6 @@ class Split:
         )
         return Collected(self, parts, (None,) * len(parts), len(checked), seed is not None)
 
-    def aggregate(self, collected: Collected) -> Aggregated:
-        """Add reports up."""
-        check_parts(collected, self)
-        sums = tuple(
-            unit.randomiser.aggregate(part) for unit, part in zip(self.units, collected.parts, strict=True)
-        )
-        return Aggregated(self, collected.people, sums)
-
     def matrix(self) -> Array:
         """Return Pr(report | record), see `Protocol.matrix`."""
         laws = [_law(self.schema, unit) for unit in self.units]
@@ -97,7 +103,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Sample:
+class Sample(OfUnits):
     """SMP: everyone reports one unit, drawn at random and disclosed, with the whole budget.
 
     Attributes:
@@ -125,11 +131,6 @@ class Sample:
     def name(self) -> str:
         """SMP by its short name, "smp on groups" where a unit is one."""
         return "smp on groups" if any(len(unit.names) > 1 for unit in self.units) else "smp"
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The units' labels."""
-        return tuple(unit.label for unit in self.units)
 
     @property
     def epsilon(self) -> float:
@@ -170,14 +171,6 @@ class Sample:
         bounds = np.full(people, ends[-1], dtype=np.uint64)
         drawn = below_each(randomness(seed, "collection/choice"), offset, bounds)
         return np.searchsorted(ends, drawn.astype(np.int64), side="right")
-
-    def aggregate(self, collected: Collected) -> Aggregated:
-        """Add reports up."""
-        check_parts(collected, self)
-        sums = tuple(
-            unit.randomiser.aggregate(part) for unit, part in zip(self.units, collected.parts, strict=True)
-        )
-        return Aggregated(self, collected.people, sums)
 
     def matrix(self) -> Array:
         """Return Pr(report | record), the units' reports side by side, see `Protocol.matrix`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
@@ -15,8 +15,10 @@ from sidelight.collection.direct import Split
 from sidelight.collection.em import likeliest_joint
 from sidelight.collection.hidden import HiddenChoice
 from sidelight.collection.numbers import to_simplex
+from sidelight.collection.phases import origin_of
+from sidelight.collection.predicting import shrunken_error
 from sidelight.collection.protocol import Aggregated, Array, Collected, fingerprint, mixed
-from sidelight.collection.shrinkage import choose, shrink
+from sidelight.collection.shrinkage import choose, least_risk, shrink, shrunken
 from sidelight.collection.unbiased import ABOUT, About, Unbiased, unbiased
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.schema import Schema
@@ -27,6 +29,11 @@ if TYPE_CHECKING:
 Estimator = Literal["best", "inversion", "simplex", "shrinkage", "em", "published"]
 ESTIMATORS = ("best", "inversion", "simplex", "shrinkage", "em", "published")
 TWO_PHASE = ("corr-rr", "cond-rr")
+_IMPROVED: dict[str, Callable[[Array, Array], Array]] = {
+    "best": least_risk,
+    "shrinkage": shrunken,
+    "simplex": lambda estimates, _: to_simplex(estimates),
+}
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,9 @@ class Estimates:
         people: how many reported.
         epsilon: what a whole record's report realises at most.
         is_simulation: whether the noise came from a seed.
-        expected_error: the mean squared error that was to be expected before shrinkage or projection.
+        unbiased_error: the mean squared error to expect of the unbiased estimates.
+        expected_error: the mean squared error to expect of the chosen estimator; that of the unbiased
+            estimates where it is not predicted ("em", "published").
     """
 
     schema: Schema
@@ -85,6 +94,7 @@ class Estimates:
     people: int
     epsilon: float
     is_simulation: bool
+    unbiased_error: float
     expected_error: float
 
     def __getitem__(self, name: str) -> Array:
@@ -119,7 +129,8 @@ class Estimates:
         head = {
             "protocol": self.protocol, "estimator": self.estimator, "about": self.about,
             "confidence": self.confidence, "people": self.people, "epsilon": self.epsilon,
-            "is_simulation": self.is_simulation, "expected_error": self.expected_error,
+            "is_simulation": self.is_simulation, "unbiased_error": self.unbiased_error,
+            "expected_error": self.expected_error,
         }  # fmt: skip
         rows = [vars(item) for item in self]
         return json.dumps({**head, "estimates": rows}, indent=2, ensure_ascii=False, allow_nan=False)
@@ -189,18 +200,28 @@ def estimate(
     schema = parts[0].protocol.schema
     found = unbiased(parts, about)
     frequencies = _frequencies(estimator, schema, found, parts, given)
-    lower, upper, errors = {}, {}, {}
+    lower, upper, variances = {}, {}, {}
     for name, item in found.items():
         low, high = item.interval(NormalDist().inv_cdf(0.5 + level / 2))
-        errors[name] = np.sqrt(item.variance(to_simplex(item.estimate)))
+        variances[name] = item.variance(to_simplex(item.estimate))
         lower[name] = np.minimum(low, np.clip(frequencies[name], 0, 1))
         upper[name] = np.maximum(high, np.clip(frequencies[name], 0, 1))
+    errors = {name: np.sqrt(spread) for name, spread in variances.items()}
     return Estimates(
         schema, frequencies, errors, lower, upper, parts[-1].protocol.name, estimator, about, level,
         sum(part.people for part in parts), max(part.protocol.epsilon for part in parts),
-        any(item.is_simulation for item in given if isinstance(item, Collected)),
-        float(np.mean([np.mean(error**2) for error in errors.values()])),
+        any(part.is_simulation for part in parts), *_expected(estimator, schema, frequencies, variances),
     )  # fmt: skip
+
+
+def _expected(
+    estimator: str, schema: Schema, frequencies: Mapping[str, Array], variances: Mapping[str, Array]
+) -> tuple[float, float]:
+    """Return the mean squared errors to expect of the unbiased estimates and of the chosen ones."""
+    unbiased_error = float(np.mean([spread.mean() for spread in variances.values()]))
+    if estimator not in _IMPROVED:
+        return unbiased_error, unbiased_error
+    return unbiased_error, shrunken_error(schema, frequencies, variances, _IMPROVED[estimator])
 
 
 def merged(parts: Sequence[Aggregated]) -> list[Aggregated]:
@@ -234,8 +255,9 @@ def _needs_first(part: Aggregated) -> bool:
 
 def _check_belongs(second: Aggregated, first: Aggregated) -> None:
     protocol = second.protocol
-    named = f"first phase {fingerprint(first.protocol)},"
-    if not isinstance(protocol, HiddenChoice) or not protocol.origin.startswith(named):
+    if not isinstance(first.protocol, Split) or not isinstance(protocol, HiddenChoice):
+        raise mixed(first.protocol, protocol)
+    if not protocol.origin.startswith(origin_of(first.protocol)):
         raise mixed(first.protocol, protocol)
     if protocol.schema != first.protocol.schema:
         raise mixed(first.protocol, protocol)

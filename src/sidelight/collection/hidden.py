@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import product
+from functools import cache, cached_property
+from itertools import permutations
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -22,8 +22,8 @@ from sidelight.collection.protocol import (
     Codes,
     Collected,
     check_channel_size,
-    check_parts,
     check_records,
+    check_same,
     domain_size,
 )
 from sidelight.foundation.bits import code_counts
@@ -44,7 +44,7 @@ ANY = ""
 """Stands for every chosen attribute, where a fake does not depend on the report."""
 _HALF = np.uint64(32)
 _FEW = 24
-_LARGE = 1 << 15
+_LARGE = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,18 +76,19 @@ class HiddenChoice:
         if sorted(members) != sorted(self.schema.names):
             raise invalid("groups", "a partition of the attributes", self.groups)
         object.__setattr__(self, "fakes", MappingProxyType(dict(self.fakes)))
+        sizes = {attribute.name: attribute.size for attribute in self.schema}
         for group in self.groups:
-            for chosen, other in product(group, group):
-                if chosen != other:
-                    self._check_law(chosen, other)
-
-    def _check_law(self, chosen: str, other: str) -> None:
-        law = self.law(chosen, other)
-        rows = self.schema[chosen].size
-        if law.shape not in ((1, self.schema[other].size), (rows, self.schema[other].size)):
-            raise InputError(f"the fakes of {other!r} given {chosen!r} have the wrong shape, {law.shape}.")
-        if np.any(law < 0) or np.any(law.sum(axis=1) != WHOLE):
-            raise InputError(f"the fakes of {other!r} given {chosen!r} must add up to {WHOLE} in each row.")
+            for chosen, other in permutations(group, 2):
+                law = self.law(chosen, other)
+                if law.shape not in ((1, sizes[other]), (sizes[chosen], sizes[other])):
+                    raise InputError(
+                        f"the fakes of {other!r} given {chosen!r} have the wrong shape, {law.shape}."
+                    )
+        for (chosen, other), law in self.fakes.items():
+            if law.min() < 0 or law.max() > WHOLE or (law.sum(axis=1) != WHOLE).any():
+                raise InputError(
+                    f"the fakes of {other!r} given {chosen!r} must add up to {WHOLE} in each row."
+                )
 
     def law(self, chosen: str, other: str) -> Whole:
         """Return the whole-number law of a fake."""
@@ -118,8 +119,7 @@ class HiddenChoice:
     def responses(self) -> dict[str, RandomisedResponse]:
         """Each attribute's randomised response, with its group's share of the budget."""
         part = self.budget / len(self.groups)
-        by_size = {size: RandomisedResponse(size, part) for size in set(self.schema.sizes)}
-        return {attribute.name: by_size[attribute.size] for attribute in self.schema}
+        return {attribute.name: _response(attribute.size, part) for attribute in self.schema}
 
     def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> Collected:
         """Return one report for each record, see `Protocol.randomise`."""
@@ -162,8 +162,10 @@ class HiddenChoice:
 
     def _thresholds(self, group: Sequence[str]) -> tuple[Words, Words]:
         """Return how many words keep each member's value, and how many report a particular other one."""
-        truth = np.array([self.responses[name].truth for name in group], dtype=np.uint64)
-        return truth, np.array([self.responses[name].other for name in group], dtype=np.uint64)
+        part = self.budget / len(self.groups)
+        pairs = [_response_words(self.schema[name].size, part) for name in group]
+        truth, other = zip(*pairs, strict=True)
+        return np.array(truth, dtype=np.uint64), np.array(other, dtype=np.uint64)
 
     def _fill_plainly(
         self,
@@ -190,16 +192,14 @@ class HiddenChoice:
     def _flat(self, group: tuple[str, ...]) -> tuple[Whole, Whole, Whole, Whole]:
         """Return the running weights of all fakes in one line, and how to find one, see `kernels.fill`."""
         if group not in self._cache:
-            sizes = np.array([self.schema[name].size for name in group], dtype=np.int64)
+            members = [(name, self.schema[name].size) for name in group]
+            sizes = np.array([size for _, size in members], dtype=np.int64)
             lines, starts, place = [], [], 0
-            for name in group:
-                rows = [
-                    np.broadcast_to(
-                        self.law(chosen, name) if chosen != name else _unused(self.schema[name].size),
-                        (self.schema[chosen].size, self.schema[name].size),
-                    )
-                    for chosen in group
-                ]
+            for name, size in members:
+                rows = []
+                for chosen, values in members:
+                    law = self.law(chosen, name) if chosen != name else _unused(size)
+                    rows.append(law if len(law) == values else np.broadcast_to(law, (values, size)))
                 line = np.cumsum(np.concatenate(rows), axis=1).reshape(-1)
                 starts.append(place)
                 lines.append(line)
@@ -214,12 +214,12 @@ class HiddenChoice:
 
     def aggregate(self, collected: Collected) -> Aggregated:
         """Count how often each value was reported."""
-        check_parts(collected, self)
+        check_same(self, collected.protocol)
         sums = []
         for attribute, part in zip(self.schema, collected.parts, strict=True):
             codes = check_codes(part.values, attribute.size, f"reports of {attribute.name}")
             sums.append(Aggregate(len(codes), code_counts(codes, attribute.size)))
-        return Aggregated(self, collected.people, tuple(sums))
+        return Aggregated(self, collected.people, tuple(sums), collected.is_simulation)
 
     def transfer(self, chosen: str, other: str) -> Array:
         """Return Pr(what `other`'s column says | what `chosen`'s report says), shape (values, values)."""
@@ -286,6 +286,18 @@ def _independent(
 ) -> HiddenChoice:
     fakes = {(ANY, other): whole_law(priors[other][None, :]) for other in schema.names}
     return HiddenChoice(schema, (schema.names,), epsilon, fakes, name, origin)
+
+
+@cache
+def _response(size: int, epsilon: float) -> RandomisedResponse:
+    """Return a randomised response; its exact thresholds take longer than a round of reports."""
+    return RandomisedResponse(size, epsilon)
+
+
+@cache
+def _response_words(size: int, epsilon: float) -> tuple[int, int]:
+    """Return how many words keep a value, and how many report a particular other one."""
+    return _response(size, epsilon).truth, _response(size, epsilon).other
 
 
 def _unused(size: int) -> Whole:

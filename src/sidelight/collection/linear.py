@@ -23,6 +23,7 @@ Known = Mapping[str, tuple[Array, Array]]
 WORST_CONDITION = 1e4
 """Above this condition number reports of hidden choices alone do not determine the frequencies."""
 _ROUNDS = 2
+_SINGULAR = 1e-5
 
 
 def solve_hidden(parts: Sequence[Aggregated], known: Known) -> dict[str, tuple[Array, Array]]:
@@ -30,24 +31,24 @@ def solve_hidden(parts: Sequence[Aggregated], known: Known) -> dict[str, tuple[A
 
     Args:
         parts: aggregates of protocols over the same schema; their groups may differ.
-        known: unbiased estimates and variances from a first phase, by attribute; may be empty.
+        known: unbiased estimates and their covariances from a first phase, by attribute; may be empty.
     """
     protocols = [part.protocol for part in parts if isinstance(part.protocol, HiddenChoice)]
     schema = protocols[0].schema
     basis = directions(schema.sizes)
     even = np.concatenate([np.full(size, 1 / size) for size in schema.sizes])
     guess = even
+    if not known:
+        _check_condition(protocols[0])
+    lead, start = first_precision(schema.sizes, [known[name] for name in schema.names if name in known])
     for _ in range(_ROUNDS):
-        precision, target = _first_phase(schema.names, known, basis, even)
+        precision, target = lead, start
         for part, protocol in zip(parts, protocols, strict=True):
-            design = expected_counts(protocol)
             counts = np.concatenate([sums.sums for sums in part.parts]) / part.people
-            spread = report_covariance(protocol, guess) / part.people
-            weight = np.linalg.pinv(spread, rcond=1e-10, hermitian=True)
-            inside = design @ basis
-            precision = precision + inside.T @ weight @ inside
-            target = target + inside.T @ weight @ (counts - design @ even)
-        _check_condition(precision, protocols[0], bool(known))
+            inside, weighted = weighted_design(protocol, guess, basis)
+            left = basis.T @ (counts - expected_counts(protocol) @ even)
+            precision = precision + part.people * (weighted.T @ inside)
+            target = target + part.people * (weighted.T @ left)
         covariance = np.linalg.inv(precision)
         solved = even + basis @ (covariance @ target)
         guess = np.concatenate([to_simplex(piece) for piece in _split(solved, schema.sizes)])
@@ -97,30 +98,52 @@ def report_covariance(protocol: HiddenChoice, frequencies: Array) -> Array:
     return np.asarray(np.where(within, seconds - np.outer(mean, mean), 0.0))
 
 
+def weighted_design(protocol: HiddenChoice, frequencies: Array, basis: Array) -> tuple[Array, Array]:
+    """Return the system in free directions, A, and its weights times it, S^-1 A, for one report.
+
+    A column's shares add up to 1 like frequencies, so that both live in the same directions. Where columns
+    copy each other surely, S is singular; what it does not see then weighs nothing.
+    """
+    inside = basis.T @ expected_counts(protocol) @ basis
+    spread = basis.T @ report_covariance(protocol, frequencies) @ basis
+    try:
+        root = np.linalg.cholesky(spread)
+    except np.linalg.LinAlgError:
+        root = np.zeros((1, 1))
+    if root.diagonal().min() > _SINGULAR * root.diagonal().max():
+        return inside, np.asarray(np.linalg.solve(spread, inside), dtype=np.float64)
+    return inside, np.linalg.pinv(spread, rcond=1e-10, hermitian=True) @ inside
+
+
+def first_precision(sizes: Sequence[int], known: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Return a first phase's precision in free directions, and that times its estimates less even ones."""
+    width = sum(size - 1 for size in sizes)
+    precision, target = np.zeros((width, width)), np.zeros(width)
+    start = 0
+    for estimate, covariance in known:
+        size = len(estimate)
+        basis = directions([size])
+        weight = np.linalg.pinv(basis.T @ covariance @ basis, rcond=1e-12, hermitian=True)
+        block = slice(start, start + size - 1)
+        precision[block, block] = weight
+        target[block] = weight @ (basis.T @ (estimate - 1 / size))
+        start += size - 1
+    return precision, target
+
+
 def condition(protocol: HiddenChoice) -> float:
     """Return how ill-conditioned the system is, in the directions that frequencies can take."""
     values = np.linalg.svd(expected_counts(protocol) @ directions(protocol.schema.sizes), compute_uv=False)
     return float(values[0] / values[-1]) if values[-1] > 1e-12 * values[0] else float("inf")
 
 
-def _check_condition(precision: Array, protocol: HiddenChoice, leans: bool) -> None:
-    if not leans and condition(protocol) > WORST_CONDITION:
+def _check_condition(protocol: HiddenChoice) -> None:
+    found = condition(protocol)
+    if found > WORST_CONDITION:
         raise InputError(
             f"the reports of {protocol.name!r} alone do not determine the frequencies (condition number "
-            f"{condition(protocol):.3g}); add the reports of the first phase."
+            f"{found:.3g}); add the reports of the first phase."
         )
-    if not np.all(np.isfinite(precision)):
-        raise InputError("the reports do not determine the frequencies; collect from more people.")
-
-
-def _first_phase(names: Sequence[str], known: Known, basis: Array, even: Array) -> tuple[Array, Array]:
-    width = basis.shape[1]
-    if not known:
-        return np.zeros((width, width)), np.zeros(width)
-    estimate = np.concatenate([known[name][0] for name in names])
-    spread = np.concatenate([known[name][1] for name in names])
-    weight = basis.T * (1 / np.maximum(spread, 1e-300))
-    return weight @ basis, weight @ (estimate - even)
 
 
 def directions(sizes: Sequence[int]) -> Array:

@@ -15,8 +15,9 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from sidelight.collection.copying import COPYING, Copying, conditional_law, copy_law, copy_probabilities
+from sidelight.collection.copying import COPYING, Copying, conditional_law, copy_laws, copy_probabilities
 from sidelight.collection.describing import (
     ProtocolFile,
     Strict,
@@ -30,7 +31,7 @@ from sidelight.collection.describing import (
 from sidelight.collection.direct import Split, spl
 from sidelight.collection.hidden import HiddenChoice, Whole, whole_law
 from sidelight.collection.numbers import to_simplex
-from sidelight.collection.protocol import Collected, fingerprint, mixed
+from sidelight.collection.protocol import Collected, FirstPhase, check_same, fingerprint, joined
 from sidelight.collection.shrinkage import shrink
 from sidelight.collection.unbiased import unbiased
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
@@ -76,24 +77,31 @@ class TwoPhase:
         """The first phase: every attribute through randomised response with an even share of the budget."""
         return spl(self.schema, self.epsilon)
 
+    @property
+    def phase(self) -> FirstPhase:
+        """What the first phase's reports say about this collection."""
+        return FirstPhase(self.method, self.epsilon, self.share)
+
     def in_first(self, people: int, offset: int = 0) -> NDArray[np.bool_]:
         """Return who takes part in the first phase, by position; the choice is public and always the same."""
         words = randomness(0, "collection/phase").words(offset, people)
         return np.asarray(words < np.uint64(min(self.share * _WORDS, _WORDS - 2048)))
 
     def learn(
-        self, reports: Collected | Sequence[Collected], people: int | None = None, round_number: int = 1
+        self,
+        reports: Collected | Sequence[Collected],
+        people: int | None = None,
+        round_number: int | None = None,
     ) -> Parameters:
         """Return the parameters of the second phase, learnt from reports of the first.
 
         Args:
             reports: of the first phase, of one round or several.
             people: how many are expected in the second phase; by default what `share` implies.
-            round_number: which round this is.
+            round_number: which round this is; by default as many as there are first phases.
         """
-        first = _joined([reports] if isinstance(reports, Collected) else reports, self.first)
-        if first.people < 1:
-            raise InputError("the first phase has no reports to learn from.")
+        parts = [reports] if isinstance(reports, Collected) else list(reports)
+        first = self._check_first(parts)
         expected = people if people is not None else round(first.people * (1 - self.share) / self.share)
         check_whole("people", expected, at_least=1)
         found = unbiased([first.aggregate()])
@@ -108,9 +116,22 @@ class TwoPhase:
         fakes: dict[tuple[str, str], Whole] = {}
         for group in groups:
             fakes |= self._laws(group, used, joints, max(expected, 2))
-        origin = f"first phase {fingerprint(first.protocol)}, {first.people} reports"
+        origin = f"{origin_of(self.first)} {first.people} reports"
         second = HiddenChoice(self.schema, groups, self.epsilon, fakes, self.method, origin)
-        return Parameters(self, second, first.people, round_number)
+        return Parameters(self, second, first.people, len(parts) if round_number is None else round_number)
+
+    def _check_first(self, parts: Sequence[Collected]) -> Collected:
+        """Return the reports of all first phases as one, if they are this design's."""
+        if sum(part.people for part in parts) < 1:
+            raise InputError("the first phase has no reports to learn from; raise `share`.")
+        for part in parts:
+            check_same(self.first, part.protocol)
+            if part.phase is not None and part.phase.share != self.share:
+                raise InputError(
+                    f"`share` must be {part.phase.share:g}, as the first phase says, got {self.share:g}; "
+                    "else people would report in both phases or in none."
+                )
+        return joined(parts)
 
     def _laws(
         self, group: tuple[str, ...], used: Sequence[Array],
@@ -119,21 +140,12 @@ class TwoPhase:
         """Return the laws of the fakes of one group."""
         index = [self.schema.index(name) for name in group]
         laws: dict[tuple[str, str], Whole] = {}
-        copies: dict[tuple[str, str], float] = {}
         if self.method == "corr-rr":
-            copies = _copies(
-                group, [used[i] for i in index], self.epsilon / self.groups, people, self.copying
-            )
+            laws = _copies(group, [used[i] for i in index], self.epsilon / self.groups, people, self.copying)
         for chosen, other in permutations(group, 2):
-            back = laws.get((other, chosen))
-            if (chosen, other) not in copies:
+            if (chosen, other) not in laws:
                 joint = joints[chosen, other] if (chosen, other) in joints else joints[other, chosen].T
                 laws[chosen, other] = whole_law(conditional_law(joint))
-            elif back is not None and copies[chosen, other] == copies[other, chosen]:
-                laws[chosen, other] = back
-            else:
-                law = copy_law(copies[chosen, other], self.schema[chosen].size)
-                laws[chosen, other] = whole_law(law)
         return laws
 
 
@@ -180,9 +192,32 @@ class Parameters:
         head = parsed.design
         try:
             design = TwoPhase(second.schema, head.epsilon, head.method, head.copying, head.share, head.groups)
+            _check_agrees(design, second)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
         return cls(design, second, parsed.reports, parsed.round)
+
+
+def origin_of(first: Split) -> str:
+    """Return how the origin of a second phase begins that was learnt from this first one."""
+    return f"first phase {fingerprint(first)},"
+
+
+def _check_agrees(design: TwoPhase, second: HiddenChoice) -> None:
+    """Raise unless a second phase is the design's, so that a changed file spends no other budget."""
+    pairs = (
+        ("epsilon", second.budget, design.epsilon),
+        ("name", second.name, design.method),
+        ("number of groups", len(second.groups), design.groups),
+    )
+    for what, found, wanted in pairs:
+        if found != wanted:
+            raise InputError(
+                f"the {what} of the second phase must be the design's, {wanted!r}, got {found!r}; learn "
+                "again."
+            )
+    if not second.origin.startswith(origin_of(design.first)):
+        raise InputError("the second phase was not learnt from this design's first phase; learn again.")
 
 
 class _DesignFile(Strict):
@@ -195,21 +230,10 @@ class _DesignFile(Strict):
 
 class _ParametersFile(Strict):
     version: int
-    round: int
-    reports: int
+    round: int = Field(ge=1)
+    reports: int = Field(ge=1)
     design: _DesignFile
     second: ProtocolFile
-
-
-def _joined(parts: Sequence[Collected], first: Split) -> Collected:
-    if not parts:
-        raise InputError("the first phase has no reports to learn from.")
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole + part
-    if whole.protocol is not first and fingerprint(whole.protocol) != fingerprint(first):
-        raise mixed(first, whole.protocol)
-    return whole
 
 
 def _equal(schema: Schema) -> bool:
@@ -218,15 +242,19 @@ def _equal(schema: Schema) -> bool:
 
 def _copies(
     group: Sequence[str], frequencies: Sequence[Array], epsilon: float, people: int, copying: Copying
-) -> dict[tuple[str, str], float]:
-    """Return p_y for every ordered pair over equally many values; other pairs draw from conditionals."""
-    found: dict[tuple[str, str], float] = {}
+) -> dict[tuple[str, str], Whole]:
+    """Return the laws of every ordered pair over equally many values; other pairs draw from conditionals."""
+    found: dict[tuple[str, str], Whole] = {}
     for size in {len(one) for one in frequencies}:
         members = [i for i, one in enumerate(frequencies) if len(one) == size]
         if len(members) > 1:
-            copies = copy_probabilities([frequencies[i] for i in members], epsilon, people, copying)
-            for (a, i), (b, j) in permutations(enumerate(members), 2):
-                found[group[i], group[j]] = float(copies[a, b])
+            alike = [frequencies[i] for i in members]
+            copies = copy_probabilities(alike, epsilon, people, copying, len(group) - len(members))
+            pairs = list(permutations(range(len(members)), 2))
+            rows = copy_laws([copies[pair] for pair in pairs], size).reshape(-1, size)
+            laws = whole_law(rows).reshape(-1, size, size)
+            for (a, b), law in zip(pairs, laws, strict=True):
+                found[group[members[a]], group[members[b]]] = law
     return found
 
 

@@ -6,30 +6,36 @@ the people who report, so that not asking all of them counts and who they are do
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from sidelight.collection.copying import copy_law, copy_probabilities
 from sidelight.collection.direct import Sample, Split
-from sidelight.collection.hidden import HiddenChoice, whole_law
+from sidelight.collection.hidden import HiddenChoice
 from sidelight.collection.linear import (
     WORST_CONDITION,
     condition,
     directions,
     expected_counts,
-    report_covariance,
+    first_precision,
+    weighted_design,
 )
 from sidelight.collection.phases import TwoPhase
-from sidelight.collection.protocol import Array, Protocol
+from sidelight.collection.protocol import Array, Collected, Protocol
 from sidelight.collection.shrinkage import least_risk, shared_domains
-from sidelight.collection.units import Unit
+from sidelight.collection.unbiased import unbiased
+from sidelight.collection.units import Unit, inverted_covariance
 from sidelight.foundation.errors import InputError, check_whole, invalid
 from sidelight.schema import Schema
 
 Frequencies = Mapping[str, Array]
 _DRAWS = 200
 _SEED = 20_250_101
+_FIRST_PHASES = 3
+PUBLISHED_TRIALS = 48
+"""First phases that are simulated for Corr-RR's own estimator: its error depends on them most."""
+_MOST_WORK = 20_000
+_MOST_SIMULATED = 50_000
 
 
 def uniform(schema: Schema) -> dict[str, Array]:
@@ -40,7 +46,7 @@ def uniform(schema: Schema) -> dict[str, Array]:
 def predicted_variances(
     protocol: Protocol | TwoPhase, people: int, frequencies: Frequencies
 ) -> dict[str, Array]:
-    """Return the mean squared error of each value's unbiased estimate (for Corr-RR: of the published one)."""
+    """Return the variance of each value's unbiased estimate, about the people who report."""
     check_whole("people", people, at_least=1)
     check_frequencies(protocol.schema, frequencies)
     if isinstance(protocol, (Split, Sample)):
@@ -63,19 +69,44 @@ def predicted_error(
         frequencies: what is known or assumed of every attribute.
         shrinks: whether for the estimator "best", found by simulating its noise, instead of the unbiased one.
     """
+    return predicted_errors(protocol, people, frequencies, shrinks=shrinks)[int(shrinks)]
+
+
+def predicted_errors(
+    protocol: Protocol | TwoPhase, people: int, frequencies: Frequencies, *, shrinks: bool = True
+) -> tuple[float, float]:
+    """Return the mean squared errors to expect of the unbiased estimator, and of "best" where asked for."""
     variances = predicted_variances(protocol, people, frequencies)
-    if not shrinks:
-        return float(np.mean([spread.mean() for spread in variances.values()]))
+    plain = float(np.mean([spread.mean() for spread in variances.values()]))
+    if not shrinks or not np.isfinite(plain):
+        return plain, plain
+    return plain, shrunken_error(protocol.schema, frequencies, variances)
+
+
+def shrunken_error(
+    schema: Schema,
+    frequencies: Frequencies,
+    variances: Mapping[str, Array],
+    method: Callable[[Array, Array], Array] = least_risk,
+) -> float:
+    """Return the mean squared error to expect of an estimator, were these the frequencies, by simulation.
+
+    Args:
+        schema: the attributes.
+        frequencies: of every attribute.
+        variances: of the unbiased estimates.
+        method: "best", or another that turns estimates and their summed variances into better ones.
+    """
     rng = np.random.default_rng(_SEED)
     errors = []
-    for names in shared_domains(protocol.schema):
+    for names in shared_domains(schema):
         truth = np.stack([frequencies[name] for name in names])
         spread = np.stack([variances[name] for name in names])
         noise = rng.normal(size=(_DRAWS, *truth.shape)) * np.sqrt(spread)
         noise -= noise.mean(axis=-1, keepdims=True)
         size = truth.shape[-1]
         noise *= np.sqrt(size / max(size - 1, 1))
-        found = least_risk(truth + noise, np.broadcast_to(spread.sum(axis=-1), (_DRAWS, len(names))))
+        found = method(truth + noise, np.broadcast_to(spread.sum(axis=-1), (_DRAWS, len(names))))
         errors += list(((found - truth) ** 2).mean(axis=(0, 2)))
     return float(np.mean(errors))
 
@@ -86,7 +117,7 @@ def check_frequencies(schema: Schema, frequencies: Frequencies) -> None:
         if attribute.name not in frequencies:
             raise InputError(f"`frequencies` lack the attribute {attribute.name!r}.")
         given = np.asarray(frequencies[attribute.name])
-        if given.shape != (attribute.size,) or np.any(given < 0) or abs(float(given.sum()) - 1) > 1e-6:
+        if given.shape != (attribute.size,) or not np.all(given >= 0) or abs(float(given.sum()) - 1) > 1e-6:
             raise invalid(
                 f"frequencies of {attribute.name}", f"{attribute.size} shares that add up to 1", given
             )
@@ -126,41 +157,91 @@ def _hidden(protocol: HiddenChoice, people: int, frequencies: Frequencies) -> di
         return {attribute.name: np.full(attribute.size, np.inf) for attribute in schema}
     stacked = np.concatenate([frequencies[name] for name in schema.names])
     basis = directions(schema.sizes)
-    inside = expected_counts(protocol) @ basis
-    weight = np.linalg.pinv(report_covariance(protocol, stacked), rcond=1e-10, hermitian=True)
-    covariance = basis @ np.linalg.inv(inside.T @ weight @ inside) @ basis.T
-    spread = np.split(np.diag(covariance) / people, np.cumsum(schema.sizes)[:-1])
-    return {
-        name: np.maximum(part - frequencies[name] * (1 - frequencies[name]) / people, 0.0)
-        for name, part in zip(schema.names, spread, strict=True)
-    }
+    inside, weighted = weighted_design(protocol, stacked, basis)
+    covariance = np.linalg.inv(people * (weighted.T @ inside))
+    spread = ((basis @ covariance) * basis).sum(axis=1)
+    return _without_people(schema, spread, frequencies, people)
 
 
 def _two_phase(design: TwoPhase, people: int, frequencies: Frequencies) -> dict[str, Array]:
-    """Predict Corr-RR's published estimator, as if the first phase had found the frequencies exactly."""
+    """Predict both phases solved together, first phases simulated."""
     schema = design.schema
+    basis = directions(schema.sizes)
+    stacked = np.concatenate([frequencies[name] for name in schema.names])
+    early, late = _phases(design, people)
+    known = [
+        (frequencies[unit.names[0]], inverted_covariance(unit, frequencies[unit.names[0]]) / early)
+        for unit in design.first.units
+    ]
+    lead, _ = first_precision(schema.sizes, known)
+    spread = np.zeros_like(stacked)
+    simulated = _simulated(design, people, frequencies, _FIRST_PHASES)
+    for _, second in simulated:
+        inside, weighted = weighted_design(second, stacked, basis)
+        covariance = np.linalg.inv(lead + late * (weighted.T @ inside))
+        spread += ((basis @ covariance) * basis).sum(axis=1) / len(simulated)
+    return _without_people(schema, spread, frequencies, people)
+
+
+def published_error(
+    design: TwoPhase, people: int, frequencies: Frequencies, trials: int = PUBLISHED_TRIALS
+) -> float:
+    """Return the mean squared error of Corr-RR's own estimator, its bias included, first phases simulated.
+
+    What the second phase copies was learnt from the first, so that both err the same way: the first phase's
+    own error is added before squaring.
+    """
+    check_frequencies(design.schema, frequencies)
+    early, late = _phases(design, people)
+    weight = late / (early + late)
+    stacked = np.concatenate([frequencies[name] for name in design.schema.names])
+    errors = []
+    for first, second in _simulated(design, people, frequencies, trials):
+        scale = np.sqrt(min(first.people / early, 1.0))
+        found = unbiased([first.aggregate()])
+        seen = np.split(expected_counts(second) @ stacked, np.cumsum(design.schema.sizes)[:-1])
+        for name, share in zip(design.schema.names, seen, strict=True):
+            response = second.responses[name]
+            low = float(response.support_if_other)
+            gap = float(response.support_if_true) - low
+            bias = (share - low) / gap - frequencies[name]
+            off = weight * bias + (1 - weight) * scale * (found[name].estimate - frequencies[name])
+            spread = share * (1 - share) / (late * gap**2)
+            errors.append(float((off**2 + weight**2 * spread).mean()))
+    return float(np.mean(errors))
+
+
+def _phases(design: TwoPhase, people: int) -> tuple[int, int]:
     early = max(round(design.share * people), 1)
-    late = max(people - early, 1)
-    first = _direct(design.first, early, frequencies)
-    if len(set(schema.sizes)) > 1 or design.groups > 1 or design.method != "corr-rr":
-        return first
-    given = [np.asarray(frequencies[name]) for name in schema.names]
-    copies = copy_probabilities(given, design.epsilon, late, design.copying)
-    fakes = {
-        (schema.names[j], schema.names[i]): whole_law(copy_law(float(copies[j, i]), schema.sizes[0]))
-        for j in range(len(schema)) for i in range(len(schema)) if i != j
-    }  # fmt: skip
-    second = HiddenChoice(schema, (schema.names,), design.epsilon, fakes, "corr-rr", "prediction")
-    seen = np.split(expected_counts(second) @ np.concatenate(given), len(schema))
-    result = {}
-    for name, share, truth in zip(schema.names, seen, given, strict=True):
-        response = second.responses[name]
-        low, gap = (
-            float(response.support_if_other),
-            float(response.support_if_true - response.support_if_other),
-        )
-        bias = (share - low) / gap - truth
-        spread = share * (1 - share) / (late * gap**2)
-        weight = late / (early + late)
-        result[name] = weight**2 * (bias**2 + spread) + (1 - weight) ** 2 * first[name]
-    return result
+    return early, max(people - early, 1)
+
+
+def _simulated(
+    design: TwoPhase, people: int, frequencies: Frequencies, trials: int
+) -> list[tuple[Collected, HiddenChoice]]:
+    """Return simulated first phases and the second ones they lead to; attributes are drawn independently.
+
+    How they depend on each other is not known before collecting. Beyond some reports a first phase is as good
+    as exact, so that more are not simulated.
+    """
+    early, late = _phases(design, people)
+    rng = np.random.default_rng(_SEED)
+    found = []
+    most = max(_MOST_WORK // sum(design.schema.sizes) ** 2, 1)
+    for trial in range(min(trials, most)):
+        columns = [
+            rng.choice(len(frequencies[name]), size=min(early, _MOST_SIMULATED), p=frequencies[name])
+            for name in design.schema.names
+        ]
+        records = np.stack(columns, axis=1).astype(np.uint16)
+        first = design.first.randomise(records, seed=_SEED + trial)
+        found.append((first, design.learn(first, people=late).second))
+    return found
+
+
+def _without_people(schema: Schema, spread: Array, frequencies: Frequencies, people: int) -> dict[str, Array]:
+    """Return each attribute's part of stacked variances, the sampling of people taken out."""
+    return {
+        name: np.maximum(part - frequencies[name] * (1 - frequencies[name]) / people, 0.0)
+        for name, part in zip(schema.names, np.split(spread, np.cumsum(schema.sizes)[:-1]), strict=True)
+    }

@@ -7,7 +7,7 @@ import json
 import math
 import typing
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -68,6 +68,24 @@ class Protocol(typing.Protocol):
         """Return the protocol as plain data."""
 
 
+@dataclass(frozen=True)
+class FirstPhase:
+    """What reports of a first phase say about the collection they open.
+
+    The second phase must leave out exactly those who took part in the first, so that nobody reports twice:
+    the share of people in it travels with the reports.
+
+    Attributes:
+        method: "corr-rr" or "cond-rr".
+        epsilon: the nominal budget of a record, in either phase.
+        share: how many of all people take part in the first phase.
+    """
+
+    method: str
+    epsilon: float
+    share: float
+
+
 @dataclass(frozen=True, eq=False)
 class Collected:
     """The reports of many people about several attributes.
@@ -78,6 +96,7 @@ class Collected:
         senders: for each part the rows of those who sent it, or None where everyone did.
         people: how many people reported.
         is_simulation: whether the noise came from a seed, so that it protects nobody.
+        phase: the collection that they are the first phase of, if any.
     """
 
     protocol: Protocol
@@ -85,6 +104,7 @@ class Collected:
     senders: tuple[NDArray[np.intp] | None, ...]
     people: int
     is_simulation: bool = False
+    phase: FirstPhase | None = None
 
     def __len__(self) -> int:
         return self.people
@@ -105,20 +125,10 @@ class Collected:
                 parts.append(part[low:high])
                 kept.append(senders[low:high] - start)
         people = max(stop - start, 0)
-        return Collected(self.protocol, tuple(parts), tuple(kept), people, self.is_simulation)
+        return replace(self, parts=tuple(parts), senders=tuple(kept), people=people)
 
     def __add__(self, other: Collected) -> Collected:
-        if self.protocol is not other.protocol and fingerprint(self.protocol) != fingerprint(other.protocol):
-            raise mixed(self.protocol, other.protocol)
-        senders = tuple(
-            None if mine is None or theirs is None else np.concatenate([mine, theirs + self.people])
-            for mine, theirs in zip(self.senders, other.senders, strict=True)
-        )
-        parts = tuple(Reports.joined(pair) for pair in zip(self.parts, other.parts, strict=True))
-        return Collected(
-            self.protocol, parts, senders, self.people + other.people,
-            self.is_simulation or other.is_simulation,
-        )  # fmt: skip
+        return joined([self, other])
 
     def aggregate(self) -> Aggregated:
         """Add the reports up."""
@@ -133,17 +143,41 @@ class Aggregated:
         protocol: what made the reports.
         people: how many people reported.
         parts: the sums of each part.
+        is_simulation: whether the noise of any of them came from a seed.
     """
 
     protocol: Protocol
     people: int
     parts: tuple[Aggregate, ...]
+    is_simulation: bool = False
 
     def __add__(self, other: Aggregated) -> Aggregated:
-        if self.protocol is not other.protocol and fingerprint(self.protocol) != fingerprint(other.protocol):
-            raise mixed(self.protocol, other.protocol)
+        check_same(self.protocol, other.protocol)
         parts = tuple(mine + theirs for mine, theirs in zip(self.parts, other.parts, strict=True))
-        return Aggregated(self.protocol, self.people + other.people, parts)
+        is_simulation = self.is_simulation or other.is_simulation
+        return Aggregated(self.protocol, self.people + other.people, parts, is_simulation)
+
+
+def joined(items: Sequence[Collected]) -> Collected:
+    """Return the reports of several runs of people of one protocol, in order."""
+    first = items[0]
+    for item in items[1:]:
+        check_same(first.protocol, item.protocol)
+        if item.phase != first.phase:
+            raise InputError(
+                f"reports of different first phases are mixed, {first.phase} and {item.phase}; learn from "
+                "those of one share of people."
+            )
+    starts = np.cumsum([0, *(item.people for item in items)])
+    senders = tuple(
+        None if columns[0] is None else np.concatenate(
+            [rows + start for rows, start in zip(columns, starts[:-1], strict=True)]
+        )
+        for columns in zip(*(item.senders for item in items), strict=True)
+    )  # fmt: skip
+    parts = tuple(Reports.joined(columns) for columns in zip(*(item.parts for item in items), strict=True))
+    is_simulation = any(item.is_simulation for item in items)
+    return Collected(first.protocol, parts, senders, int(starts[-1]), is_simulation, first.phase)
 
 
 def fingerprint(protocol: Protocol) -> str:
@@ -176,10 +210,10 @@ def check_records(records: Any, schema: Schema) -> Codes:
     return array
 
 
-def check_parts(collected: Collected, protocol: Protocol) -> None:
-    """Raise if reports were made by another protocol."""
-    if collected.protocol is not protocol and fingerprint(collected.protocol) != fingerprint(protocol):
-        raise mixed(protocol, collected.protocol)
+def check_same(first: Protocol, second: Protocol) -> None:
+    """Raise if two protocols differ."""
+    if first is not second and fingerprint(first) != fingerprint(second):
+        raise mixed(first, second)
 
 
 def check_channel_size(rows: int, columns: int) -> None:

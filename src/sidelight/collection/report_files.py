@@ -19,7 +19,7 @@ from sidelight.collection.describing import (
     protocol_from,
     validated,
 )
-from sidelight.collection.protocol import Collected, Protocol, fingerprint
+from sidelight.collection.protocol import Collected, FirstPhase, Protocol, fingerprint
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import strict_json, write_atomically
 from sidelight.mechanisms import reports_from_arrow, reports_to_arrow
@@ -31,12 +31,19 @@ REPORTS_VERSION = 1
 _KEY = b"sidelight"
 
 
+class _PhaseFile(Strict):
+    method: str
+    epsilon: float
+    share: float
+
+
 class _Head(Strict):
     version: int
     people: int
     is_simulation: bool
     fingerprint: str
     protocol: dict[str, Any]
+    phase: _PhaseFile | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +71,13 @@ class Head:
         form: the form of its reports.
         people: how many reported.
         is_simulation: whether the noise came from a seed.
+        phase: which first phase of two they are; None for a protocol of one phase.
     """
 
     form: Form
     people: int
     is_simulation: bool
+    phase: FirstPhase | None
 
 
 def write_reports(collected: Collected, path: str | Path, batch: str | None = None) -> Path:
@@ -122,6 +131,7 @@ def to_arrow(collected: Collected) -> pa.Table:
         "is_simulation": collected.is_simulation,
         "fingerprint": fingerprint(collected.protocol),
         "protocol": protocol_data(collected.protocol),
+        **({} if collected.phase is None else {"phase": vars(collected.phase)}),
     }
     table = pa.table(columns, names=list(collected.protocol.labels))
     return table.replace_schema_metadata({_KEY: json.dumps(head, ensure_ascii=False, allow_nan=False)})
@@ -171,7 +181,8 @@ def head_of(schema: pa.Schema, label: str, known: Mapping[str, Form] | None = No
             f"{label} has the columns {', '.join(schema.names)}; its protocol reports "
             f"{', '.join(form.protocol.labels)}."
         )
-    return Head(form, head.people, head.is_simulation)
+    phase = None if head.phase is None else FirstPhase(**head.phase.model_dump())
+    return Head(form, head.people, head.is_simulation, phase)
 
 
 def collected_of(table: pa.Table, head: Head, label: str) -> Collected:
@@ -197,4 +208,4 @@ def collected_of(table: pa.Table, head: Head, label: str) -> Collected:
     sent = np.bincount(np.concatenate([rows for rows in senders if rows is not None] or [np.arange(0)]))
     if partial and (len(sent) != table.num_rows or np.any(sent != 1)):
         raise InputError(f"{label}: everyone must report exactly one of {', '.join(protocol.labels)}.")
-    return Collected(protocol, tuple(parts), tuple(senders), table.num_rows, is_simulation)
+    return Collected(protocol, tuple(parts), tuple(senders), table.num_rows, is_simulation, head.phase)

@@ -3,7 +3,8 @@
 Z = u + a (pool - u) + w (S - pool): u uniform, pool the mean of the unbiased estimates S of the attributes
 that share the domain; w and a are positive-part James-Stein factors (James, Stein 1961; the pooled target is
 Lindley's). Below 4 values, or 3 degrees of freedom within, a factor stays 1: no estimator could be better
-everywhere. Every step takes many simulations at once: shape (..., attributes, values).
+everywhere. Only attributes that are about as noisy as each other pool: leaning on one that is much noisier
+would spoil an accurate estimate. Every step takes many simulations at once: shape (..., attributes, values).
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 _TINY = 1e-300
+_PEERS = 4.0
+"""Attributes pool whose summed variances lie within one power of this, counted from the least noisy."""
 
 
 def shared_domains(schema: Schema) -> list[tuple[str, ...]]:
@@ -60,12 +63,34 @@ def shrunken(estimates: Array, spread: Array) -> Array:
         estimates: unbiased, shape (..., attributes, values).
         spread: the summed variance of each attribute's values, shape (..., attributes).
     """
-    return to_simplex(_moved(estimates, *_factors(estimates, spread)[:2]))
+    return _among_peers(estimates, spread, _shrunken)
 
 
 def least_risk(estimates: Array, spread: Array) -> Array:
     """Return the shrunken or the merely projected estimates, whichever Stein's estimate of risk prefers."""
-    return chosen_risk(estimates, spread)[0]
+    return _among_peers(estimates, spread, lambda some, noise: chosen_risk(some, noise)[0])
+
+
+def _among_peers(estimates: Array, spread: Array, method: Callable[[Array, Array], Array]) -> Array:
+    """Apply a method to each set of attributes that are about equally noisy."""
+    least = np.maximum(spread.min(axis=-1, keepdims=True), _TINY)
+    levels = np.floor(np.log(np.maximum(spread, _TINY) / least) / np.log(_PEERS)).astype(np.int64)
+    if not levels.any():
+        return method(estimates, spread)
+    count, size = estimates.shape[-2:]
+    flat, noise = estimates.reshape(-1, count, size), spread.reshape(-1, count)
+    patterns, which = np.unique(levels.reshape(-1, count), axis=0, return_inverse=True)
+    result = np.empty_like(flat)
+    for number, pattern in enumerate(patterns):
+        rows = np.flatnonzero(which.reshape(-1) == number)
+        for level in np.unique(pattern):
+            block = np.ix_(rows, np.flatnonzero(pattern == level))
+            result[block] = method(flat[block], noise[block])
+    return result.reshape(estimates.shape)
+
+
+def _shrunken(estimates: Array, spread: Array) -> Array:
+    return to_simplex(_moved(estimates, *_factors(estimates, spread)[:2]))
 
 
 def chosen_risk(estimates: Array, spread: Array) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ attributes counts, that of people does not) or about those they were drawn from 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -18,7 +18,7 @@ from sidelight.collection.hidden import HiddenChoice
 from sidelight.collection.linear import solve_hidden
 from sidelight.collection.numbers import to_simplex
 from sidelight.collection.protocol import Aggregated, Array, mixed
-from sidelight.collection.units import Unit, marginal
+from sidelight.collection.units import Unit, inverted_covariance, marginal
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms import Aggregate
 
@@ -79,7 +79,7 @@ def unbiased(parts: Sequence[Aggregated], about: About = "collected") -> dict[st
     people = sum(part.people for part in parts)
     found = _direct(direct) if direct else {}
     if hidden:
-        found = _solved(hidden, found)
+        found = _solved(hidden, direct, found)
     return {name: _about(found[name], people, about) for name in schema.names}
 
 
@@ -87,10 +87,14 @@ def _about(found: Unbiased, people: int, about: About) -> Unbiased:
     """Take out the sampling of people, f(1-f)/n, where the error is about those who reported.
 
     What is random is then which reports were drawn and their noise; given the data the estimate is still
-    unbiased, so the variances subtract.
+    unbiased, so the variances subtract. A variance that was taken at the estimate stays so.
     """
     if about == "population":
         return found
+    if not np.any(found.curve):
+        near = to_simplex(found.estimate)
+        constant = np.maximum(found.constant - near * (1 - near) / people, 0.0)
+        return replace(found, constant=constant)
     return Unbiased(
         found.estimate, found.constant, found.slope - 1 / people, found.curve + 1 / people, found.reports
     )
@@ -142,9 +146,16 @@ def _combined(items: Sequence[Unbiased]) -> Unbiased:
     )  # fmt: skip
 
 
-def _solved(hidden: Sequence[Aggregated], first: Mapping[str, Unbiased]) -> dict[str, Unbiased]:
+def _solved(
+    hidden: Sequence[Aggregated], direct: Sequence[Aggregated], first: Mapping[str, Unbiased]
+) -> dict[str, Unbiased]:
     """Solve the linear system of hidden choices, leaning on a first phase where there is one."""
-    known = {name: (item.estimate, item.variance(to_simplex(item.estimate))) for name, item in first.items()}
+    known = {}
+    for part in direct:
+        if isinstance(part.protocol, Split):
+            for unit, sums in zip(part.protocol.units, part.parts, strict=True):
+                item = first[unit.names[0]].estimate
+                known[unit.names[0]] = (item, inverted_covariance(unit, to_simplex(item)) / sums.reports)
     found = solve_hidden(hidden, known)
     people = sum(part.people for part in hidden)
     solved = {}

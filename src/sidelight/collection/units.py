@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sidelight.collection.protocol import Array, Codes, domain_size
 from sidelight.foundation.errors import InputError, check_choice, check_number
-from sidelight.mechanisms import MECHANISMS, WITHOUT_BUDGET, Aggregate, Mechanism, create, make
+from sidelight.mechanisms import MECHANISMS, WITHOUT_BUDGET, Aggregate, Mechanism, Reports, create, make
 from sidelight.mechanisms.counting import Counting
 from sidelight.mechanisms.exact import LARGEST_SIZE
 from sidelight.schema import Schema
@@ -56,6 +56,12 @@ class Unit:
                 f"the mechanism {self.mechanism!r} of {self.label!r} reports no codes whose frequency could "
                 f"be estimated; take one of {', '.join(sorted(set(MECHANISMS) - set(UNUSABLE)))}."
             )
+        if len(set(self.names)) < len(self.names):
+            raise InputError(f"the group {self.label!r} names an attribute twice; name each once.")
+        if min(self.sizes, default=0) < 2:
+            raise InputError(
+                f"the unit {self.label!r} has an attribute of one value, which says nothing; leave it out."
+            )
         if len(self.names) > 1 and self.mechanism not in PRODUCT:
             raise InputError(
                 f"the group {self.label!r} must be reported through one of {', '.join(PRODUCT)}, got "
@@ -90,6 +96,13 @@ class Unit:
         parts = tuple(records[:, column].astype(np.intp) for column in columns)
         return np.ravel_multi_index(parts, self.sizes).astype(np.uint16)
 
+    def aggregate(self, reports: Reports) -> Aggregate:
+        """Add reports up; an error says of which unit."""
+        try:
+            return self.randomiser.aggregate(reports)
+        except InputError as error:
+            raise InputError(f"the column {self.label!r}: {error}") from None
+
     def estimate(self, aggregate: Aggregate) -> Array:
         """Return the unbiased estimate of the unit's joint frequencies, in the shape of `sizes`."""
         return self.randomiser.estimate(aggregate).reshape(self.sizes)
@@ -99,6 +112,15 @@ class Unit:
 
         None for a mechanism whose variance is no function of the value's own frequency alone.
         """
+        if name not in self._moments:
+            self._moments[name] = self._found_moments(name)
+        return self._moments[name]
+
+    @cached_property
+    def _moments(self) -> dict[str, tuple[float, float] | None]:
+        return {}
+
+    def _found_moments(self, name: str) -> tuple[float, float] | None:
         mechanism = self.randomiser
         if len(self.names) > 1:
             return _product_moments(mechanism, self.size // self.sizes[self.names.index(name)])
@@ -155,13 +177,15 @@ def make_unit(
     parameters: Mapping[str, Any] | None = None,
 ) -> Unit:
     """Return the unit of some attributes; the mechanism "best" is the one with the least variance."""
+    if not names:
+        raise InputError("a group needs at least one attribute, got none.")
     sizes = tuple(schema[name].size for name in names)
     if mechanism != BEST:
         budget = None if mechanism in WITHOUT_BUDGET else epsilon
         return Unit(tuple(names), sizes, mechanism, budget, parameters or {})
     if epsilon is None:
         raise InputError("the mechanism 'best' needs an `epsilon`, got none.")
-    chosen, settings = best_mechanism(sizes, epsilon)
+    chosen, settings = best_mechanism(sizes, epsilon) if min(sizes) > 1 else ("grr", {})
     return Unit(tuple(names), sizes, chosen, epsilon, settings)
 
 
@@ -191,12 +215,22 @@ def _widths(size: int, epsilon: float) -> list[int]:
     return sorted(width for width in near if 1 <= width < size)
 
 
+def inverted_covariance(unit: Unit, frequencies: Array) -> Array:
+    """Return the covariance of one report's estimates by inversion, were these the frequencies."""
+    law = unit.randomiser.channel.matrix()
+    inverse = np.linalg.inv(law)
+    said = frequencies @ law
+    return np.asarray(inverse.T @ (np.diag(said) - np.outer(said, said)) @ inverse)
+
+
 def check_units(schema: Schema, units: Sequence[Unit], *, disjoint: bool) -> None:
     """Raise unless every attribute is in a unit, in one only where units must be disjoint."""
     for unit in units:
         sizes = tuple(schema[name].size for name in unit.names)
         if sizes != unit.sizes:
             raise InputError(f"the unit {unit.label!r} has sizes {unit.sizes}, the schema has {sizes}.")
+    if len({unit.label for unit in units}) < len(units):
+        raise InputError(f"two units have one label: {', '.join(unit.label for unit in units)}.")
     covered = {name for unit in units for name in unit.names}
     for name in schema.names:
         if name not in covered:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sidelight.collection.advising import Advice
 from sidelight.collection.estimating import Comparison, Estimate, Estimates
-from sidelight.report.collection_terminal import error, notes
+from sidelight.report.collection_terminal import advice_notes, error, readings
 from sidelight.report.page import Figure, Page
 from sidelight.report.style import Trace, axis, finite, layout
 from sidelight.report.wording import label, paragraph
@@ -33,7 +35,7 @@ def _page(found: Estimates, compared: Comparison | None) -> Page:
             for place, (row, value) in enumerate(zip(rows, truth, strict=True))
         ],
         "compared": compared,
-        "notes": notes(compared if compared is not None else found),
+        "notes": readings(found),
         "drawn": min(len(rows), MOST_DRAWN),
         "error": error,
         "sections": {"summary": "Summary", "figure": "At a glance", "table": "All frequencies"},
@@ -84,18 +86,27 @@ def frequencies_figure(rows: list[Estimate], truth: list[float | None]) -> Figur
                 "marker": {"symbol": "x-thin", "size": 9, "line": {"color": "@series-2", "width": 2}},
             }
         )  # fmt: skip
-    names = [label(f"{row.attribute}: {row.value}", 32) for row in rows]
-    return Figure(
+    return _listed(
         data,
-        layout(
-            height=70 + 20 * len(rows),
-            xaxis=axis("frequency", rangemode="tozero"),
-            yaxis=axis(
-                "", autorange="reversed", tickmode="array", tickvals=places, ticktext=names, showgrid=False
-            ),
-        ),
+        [f"{row.attribute}: {row.value}" for row in rows],
+        70 + 20 * len(rows),
+        axis("frequency", rangemode="tozero"),
         "Each value's estimated frequency with its interval. The same figures are in the table below.",
-        min_width=420,
+    )
+
+
+def _listed(
+    data: list[Trace], names: list[str], height: int, across: dict[str, Any], description: str
+) -> Figure:
+    """Return a figure with one line for each name; on a phone it fits where the names are short."""
+    shown = [label(name, 32) for name in names]
+    down = axis(
+        "", autorange="reversed", tickmode="array", tickvals=list(range(len(names))), ticktext=shown,
+        showgrid=False,
+    )  # fmt: skip
+    longest = max((min(len(name), 32) for name in names), default=0)
+    return Figure(
+        data, layout(height=height, xaxis=across, yaxis=down), description, min_width=180 + 7 * longest
     )
 
 
@@ -103,6 +114,7 @@ def advice_page(advice: Advice) -> Page:
     """Return the page of advice."""
     context = {
         "advice": advice,
+        "notes": advice_notes(advice),
         "error": error,
         "sections": {"summary": "Advice", "figure": "At a glance", "table": "All protocols"},
     }
@@ -121,20 +133,17 @@ def errors_figure(advice: Advice) -> Figure:
             "marker": {"color": "@muted", "size": 9, "symbol": "diamond-open"}, "hoverinfo": "x",
         },
         {
-            "type": "scatter", "mode": "markers", "y": places, "x": [option.error for option in options],
+            "type": "scatter", "mode": "markers", "y": places,
+            "x": [option.best_error for option in options],
             "marker": {"color": "@series-1", "size": 10}, "hoverinfo": "x",
         },
     ]  # fmt: skip
-    names = [label(option.name, 32) for option in options]
-    return Figure(
+    shown = [value for option in options for value in (option.error, option.unbiased_error) if value > 0]
+    decades = {"dtick": 1} if shown and max(shown) > 10 * min(shown) else {}
+    return _listed(
         data,
-        layout(
-            height=90 + 28 * len(options),
-            xaxis=axis("mean squared error to expect", type="log", exponentformat="e"),
-            yaxis=axis(
-                "", autorange="reversed", tickmode="array", tickvals=places, ticktext=names, showgrid=False
-            ),
-        ),
+        [option.name for option in options],
+        90 + 28 * len(options),
+        axis("error to expect", type="log", exponentformat="e", tickformat=".0e", **decades),
         "The error to expect of each protocol. The same figures are in the table below.",
-        min_width=420,
     )

@@ -7,7 +7,7 @@ import math
 from rich.console import Console
 from rich.table import Table as Grid
 
-from sidelight.collection.advising import Advice
+from sidelight.collection.advising import MOST_VALUES, Advice
 from sidelight.collection.estimating import Comparison, Estimates
 
 MOST_ROWS = 60
@@ -39,19 +39,28 @@ def print_estimates(result: Estimates | Comparison) -> None:
 
 
 def notes(result: Estimates | Comparison) -> list[str]:
-    """Return what a reader of the estimates must know."""
+    """Return the figures that a page shows as facts, and what a reader must know."""
     found = result.estimates if isinstance(result, Comparison) else result
-    whom = "the people who reported" if found.about == "collected" else "the population they came from"
     said = [
         f"{found.people} reports of {found.protocol!r}, at most {found.epsilon:.4g} nats for a whole record; "
         f"estimator {found.estimator!r}.",
-        f"Intervals hold the frequency among {whom} with {found.confidence:.0%} confidence, each by itself.",
-        f"Mean squared error to expect of the unbiased estimates: {found.expected_error:.3g}.",
+        f"Mean squared error to expect: {found.expected_error:.3g}.",
     ]
     if isinstance(result, Comparison):
         said.append(
             f"Measured against the truth: {result.error:.3g}; {result.covered:.0%} of the intervals hold it."
         )
+    return said + readings(found)
+
+
+def readings(found: Estimates) -> list[str]:
+    """Return what a reader of the estimates must know."""
+    whom = "the people who reported" if found.about == "collected" else "the population they came from"
+    said = [
+        f"Intervals hold the frequency among {whom} with {found.confidence:.0%} confidence, each by itself.",
+        f"Standard errors and intervals are those of the unbiased estimates, whose mean squared error to "
+        f"expect is {found.unbiased_error:.3g}.",
+    ]
     if found.is_simulation:
         said.append("The noise came from a seed: a simulation, which protects nobody.")
     return said
@@ -72,8 +81,21 @@ def print_advice(advice: Advice) -> None:
             _plain(option.name), error(option.best_error), error(option.unbiased_error), _plain(together)
         )
     console.print(grid)
+    console.print(f"- Advised: {advice.advised.name}.", markup=False)
     console.print(f"- Assumed: {advice.origin}.", markup=False)
-    console.print("- The error is about the people who report; that not all are asked everything counts.")
+    for note in advice_notes(advice):
+        console.print(f"- {note}", markup=False)
+
+
+def advice_notes(advice: Advice) -> list[str]:
+    """Return what a reader of the advice must know."""
+    said = ["The error is about the people who report; that not all are asked everything counts."]
+    if not advice.compares_hidden:
+        said.append(
+            f"Protocols that hide their choice are compared up to {MOST_VALUES} values of all attributes "
+            "together; here are more."
+        )
+    return said
 
 
 def error(value: float | None) -> str:

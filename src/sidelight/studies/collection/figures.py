@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from sidelight.studies.collection.simulation import Setting
 from sidelight.studies.collection.tables import REAL, is_available
@@ -55,53 +57,48 @@ def all_figures() -> list[Figure]:
     return [*figures, _by_table("14", names)] if names else figures
 
 
+def _figure(
+    number: str, title: str, axis: str, places: Sequence[float], panels: Mapping[str, Callable[..., Setting]]
+) -> Figure:
+    """Return a figure whose panels all run over the same places; each says what setting a place is."""
+    drawn = (
+        Panel(name, axis, tuple(places), tuple(setting(place) for place in places))
+        for name, setting in panels.items()
+    )
+    return Figure(number, title, tuple(drawn))
+
+
 def _by_budget(number: str, attributes: int, values: int) -> Figure:
-    panels = tuple(
-        Panel(
-            f"rho = {rho:g}", "epsilon", BUDGETS,
-            tuple(Setting("star", attributes, values, rho, budget) for budget in BUDGETS),
-        )
-        for rho in CORRELATIONS
-    )  # fmt: skip
-    return Figure(number, f"{attributes} attributes of {values} values, against the budget", panels)
+    title = f"{attributes} attributes of {values} values, against the budget"
+    panels = {f"rho = {rho:g}": partial(Setting, "star", attributes, values, rho) for rho in CORRELATIONS}
+    return _figure(number, title, "epsilon", BUDGETS, panels)
+
+
+def _for_budgets(setting: Callable[[float, Any], Setting]) -> dict[str, Callable[..., Setting]]:
+    """Return a panel for each of three budgets."""
+    return {f"epsilon = {budget:g}": partial(setting, budget) for budget in THREE_BUDGETS}
 
 
 def _by_count(number: str, values: int, rho: float) -> Figure:
-    panels = tuple(
-        Panel(
-            f"epsilon = {budget:g}", "attributes", COUNTS,
-            tuple(Setting("star", count, values, rho, budget) for count in COUNTS),
-        )
-        for budget in THREE_BUDGETS
-    )  # fmt: skip
-    return Figure(number, f"{values} values, rho = {rho:g}, against the number of attributes", panels)
+    title = f"{values} values, rho = {rho:g}, against the number of attributes"
+    panels = _for_budgets(lambda budget, count: Setting("star", count, values, rho, budget))
+    return _figure(number, title, "attributes", COUNTS, panels)
 
 
 def _by_share(number: str, attributes: int) -> Figure:
-    panels = tuple(
-        Panel(
-            f"epsilon = {budget:g}", "share of the first phase", SHARES,
-            tuple(Setting("star", attributes, 10, SHARED_CORRELATION, budget, share) for share in SHARES),
-        )
-        for budget in THREE_BUDGETS
-    )  # fmt: skip
-    return Figure(number, f"{attributes} attributes of 10 values, against the first phase's share", panels)
+    title = f"{attributes} attributes of 10 values, against the first phase's share"
+    panels = _for_budgets(
+        lambda budget, share: Setting("star", attributes, 10, SHARED_CORRELATION, budget, share)
+    )
+    return _figure(number, title, "share of the first phase", SHARES, panels)
 
 
 def _by_correlation(number: str, attributes: int, values: int) -> Figure:
-    panels = tuple(
-        Panel(
-            f"epsilon = {budget:g}", "rho", RISING,
-            tuple(Setting("star", attributes, values, rho, budget) for rho in RISING),
-        )
-        for budget in THREE_BUDGETS
-    )  # fmt: skip
-    return Figure(number, f"{attributes} attributes of {values} values, against the correlation", panels)
+    title = f"{attributes} attributes of {values} values, against the correlation"
+    panels = _for_budgets(lambda budget, rho: Setting("star", attributes, values, rho, budget))
+    return _figure(number, title, "rho", RISING, panels)
 
 
 def _by_table(number: str, names: Sequence[str]) -> Figure:
-    panels = tuple(
-        Panel(name, "epsilon", BUDGETS, tuple(Setting(name, 0, 0, 0.0, budget) for budget in BUDGETS))
-        for name in names
-    )
-    return Figure(number, "real tables, against the budget", panels)
+    panels = {name: partial(Setting, name, 0, 0, 0.0) for name in names}
+    return _figure(number, "real tables, against the budget", "epsilon", BUDGETS, panels)

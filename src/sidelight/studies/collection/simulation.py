@@ -251,9 +251,14 @@ def faked(reports: Collected) -> list[Array]:
     return found
 
 
+@cache
+def _design(setting: Setting) -> TwoPhase:
+    return TwoPhase(setting.schema, setting.epsilon, share=setting.share)
+
+
 def two_phases(setting: Setting, schema: Schema, records: Codes, trial: int) -> list[Array]:
     """Return Corr-RR's estimate, people assigned to phases anew in every trial."""
-    design = TwoPhase(schema, setting.epsilon, share=setting.share)
+    design = _design(setting)
     rng = np.random.default_rng((20_250_717, trial))
     order = rng.permutation(len(records))
     cut = round(setting.share * len(records))

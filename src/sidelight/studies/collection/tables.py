@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ BASE = {10: (0.3, 0.2, 0.15, 0.1, 0.08, 0.06, 0.05, 0.03, 0.02, 0.01), 2: (0.9, 
 """The first attribute's frequencies, by the number of values; the paper does not print its own."""
 REAL = ("clave", "nursery", "mushroom", "adult")
 _ADULT_BINS = 10
+_KEPT = 200
 
 
 def schema_of(attributes: int, values: int) -> Schema:
@@ -29,14 +30,20 @@ def schema_of(attributes: int, values: int) -> Schema:
     return Schema(tuple(categorical(f"x{number + 1}", labels) for number in range(attributes)))
 
 
+@lru_cache(maxsize=_KEPT)
 def star(attributes: int, values: int, correlation: float, trial: int, people: int = PEOPLE) -> Codes:
-    """Return records of the star model: X_j equals X_1 with probability `correlation`, else it is uniform."""
+    """Return records of the star model: X_j equals X_1 with probability `correlation`, else it is uniform.
+
+    The trials of one model are kept, as every budget asks for the same ones.
+    """
     rng = np.random.default_rng((20_250_715, attributes, values, round(1000 * correlation), trial))
     first = rng.choice(values, size=people, p=BASE[values])
     columns = [first]
     for _ in range(attributes - 1):
         columns.append(np.where(rng.random(people) < correlation, first, rng.integers(0, values, people)))
-    return np.stack(columns, axis=1).astype(np.uint8)
+    records = np.stack(columns, axis=1).astype(np.uint8)
+    records.flags.writeable = False
+    return records
 
 
 def folder() -> Path:
