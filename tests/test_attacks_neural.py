@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -111,3 +116,32 @@ def test_the_best_learnt_attack_on_numbers_reaches_95_percent_of_the_way_to_the_
     found = attack(released, aware, secret="a", truth=target, limit=bayes.limit)
     assert found.share_of_limit >= 0.95
     assert found.score.upper >= bayes.limit.lower
+
+
+_BARE = """
+import sys
+
+for name in ("pydantic", "duckdb", "pyarrow", "typer", "rich", "numba", "sklearn", "cryptography"):
+    sys.modules[name] = None
+import bench.attacks
+
+bench.attacks.devices.ROWS = 300
+bench.attacks.main(["--device"])
+"""
+
+
+def test_devices_are_compared_with_nothing_but_torch_and_numpy() -> None:
+    root = Path(__file__).resolve().parents[1]
+    path = os.pathsep.join([str(root), str(root / "src")])
+    found = subprocess.run(
+        [sys.executable, "-c", _BARE],
+        env={**os.environ, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    assert "gpu: no GPU was found" in found.stdout
+    rows = [line for line in found.stdout.splitlines() if ", width " in line]
+    assert len(rows) == 4
+    assert all(row.endswith("yes") for row in rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -83,7 +84,7 @@ def train(
     torch = torch_library()
     device = choose_device(schedule.device)
     first = epoch(0)
-    with _few_threads(torch, schedule.width), torch.random.fork_rng():
+    with _few_threads(torch, schedule.width), _same_bits(torch), torch.random.fork_rng():
         torch.manual_seed(seed)
         network = build(model, first[0].shape[1], first[1].shape[1], schedule.width)
         network.layers.to(device)
@@ -105,6 +106,18 @@ def _few_threads(torch: Any, width: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@contextmanager
+def _same_bits(torch: Any) -> Iterator[None]:
+    """Let a GPU add in the same order every time; cuBLAS reads its setting when it is first used."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    before = torch.backends.cudnn.deterministic
+    torch.backends.cudnn.deterministic = True
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.deterministic = before
 
 
 def _learn(
