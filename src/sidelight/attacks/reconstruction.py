@@ -11,7 +11,7 @@ than what he learnt, he uses that.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,8 +45,11 @@ class Reconstructor:
         secrets: the targets.
         control: (targets,) the guess without a release: the (geometric) median of the attacker's records.
         infer: from released rows and their level to the secrets.
-        history: the mean distance on the attacker's own held-out rows after each epoch.
+        history: the mean distance after each epoch, on the attacker's held-out rows where he has some, else
+            on those he trains on.
         device: where it was trained.
+        noise: the family that he was trained for; None where he was trained on clean records.
+        levels: the levels that he was trained for, in order.
     """
 
     attack: str
@@ -56,6 +59,8 @@ class Reconstructor:
     infer: Callable[[Array, float], Array]
     history: tuple[float, ...] = ()
     device: str = "cpu"
+    noise: Noise | None = None
+    levels: tuple[float, ...] = ()
 
     @property
     def target(self) -> str:
@@ -66,12 +71,27 @@ class Reconstructor:
         """Return a reconstruction of every record."""
         if secret != self.target:
             raise invalid("secret", f"{self.target!r}, what the attacker was trained for", secret)
+        if not isinstance(reports, NoisyNumbers):
+            raise invalid("reports", "numbers under noise, as `protect` returns them", type(reports).__name__)
         if reports.names != self.names:
             raise InputError("the release has other attributes than the attacker was trained with.")
+        self._check_noise(reports)
         own = reports.values[:, [self.names.index(name) for name in self.secrets]]
         guesses = self.infer(reports.values, reports.level)
         words = reports.noise.describe(reports.level)
         return Guess(self.attack, words, "mean distance", guesses, self.control, own)
+
+    def _check_noise(self, reports: NoisyNumbers) -> None:
+        """Raise if the attacker perturbed his own records in another way."""
+        if self.noise is None:
+            return
+        low, high = self.levels[0], self.levels[-1]
+        if reports.noise != self.noise or not low <= reports.level <= high:
+            raise InputError(
+                f"this attacker was trained for {self.noise.family!r} noise at levels from {low:g} to "
+                f"{high:g}, leniency {self.noise.leniency:g}; the release is "
+                f"{reports.noise.describe(reports.level)}. Train him for it."
+            )
 
     def truth(self, table: Numbers, secret: str) -> NDArray[Any]:  # noqa: ARG002 - checked by `guess`
         """Return the true secrets, shape (n, targets)."""
@@ -162,7 +182,9 @@ def fit_aware(
         return np.clip(ways[best[nearest]](released, level), 0.0, 1.0)
 
     words = f"{model}, noise-aware"
-    return Reconstructor(words, own.names, tuple(secrets), control, infer, learnt.history, learnt.device)
+    return Reconstructor(
+        words, own.names, tuple(secrets), control, infer, learnt.history, learnt.device, noise, grid
+    )
 
 
 def _learn(
@@ -234,13 +256,9 @@ class _Perturbed:
 
     def split(self) -> tuple[_Perturbed, _Perturbed]:
         """Return nine tenths to learn from and one tenth to judge by."""
-        order = np.random.default_rng([self.seed, 1]).permutation(len(self.own))
-        cut = max(1, len(order) // 10)
-        parts = (self.own.rows(order[cut:]), self.own.rows(order[:cut]))
-        kept, held_out = (
-            _Perturbed(part, self.secrets, self.targets, self.noise, self.levels, self.seed) for part in parts
-        )
-        return kept, held_out
+        count = max(1, len(self.own) // 10)
+        judging, learning = self.own.divided(count, np.random.default_rng([self.seed, 1]))
+        return replace(self, own=learning), replace(self, own=judging)
 
 
 @dataclass(frozen=True, eq=False)
