@@ -10,14 +10,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from selenium.webdriver import Chrome
 
 import sidelight as sl
+from browser import PHONE, WIDE, browser_fixture, complaints, show
 from sidelight import cli
+from sidelight.attacks import Noise, Numbers, fit_published, protect
 from sidelight.collection import write_reports
 from sidelight.report.attack_page import attack_page, comparison_page, verdict_sentence
 from sidelight.studies import attacks as study
 from sidelight.studies.attack_data import study_tables
 from sidelight.studies.attack_figures import write_study
+
+__all__ = ["browser_fixture"]
 
 
 @pytest.fixture
@@ -209,3 +214,56 @@ def test_the_quick_study_shows_the_control_in_every_figure(data: Path, tmp_path:
 def test_without_data_the_study_says_that_it_is_not_possible(monkeypatch) -> None:
     monkeypatch.setattr(study, "study_tables", lambda **_: [])
     assert study.run(quick=True).verdicts == ("not possible: none of the three tables is there.",)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory) -> dict[str, Path]:
+    """A comparison of plans by errors, and one of attackers by distances, with names that hurt."""
+    folder = tmp_path_factory.mktemp("pages")
+    table = sl.example("titanic")
+    belief = sl.Belief.from_data(table)
+    plans = {
+        "before <script>alert(1)</script>": sl.Plan.uniform(table.schema, "grr", 3.0),
+        "after a calibration with a very long name": sl.Plan.uniform(table.schema, "grr", 0.05),
+    }
+    errors = sl.attack_plans(belief, plans, "survived", table.codes(), seed=1)
+    rng = np.random.default_rng(3)
+    parts = rng.lognormal(3, 1, size=(400, 2))
+    own, target = Numbers.of({"a": parts[:, 0], "b": parts[:, 1], "all": parts.sum(axis=1)}).halves(1)
+    released = protect(target, Noise(), 5.0, ["all"], seed=1)
+    guessed = sl.attack(released, fit_published(own, ["all"], "imputation"), secret="all", truth=target)
+    many = sl.AttackComparison("Nine of one kind", {f"attack {i}": guessed for i in range(9)})
+    found = {"errors": errors, "distances": many}
+    return {name: sl.write_report(result, folder / f"{name}.html") for name, result in found.items()}
+
+
+def test_attacks_of_any_number_are_all_drawn(pages: dict[str, Path]) -> None:
+    text = pages["distances"].read_text()
+    assert all(f'"name":"attack {i}"' in text for i in range(9))
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("name", ["errors", "distances"])
+def test_the_page_of_an_attack_in_a_browser(browser: Chrome, pages, name: str, size, theme: str) -> None:
+    show(browser, pages[name], size, theme)
+    plots = ["plot-errors"] if name == "errors" else ["plot-density", "plot-cumulative"]
+    for plot in plots:
+        drawn, wanted, legend, top = browser.execute_script(
+            "const plot = document.getElementById(arguments[0]);"
+            "const legend = plot.querySelector('.legend').getBoundingClientRect();"
+            "return [plot.querySelectorAll('.scatterlayer .trace, .barlayer .trace').length,"
+            " plot.data.length, legend.bottom,"
+            " plot.getBoundingClientRect().top + plot._fullLayout._size.t]",
+            plot,
+        )
+        assert drawn == wanted
+        assert legend <= top + 2, "the legend lies over the drawing"
+    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    gap = browser.execute_script(
+        "const boxes = [...document.querySelectorAll('.stamp')].map((box) => box.getBoundingClientRect());"
+        "return Math.min(...boxes.slice(1).map((box, i) => box.top - boxes[i].bottom))"
+    )
+    assert gap > 6
+    assert complaints(browser) == []

@@ -78,6 +78,6 @@ def describe_plan(plan: Plan) -> str:
     """Say in a few words what a plan releases."""
     kinds = sorted({release.mechanism for release in plan.releases})
     budgets = sorted({release.epsilon for release in plan.releases if release.epsilon is not None})
-    spent = f", budget {budgets[0]:g}" if budgets else ""
-    spent += f" to {budgets[-1]:g}" if len(budgets) > 1 else ""
+    spent = f", budget {budgets[0]:.3g}" if budgets else ""
+    spent += f" to {budgets[-1]:.3g}" if len(budgets) > 1 else ""
     return f"{len(plan.releases)} attributes through {', '.join(kinds)}{spent}"

@@ -16,10 +16,13 @@ from sidelight.report.wording import label
 
 Array = NDArray[np.float64]
 
-_BINS = 60
+_MOST_BINS = 60
 _POINTS = 200
 _ATTACKS = ("series-1", "series-2", "series-3", "series-4", "series-5", "series-6", "series-7")
 _DASHES = ("solid", "dash", "dashdot")
+_LINE = 22
+"""The height of a line of the legend; on a phone every name has one of its own."""
+_LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
 _SECTIONS = {
     "summary": "Verdict",
     "table": "All figures",
@@ -100,7 +103,8 @@ def _curves(results: dict[str, AttackResult]) -> list[Curve]:
 
 
 def _density_figure(curves: list[Curve], end: float) -> Figure:
-    edges = np.linspace(0, end or 1.0, _BINS + 1)
+    bins = int(np.clip(np.sqrt(len(curves[0].losses)), 10, _MOST_BINS))
+    edges = np.linspace(0, end or 1.0, bins + 1)
     data = []
     for curve in curves:
         heights = np.histogram(curve.losses, edges)[0] / (len(curve.losses) * (edges[1] - edges[0]))
@@ -131,17 +135,18 @@ def _line(curve: Curve, x: Array, y: Array) -> Trace:
 
 
 def _drawn(data: list[Trace], title: str, description: str) -> Figure:
+    changes = {
+        "showlegend": True,
+        "legend": _LEGEND,
+        "margin": {"l": 8, "r": 8, "t": 30, "b": 8},
+        "xaxis": axis("distance to the truth", rangemode="tozero"),
+        "yaxis": axis(title, rangemode="tozero"),
+    }
     return Figure(
         data,
-        layout(
-            height=400,
-            showlegend=True,
-            legend={"orientation": "h", "y": 1.15},
-            margin={"l": 8, "r": 8, "t": 30, "b": 8},
-            xaxis=axis("distance to the truth", rangemode="tozero"),
-            yaxis=axis(title, rangemode="tozero"),
-        ),
+        layout(height=400, **changes),
         description + " The table gives the means.",
+        narrow=layout(height=320 + _LINE * len(data), **changes),
     )
 
 
@@ -150,7 +155,7 @@ def _errors_figure(results: dict[str, AttackResult]) -> Figure:
     kinds: dict[str, tuple[str, list[Interval | None]]] = {
         "attack": ("series-1", [result.score for result in results.values()]),
         "without a release": ("neutral", [result.control for result in results.values()]),
-        "release itself": ("series-8", [result.baseline for result in results.values()]),
+        "release itself": ("series-2", [result.baseline for result in results.values()]),
         "limit": ("series-3", [result.limit for result in results.values()]),
     }
     names = [label(name, 30) for name in results]
@@ -161,7 +166,7 @@ def _errors_figure(results: dict[str, AttackResult]) -> Figure:
             height=380,
             barmode="group",
             showlegend=True,
-            legend={"orientation": "h", "y": 1.15},
+            legend=_LEGEND,
             xaxis=axis(""),
             yaxis=axis("share of wrong guesses", rangemode="tozero"),
         ),
