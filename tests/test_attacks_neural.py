@@ -72,6 +72,17 @@ def test_the_noise_aware_network_takes_the_budget_as_an_input() -> None:
         attack(released, aware, secret="a", truth=target)
 
 
+def test_the_noise_aware_network_is_no_worse_than_the_published_one_where_there_is_hardly_any_noise() -> None:
+    """Trained for one epoch it knows little itself; then the published attack is the better way."""
+    own, target = numbers(2000).halves(seed=1)
+    noise = Noise(leniency=500.0)
+    released = protect(target, noise, 2.0, ["total"], seed=2)
+    aware = fit_aware(own, ["total"], noise, [2.0], "cnn", schedule=Schedule(epochs=1, device="cpu"))
+    published = fit_published(own, ["total"], "cnn")
+    known, plain = (attack(released, who, secret="total", truth=target).score for who in (aware, published))
+    assert known.value < 2 * plain.value
+
+
 def test_the_device_is_the_gpu_where_there_is_one(monkeypatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert (choose_device(None), choose_device("cpu")) == ("cuda", "cpu")

@@ -4,8 +4,8 @@ Two attackers own clean records of the same kind as those that were released. Th
 secret from the clean other attributes and applies that to noisy ones; he is trained once, whatever the
 noise. The *noise-aware* one knows the mechanism: he perturbs his own records, takes the level of the noise
 as an input, and learns the secret from the whole released row, its own noisy report included; one training
-serves all levels. Where his own held-out records show that the release itself or the control comes closer
-than what he learnt, he uses that.
+serves all levels. Where his own held-out records show that the release itself, the control, the published
+attack or its mean with his own comes closer than what he learnt, he uses that.
 """
 
 from __future__ import annotations
@@ -125,8 +125,7 @@ def fit_published(
     elif model == "boosted":
         predict = fit_regression(rows, wanted, seed)
     else:
-        plan = schedule or Schedule(epochs=_published_epochs(len(own)), batch=64, rate=1e-3, width=32)
-        trained = train(model, lambda _: (rows, wanted), None, plan, seed)
+        trained = train(model, lambda _: (rows, wanted), None, schedule or _published_schedule(own), seed)
         predict, history, device = trained.predict, trained.history, trained.device
     kind = "imputation" if model == "imputation" else f"{model}, trained on clean rows as published"
     return Reconstructor(
@@ -175,6 +174,11 @@ def fit_aware(
         "release": lambda rows, _: rows[:, targets],
         "control": lambda rows, _: np.tile(control, (len(rows), 1)),
     }
+    clean = fit_published(
+        kept.own, secrets, model, schedule=_published_schedule(kept.own, schedule), seed=seed
+    )
+    ways["published"] = clean.infer
+    ways["both"] = lambda rows, level: (ways["learnt"](rows, level) + clean.infer(rows, level)) / 2
     best = {level: _best_way(ways, held_out, level) for level in grid}
 
     def infer(released: Array, level: float) -> Array:
@@ -306,9 +310,10 @@ def centre(points: Array) -> Array:
     return np.asarray(found)
 
 
-def _published_epochs(rows: int) -> int:
-    """Return how many epochs make about 2,000 steps, at most 60."""
-    return max(5, min(60, 2000 * 64 // rows))
+def _published_schedule(own: Numbers, given: Schedule | None = None) -> Schedule:
+    """Return small steps for about 2,000 batches, at most 60 epochs, on the device of the given schedule."""
+    epochs = max(5, min(60, 2000 * 64 // len(own)))
+    return Schedule(epochs, batch=64, rate=1e-3, width=32, device=given.device if given else None)
 
 
 def _columns(own: Numbers, secrets: Sequence[str]) -> tuple[list[int], list[int]]:
