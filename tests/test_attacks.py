@@ -14,6 +14,7 @@ import pytest
 import sidelight as sl
 from sidelight.attacks import (
     BayesAttacker,
+    FloatingPointAttacker,
     Interval,
     LearntAttacker,
     Noise,
@@ -25,24 +26,30 @@ from sidelight.attacks import (
     attack_release,
     effective_budget,
     fit_published,
+    owner,
     posterior,
     protect,
     release,
 )
-from sidelight.attacks.intervals import mean_interval
+from sidelight.attacks.face import face_value
+from sidelight.attacks.intervals import mean_interval, paired_interval
 from sidelight.attacks.likelihood import likelihood_reader
 from sidelight.attacks.reading import read_numbers
 from sidelight.attacks.reconstruction import fit_aware
 from sidelight.attacks.released import is_reports_file
 from sidelight.attacks.result import AttackResult
-from sidelight.collection import product, read_reports, rs_fd, smp, write_reports
+from sidelight.collection import Split, product, read_reports, rs_fd, rs_rfd, smp, spl, write_reports
+from sidelight.collection.units import make_unit
+from sidelight.sources import Records
 
 MECHANISMS = ("grr", "exp", "interval", "ss", "sue", "oue", "rappor", "the", "she", "blh", "olh", "hadamard")
 
 
-def result(losses: list[float], control: list[float], **further: object) -> AttackResult:
+def result(
+    losses: list[float], control: list[float], measure: str = "mean distance", **further: object
+) -> AttackResult:
     return AttackResult(
-        "x", "an attack", "a release", "mean distance", np.zeros(len(losses)), np.array(losses),
+        "x", "an attack", "a release", measure, np.zeros(len(losses)), np.array(losses),
         np.array(control), **further,
     )  # fmt: skip
 
@@ -88,6 +95,36 @@ def test_an_attack_that_does_not_beat_its_control_says_so() -> None:
     assert same.warning
 
 
+def test_a_few_records_prove_little() -> None:
+    """Two records, both won: neither errors nor distances put the gain above 0 beyond doubt."""
+    errors = result([0.0, 0.0], [1.0, 1.0], measure="error rate")
+    assert errors.gain.value == 1
+    assert not errors.beats_control
+    assert result([0.0] * 20, [1.0] * 20, measure="error rate").beats_control
+    apart = result([0.1, 0.2], [0.3, 0.5])
+    assert apart.gain.upper - apart.gain.value == pytest.approx(12.7062 * np.std([0.2, 0.3], ddof=1) / 2**0.5)
+    assert not apart.beats_control
+    alone = json.loads(result([0.1], [0.3]).to_json())
+    assert alone["gain_over_control"] == {"value": pytest.approx(0.2), "lower": None, "upper": None}
+
+
+def test_there_is_no_way_to_a_limit_that_the_control_has_reached() -> None:
+    control = [0.4, 0.6] * 50
+    for limit in (0.5, 0.499, 0.6):
+        assert result([0.3, 0.6] * 50, control, limit=Interval.exactly(limit)).share_of_limit is None
+    assert result([0.3, 0.5] * 50, control, limit=Interval.exactly(0.3)).share_of_limit == pytest.approx(0.5)
+
+
+def test_the_gains_interval_covers_as_often_as_it_says(rng) -> None:
+    """Paired errors with a true gain of 0.05; false alarm below 1e-3: fewer than 360 of 400 cover, or all."""
+    covered = 0
+    for _ in range(400):
+        difference = rng.choice([-1.0, 0.0, 1.0], size=60, p=[0.05, 0.85, 0.10])
+        found = paired_interval(difference)
+        covered += found.lower <= 0.05 <= found.upper
+    assert 360 <= covered < 400
+
+
 def test_intervals_cover_the_mean_as_often_as_they_say(rng) -> None:
     """False alarm below 1e-3: fewer than 358 of 400 cover, or all do; a skewed sample covers about 94 %."""
     for sample in (lambda: rng.exponential(size=200), lambda: (rng.random(200) < 0.3).astype(float)):
@@ -98,6 +135,22 @@ def test_intervals_cover_the_mean_as_often_as_they_say(rng) -> None:
 
 
 # posteriors
+
+
+@pytest.mark.parametrize("mechanism", [*MECHANISMS, "laplace", "gaussian", "discrete-laplace"])
+def test_posteriors_of_a_single_report_are_calibrated(mechanism: str, rng) -> None:
+    """On average the true value has the probability that the posterior itself expects it to have.
+
+    40,000 reports of evenly drawn values, seeded; beyond 4 standard errors with a chance of 6e-5.
+    """
+    bounds = {"lower": 0.0, "upper": 4.0} if "lace" in mechanism or mechanism == "gaussian" else {}
+    further = bounds | ({"delta": 1e-5} if mechanism == "gaussian" else {})
+    made = sl.create(mechanism, 5, 2.0, **further)
+    true = rng.integers(0, 5, size=40_000).astype(np.uint8)
+    likely = likelihood_reader(made)(made.randomise(true.astype(float) if bounds else true, seed=7))
+    found = likely / likely.sum(axis=0)
+    gap = found[true, np.arange(len(true))] - (found**2).sum(axis=0)
+    assert abs(gap.mean()) < 4 * gap.std() / 200
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -158,6 +211,18 @@ def test_smoothing_is_part_of_the_belief_that_attacks() -> None:
     assert smooth == pytest.approx(plain, abs=1e-12)
 
 
+def test_smoothing_survives_reports_that_no_record_explains() -> None:
+    """Twenty attributes of budget 43: every record's likelihood is below the least double."""
+    names = [f"a{i}" for i in range(20)]
+    schema = sl.Schema(tuple(sl.categorical(name, ["x", "y"]) for name in names))
+    codes = np.zeros((2, 20), dtype=np.uint8)
+    records = Records(schema, codes[:1], np.ones(1))
+    belief = sl.Belief.from_records(records, smoothing=1.0)
+    reports = release(1 - codes, schema, sl.Plan.uniform(schema, "grr", 43.0), seed=1)
+    found = posterior(belief, reports, "a0").probabilities
+    assert found == pytest.approx(np.array([[0.0, 1.0]] * 2), abs=1e-12)
+
+
 def test_reports_that_the_belief_holds_impossible_keep_the_prior() -> None:
     belief = sl.Belief.from_joint([[0.5, 0], [0, 0.5]], ["a", "b"])
     plan = sl.Plan.uniform(belief.schema, "identity")
@@ -173,6 +238,34 @@ def test_mode_mean_and_median_of_a_posterior() -> None:
     assert found.mode().tolist() == [1, 0]
     assert found.mean(points) == pytest.approx([8.0, 8.0])
     assert found.median(points).tolist() == [0.0, 10.0]
+
+
+def test_only_reports_of_values_are_taken_at_face_value() -> None:
+    """Hadamard response reports a column of a matrix, even where its number is that of a value."""
+    table = sl.example("titanic")
+    for mechanism in ("grr", "exp", "hadamard", "olh", "oue"):
+        plan = sl.Plan.uniform(table.schema, mechanism, 2.0)
+        reports = release(table.codes(), table.schema, plan, seed=3)
+        low = np.flatnonzero(reports["class"].values.reshape(2201, -1)[:, 0] < 4)[:1]
+        few = Released(plan, {name: part[low[0] : low[0] + 1] for name, part in reports.columns.items()}, 1)
+        assert (face_value(few, "class", None) is not None) == (mechanism in ("grr", "exp"))
+
+
+@pytest.mark.parametrize("codes", [[7] * 2201, [-1] * 2201])
+def test_true_codes_out_of_range_are_refused(codes: list[int]) -> None:
+    table = sl.example("titanic")
+    reports = release(table.codes(), table.schema, sl.Plan.uniform(table.schema), seed=1)
+    attacker = BayesAttacker(sl.Belief.from_data(table), "median")
+    with pytest.raises(sl.InputError, match="`truth of survived` must be codes from 0 to 1; 2201 of 2201"):
+        sl.attack(reports, attacker, secret="survived", truth=np.array(codes))
+
+
+def test_sets_with_values_that_do_not_exist_are_refused() -> None:
+    made = sl.create("ss", 9, 0.5)
+    reports = made.randomise(np.zeros(3, dtype=np.uint8), seed=1)
+    reports.values[0, 0] = 9
+    with pytest.raises(sl.InputError, match="must be codes from 0 to 8"):
+        likelihood_reader(made)(reports)
 
 
 def test_bayes_refuses_what_it_cannot_know() -> None:
@@ -225,8 +318,19 @@ def test_the_best_learnt_attack_reaches_95_percent_of_the_way_to_the_limit(rng) 
     assert limit is not None
     assert found.share_of_limit >= 0.95
     assert found.score.upper >= limit.lower
-    with pytest.raises(sl.InputError, match="trained for 'education'"):
+    with pytest.raises(sl.InputError, match="'education', what the attacker was trained for, got 'age'"):
         sl.attack(reports, learnt, secret="age", truth=true)
+
+
+@pytest.mark.parametrize("common", [500, 5])
+def test_a_learnt_attack_leaves_values_alone_that_hardly_occur(common: int, rng) -> None:
+    schema = sl.Schema((sl.categorical("a", list("xyz")), sl.categorical("b", list("xy"))))
+    codes = rng.integers(0, 2, size=(common, 2)).astype(np.uint8)
+    codes[0, 0] = 2
+    plan = sl.Plan.uniform(schema, "grr", 3.0)
+    learnt = LearntAttacker.fit(codes, schema, plan, "a")
+    found = sl.attack(release(codes, schema, plan, seed=1), learnt, secret="a", truth=codes)
+    assert set(found.guesses.tolist()) <= {0, 1, 2}
 
 
 def test_a_numeric_secret_under_laplace_noise_has_a_limit_too(rng) -> None:
@@ -257,6 +361,8 @@ def test_one_attack_on_two_plans_shows_what_a_calibration_takes_away() -> None:
     assert found["before"].gain.value > found["after"].gain.value
     assert found["before"].beats_control
     assert "before: all reports together leak" in found.notes[0]
+    with pytest.raises(sl.InputError, match="at least one plan"):
+        attack_plans(belief, {}, "survived", table.codes())
     with pytest.raises(sl.InputError, match="did you mean 'after'"):
         found["aftr"]
 
@@ -274,6 +380,21 @@ def test_effective_budget_beside_the_two_theorems() -> None:
     assert found.is_understated
     alone = sl.Plan.uniform(belief.schema, "grr", 1.0).withholding(["c"])
     assert effective_budget(belief, alone, "c").leakage.value == pytest.approx(2.0, abs=1e-9)
+
+
+def test_effective_budgets_count_what_is_spent_alone() -> None:
+    belief = sl.Belief.from_joint(np.full((2, 2, 2), 1 / 8), ["a", "b", "c"])
+    a, b, c = belief.schema
+    bounds = {"lower": 0.0, "upper": 1.0, "delta": 1e-5}
+    noisy = sl.Release(a, "gaussian", 1.0, parameters=bounds)
+    plan = sl.Plan((noisy, sl.Release(b, "withheld"), sl.Release(c, "grr", 1.0)))
+    found = effective_budget(belief, plan, "c")
+    alone = effective_budget(belief, plan.withholding(["b"]), "c")
+    assert found.interdependent == alone.interdependent
+    assert found.failure.value == pytest.approx(1e-5, rel=1e-3)
+    open_plan = sl.Plan((sl.Release(a, "identity"), sl.Release(c, "grr", 1.0)))
+    with pytest.raises(sl.InputError, match="sends 'a' as it is"):
+        effective_budget(belief, open_plan, "c")
 
 
 # collections
@@ -308,13 +429,117 @@ def test_who_reports_one_attribute_says_nothing_of_the_others() -> None:
     assert sl.attack(collected, BayesAttacker(belief), secret="survived", truth=table).baseline is None
 
 
-def test_a_collection_without_reports_of_single_attributes_is_refused() -> None:
+def small_protocols(schema: sl.Schema) -> dict[str, object]:
+    """Every protocol of a collection, over attributes a, b, c."""
+    rng = np.random.default_rng(4)
+    priors = {attribute.name: rng.dirichlet(np.ones(attribute.size)) for attribute in schema}
+    codes = rng.integers(0, 2, size=(300, 3)).astype(np.uint8)
+    second = {}
+    for method, groups in (("corr-rr", 1), ("cond-rr", 1), ("cond-rr", 2)):
+        design = sl.TwoPhase(schema, 2.0, method, groups=groups)
+        first = design.first.randomise(codes, seed=1)
+        second[f"{method} {groups}"] = design.learn(first, people=1000).second
+    units = (make_unit(schema, ["a", "b"], "grr", 1.0), make_unit(schema, ["c"], "oue", 1.0))
+    return {
+        "spl": spl(schema, 2.0),
+        "smp": smp(schema, 2.0, shares=(1, 2, 3)),
+        "product": product(schema, 2.0),
+        "two groups": product(schema, 2.0, [["a", "b"], ["b", "c"]]),
+        "group beside one": Split(schema, units),
+        "rs+fd": rs_fd(schema, 2.0),
+        "rs+rfd": rs_rfd(schema, 2.0, priors, "made up"),
+        **second,
+    }
+
+
+PROTOCOLS = (
+    "spl", "smp", "product", "two groups", "rs+fd", "rs+rfd", "corr-rr 1", "cond-rr 1", "cond-rr 2",
+)  # fmt: skip
+
+
+def report_columns(collected: sl.Collected) -> np.ndarray:
+    """Return which column of the protocol's matrix each person's report is."""
+    codes = [part.values.astype(int) for part in collected.parts]
+    sizes = [
+        unit.size for unit in getattr(collected.protocol, "units", ())
+    ] or collected.protocol.schema.sizes
+    if collected.senders[0] is None:
+        return np.ravel_multi_index(tuple(codes), tuple(sizes))
+    found = np.empty(collected.people, dtype=int)
+    for start, rows, said in zip(np.cumsum([0, *sizes]), collected.senders, codes, strict=False):
+        found[rows] = start + said
+    return found
+
+
+@pytest.mark.parametrize("secret", [0, 2])
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_the_posterior_is_bayes_rule_for_every_protocol(name: str, secret: int, rng) -> None:
+    """The belief is a tree, held as a tree, as its joint, and smoothed; the protocol's own law decides."""
+    tree = sl.Tree.from_conditionals(
+        "a", rng.dirichlet(np.ones(3)),
+        {("a", "b"): rng.dirichlet(np.ones(2), size=3), ("b", "c"): rng.dirichlet(np.ones(2), size=2)},
+    )  # fmt: skip
+    joint = tree.joint(["a", "b", "c"])
+    protocol = small_protocols(tree.schema)[name]
+    collected = protocol.randomise(draw(joint, 60, rng), seed=5)
+    law = protocol.matrix()[:, report_columns(collected)]
+    smooth = sl.Belief.from_counts(
+        sl.Counts(tree.schema, rng.integers(0, 3, size=joint.shape) * (joint > 0.02)), smoothing=2.0
+    )
+    beliefs = (sl.Belief.from_tree(tree), sl.Belief.from_joint(joint, tree.schema), smooth)
+    target = tree.schema.names[secret]
+    rest = tuple(axis for axis in range(3) if axis != secret)
+    for belief in beliefs:
+        cells = belief.joint(["a", "b", "c"])[..., None] * law.reshape(*joint.shape, -1)
+        expected = cells.sum(axis=rest) / cells.sum(axis=(0, 1, 2))
+        assert posterior(belief, collected, target).probabilities == pytest.approx(expected.T, abs=1e-12)
+
+
+def test_sets_of_cells_of_a_group_are_weighed_cell_by_cell(rng) -> None:
+    joint = rng.dirichlet(np.ones(24)).reshape(4, 3, 2)
+    belief = sl.Belief.from_joint(joint, ["a", "b", "c"])
+    protocol = product(belief.schema, 0.5, mechanism="ss")
+    collected = protocol.randomise(draw(joint, 40, rng), seed=2)
+    channel = protocol.units[0].randomiser.channel
+    assert channel.width > 2
+    likely = np.stack([channel.likelihood(row) for row in collected.parts[0].values.tolist()])
+    cells = joint.reshape(-1) * likely
+    expected = cells.reshape(-1, 4, 3, 2).sum(axis=(2, 3)) / cells.sum(axis=1)[:, None]
+    assert posterior(belief, collected, "a").probabilities == pytest.approx(expected, abs=1e-12)
+    tree = sl.Belief.from_tree(sl.Belief.tree_of(belief).tree)
+    dense = sl.Belief.from_joint(tree.tree.joint(["a", "b", "c"]), belief.schema)
+    by_tree, by_joint = (posterior(known, collected, "a").probabilities for known in (tree, dense))
+    assert by_tree == pytest.approx(by_joint, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", [*PROTOCOLS, "group beside one"])
+def test_every_file_of_reports_is_attacked(name: str, rng, tmp_path: Path) -> None:
+    """No attack is beyond the limit by more than its interval (99.9 %, fixed seed)."""
+    joint = np.zeros((3, 2, 2))
+    joint[0, 0, 0] = joint[1, 1, 1] = joint[2, 0, 1] = 1 / 3
+    belief = sl.Belief.from_joint(joint, ["a", "b", "c"])
+    protocol = small_protocols(belief.schema)[name]
+    true = draw(joint, 3000, rng)
+    path = write_reports(protocol.randomise(true, seed=8), tmp_path / "reports.parquet")
+    found = sl.attack(read_reports(path), BayesAttacker(belief), secret="a", truth=true, confidence=0.999)
+    assert found.beats_control
+    assert found.score.lower <= found.limit.upper
+    assert found.limit.lower <= found.score.upper
+    assert (found.baseline is None) == (name in ("smp", "two groups"))
+    assert f"by {protocol.name}" in found.release
+
+
+def test_what_no_bayes_attack_reads_is_named() -> None:
     table = sl.example("titanic")
     belief = sl.Belief.from_data(table)
-    for protocol in (product(table.schema, 1.0), rs_fd(table.schema, 1.0)):
-        with pytest.raises(sl.InputError, match="reads reports of single attributes"):
-            posterior(belief, sl.collect(table, protocol, seed=1), "survived")
+    with pytest.raises(sl.InputError, match="reads what `collect` returns for a plan, .*; got list"):
+        posterior(belief, [1, 2], "survived")
     plan = sl.Plan.uniform(table.schema)
+    learnt = LearntAttacker.fit(table.codes(), table.schema, plan, "survived")
+    with pytest.raises(sl.InputError, match="got product. Take the Bayes attack"):
+        sl.attack(
+            sl.collect(table, product(table.schema, 1.0), seed=1), learnt, secret="survived", truth=table
+        )
     with pytest.raises(sl.InputError, match="no reports of it"):
         Released(plan, {}, 3)
     reports = release(table.codes(), table.schema, plan, seed=1)
@@ -347,6 +572,13 @@ def test_our_release_excludes_no_candidate(candidates) -> None:
     assert np.array_equal(found.attack.losses, found.attack.control_losses)
     other = attack_release(candidates, 1.0, 2000, seed=1, test="naive")
     assert not other.attack.beats_control
+
+
+def test_candidates_come_in_order() -> None:
+    with pytest.raises(sl.InputError, match="ascending order"):
+        FloatingPointAttacker((1.0, 0.0), lambda *_: np.ones((1, 2), dtype=bool), "x")
+    with pytest.raises(sl.InputError, match="`test` must be one of 'grid', 'naive'"):
+        attack_release([0, 1], 1.0, 10, seed=1, secure=False, test="fine")
 
 
 # the owner's side
@@ -388,6 +620,80 @@ def test_swaps_stay_within_an_entity_and_claim_no_budget() -> None:
     alone = Numbers.of({"a": [1.0, 2, 3, 4], "b": [1.0, 2, 3, 5]})
     with pytest.raises(sl.InputError, match="whose record"):
         protect(alone, noise, 0.5, ["a"], seed=1)
+
+
+def test_swaps_without_a_seed_use_secure_randomness(monkeypatch) -> None:
+    asked = []
+    secure = owner.randomness
+
+    def listen(seed, stream):
+        source = secure(seed, stream)
+        asked.append(source.is_secure)
+        return source
+
+    monkeypatch.setattr(owner, "randomness", listen)
+    table = numbers()
+    noisy = protect(table, Noise("swap"), 1.0, ["total"])
+    assert not noisy.is_simulation
+    assert (noisy.values != table.values).mean() > 0.5
+    assert asked
+    assert all(asked)
+    asked.clear()
+    again = [protect(table, Noise("swap"), 0.5, ["total"], seed=4).values for _ in range(2)]
+    assert np.array_equal(*again)
+    assert not any(asked)
+
+
+def test_the_records_of_one_entity_are_not_divided() -> None:
+    table = numbers(401)
+    for seed in range(3):
+        own, target = table.halves(seed)
+        assert set(own.entities.tolist()).isdisjoint(target.entities.tolist())
+        assert abs(len(own) - len(target)) <= 5
+        assert len(own) + len(target) == 401
+    few = Numbers.of({"a": np.arange(40.0), "b": np.arange(40.0) ** 2}, entities=np.arange(40) % 2)
+    own, target = few.halves(1)
+    assert set(own.entities.tolist()) == set(target.entities.tolist()) == {0, 1}
+    days = Numbers.of(
+        {"a": np.arange(40.0), "b": np.arange(40.0) ** 2},
+        entities=np.arange(40) % 2,
+        blocks=np.arange(40) // 8,
+    )
+    own, target = days.halves(1)
+    assert set(own.blocks.tolist()).isdisjoint(target.blocks.tolist())
+    assert set(own.entities.tolist()) == set(target.entities.tolist()) == {0, 1}
+    one = Numbers.of({"a": [1.0, 2, 3, 4], "b": [1.0, 2, 3, 5]}, blocks=[0, 0, 0, 1])
+    assert sorted(len(half) for half in one.halves(2)) == [1, 3]
+    with pytest.raises(sl.InputError, match="`entities` must be one label for each of 4 records"):
+        Numbers.of({"a": [1.0, 2, 3, 4], "b": [1.0, 2, 3, 5]}, entities=[1, 2])
+    with pytest.raises(sl.InputError, match="`seed` must be a whole number of at least 0"):
+        table.halves(-1)
+
+
+def test_the_attacker_judges_swaps_by_whole_entities() -> None:
+    """His held-out tenth has all records of an entity: single ones would show no swap, hence no noise."""
+    own, target = numbers(2000).halves(seed=1)
+    noise = Noise("swap")
+    aware = fit_aware(own, ["total"], noise, [1.0], "boosted")
+    released = protect(target, noise, 1.0, ["total"], seed=2)
+    found = sl.attack(released, aware, secret="total", truth=target)
+    assert not np.array_equal(found.guesses, released.values[:, -1:])
+    assert found.score.value < 0.95 * found.baseline.value
+
+
+@pytest.mark.parametrize(
+    ("noise", "level"),
+    [(Noise(), 0.01), (Noise(), 30.0), (Noise("gaussian"), 2.0), (Noise(leniency=2.0), 2.0)],
+)
+def test_a_noise_aware_attacker_is_held_to_the_noise_he_knows(noise: Noise, level: float) -> None:
+    own, target = numbers(200).halves(seed=1)
+    aware = fit_aware(own, ["total"], Noise(), [1.0, 5.0], "boosted")
+    between = protect(target, Noise(), 3.0, ["total"], seed=1)
+    assert sl.attack(between, aware, secret="total", truth=target).score.value > 0
+    with pytest.raises(sl.InputError, match="trained for 'laplace' noise at levels from 1 to 5, leniency 1"):
+        sl.attack(protect(target, noise, level, ["total"], seed=1), aware, secret="total", truth=target)
+    with pytest.raises(sl.InputError, match="`reports` must be numbers under noise"):
+        sl.attack(target, aware, secret="total", truth=target)
 
 
 @pytest.mark.parametrize(

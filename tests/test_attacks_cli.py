@@ -10,14 +10,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from selenium.webdriver import Chrome
 
 import sidelight as sl
+from browser import PHONE, WIDE, browser_fixture, complaints, show
 from sidelight import cli
+from sidelight.attacks import Noise, Numbers, fit_published, protect
 from sidelight.collection import write_reports
 from sidelight.report.attack_page import attack_page, comparison_page, verdict_sentence
 from sidelight.studies import attacks as study
 from sidelight.studies.attack_data import study_tables
 from sidelight.studies.attack_figures import write_study
+
+__all__ = ["browser_fixture"]
 
 
 @pytest.fixture
@@ -99,6 +104,48 @@ def test_attack_on_a_file_of_reports(run, tmp_path: Path) -> None:
     code, _, err = run("attack", path, "--secret", "survived")
     assert code == 2
     assert "give --truth" in err
+    pq.write_table(pa.table(labels).drop_columns("sex"), tmp_path / "less.parquet")
+    code, _, err = run("attack", path, "--secret", "survived", "--truth", tmp_path / "less.parquet")
+    assert code == 2
+    assert "there is no column 'sex'" in err
+
+
+@pytest.mark.parametrize("protocol", ["product", "rs+fd", "corr-rr"])
+def test_attack_on_what_collect_writes(run, tmp_path: Path, protocol: str) -> None:
+    """Grouped and hidden reports, and the second of two phases, whose people are known by their row."""
+    table = sl.example("titanic")
+    labels = {a.name: np.asarray(a.values)[table.codes()[:, i]] for i, a in enumerate(table.schema)}
+    people, reports = tmp_path / "people.parquet", tmp_path / "reports.parquet"
+    pq.write_table(pa.table(labels), people)
+    code, _, err = run(
+        "collect", people, "--protocol", protocol, "--epsilon", 5, "--share", 0.5, "--seed", 1, "-o", reports
+    )
+    assert (code, err) == (0, "")
+    if protocol == "corr-rr":
+        rows = sl.TwoPhase(table.schema, 5.0, share=0.5).in_first(table.rows)
+        pq.write_table(pa.table({name: column[rows] for name, column in labels.items()}), people)
+    code, out, _ = run("attack", reports, "--secret", "survived", "--truth", people, "--json")
+    assert code == 0
+    found = json.loads(out)["results"]["Bayes"]
+    assert found["beats_control"]
+    assert found["limit"]["lower"] <= found["score"]["upper"]
+
+
+def test_an_empty_table_is_one_line(run, tmp_path: Path) -> None:
+    path = tmp_path / "empty.parquet"
+    pq.write_table(pa.table({"a": pa.array([], pa.float64()), "b": pa.array([], pa.float64())}), path)
+    code, _, err = run("attack", path, "--secret", "a", "--model", "imputation")
+    assert code == 2
+    assert "0 records have all numbers" in err
+    assert err.count("\n") == 1
+
+
+def test_without_torch_the_command_names_the_extra(run, sheet: Path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    code, _, err = run("attack", sheet, "--secret", "the_total")
+    assert code == 2
+    assert 'pip install "sidelight[neural]"' in err
+    assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -107,7 +154,10 @@ def test_attack_on_a_file_of_reports(run, tmp_path: Path) -> None:
         (("--model", "oracle"), "`model` must be one of"),
         (("--noise", "pink"), "`noise` must be one of"),
         (("--epsilon", "-1"), "`epsilon` must be a finite number above 0"),
-        (("--noise", "swap"), "give `entities`"),
+        (("--noise", "swap"), "name its column with --entity"),
+        (("--seed", "-1"), "`seed` must be a whole number of at least 0"),
+        (("--truth", "people.csv"), "holds no reports, so its records are the truth"),
+        (("--entity", "whom"), "did you mean 'who'"),
         (("--through", "who"), "is not numeric"),
         (("--report", "attack.txt"), "must end in .html"),
     ],
@@ -127,6 +177,10 @@ def test_the_page_of_one_result_and_its_verdict() -> None:
     found = sl.attack_plans(belief, plans, "survived", table.codes(), seed=1)
     assert verdict_sentence(found) == "1 of 2 attacks beats the control"
     assert set(comparison_page(found).figures) == {"errors"}
+    bars = {trace["name"]: trace for trace in comparison_page(found).figures["errors"].data}
+    assert bars["limit"]["y"] == [found["a"].limit.value, found["b"].limit.value]
+    assert bars["release itself"]["y"] == [found["a"].baseline.value, found["b"].baseline.value]
+    assert bars["attack"]["x"] == bars["without a release"]["x"] == ["a", "b"]
     assert attack_page(found["b"]).context["verdict"] == "The attack does not beat its control"
 
 
@@ -135,7 +189,8 @@ def test_the_quick_study_shows_the_control_in_every_figure(data: Path, tmp_path:
     if not study_tables(data, quick=True):
         pytest.skip("the finance table is not there")
     found = study.run(quick=True)
-    assert {row.figure for row in found.rows} == {"Fig. 2", "Fig. 3", "Fig. 4", "Fig. 5"}
+    figures = {"Fig. 2", "Fig. 2, stricter secret", "Fig. 3", "Fig. 4", "Fig. 5"}
+    assert {row.figure for row in found.rows} == figures
     assert all(row.control > 0 for row in found.rows)
     pairs = {}
     for row in found.rows:
@@ -145,11 +200,70 @@ def test_the_quick_study_shows_the_control_in_every_figure(data: Path, tmp_path:
     laplace = [r for r in found.rows if r.figure == "Fig. 2" and r.level == 1 and r.model == "mlp"]
     assert laplace[0].release == pytest.approx(1.025, abs=0.1)
     assert laplace[0].control == pytest.approx(0.077, abs=0.004)
-    assert len(found.verdicts) == 4
+    assert len(found.verdicts) == 5
     files = {path.name for path in write_study(found, tmp_path)}
-    assert {"attacks.csv", "fig-2-levels.svg", "fig-2-distances.svg", "fig-5-levels.svg"} <= files
+    assert {
+        "attacks.csv",
+        "fig-2-levels.svg",
+        "fig-2-stricter-secret-levels.svg",
+        "fig-2-distances.svg",
+        "fig-5-levels.svg",
+    } <= files
 
 
 def test_without_data_the_study_says_that_it_is_not_possible(monkeypatch) -> None:
     monkeypatch.setattr(study, "study_tables", lambda **_: [])
     assert study.run(quick=True).verdicts == ("not possible: none of the three tables is there.",)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory) -> dict[str, Path]:
+    """A comparison of plans by errors, and one of attackers by distances, with names that hurt."""
+    folder = tmp_path_factory.mktemp("pages")
+    table = sl.example("titanic")
+    belief = sl.Belief.from_data(table)
+    plans = {
+        "before <script>alert(1)</script>": sl.Plan.uniform(table.schema, "grr", 3.0),
+        "after a calibration with a very long name": sl.Plan.uniform(table.schema, "grr", 0.05),
+    }
+    errors = sl.attack_plans(belief, plans, "survived", table.codes(), seed=1)
+    rng = np.random.default_rng(3)
+    parts = rng.lognormal(3, 1, size=(400, 2))
+    own, target = Numbers.of({"a": parts[:, 0], "b": parts[:, 1], "all": parts.sum(axis=1)}).halves(1)
+    released = protect(target, Noise(), 5.0, ["all"], seed=1)
+    guessed = sl.attack(released, fit_published(own, ["all"], "imputation"), secret="all", truth=target)
+    many = sl.AttackComparison("Nine of one kind", {f"attack {i}": guessed for i in range(9)})
+    found = {"errors": errors, "distances": many}
+    return {name: sl.write_report(result, folder / f"{name}.html") for name, result in found.items()}
+
+
+def test_attacks_of_any_number_are_all_drawn(pages: dict[str, Path]) -> None:
+    text = pages["distances"].read_text()
+    assert all(f'"name":"attack {i}"' in text for i in range(9))
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("name", ["errors", "distances"])
+def test_the_page_of_an_attack_in_a_browser(browser: Chrome, pages, name: str, size, theme: str) -> None:
+    show(browser, pages[name], size, theme)
+    plots = ["plot-errors"] if name == "errors" else ["plot-density", "plot-cumulative"]
+    for plot in plots:
+        drawn, wanted, legend, top = browser.execute_script(
+            "const plot = document.getElementById(arguments[0]);"
+            "const legend = plot.querySelector('.legend').getBoundingClientRect();"
+            "return [plot.querySelectorAll('.scatterlayer .trace, .barlayer .trace').length,"
+            " plot.data.length, legend.bottom,"
+            " plot.getBoundingClientRect().top + plot._fullLayout._size.t]",
+            plot,
+        )
+        assert drawn == wanted
+        assert legend <= top + 2, "the legend lies over the drawing"
+    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    gap = browser.execute_script(
+        "const boxes = [...document.querySelectorAll('.stamp')].map((box) => box.getBoundingClientRect());"
+        "return Math.min(...boxes.slice(1).map((box, i) => box.top - boxes[i].bottom))"
+    )
+    assert gap > 6
+    assert complaints(browser) == []

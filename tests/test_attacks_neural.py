@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -67,6 +72,17 @@ def test_the_noise_aware_network_takes_the_budget_as_an_input() -> None:
         attack(released, aware, secret="a", truth=target)
 
 
+def test_the_noise_aware_network_is_no_worse_than_the_published_one_where_there_is_hardly_any_noise() -> None:
+    """Trained for one epoch it knows little itself; then the published attack is the better way."""
+    own, target = numbers(2000).halves(seed=1)
+    noise = Noise(leniency=500.0)
+    released = protect(target, noise, 2.0, ["total"], seed=2)
+    aware = fit_aware(own, ["total"], noise, [2.0], "cnn", schedule=Schedule(epochs=1, device="cpu"))
+    published = fit_published(own, ["total"], "cnn")
+    known, plain = (attack(released, who, secret="total", truth=target).score for who in (aware, published))
+    assert known.value < 2 * plain.value
+
+
 def test_the_device_is_the_gpu_where_there_is_one(monkeypatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert (choose_device(None), choose_device("cpu")) == ("cuda", "cpu")
@@ -111,3 +127,32 @@ def test_the_best_learnt_attack_on_numbers_reaches_95_percent_of_the_way_to_the_
     found = attack(released, aware, secret="a", truth=target, limit=bayes.limit)
     assert found.share_of_limit >= 0.95
     assert found.score.upper >= bayes.limit.lower
+
+
+_BARE = """
+import sys
+
+for name in ("pydantic", "duckdb", "pyarrow", "typer", "rich", "numba", "sklearn", "cryptography"):
+    sys.modules[name] = None
+import bench.attacks
+
+bench.attacks.devices.ROWS = 300
+bench.attacks.main(["--device"])
+"""
+
+
+def test_devices_are_compared_with_nothing_but_torch_and_numpy() -> None:
+    root = Path(__file__).resolve().parents[1]
+    path = os.pathsep.join([str(root), str(root / "src")])
+    found = subprocess.run(
+        [sys.executable, "-c", _BARE],
+        env={**os.environ, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    assert "gpu: no GPU was found" in found.stdout
+    rows = [line for line in found.stdout.splitlines() if ", width " in line]
+    assert len(rows) == 4
+    assert all(row.endswith("yes") for row in rows)

@@ -60,8 +60,8 @@ def attack(
     """Attack a release and measure what came out.
 
     Args:
-        reports: what was released: what `collect` returns for a plan, SPL or SMP (or `Released` reports) for
-            a `BayesAttacker` or a `LearntAttacker`, `NoisyNumbers` for a reconstruction.
+        reports: what was released: what `collect` returns (or `Released` reports) for a `BayesAttacker`, the
+            same by a plan or SPL for a `LearntAttacker`, `NoisyNumbers` for a reconstruction.
         attacker: who attacks.
         secret: the target.
         truth: the true records in the order of the reports: a table, an array of codes or `Numbers`.

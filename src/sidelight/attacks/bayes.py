@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.attacks.attack import Guess
+from sidelight.attacks.face import describe_release, face_value
 from sidelight.attacks.intervals import Interval, mean_interval
 from sidelight.attacks.posterior import Posterior, posterior
 from sidelight.attacks.released import Released, check_records
@@ -16,8 +17,7 @@ from sidelight.attacks.result import Measure
 from sidelight.belief import Belief
 from sidelight.collection import Collected
 from sidelight.foundation.errors import check_choice, invalid
-from sidelight.mechanisms.numeric import Additive
-from sidelight.plan import Plan
+from sidelight.mechanisms.mechanism import check_codes
 from sidelight.schema import Schema
 from sidelight.sources import Table
 
@@ -43,14 +43,13 @@ class BayesAttacker:
     def __post_init__(self) -> None:
         check_choice("rule", self.rule, ("mode", "median", "mean"))
 
-    def posterior(self, released: Released | Collected, secret: str) -> Posterior:
+    def posterior(self, reports: Released | Collected, secret: str) -> Posterior:
         """Return the probability of every value of the secret for every record."""
-        return posterior(self.belief, released, secret)
+        return posterior(self.belief, reports, secret)
 
     def guess(self, reports: Released | Collected, secret: str, confidence: float) -> Guess:
         """Return the best guess for every record, and the limit: what the posterior expects to lose."""
-        released = Released.of(reports)
-        found = self.posterior(released, secret)
+        found = self.posterior(reports, secret)
         points = self.numbers(secret)
         measure: Measure = "error rate" if self.rule == "mode" else "mean distance"
         before = Posterior(secret, self.belief.prior(secret)[None, :])
@@ -59,11 +58,11 @@ class BayesAttacker:
         words = f"Bayes, {self.rule} of the posterior ({self.belief.kind} belief)"
         return Guess(
             words,
-            describe_plan(released.plan),
+            describe_release(reports),
             measure,
             guesses,
             self._apply(before, points),
-            face_value(released, secret, None if self.rule == "mode" else points),
+            face_value(reports, secret, None if self.rule == "mode" else points),
             limit,
         )
 
@@ -93,29 +92,12 @@ def expected_loss(found: Posterior, points: Array, measure: Measure, confidence:
     """
     probabilities = found.probabilities
     if measure == "error rate":
-        return mean_interval(1 - probabilities.max(axis=1), confidence)
+        return mean_interval(np.maximum(1 - probabilities.max(axis=1), 0.0), confidence)
     best = found.median(points)
     losses = np.zeros(len(found))
     for code, point in enumerate(points):
         losses += probabilities[:, code] * np.abs(best - point)
     return mean_interval(losses, confidence)
-
-
-def face_value(released: Released, secret: str, points: Array | None) -> NDArray[Any] | None:
-    """Return the secret's own report as a guess; None where it is not released or is no single value."""
-    if secret not in released.plan.names or released.plan[secret].mechanism == "withheld":
-        return None
-    reports = released[secret]
-    if reports.values.ndim != 1 or reports.seeds is not None or secret in released.senders:
-        return None
-    mechanism = released.plan[secret].randomiser()
-    if isinstance(mechanism, Additive):
-        support = mechanism.support
-        nearest = np.abs(reports.values[:, None] - support).argmin(axis=1)
-        return nearest if points is None else reports.values
-    if len(reports) and int(reports.values.max()) >= mechanism.size:
-        return None
-    return reports.values.astype(np.intp) if points is None else points[reports.values]
 
 
 def true_codes(table: Any, schema: Schema, secret: str) -> NDArray[np.intp]:
@@ -125,15 +107,6 @@ def true_codes(table: Any, schema: Schema, secret: str) -> NDArray[np.intp]:
             raise invalid("truth", f"a table that codes {secret!r} as the belief does", repr(table))
         return table.codes()[:, table.schema.index(secret)].astype(np.intp)
     array = np.asarray(table)
-    if array.ndim == 1 and array.dtype.kind in "ui":
-        return array.astype(np.intp)
-    return check_records(array, schema)[:, schema.index(secret)].astype(np.intp)
-
-
-def describe_plan(plan: Plan) -> str:
-    """Say in a few words what a plan releases."""
-    kinds = sorted({release.mechanism for release in plan.releases})
-    budgets = sorted({release.epsilon for release in plan.releases if release.epsilon is not None})
-    spent = f", budget {budgets[0]:g}" if budgets else ""
-    spent += f" to {budgets[-1]:g}" if len(budgets) > 1 else ""
-    return f"{len(plan.releases)} attributes through {', '.join(kinds)}{spent}"
+    if array.ndim != 1 or array.dtype.kind not in "ui":
+        array = check_records(array, schema)[:, schema.index(secret)]
+    return check_codes(array, schema[secret].size, f"truth of {secret}").astype(np.intp)

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+_FEWEST = 10
+"""A value with fewer records is not learnt: the split that stops training must have it on both sides."""
 
 
 def fit_regression(rows: Array, secrets: Array, seed: int) -> Callable[[Array], Array]:
@@ -52,11 +54,15 @@ def fit_classification(
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
+    common = np.bincount(codes)[codes] >= _FEWEST
+    stops = bool(common.any())
+    kept = common if stops else np.ones_like(common)
     model = HistGradientBoostingClassifier(
-        max_iter=300, learning_rate=0.1, max_leaf_nodes=15, early_stopping=True, random_state=seed
-    )
+        max_iter=300 if stops else 30, learning_rate=0.1, max_leaf_nodes=15, early_stopping=stops,
+        random_state=seed,
+    )  # fmt: skip
     with _one_thread():
-        model.fit(rows, codes)
+        model.fit(rows[kept], codes[kept])
 
     def predict(released: Array) -> NDArray[np.intp]:
         with _one_thread():

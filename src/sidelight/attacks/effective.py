@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from sidelight.belief import Belief
@@ -19,9 +20,10 @@ class EffectiveBudget:
     Attributes:
         secret: the attribute.
         stated: the budget of its own report, 0 where it is not released.
-        leakage: exact or certified, for the belief.
+        leakage: exact or certified, for the belief, with its own delta.
         independent: Theorem 1 of the reconstruction paper, as published.
         interdependent: Theorem 2 of the same paper, as published.
+        failure: Theorem 1 for the deltas.
     """
 
     secret: str
@@ -29,6 +31,7 @@ class EffectiveBudget:
     leakage: Leakage
     independent: Bound
     interdependent: Bound
+    failure: Bound
 
     @property
     def is_understated(self) -> bool:
@@ -51,8 +54,15 @@ def effective_budget(
         method: of the leakage's upper end.
     """
     channels = plan.channels()
-    own = channels[secret].epsilon if secret in channels else 0.0
-    parts = [channel.epsilon for name, channel in channels.items() if name != secret]
+    for name, channel in channels.items():
+        if math.isinf(channel.epsilon):
+            raise InputError(f"the plan sends {name!r} as it is; there is no budget to add up.")
+    budgets, deltas = (
+        {name: float(getattr(channel, kind, 0.0)) for name, channel in channels.items() if channel.epsilon}
+        for kind in ("epsilon", "delta")
+    )
+    own, own_delta = budgets.pop(secret, 0.0), deltas.pop(secret, 0.0)
+    parts = list(budgets.values())
     if not parts:
         raise InputError(f"the plan releases nothing beside {secret!r}; there is nothing to add up.")
     return EffectiveBudget(
@@ -61,4 +71,5 @@ def effective_budget(
         total_leakage(belief, channels, secret, method),
         reconstruction_sum(own, parts),
         reconstruction_advanced(own, max(parts), len(parts), slack),
+        reconstruction_sum(own_delta, list(deltas.values())),
     )

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sidelight.attacks.attack import Guess, attack
 from sidelight.attacks.result import AttackResult
-from sidelight.foundation.errors import InputError, check_number, check_whole, invalid
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
 from sidelight.mechanisms.numeric import Laplace
 
 Array = NDArray[np.float64]
@@ -100,7 +100,7 @@ class FloatingPointAttacker:
     The control is the same without the exclusion: what the noise itself gives away is no fault of doubles.
 
     Attributes:
-        candidates: the values a person can have.
+        candidates: the values a person can have, in order.
         test: which candidates could have produced a report: `naive_test`, `grid_test`.
         release: the release in words.
     """
@@ -108,6 +108,10 @@ class FloatingPointAttacker:
     candidates: tuple[float, ...]
     test: Test
     release: str
+
+    def __post_init__(self) -> None:
+        if np.any(np.diff(self.candidates) <= 0):
+            raise invalid("candidates", "different numbers in ascending order", self.candidates[:10])
 
     def guess(self, reports: Array, secret: str, confidence: float) -> Guess:  # noqa: ARG002
         """Return the nearest candidate that could have produced each report."""
@@ -192,11 +196,10 @@ def attack_release(
         secure: whether the noise is that of a real release (extra `numeric`).
         test: "grid" or "naive".
     """
+    check_choice("test", test, ("grid", "naive"))
     points, true = _draw(candidates, count, seed)
     mechanism = Laplace(2, check_number("epsilon", epsilon, above=0), float(points[0]), float(points[-1]))
     reports = mechanism.randomise(points[true], seed=None if secure else seed + 1).values
-    if test not in ("grid", "naive"):
-        raise invalid("test", "'grid' or 'naive'", test)
     chosen = grid_test(mechanism) if test == "grid" else naive_test(mechanism.scale * mechanism.step)
     return _measure(points, true, reports, chosen, f"Laplace noise on a grid, budget {epsilon:g}")
 
@@ -212,6 +215,7 @@ def _draw(candidates: Sequence[float], count: int, seed: int) -> tuple[Array, ND
 def _measure(
     points: Array, true: NDArray[np.intp], reports: Array, test: Test, words: str
 ) -> FloatingPointResult:
-    attacker = FloatingPointAttacker(tuple(points.tolist()), test, words)
+    feasible = test(reports, points)
+    attacker = FloatingPointAttacker(tuple(points.tolist()), lambda *_: feasible, words)
     result = attack(reports, attacker, secret=_TARGET, truth=points[true])
-    return FloatingPointResult(result, test(reports, points), true)
+    return FloatingPointResult(result, feasible, true)

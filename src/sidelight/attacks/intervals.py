@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.errors import InputError, check_number
 
@@ -35,20 +35,57 @@ def mean_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
     """Return the mean of independent values with its interval.
 
     Zeros and ones get Wilson's interval (1927), which stays within 0 and 1 and has a width where all are
-    alike; other numbers the normal one.
+    alike; other numbers Student's (1908).
 
     >>> mean_interval([0, 1, 1, 1])
     Interval(value=0.75, lower=0.300641842582402, upper=0.9544127391902995)
     """
+    array = _checked(values)
+    if ((array == 0) | (array == 1)).all():
+        return _wilson(float(array.mean()), len(array), _normal_quantile(confidence))
+    return student_interval(array, confidence)
+
+
+def student_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Return the mean of independent numbers with Student's interval; of one alone nothing is known."""
+    from scipy.special import stdtrit
+
+    array = _checked(values)
+    check_confidence(confidence)
+    mean, count = float(array.mean()), len(array)
+    if count == 1:
+        return Interval(mean, -math.inf, math.inf)
+    quantile = float(stdtrit(count - 1, (1 + confidence) / 2))
+    error = quantile * float(array.std(ddof=1)) / math.sqrt(count)
+    return Interval(mean, mean - error, mean + error)
+
+
+def paired_interval(differences: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Return the mean of differences between paired zeros and ones, each -1, 0 or 1, with its interval.
+
+    Agresti and Min (2005): half a pair is added to each of the four cells, so that a few pairs that all
+    agree prove little.
+
+    >>> paired_interval([1, 1])
+    Interval(value=1.0, lower=-0.19295191217483876, upper=1.0)
+    """
+    array = _checked(differences)
+    count = len(array) + 2
+    centre = float(array.sum()) / count
+    spread = float(np.abs(array).sum()) + 1 - count * centre**2
+    half = _normal_quantile(confidence) * math.sqrt(spread) / count
+    return Interval(float(array.mean()), max(centre - half, -1.0), min(centre + half, 1.0))
+
+
+def _checked(values: ArrayLike) -> NDArray[np.float64]:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or not len(array):
         raise InputError("a mean needs at least one value in one dimension.")
-    z = NormalDist().inv_cdf((1 + check_confidence(confidence)) / 2)
-    mean, count = float(array.mean()), len(array)
-    if ((array == 0) | (array == 1)).all():
-        return _wilson(mean, count, z)
-    error = z * float(array.std(ddof=1)) / math.sqrt(count) if count > 1 else math.inf
-    return Interval(mean, mean - error, mean + error)
+    return array
+
+
+def _normal_quantile(confidence: float) -> float:
+    return NormalDist().inv_cdf((1 + check_confidence(confidence)) / 2)
 
 
 def _wilson(share: float, count: int, z: float) -> Interval:

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.attacks.attack import Guess
-from sidelight.attacks.bayes import describe_plan, face_value, true_codes
+from sidelight.attacks.bayes import true_codes
 from sidelight.attacks.boosting import fit_classification
+from sidelight.attacks.face import describe_plan, face_value
 from sidelight.attacks.likelihood import likelihood_reader
 from sidelight.attacks.released import Released, check_records, release
 from sidelight.collection import Collected
-from sidelight.foundation.errors import InputError
+from sidelight.foundation.errors import InputError, invalid
 from sidelight.plan import Plan
 from sidelight.schema import Schema
 
@@ -66,8 +67,10 @@ class LearntAttacker:
     def guess(self, reports: Released | Collected, secret: str, confidence: float) -> Guess:  # noqa: ARG002
         """Return the likeliest code of every record."""
         released = Released.of(reports)
-        if secret != self.secret or released.plan.releases != self.plan.releases or released.senders:
-            raise InputError(f"this attacker was trained for {self.secret!r} under another plan or secret.")
+        if secret != self.secret:
+            raise invalid("secret", f"{self.secret!r}, what the attacker was trained for", secret)
+        if released.plan.releases != self.plan.releases or released.senders:
+            raise InputError("this attacker was trained for another plan; train him for this one.")
         return Guess(
             "boosted trees, noise-aware",
             describe_plan(released.plan),

@@ -77,6 +77,7 @@ def _bit_reader(channel: FavouringChannel) -> Reader:
 def _set_reader(channel: FavouringChannel) -> Reader:
     def read(reports: Reports) -> Array:
         sets = check_reports(reports, "ui", channel.width)
+        check_codes(sets.reshape(-1), channel.size, "reports")
         likely = np.full((channel.size, len(sets)), channel.baseline)
         np.put_along_axis(likely, sets.T.astype(np.intp), 1.0, axis=0)
         return likely

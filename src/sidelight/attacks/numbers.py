@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.errors import InputError, invalid, unknown
+from sidelight.foundation.errors import InputError, check_whole, invalid, unknown
 
 Array = NDArray[np.float64]
 _WIDE = 20.0
+_FEW_ENTITIES = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,8 @@ class Numbers:
         upper: (attributes,) the number that became 1.
         logarithmic: which attributes were replaced by ln(1 + x) first.
         entities: (n,) whose record it is, a person, a vehicle or a company; None where each is its own.
+        blocks: (n,) records that are so near to each other that whoever owns one of them knows the others; by
+            default those of an entity, where there are at least 20.
         dropped: how many records were left out because a number is missing.
     """
 
@@ -35,6 +38,7 @@ class Numbers:
     upper: Array
     logarithmic: tuple[bool, ...]
     entities: NDArray[np.intp] | None = None
+    blocks: NDArray[np.intp] | None = None
     dropped: int = 0
 
     @classmethod
@@ -43,6 +47,7 @@ class Numbers:
         columns: Mapping[str, ArrayLike],
         *,
         entities: ArrayLike | None = None,
+        blocks: ArrayLike | None = None,
         logarithmic: Sequence[str] | None = None,
         trim: float = 0.0,
     ) -> Numbers:
@@ -51,6 +56,7 @@ class Numbers:
         Args:
             columns: the numbers of each attribute.
             entities: whose record each is.
+            blocks: which records stay together when they are shared out.
             logarithmic: the attributes to take logarithms of, which must not be negative; by default those
                 whose largest number is far above the typical one.
             trim: this share of the numbers at either end lies outside the bounds and is moved to them.
@@ -58,7 +64,11 @@ class Numbers:
         >>> Numbers.of({"a": [0.0, 5.0, 10.0, 5.0], "b": [1.0, 2.0, 3.0, 4.0]}).values[:, 0]
         array([0. , 0.5, 1. , 0.5])
         """
-        raw, whose, dropped = _complete(columns, entities)
+        raw, kept = _complete(columns)
+        whose = _labelled("entities", entities, kept)
+        near = _labelled("blocks", blocks, kept)
+        if near is None and whose is not None and whose.max() + 1 >= _FEW_ENTITIES:
+            near = whose
         names = tuple(columns)
         logs = tuple(
             _is_wide(raw[:, i]) if logarithmic is None else name in logarithmic
@@ -77,7 +87,7 @@ class Numbers:
             if high <= low:
                 raise InputError(f"column {name!r} is constant between its bounds; leave it out.")
         values = np.clip((raw - lower) / (upper - lower), 0.0, 1.0)
-        return cls(names, values, lower, upper, logs, whose, dropped)
+        return cls(names, values, lower, upper, logs, whose, near, int((~kept).sum()))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -94,31 +104,53 @@ class Numbers:
 
     def rows(self, chosen: NDArray[Any]) -> Numbers:
         """Return some of the records."""
-        entities = None if self.entities is None else self.entities[chosen]
-        return replace(self, values=self.values[chosen], entities=entities)
+        entities, blocks = (
+            None if labels is None else labels[chosen] for labels in (self.entities, self.blocks)
+        )
+        return replace(self, values=self.values[chosen], entities=entities, blocks=blocks)
 
     def halves(self, seed: int) -> tuple[Numbers, Numbers]:
         """Shuffle the records and give one half to the attacker, the other to the owner."""
-        order = np.random.default_rng(seed).permutation(len(self))
-        return self.rows(order[: len(self) // 2]), self.rows(order[len(self) // 2 :])
+        check_whole("seed", seed, at_least=0)
+        return self.divided(len(self) // 2, np.random.default_rng(seed))
+
+    def divided(self, count: int, rng: np.random.Generator) -> tuple[Numbers, Numbers]:
+        """Return about `count` of the records, drawn at random, and the others; no block is cut."""
+        if self.blocks is None:
+            order = rng.permutation(len(self))
+            return self.rows(order[:count]), self.rows(order[count:])
+        sizes = np.bincount(self.blocks)
+        present = rng.permutation(np.flatnonzero(sizes))
+        place = np.empty(len(sizes), dtype=np.intp)
+        place[present] = np.arange(len(present))
+        ends = np.cumsum(sizes[present])
+        cut = int(np.clip(np.abs(ends - count).argmin(), 0, max(len(present) - 2, 0)))
+        mine = place[self.blocks] <= cut
+        return self.rows(np.flatnonzero(mine)), self.rows(np.flatnonzero(~mine))
 
 
-def _complete(
-    columns: Mapping[str, ArrayLike], entities: ArrayLike | None
-) -> tuple[Array, NDArray[np.intp] | None, int]:
+def _complete(columns: Mapping[str, ArrayLike]) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the records that have all numbers, and which they are."""
     if len(columns) < 2:
         raise invalid("columns", "at least two attributes", list(columns))
     arrays = [np.asarray(column, dtype=np.float64) for column in columns.values()]
     if len({len(array) for array in arrays}) > 1 or any(array.ndim != 1 for array in arrays):
         raise InputError("all columns of numbers must have the same length.")
     raw = np.stack(arrays, axis=1)
-    whole = np.isfinite(raw).all(axis=1)
+    whole: NDArray[np.bool_] = np.asarray(np.isfinite(raw).all(axis=1))
     if whole.sum() < 4:
         raise InputError(f"{int(whole.sum())} records have all numbers; at least four are needed.")
-    if entities is None:
-        return raw[whole], None, int((~whole).sum())
-    _, codes = np.unique(np.asarray(entities)[whole], return_inverse=True)
-    return raw[whole], codes.reshape(-1), int((~whole).sum())
+    return raw[whole], whole
+
+
+def _labelled(name: str, labels: ArrayLike | None, kept: NDArray[np.bool_]) -> NDArray[np.intp] | None:
+    """Return the labels of the kept records as whole numbers from 0."""
+    if labels is None:
+        return None
+    given = np.asarray(labels)
+    if given.shape != kept.shape:
+        raise invalid(name, f"one label for each of {len(kept)} records", given.shape)
+    return np.unique(given[kept], return_inverse=True)[1].reshape(-1)
 
 
 def _is_wide(column: Array) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sidelight.attacks.numbers import Numbers
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
-from sidelight.foundation.randomness import derive_seed
+from sidelight.foundation.randomness import derive_seed, randomness
 from sidelight.mechanisms import create
 
 Array = NDArray[np.float64]
@@ -155,13 +155,18 @@ def swap_within(numbers: Numbers, share: float, seed: int | None) -> Array:
     values knows what remains.
     """
     if numbers.entities is None:
-        raise InputError("swaps need to know whose record each is; give `entities`.")
-    rng = np.random.default_rng(seed)
+        raise InputError("swaps need to know whose record each is; name the entities.")
     out = numbers.values.copy()
-    for column in range(out.shape[1]):
-        chosen = np.flatnonzero(rng.random(len(out)) < share)
+    for column, name in enumerate(numbers.names):
+        chosen = np.flatnonzero(_evenly(f"swap {name}", len(out), seed) < share)
         whose = numbers.entities[chosen]
-        source = chosen[np.lexsort((rng.random(len(chosen)), whose))]
+        source = chosen[np.lexsort((_evenly(f"order {name}", len(out), seed)[chosen], whose))]
         target = chosen[np.argsort(whose, kind="stable")]
         out[target, column] = numbers.values[source, column]
     return out
+
+
+def _evenly(label: str, count: int, seed: int | None) -> Array:
+    """Return numbers spread evenly over 0..1, secure without a seed."""
+    words = randomness(seed, f"attacks/{label}").words(0, count)
+    return np.asarray((words >> np.uint64(11)) * 2.0**-53)

@@ -11,6 +11,7 @@ from sidelight.attacks.bayes import BayesAttacker
 from sidelight.attacks.released import release
 from sidelight.attacks.result import AttackComparison
 from sidelight.belief import Belief
+from sidelight.foundation.errors import InputError
 from sidelight.leakage.total import total_leakage
 from sidelight.plan import Plan
 
@@ -34,6 +35,8 @@ def attack_plans(
         seed: of the simulated noise.
         confidence: of all intervals.
     """
+    if not plans:
+        raise InputError("name at least one plan to attack.")
     attacker = BayesAttacker(belief)
     results, notes = {}, []
     for name, plan in plans.items():

@@ -7,13 +7,15 @@ there (Pearl 1988), so the work grows with the number of attributes and not with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.attacks.likelihood import Reader, likelihood_reader
+from sidelight.attacks.evidence import Choice, Evidence, Factor, Spoken, evidence_of
 from sidelight.attacks.released import Released
 from sidelight.belief import Belief, Tree
 from sidelight.collection import Collected
@@ -22,14 +24,13 @@ from sidelight.foundation.progress import track
 from sidelight.sources import Records
 
 Array = NDArray[np.float64]
-Spoken = Mapping[str, Array]
-"""What the reports of each attribute say: Pr(report | value) up to a factor, shape (values, rows)."""
 
-Rule = Callable[[Spoken, int], Array]
-"""From what the reports say about so many records to the unnormalised posterior of the secret."""
+Rule = Callable[[Sequence[Factor], int], Array]
+"""From what the reports of so many people say to the unnormalised posterior of the secret."""
 
 _ROWS = 1 << 12
 _CELLS = 1 << 21
+_MOST_TERMS = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,52 +74,34 @@ def posterior(belief: Belief, reports: Released | Collected, secret: str) -> Pos
         reports: what people sent; attributes that are not released say nothing.
         secret: any attribute of the belief, released or not.
     """
-    released = Released.of(reports)
-    for release in released.plan.releases:
-        if belief.schema[release.name] != release.attribute:
-            raise InputError(f"the plan codes {release.name!r} in another way than the belief.")
-    readers = {
-        release.name: likelihood_reader(release.randomiser())
-        for release in released.plan.releases
-        if release.mechanism != "withheld"
-    }
-    infer: Rule
-    if belief.tree is not None:
-        infer, width = _TreeRule(belief.tree.rooted_at(secret)), 1
-    elif belief.records is not None:
-        records = _merged(belief.records, [*readers], secret)
-        infer, width = _JointRule(records, secret, belief.smoothing), len(records.weights)
-    else:
-        raise InputError("the Bayes attack needs a joint or a tree belief; a pairwise one knows no joint.")
+    evidence = evidence_of(reports)
+    for attribute in evidence.schema:
+        if belief.schema[attribute.name] != attribute:
+            raise InputError(f"the plan codes {attribute.name!r} in another way than the belief.")
+    infer, width = _rule(belief, evidence, secret)
     prior = belief.prior(secret)
-    out = np.empty((len(released), len(prior)))
+    out = np.empty((evidence.people, len(prior)))
     impossible = 0
     step = max(1, min(_ROWS, _CELLS // width))
-    starts = range(0, len(released), step)
-    for start in track(starts, "inferring"):
-        span = slice(start, min(start + step, len(released)))
-        weights = infer(spoken(readers, released, span), span.stop - span.start)
+    for rows, factors in track(evidence.batches(step), "inferring", -(-evidence.people // step)):
+        weights = infer(factors, rows.stop - rows.start if isinstance(rows, slice) else len(rows))
         mass = weights.sum(axis=0)
         lost = mass <= 0
         if lost.any():
             impossible += int(lost.sum())
             weights[:, lost], mass[lost] = prior[:, None], 1.0
-        out[span] = (weights / mass).T
+        out[rows] = (weights / mass).T
     return Posterior(secret, out, impossible)
 
 
-def spoken(readers: Mapping[str, Reader], released: Released, span: slice) -> dict[str, Array]:
-    """Return what the reports of a run of people say; who did not report an attribute says nothing of it."""
-    found = {}
-    for name, reader in readers.items():
-        reports, rows = released.part(name, span.start, span.stop)
-        likely = reader(reports)
-        if rows is not None:
-            everyone = np.ones((len(likely), span.stop - span.start))
-            everyone[:, rows] = likely
-            likely = everyone
-        found[name] = likely
-    return found
+def _rule(belief: Belief, evidence: Evidence, secret: str) -> tuple[Rule, int]:
+    """Return how this belief infers, and how many numbers it holds for each person meanwhile."""
+    if belief.tree is not None:
+        return _TreeRule(belief.tree.rooted_at(secret)), 1
+    if belief.records is not None:
+        records = _merged(belief.records, evidence.schema.names, secret)
+        return _JointRule(records, secret, belief.smoothing), max(len(records.weights), evidence.cells)
+    raise InputError("the Bayes attack needs a joint or a tree belief; a pairwise one knows no joint.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +110,38 @@ class _TreeRule:
 
     tree: Tree
 
-    def __call__(self, spoken: Spoken, rows: int) -> Array:
+    def __call__(self, factors: Sequence[Factor], rows: int) -> Array:
+        """Multiply the factors of single attributes; expand the others into sums of such products."""
+        single: dict[str, Array] = {}
+        others = []
+        for factor in factors:
+            if isinstance(factor, Choice) and len(factor.parts) == 1:
+                single = _both(single, factor.parts)
+            else:
+                others.append(factor.terms())
+        if not others:
+            return self._messages(single, rows, _scaled)
+        if math.prod(len(terms) for terms in others) > _MOST_TERMS:
+            raise InputError(
+                f"a report of these groups is a sum of more than {_MOST_TERMS} terms in a tree belief; take "
+                "a joint belief, or fewer groups."
+            )
+        total = np.zeros((self.tree.schema[self.root].size, rows))
+        for chosen in product(*others):
+            spoken = single
+            for _, said in chosen:
+                spoken = _both(spoken, said)
+            weight = math.prod(weight for weight, _ in chosen)
+            total += weight * self._messages(spoken, rows, lambda message: message)
+        return total
+
+    @property
+    def root(self) -> str:
+        """The secret."""
+        return self.tree.schema.names[self.tree.order[0]]
+
+    def _messages(self, spoken: Spoken, rows: int, scaled: Callable[[Array], Array]) -> Array:
+        """Return what all nodes tell the root; terms of a sum must keep their scale."""
         tree, names = self.tree, self.tree.schema.names
         messages: dict[int, Array] = {}
         for position in reversed(tree.order):
@@ -135,13 +149,19 @@ class _TreeRule:
             for child in tree.children[position]:
                 if child in messages:
                     message = messages.pop(child)
-                    said = message if said is None else _scaled(said * message)
+                    said = message if said is None else scaled(said * message)
             if tree.parents[position] < 0:
                 prior = tree.conditionals[position][0]
                 return np.asarray((np.ones((1, rows)) if said is None else said) * prior[:, None])
             if said is not None:
                 messages[position] = tree.conditionals[position] @ said
         raise InputError("a tree has a root; this one has none.")
+
+
+def _both(first: Spoken, second: Spoken) -> dict[str, Array]:
+    """Return what two products say together."""
+    shared = {name: first[name] * second[name] for name in first if name in second}
+    return {**first, **second, **shared}
 
 
 def _scaled(message: Array) -> Array:
@@ -158,31 +178,41 @@ class _JointRule:
     secret: str
     spread: float
 
-    def __call__(self, spoken: Spoken, rows: int) -> Array:
-        schema, codes = self.records.schema, self.records.codes
-        owner = np.eye(schema[self.secret].size)[:, codes[:, schema.index(self.secret)]]
-        logs = np.zeros((len(codes), rows))
-        with np.errstate(divide="ignore"):
-            for name, likely in spoken.items():
-                logs += np.log(likely)[codes[:, schema.index(name)]]
-        most = logs.max(axis=0)
+    def __call__(self, factors: Sequence[Factor], rows: int) -> Array:
+        schema = self.records.schema
+        columns = {name: self.records.codes[:, i].astype(np.intp) for i, name in enumerate(schema.names)}
+        owner = np.eye(schema[self.secret].size)[:, columns[self.secret]]
+        logs = np.zeros((len(self.records.codes), rows))
+        for factor in factors:
+            logs += factor.logs(columns)
+        evenly = self._evenly(factors, rows) if self.spread else np.full((1, rows), -np.inf)
+        most = np.maximum(logs.max(axis=0), evenly.max(axis=0))
         shift = np.where(np.isfinite(most), most, 0.0)
-        found = (owner * self.records.weights) @ np.exp(logs - shift)
-        return np.asarray(found + self._evenly(spoken, shift) if self.spread else found)
+        return np.asarray((owner * self.records.weights) @ np.exp(logs - shift) + np.exp(evenly - shift))
 
-    def _evenly(self, spoken: Spoken, shift: Array) -> Array:
-        """Return the part of the evenly spread records, in which all attributes are independent."""
+    def _evenly(self, factors: Sequence[Factor], rows: int) -> Array:
+        """Return the logarithm of the evenly spread records' part; in them all attributes are independent.
+
+        No attribute is in two factors, so that each factor is averaged on its own.
+        """
         size = self.records.schema[self.secret].size
-        logs = np.log(self.spread / size) - shift
-        for name, likely in spoken.items():
-            if name != self.secret:
-                logs = logs + np.log(likely.mean(axis=0))
-        return np.asarray(np.exp(logs) * spoken.get(self.secret, np.ones((size, 1))))
+        logs = np.full((size, rows), np.log(self.spread / size))
+        with np.errstate(divide="ignore"):
+            for factor in factors:
+                logs += np.log(sum(weight * self._average(said) for weight, said in factor.terms()))
+        return logs
+
+    def _average(self, said: Spoken) -> Array:
+        """Return the mean of a product over all values but the secret's, shape (values or 1, rows or 1)."""
+        found = np.ones((1, 1))
+        for name, likely in said.items():
+            found = found * (likely if name == self.secret else likely.mean(axis=0, keepdims=True))
+        return found
 
 
-def _merged(records: Records, released: list[str], secret: str) -> Records:
+def _merged(records: Records, reported: Sequence[str], secret: str) -> Records:
     """Return the distinct records of the attributes that matter."""
-    names = list(dict.fromkeys([*released, secret]))
+    names = list(dict.fromkeys([*reported, secret]))
     columns = [records.schema.index(name) for name in names]
     codes, position = np.unique(records.codes[:, columns], axis=0, return_inverse=True)
     weights = np.zeros(len(codes))

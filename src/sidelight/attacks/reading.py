@@ -108,6 +108,8 @@ def _numbers(table: pa.Table, name: str, path: str) -> Array:
 
 def _unfit(column: Array) -> str:
     finite = np.isfinite(column)
+    if not len(column):
+        return ""
     if (~finite).mean() > MOST_MISSING:
         return f"lacks {(~finite).mean():.0%} of its numbers"
     return "is constant" if np.ptp(column[finite]) == 0 else ""

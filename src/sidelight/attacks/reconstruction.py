@@ -4,14 +4,14 @@ Two attackers own clean records of the same kind as those that were released. Th
 secret from the clean other attributes and applies that to noisy ones; he is trained once, whatever the
 noise. The *noise-aware* one knows the mechanism: he perturbs his own records, takes the level of the noise
 as an input, and learns the secret from the whole released row, its own noisy report included; one training
-serves all levels. Where his own held-out records show that the release itself or the control comes closer
-than what he learnt, he uses that.
+serves all levels. Where his own held-out records show that the release itself, the control, the published
+attack or its mean with his own comes closer than what he learnt, he uses that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,8 +45,11 @@ class Reconstructor:
         secrets: the targets.
         control: (targets,) the guess without a release: the (geometric) median of the attacker's records.
         infer: from released rows and their level to the secrets.
-        history: the mean distance on the attacker's own held-out rows after each epoch.
+        history: the mean distance after each epoch, on the attacker's held-out rows where he has some, else
+            on those he trains on.
         device: where it was trained.
+        noise: the family that he was trained for; None where he was trained on clean records.
+        levels: the levels that he was trained for, in order.
     """
 
     attack: str
@@ -56,6 +59,8 @@ class Reconstructor:
     infer: Callable[[Array, float], Array]
     history: tuple[float, ...] = ()
     device: str = "cpu"
+    noise: Noise | None = None
+    levels: tuple[float, ...] = ()
 
     @property
     def target(self) -> str:
@@ -66,12 +71,27 @@ class Reconstructor:
         """Return a reconstruction of every record."""
         if secret != self.target:
             raise invalid("secret", f"{self.target!r}, what the attacker was trained for", secret)
+        if not isinstance(reports, NoisyNumbers):
+            raise invalid("reports", "numbers under noise, as `protect` returns them", type(reports).__name__)
         if reports.names != self.names:
             raise InputError("the release has other attributes than the attacker was trained with.")
+        self._check_noise(reports)
         own = reports.values[:, [self.names.index(name) for name in self.secrets]]
         guesses = self.infer(reports.values, reports.level)
         words = reports.noise.describe(reports.level)
         return Guess(self.attack, words, "mean distance", guesses, self.control, own)
+
+    def _check_noise(self, reports: NoisyNumbers) -> None:
+        """Raise if the attacker perturbed his own records in another way."""
+        if self.noise is None:
+            return
+        low, high = self.levels[0], self.levels[-1]
+        if reports.noise != self.noise or not low <= reports.level <= high:
+            raise InputError(
+                f"this attacker was trained for {self.noise.family!r} noise at levels from {low:g} to "
+                f"{high:g}, leniency {self.noise.leniency:g}; the release is "
+                f"{reports.noise.describe(reports.level)}. Train him for it."
+            )
 
     def truth(self, table: Numbers, secret: str) -> NDArray[Any]:  # noqa: ARG002 - checked by `guess`
         """Return the true secrets, shape (n, targets)."""
@@ -105,8 +125,7 @@ def fit_published(
     elif model == "boosted":
         predict = fit_regression(rows, wanted, seed)
     else:
-        plan = schedule or Schedule(epochs=_published_epochs(len(own)), batch=64, rate=1e-3, width=32)
-        trained = train(model, lambda _: (rows, wanted), None, plan, seed)
+        trained = train(model, lambda _: (rows, wanted), None, schedule or _published_schedule(own), seed)
         predict, history, device = trained.predict, trained.history, trained.device
     kind = "imputation" if model == "imputation" else f"{model}, trained on clean rows as published"
     return Reconstructor(
@@ -155,6 +174,11 @@ def fit_aware(
         "release": lambda rows, _: rows[:, targets],
         "control": lambda rows, _: np.tile(control, (len(rows), 1)),
     }
+    clean = fit_published(
+        kept.own, secrets, model, schedule=_published_schedule(kept.own, schedule), seed=seed
+    )
+    ways["published"] = clean.infer
+    ways["both"] = lambda rows, level: (ways["learnt"](rows, level) + clean.infer(rows, level)) / 2
     best = {level: _best_way(ways, held_out, level) for level in grid}
 
     def infer(released: Array, level: float) -> Array:
@@ -162,7 +186,9 @@ def fit_aware(
         return np.clip(ways[best[nearest]](released, level), 0.0, 1.0)
 
     words = f"{model}, noise-aware"
-    return Reconstructor(words, own.names, tuple(secrets), control, infer, learnt.history, learnt.device)
+    return Reconstructor(
+        words, own.names, tuple(secrets), control, infer, learnt.history, learnt.device, noise, grid
+    )
 
 
 def _learn(
@@ -234,13 +260,9 @@ class _Perturbed:
 
     def split(self) -> tuple[_Perturbed, _Perturbed]:
         """Return nine tenths to learn from and one tenth to judge by."""
-        order = np.random.default_rng([self.seed, 1]).permutation(len(self.own))
-        cut = max(1, len(order) // 10)
-        parts = (self.own.rows(order[cut:]), self.own.rows(order[:cut]))
-        kept, held_out = (
-            _Perturbed(part, self.secrets, self.targets, self.noise, self.levels, self.seed) for part in parts
-        )
-        return kept, held_out
+        count = max(1, len(self.own) // 10)
+        judging, learning = self.own.divided(count, np.random.default_rng([self.seed, 1]))
+        return replace(self, own=learning), replace(self, own=judging)
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,9 +310,10 @@ def centre(points: Array) -> Array:
     return np.asarray(found)
 
 
-def _published_epochs(rows: int) -> int:
-    """Return how many epochs make about 2,000 steps, at most 60."""
-    return max(5, min(60, 2000 * 64 // rows))
+def _published_schedule(own: Numbers, given: Schedule | None = None) -> Schedule:
+    """Return small steps for about 2,000 batches, at most 60 epochs, on the device of the given schedule."""
+    epochs = max(5, min(60, 2000 * 64 // len(own)))
+    return Schedule(epochs, batch=64, rate=1e-3, width=32, device=given.device if given else None)
 
 
 def _columns(own: Numbers, secrets: Sequence[str]) -> tuple[list[int], list[int]]:

@@ -59,8 +59,8 @@ class Released:
         if not isinstance(protocol, (Split, Sample)) or any(len(unit.names) > 1 for unit in protocol.units):
             named = getattr(protocol, "name", type(reports).__name__)
             raise InputError(
-                "this attack reads reports of single attributes, collected by a plan, SPL or SMP; "
-                f"got {named}."
+                "a learnt attack reads reports of single attributes, collected by a plan, SPL or SMP; got "
+                f"{named}. Take the Bayes attack."
             )
         parts = tuple(
             Release(protocol.schema[unit.label], unit.mechanism, unit.epsilon, parameters=unit.parameters)

@@ -11,6 +11,7 @@ population, not about the person.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.attacks.intervals import Interval, mean_interval
+from sidelight.attacks.intervals import Interval, mean_interval, paired_interval, student_interval
 from sidelight.foundation.errors import unknown
 
 Array = NDArray[np.float64]
@@ -74,9 +75,9 @@ class AttackResult:
     def gain(self) -> Interval:
         """How much smaller the loss is than the control's, record by record."""
         difference = self.control_losses - self.losses
-        if not difference.any():
-            return Interval.exactly(0.0)
-        return _normal(difference, self.confidence)
+        if self.measure == "error rate":
+            return paired_interval(difference, self.confidence)
+        return student_interval(difference, self.confidence) if difference.any() else Interval.exactly(0.0)
 
     @property
     def beats_control(self) -> bool:
@@ -94,9 +95,10 @@ class AttackResult:
     def share_of_limit(self) -> float | None:
         """How far the attack goes on the way from the control to the limit; 1 at the limit.
 
-        None where no limit is known, or where the limit is not below the control.
+        None where no limit is known, or where it is not below the control's interval: there is no way to go
+        then, and a share of next to nothing says nothing.
         """
-        if self.limit is None or self.control.value <= self.limit.value:
+        if self.limit is None or self.control.lower <= self.limit.value:
             return None
         return (self.control.value - self.score.value) / (self.control.value - self.limit.value)
 
@@ -133,7 +135,7 @@ class AttackResult:
 
     def to_json(self) -> str:
         """Return all figures as JSON."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def __repr__(self) -> str:
         verdict = "beats its control" if self.beats_control else "does not beat its control"
@@ -169,14 +171,11 @@ class AttackComparison:
         """Return all figures of all results as JSON."""
         shown = {name: result.to_dict() for name, result in self.results.items()}
         content = {"title": self.title, "results": shown, "notes": list(self.notes)}
-        return json.dumps(content, indent=2, ensure_ascii=False)
+        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def _normal(values: Array, confidence: float) -> Interval:
-    """Return the mean with the normal interval, also where all values are 0 or 1: they may be -1."""
-    shifted = mean_interval(values + 3.5, confidence)
-    return Interval(shifted.value - 3.5, shifted.lower - 3.5, shifted.upper - 3.5)
-
-
-def _plain(interval: Interval | None) -> dict[str, float] | None:
-    return None if interval is None else dict(vars(interval))
+def _plain(interval: Interval | None) -> dict[str, float | None] | None:
+    """Return an interval as JSON can hold it: an end that is not known is null."""
+    if interval is None:
+        return None
+    return {name: value if math.isfinite(value) else None for name, value in vars(interval).items()}

@@ -38,7 +38,10 @@ def attack(
     report: ReportFile = None,
     json: Json = False,
 ) -> None:
-    """Attack a release: simulated on half of a table, or a file of reports against its true records."""
+    """Attack a release: simulated on half of a table, or a file of reports against its true records.
+
+    On a file of reports the attack is Bayes' rule: noise, budgets and models are what the file says.
+    """
     from sidelight.attacks.owner import Noise
     from sidelight.attacks.released import is_reports_file
     from sidelight.foundation.errors import InputError
@@ -50,7 +53,11 @@ def attack(
                 raise InputError(f"{data} holds reports; give --truth, the true records to compare with.")
             result = _on_reports(data, truth, secret, encoding)
         else:
+            if truth is not None:
+                raise InputError(f"{data} holds no reports, so its records are the truth; leave --truth out.")
             family = Noise(noise, leniency)  # type: ignore[arg-type]
+            if not family.has_budget and entity is None:
+                raise InputError("swaps stay among the records of one entity; name its column with --entity.")
             level = epsilon if family.has_budget else share
             result = _on_numbers(data, secret, family, level, model, through or [], entity, seed, encoding)
     _show(result, report, json)
@@ -86,9 +93,10 @@ def _on_numbers(
         for name, attacker in attackers.items()
     }
     scales = sum(file.numbers.logarithmic)
+    whole = "" if own.blocks is None else "; the records of one entity stay together"
     notes = (
         f"{len(file.numbers.names)} attributes scaled to 0..1 ({scales} on a logarithmic scale); the "
-        f"attacker owns {len(own)} clean records, the other {len(target)} are released.",
+        f"attacker owns {len(own)} clean records, the other {len(target)} are released{whole}.",
         *file.notes,
     )
     return AttackComparison(f"Reconstruction of {file.secret}", results, notes)
@@ -97,11 +105,12 @@ def _on_numbers(
 def _on_reports(data: str, truth: str, secret: str, encoding: str) -> AttackComparison:
     """Infer the secret from reports by the belief of the true records themselves."""
     import sidelight as sl
-    from sidelight.attacks import AttackComparison, BayesAttacker, Released, attack
+    from sidelight.attacks import AttackComparison, BayesAttacker, attack
     from sidelight.collection import read_reports
 
-    released = Released.of(read_reports(data))
-    table = sl.read(truth, schema=released.plan.schema, rest=True, require=[secret], encoding=encoding)
+    released = read_reports(data)
+    schema = released.protocol.schema
+    table = sl.read(truth, schema=schema, rest=True, require=[secret], encoding=encoding)
     belief = sl.Belief.from_data(table)
     attacker = BayesAttacker(belief if belief.kind == "joint" else sl.Belief.tree_of(belief))
     result = attack(released, attacker, secret=secret, truth=table)

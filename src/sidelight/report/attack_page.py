@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.attacks.intervals import Interval
 from sidelight.attacks.result import AttackComparison, AttackResult
 from sidelight.report.page import Figure, Page
 from sidelight.report.style import Trace, axis, layout
 from sidelight.report.wording import label
 
 Array = NDArray[np.float64]
-Curve = tuple[str, str, Array]
-"""A name, a colour and the losses of all records."""
 
-_BINS = 60
+_MOST_BINS = 60
 _POINTS = 200
 _ATTACKS = ("series-1", "series-2", "series-3", "series-4", "series-5", "series-6", "series-7")
+_DASHES = ("solid", "dash", "dashdot")
+_LINE = 22
+"""The height of a line of the legend; on a phone every name has one of its own."""
+_LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
 _SECTIONS = {
     "summary": "Verdict",
     "table": "All figures",
@@ -25,6 +31,15 @@ _SECTIONS = {
     "errors": "Errors",
     "words": "How to read it",
 }
+
+
+class Curve(NamedTuple):
+    """The losses of all records and how their line looks."""
+
+    name: str
+    colour: str
+    dash: str
+    losses: Array
 
 
 def attack_page(result: AttackResult) -> Page:
@@ -40,6 +55,7 @@ def comparison_page(comparison: AttackComparison) -> Page:
         "comparison": comparison,
         "results": results,
         "first": next(iter(results.values())),
+        "releases": list(dict.fromkeys(result.release for result in results.values())),
         "verdict": verdict_sentence(comparison),
         "sections": {key: text for key, text in _SECTIONS.items() if key in figures or key not in _DRAWN},
     }
@@ -63,100 +79,114 @@ def _figures(comparison: AttackComparison) -> dict[str, Figure]:
     if any(result.measure == "error rate" for result in results.values()):
         return {"errors": _errors_figure(results)}
     curves = _curves(results)
-    end = max(float(np.quantile(losses, 0.98)) for _, _, losses in curves)
+    end = max(float(np.quantile(curve.losses, 0.98)) for curve in curves)
     return {"density": _density_figure(curves, end), "cumulative": _cumulative_figure(curves, end)}
 
 
 def _curves(results: dict[str, AttackResult]) -> list[Curve]:
     """Return the attacks, the control and the release itself, where it shows the target.
 
-    Results of one comparison share records, so the first one's control and release stand for all.
+    Attacks on one release share its line; where the releases differ each has its own.
     """
     found = [
-        (name, colour, result.losses)
-        for (name, result), colour in zip(results.items(), _ATTACKS, strict=False)
+        Curve(name, colour, "solid", result.losses)
+        for (name, result), colour in zip(results.items(), cycle(_ATTACKS), strict=False)
     ]
     first = next(iter(results.values()))
-    found.append(("without a release", "neutral", first.control_losses))
-    if first.baseline_losses is not None:
-        found.append(("release itself", "series-8", first.baseline_losses))
+    found.append(Curve("without a release", "neutral", "dot", first.control_losses))
+    releases = {result.release: (name, result) for name, result in results.items()}
+    for (name, result), dash in zip(releases.values(), cycle(_DASHES), strict=False):
+        if result.baseline_losses is not None:
+            said = "release itself" if len(releases) == 1 else f"release itself, {name}"
+            found.append(Curve(said, "series-8", dash, result.baseline_losses))
     return found
 
 
 def _density_figure(curves: list[Curve], end: float) -> Figure:
-    edges = np.linspace(0, end or 1.0, _BINS + 1)
+    bins = int(np.clip(np.sqrt(len(curves[0].losses)), 10, _MOST_BINS))
+    edges = np.linspace(0, end or 1.0, bins + 1)
     data = []
-    for name, colour, losses in curves:
-        heights = np.histogram(losses, edges)[0] / (len(losses) * (edges[1] - edges[0]))
-        data.append(_line(name, colour, (edges[1:] + edges[:-1]) / 2, heights))
+    for curve in curves:
+        heights = np.histogram(curve.losses, edges)[0] / (len(curve.losses) * (edges[1] - edges[0]))
+        data.append(_line(curve, (edges[1:] + edges[:-1]) / 2, heights))
     return _drawn(data, "density", "The density of the distance between guess and truth, for every attack.")
 
 
 def _cumulative_figure(curves: list[Curve], end: float) -> Figure:
     places = np.linspace(0, end or 1.0, _POINTS)
     data = [
-        _line(name, colour, places, np.searchsorted(np.sort(losses), places, side="right") / len(losses))
-        for name, colour, losses in curves
+        _line(curve, places, np.searchsorted(np.sort(curve.losses), places, side="right") / len(curve.losses))
+        for curve in curves
     ]
     return _drawn(
         data, "share of records within", "The share of records whose guess is within a distance of the truth."
     )
 
 
-def _line(name: str, colour: str, x: Array, y: Array) -> Trace:
+def _line(curve: Curve, x: Array, y: Array) -> Trace:
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": label(name, 36),
+        "name": label(curve.name, 36),
         "x": [float(value) for value in x],
         "y": [float(value) for value in y],
-        "line": {"color": f"@{colour}", "width": 2.5, "dash": "dot" if colour == "neutral" else "solid"},
+        "line": {"color": f"@{curve.colour}", "width": 2.5, "dash": curve.dash},
     }
 
 
 def _drawn(data: list[Trace], title: str, description: str) -> Figure:
+    changes = {
+        "showlegend": True,
+        "legend": _LEGEND,
+        "margin": {"l": 8, "r": 8, "t": 30, "b": 8},
+        "xaxis": axis("distance to the truth", rangemode="tozero"),
+        "yaxis": axis(title, rangemode="tozero"),
+    }
     return Figure(
         data,
-        layout(
-            height=400,
-            showlegend=True,
-            legend={"orientation": "h", "y": 1.15},
-            margin={"l": 8, "r": 8, "t": 30, "b": 8},
-            xaxis=axis("distance to the truth", rangemode="tozero"),
-            yaxis=axis(title, rangemode="tozero"),
-        ),
+        layout(height=400, **changes),
         description + " The table gives the means.",
+        narrow=layout(height=320 + _LINE * len(data), **changes),
     )
 
 
 def _errors_figure(results: dict[str, AttackResult]) -> Figure:
-    bars = {f"{name}": result.score for name, result in results.items()}
-    first = next(iter(results.values()))
-    bars["without a release"] = first.control
-    if first.baseline is not None:
-        bars["release itself"] = first.baseline
-    if first.limit is not None:
-        bars["limit"] = first.limit
-    colours = ["@series-1"] * len(results) + ["@neutral", "@series-8", "@series-3"]
-    trace = {
-        "type": "bar",
-        "x": [label(name, 30) for name in bars],
-        "y": [bar.value for bar in bars.values()],
-        "error_y": {
-            "type": "data",
-            "symmetric": False,
-            "array": [bar.upper - bar.value for bar in bars.values()],
-            "arrayminus": [bar.value - bar.lower for bar in bars.values()],
-            "color": "@ink",
-        },
-        "marker": {"color": colours[: len(bars)]},
+    """Draw four bars for every attack: its own errors, and what stands beside them."""
+    kinds: dict[str, tuple[str, list[Interval | None]]] = {
+        "attack": ("series-1", [result.score for result in results.values()]),
+        "without a release": ("neutral", [result.control for result in results.values()]),
+        "release itself": ("series-2", [result.baseline for result in results.values()]),
+        "limit": ("series-3", [result.limit for result in results.values()]),
     }
+    names = [label(name, 30) for name in results]
+    data = [_bars(kind, colour, names, values) for kind, (colour, values) in kinds.items() if any(values)]
     return Figure(
-        [trace],
+        data,
         layout(
             height=380,
+            barmode="group",
+            showlegend=True,
+            legend=_LEGEND,
             xaxis=axis(""),
             yaxis=axis("share of wrong guesses", rangemode="tozero"),
         ),
-        "The share of wrong guesses of every attack, of the control and of the release; the table has them.",
+        "The share of wrong guesses of every attack, of its control, its release and its limit.",
     )
+
+
+def _bars(kind: str, colour: str, names: list[str], values: list[Interval | None]) -> Trace:
+    known = [(name, value) for name, value in zip(names, values, strict=True) if value is not None]
+    return {
+        "type": "bar",
+        "name": kind,
+        "x": [name for name, _ in known],
+        "y": [value.value for _, value in known],
+        "error_y": {
+            "type": "data",
+            "symmetric": False,
+            "array": [value.upper - value.value for _, value in known],
+            "arrayminus": [value.value - value.lower for _, value in known],
+            "color": "@ink",
+        },
+        "marker": {"color": f"@{colour}"},
+    }

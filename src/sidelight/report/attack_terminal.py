@@ -29,13 +29,21 @@ def print_attack(comparison: AttackComparison) -> None:
     for name, result in comparison.results.items():
         grid.add_row(*_cells(name, result))
     console.print(grid)
-    first = next(iter(comparison.results.values()))
-    console.print(f"- Release: {first.release}; {len(first.losses)} records.", markup=False)
+    for said in _releases(comparison.results):
+        console.print(f"- {said}", markup=False)
     for note in comparison.notes:
         console.print(f"- {note}", markup=False)
     for result in comparison.results.values():
         if result.warning:
             console.print(f"- Warning: {result.warning}", markup=False)
+
+
+def _releases(results: dict[str, AttackResult]) -> list[str]:
+    """Say what was released: once where all attacks are on one release, else for each."""
+    said = {name: f"{result.release}; {len(result.losses)} records." for name, result in results.items()}
+    if len(set(said.values())) == 1:
+        return [f"Release: {next(iter(said.values()))}"]
+    return [f"Release of {name}: {text}" for name, text in said.items()]
 
 
 def _cells(name: str, result: AttackResult) -> list[str]:

@@ -28,6 +28,7 @@ _PARTS = (
 _TOTAL = "Total Current Assets"
 _SPACING = 60
 _LONGEST = 300
+_DAY = 86_400
 _FASTEST = 60.0
 _EARTH = 6_371_000.0
 
@@ -89,7 +90,10 @@ def _cabs(table: Any) -> StudyTable:
 
 
 def _trips(table: Any, vehicle: str, lat: str, lng: str, seconds: NDArray[np.int64]) -> Numbers:
-    """Cut tracks into trips of about a minute: start, duration, speed, direction, end, vehicle."""
+    """Cut tracks into trips of about a minute: start, duration, speed, direction, end, vehicle.
+
+    Neighbouring minutes are nearly the same record, so a vehicle's day is not divided between two owners.
+    """
     raw = np.asarray(table.column(vehicle).to_numpy(zero_copy_only=False)).astype(str)
     _, codes = np.unique(raw, return_inverse=True)
     order = np.lexsort((seconds, codes))
@@ -116,7 +120,8 @@ def _trips(table: Any, vehicle: str, lat: str, lng: str, seconds: NDArray[np.int
         "end_lng": places[end, 1],
     }
     kept = {name: np.asarray(column, dtype=float)[chosen] for name, column in columns.items()}
-    return Numbers.of(kept, entities=codes[start][chosen], logarithmic=(), trim=0.005)
+    days = codes[start] * 10**6 + seconds[start] // _DAY
+    return Numbers.of(kept, entities=codes[start][chosen], blocks=days[chosen], logarithmic=(), trim=0.005)
 
 
 def _displacement(start: Array, end: Array) -> tuple[Array, Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
 
 _SETTINGS: Any = {"svg.hashsalt": "sidelight", "svg.fonttype": "none", "font.size": 9}
 _FIGURES = {
-    "Fig. 2": ("laplace",),
-    "Fig. 3": ("laplace", "gaussian"),
-    "Fig. 4": ("interval",),
-    "Fig. 5": ("swap",),
+    "Fig. 2": ("Fig. 2",),
+    "Fig. 2, stricter secret": ("Fig. 2, stricter secret",),
+    "Fig. 3": ("Fig. 2", "Fig. 3"),
+    "Fig. 4": ("Fig. 4",),
+    "Fig. 5": ("Fig. 5",),
 }
+"""Which rows each drawing shows: Fig. 3 has Laplace noise, which is Fig. 2's, beside Gaussian."""
 
 
 def write_study(study: AttackStudy, folder: Path) -> list[Path]:
@@ -34,8 +37,8 @@ def write_study(study: AttackStudy, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = [write_text(folder / "attacks.csv", _csv(study.rows))]
     with rc_context(_SETTINGS):
-        for figure, families in _FIGURES.items():
-            rows = [row for row in study.rows if row.family in families]
+        for figure, shown in _FIGURES.items():
+            rows = [row for row in study.rows if row.figure in shown and _belongs(row, figure)]
             if rows:
                 written.append(_save(_levels_figure(rows, figure), folder / f"{_plain(figure)}-levels.svg"))
         if study.densities:
@@ -43,8 +46,13 @@ def write_study(study: AttackStudy, folder: Path) -> list[Path]:
     return written
 
 
+def _belongs(row: Row, figure: str) -> bool:
+    """Whether a drawing shows this row: of another figure's only the two models that Fig. 3 has."""
+    return row.figure == figure or row.model in ("mlp", "cnn")
+
+
 def _plain(figure: str) -> str:
-    return figure.lower().replace(". ", "-")
+    return re.sub(r"[^a-z0-9]+", "-", figure.lower())
 
 
 def _csv(rows: Sequence[Row]) -> str:

@@ -1,0 +1,83 @@
+"""A release at face value: what it says in words, and the secret's own report taken for the truth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.attacks.released import Released
+from sidelight.collection import Collected, HiddenChoice, Split
+from sidelight.mechanisms import Reports
+from sidelight.mechanisms.numeric import Additive
+from sidelight.plan import Plan
+
+Array = NDArray[np.float64]
+_VALUES = ("grr", "exp", "interval", "identity")
+"""The mechanisms whose report is one of the values."""
+
+
+def face_value(reports: Released | Collected, secret: str, points: Array | None) -> NDArray[Any] | None:
+    """Return the secret's own report as a guess; None where it is not released or is no single value.
+
+    Args:
+        reports: the release.
+        secret: the target.
+        points: the number that stands for each value; None where codes are guessed.
+    """
+    if isinstance(reports, Released):
+        return _released(reports, secret, points)
+    codes = _collected(reports, secret)
+    return codes if codes is None or points is None else points[codes]
+
+
+def _released(released: Released, secret: str, points: Array | None) -> NDArray[Any] | None:
+    if secret not in released.plan.names or secret in released.senders:
+        return None
+    part, values = released.plan[secret], released[secret].values
+    mechanism = part.randomiser()
+    if isinstance(mechanism, Additive):
+        nearest = np.abs(values[:, None] - mechanism.support).argmin(axis=1)
+        return nearest if points is None else values
+    if part.mechanism not in _VALUES:
+        return None
+    return values.astype(np.intp) if points is None else points[values]
+
+
+def _collected(collected: Collected, secret: str) -> NDArray[np.intp] | None:
+    """Return the column of the secret, be it a fake or not, or its part of a group's reported value."""
+    protocol = collected.protocol
+    if isinstance(protocol, HiddenChoice):
+        return _of_column(dict(zip(protocol.labels, collected.parts, strict=True)).get(secret))
+    if not isinstance(protocol, Split):
+        return None
+    for unit, part in zip(protocol.units, collected.parts, strict=True):
+        if secret in unit.names and unit.mechanism in _VALUES:
+            cells = part.values.astype(np.intp)
+            return np.asarray(np.unravel_index(cells, unit.sizes)[unit.names.index(secret)])
+    return None
+
+
+def _of_column(part: Reports | None) -> NDArray[np.intp] | None:
+    return None if part is None else part.values.astype(np.intp)
+
+
+def describe_release(reports: Released | Collected) -> str:
+    """Say in a few words what was released."""
+    if isinstance(reports, Released):
+        return describe_plan(reports.plan)
+    protocol = reports.protocol
+    kinds = sorted({unit.mechanism for unit in getattr(protocol, "units", ())})
+    through = f" through {', '.join(kinds)}" if kinds else ""
+    budget = f"budget {protocol.epsilon:.4g} a record"
+    return f"{len(protocol.schema)} attributes by {protocol.name}{through}, {budget}"
+
+
+def describe_plan(plan: Plan) -> str:
+    """Say in a few words what a plan releases."""
+    kinds = sorted({release.mechanism for release in plan.releases})
+    budgets = sorted({release.epsilon for release in plan.releases if release.epsilon is not None})
+    spent = f", budget {budgets[0]:.3g}" if budgets else ""
+    spent += f" to {budgets[-1]:.3g}" if len(budgets) > 1 else ""
+    return f"{len(plan.releases)} attributes through {', '.join(kinds)}{spent}"
