@@ -18,6 +18,7 @@ from sidelight.cli.common import explain
 from sidelight.cli.doctor import doctor
 from sidelight.cli.knowledge import knowledge
 from sidelight.cli.learn import learn
+from sidelight.cli.study import app as study
 
 app = typer.Typer(
     name="sidelight", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
@@ -46,6 +47,7 @@ def _options(
 
 for command in (demo, audit, calibrate, knowledge, advise, collect, estimate, attack, learn, doctor):
     app.command()(command)
+app.add_typer(study)
 
 
 def main() -> None:
