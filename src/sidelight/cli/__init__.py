@@ -12,6 +12,7 @@ import typer
 
 from sidelight.cli.attack import attack
 from sidelight.cli.audit import audit, demo
+from sidelight.cli.bench import app as bench
 from sidelight.cli.calibrate import calibrate
 from sidelight.cli.collect import advise, collect, estimate
 from sidelight.cli.common import explain
@@ -48,6 +49,7 @@ def _options(
 for command in (demo, audit, calibrate, knowledge, advise, collect, estimate, attack, learn, doctor):
     app.command()(command)
 app.add_typer(study)
+app.add_typer(bench)
 
 
 def main() -> None:

@@ -11,10 +11,13 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from sidelight.foundation.files import strict_json, write_text
+from sidelight.foundation.files import strict_json, write_atomically, write_text
 from sidelight.studies.study import Drawing, Kind, Study, StudyResult, Value, Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 RESULT = "result.json"
 TABLE = "table.csv"
@@ -103,13 +106,23 @@ def copy_folder(source: Path, target: Path) -> None:
         (Path(temporary) / "new").rename(target)
 
 
+def save_figure(figure: Figure, path: Path) -> Path:
+    """Write a figure to an SVG or PNG file; the same figure always gives the same file."""
+    from matplotlib import rc_context
+
+    kind = path.suffix.removeprefix(".").lower()
+    options: dict[str, Any] = {"metadata": {"Date": None}} if kind == "svg" else {"dpi": _DOTS}
+    with rc_context(SETTINGS):
+        return write_atomically(path, lambda temporary: figure.savefig(temporary, format=kind, **options))
+
+
 def _draw(drawing: Drawing, folder: Path) -> None:
     from matplotlib import rc_context
 
     with rc_context(SETTINGS):
         figure = drawing.build()
-        figure.savefig(folder / f"{drawing.name}.svg", format="svg", metadata={"Date": None})
-        figure.savefig(folder / f"{drawing.name}.png", format="png", dpi=_DOTS)
+    for kind in ("svg", "png"):
+        save_figure(figure, folder / f"{drawing.name}.{kind}")
 
 
 def _cell(value: Any) -> Any:
