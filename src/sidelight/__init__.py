@@ -94,6 +94,12 @@ if TYPE_CHECKING:
     from sidelight.schema import Attribute, Schema, categorical, numeric
     from sidelight.sources import Counts, Table, read, read_sql
     from sidelight.sources.examples import admissions, example, survey, survey_joint, titanic
+    from sidelight.studies.benchmarks import (
+        AnalyserBenchmark,
+        MechanismBenchmark,
+        benchmark_analysers,
+        benchmark_mechanisms,
+    )
 
 _HOMES = {
     "sidelight.attacks": (
@@ -181,6 +187,12 @@ _HOMES = {
     "sidelight.schema": ("Attribute", "Schema", "categorical", "numeric"),
     "sidelight.sources": ("Counts", "Table", "read", "read_sql"),
     "sidelight.sources.examples": ("admissions", "example", "survey", "survey_joint", "titanic"),
+    "sidelight.studies.benchmarks": (
+        "AnalyserBenchmark",
+        "MechanismBenchmark",
+        "benchmark_analysers",
+        "benchmark_mechanisms",
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -188,6 +200,7 @@ __all__ = [
     "ANALYSERS",
     "Adversary",
     "Advice",
+    "AnalyserBenchmark",
     "AttackComparison",
     "AttackResult",
     "Attribute",
@@ -210,6 +223,7 @@ __all__ = [
     "Learnt",
     "LearntAttacker",
     "Mechanism",
+    "MechanismBenchmark",
     "MissingExtraError",
     "NoiseChoice",
     "OptimalChannel",
@@ -239,6 +253,8 @@ __all__ = [
     "audit",
     "audit_randomiser",
     "average_leakage",
+    "benchmark_analysers",
+    "benchmark_mechanisms",
     "calibrate",
     "categorical",
     "collect",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MARKS = "osD^vP*X"
+_MARKS = "osD^vP*"
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8b97a3")
 
 
@@ -119,8 +119,8 @@ def analyser_figure(benchmarks: Mapping[str, AnalyserBenchmark]) -> Figure:
             axes.plot(
                 [point.undershoot for point in chosen],
                 [point.overshoot for point in chosen],
-                _MARKS[number % 8],
-                color=_COLOURS[number % 8],
+                _MARKS[number % len(_MARKS)],
+                color=_COLOURS[number % len(_COLOURS)],
                 label=name,
                 alpha=0.8,
                 markersize=5,
@@ -129,6 +129,7 @@ def analyser_figure(benchmarks: Mapping[str, AnalyserBenchmark]) -> Figure:
         axes.axvline(0, color="grey", linewidth=0.6)
         for x, y, words in ((0.02, 0.02, "P1"), (0.9, 0.02, "R1"), (0.02, 0.93, "R2"), (0.5, 0.5, "R3")):
             axes.text(x, y, words, transform=axes.transAxes, color="grey", fontsize=8)
+        axes.locator_params(nbins=5)
         axes.set_xlabel("normalised undershoot")
         axes.set_title(f"{title}, against {found.reference}", fontsize=8)
     panels[0].set_ylabel("normalised overshoot")
@@ -151,7 +152,7 @@ def mechanism_figure(found: MechanismBenchmark, utility: str, label: str) -> Fig
             ]
             points = [(x, y) for x, y in chosen if x is not None and y is not None]
             if points:
-                mark, colour = _MARKS[number % 8], _COLOURS[number % 8]
+                mark, colour = _MARKS[number % len(_MARKS)], _COLOURS[number % len(_COLOURS)]
                 axes.plot(*zip(*points, strict=True), mark + "-", color=colour, label=name, linewidth=0.6)
         axes.set_yscale("log")
         axes.set_xlabel("normalised TCPL")
