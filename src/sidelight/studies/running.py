@@ -7,11 +7,14 @@ one that is killed takes no other with it, and what has ended is kept.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
@@ -23,6 +26,7 @@ from sidelight.studies.store import finished, keep, key_of
 from sidelight.studies.study import Study, Work, run_together
 
 _POLL = 0.05
+_WATCH = 0.5
 _ONE_THREAD = dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"
 )
@@ -136,7 +140,7 @@ def _in_processes(works: Sequence[Work], settings: Settings) -> Iterator[tuple[W
             time.sleep(_POLL)
     finally:
         for process, words in running.values():
-            process.terminate()
+            _end(process.pid)
             process.wait()
             words.close()
 
@@ -145,10 +149,24 @@ def _start(work: Work, settings: Settings) -> tuple[subprocess.Popen[bytes], IO[
     words = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process has ended
     command = [sys.executable, "-m", "sidelight.studies.running", str(settings.store), work.name]
     command += ["--quick"] if settings.quick else []
+    streams = {"stdin": subprocess.DEVNULL, "stdout": words, "stderr": words}
     process = subprocess.Popen(  # noqa: S603 - our own module, arguments of our own
-        command, env=os.environ | _ONE_THREAD, stdin=subprocess.DEVNULL, stdout=words, stderr=words
+        command, env=os.environ | _ONE_THREAD, process_group=0, **streams
     )
     return process, words
+
+
+def _end(group: int) -> None:
+    """End a process and those that it started: they are one group."""
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def _end_with(parent: int) -> None:
+    """Wait until the parent has gone, then end this process and those that it started."""
+    while os.getppid() == parent:
+        time.sleep(_WATCH)
+    _end(os.getpgrp())
 
 
 def _last_words(process: subprocess.Popen[bytes], words: IO[bytes]) -> str:
@@ -168,6 +186,8 @@ def main(arguments: Sequence[str]) -> int:
     works = {study.work.name: study.work for study in all_studies()}
     if len(names) != 2 or names[1] not in works:
         raise InputError("name the folder to keep results in and a work: STORE WORK [--quick].")
+    if os.getpgrp() == os.getpid():
+        threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     compute(works[names[1]], Path(names[0]), quick="--quick" in arguments)
     return 0
 
