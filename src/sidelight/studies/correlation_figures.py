@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MARKS = "osD^vP*"
+_LEAST_REACH = 0.02
+"""How far an axis reaches at least: rounding must not fill a panel."""
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8b97a3")
 
 
@@ -111,30 +113,48 @@ def metric_figure(pairs: Mapping[str, Pairs]) -> Figure:
 
 def analyser_figure(benchmarks: Mapping[str, AnalyserBenchmark]) -> Figure:
     """Return the undershoot and overshoot plane of Fig. 6, a panel for each table."""
-    figure, panels = _new(len(benchmarks), 4.2)
+    from matplotlib.figure import Figure
+
+    wide = min(len(benchmarks), 3)
+    high = -(-len(benchmarks) // wide)
+    figure = Figure(figsize=(3.8 * wide + 1.2, 3.5 * high), layout="constrained")
+    panels = figure.subplots(high, wide, squeeze=False)
     names = list(dict.fromkeys(point.analyser for found in benchmarks.values() for point in found.points))
-    for axes, (title, found) in zip(panels, benchmarks.items(), strict=True):
-        for number, name in enumerate(names):
-            chosen = [point for point in found.points if point.analyser == name]
-            axes.plot(
-                [point.undershoot for point in chosen],
-                [point.overshoot for point in chosen],
-                _MARKS[number % len(_MARKS)],
-                color=_COLOURS[number % len(_COLOURS)],
-                label=name,
-                alpha=0.8,
-                markersize=5,
-            )
-        axes.axhline(0, color="grey", linewidth=0.6)
-        axes.axvline(0, color="grey", linewidth=0.6)
-        for x, y, words in ((0.02, 0.02, "P1"), (0.9, 0.02, "R1"), (0.02, 0.93, "R2"), (0.5, 0.5, "R3")):
-            axes.text(x, y, words, transform=axes.transAxes, color="grey", fontsize=8)
-        axes.locator_params(nbins=5)
-        axes.set_xlabel("normalised undershoot")
+    for axes, (title, found) in zip(panels.ravel(), benchmarks.items(), strict=False):
+        _plane(axes, found, names)
         axes.set_title(f"{title}, against {found.reference}", fontsize=8)
-    panels[0].set_ylabel("normalised overshoot")
-    panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=7)
+    for axes in panels[:, 0]:
+        axes.set_ylabel("normalised overshoot")
+    for axes in panels[-1]:
+        axes.set_xlabel("normalised undershoot")
+    panels[0, -1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=7)
     return figure
+
+
+def _plane(axes: Axes, found: AnalyserBenchmark, names: Sequence[str]) -> None:
+    """Draw the points of one table and the regions they may lie in."""
+    for number, name in enumerate(names):
+        chosen = [point for point in found.points if point.analyser == name]
+        axes.plot(
+            [point.undershoot for point in chosen],
+            [point.overshoot for point in chosen],
+            _MARKS[number % len(_MARKS)],
+            color=_COLOURS[number % len(_COLOURS)],
+            label=name,
+            alpha=0.8,
+            markersize=5,
+        )
+    axes.axhline(0, color="grey", linewidth=0.6)
+    axes.axvline(0, color="grey", linewidth=0.6)
+    ends = [
+        1.1 * max((getattr(point, side) for point in found.points), default=0.0)
+        for side in ("undershoot", "overshoot")
+    ]
+    reach = [max(end, _LEAST_REACH) for end in ends]
+    axes.set(xlim=(-0.06 * reach[0], reach[0]), ylim=(-0.06 * reach[1], reach[1]))
+    axes.locator_params(nbins=5)
+    for x, y, words in ((0.07, 0.07, "P1"), (0.92, 0.07, "R1"), (0.07, 0.93, "R2"), (0.5, 0.5, "R3")):
+        axes.text(x, y, words, transform=axes.transAxes, color="grey", fontsize=8)
 
 
 def mechanism_figure(found: MechanismBenchmark, utility: str, label: str) -> Figure:

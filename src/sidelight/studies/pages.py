@@ -15,7 +15,7 @@ from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import write_atomically, write_text
 from sidelight.studies.register import all_studies
 from sidelight.studies.saving import Saved, folders_of, load
-from sidelight.studies.study import OURS, Study, Value
+from sidelight.studies.study import OURS, Kind, Study, Value
 
 PAPERS = {
     "CPL": "The Hidden Cost of Correlation: Rethinking Privacy Leakage in Local Differential Privacy "
@@ -31,7 +31,7 @@ PAPERS = {
     OURS: "Benchmarks of ours that no paper has.",
 }
 """What each short name stands for."""
-KINDS = ("reproduced", "differs", "refuted", "not possible")
+KINDS: tuple[Kind, ...] = ("reproduced", "differs", "refuted", "not possible")
 _COLOURS = 64
 _MADE = (
     "<!-- Written by `sidelight study run all --out RESULTS --pages FOLDER`; change the studies instead. -->"

@@ -149,9 +149,13 @@ def _start(work: Work, settings: Settings) -> tuple[subprocess.Popen[bytes], IO[
     words = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process has ended
     command = [sys.executable, "-m", "sidelight.studies.running", str(settings.store), work.name]
     command += ["--quick"] if settings.quick else []
-    streams = {"stdin": subprocess.DEVNULL, "stdout": words, "stderr": words}
     process = subprocess.Popen(  # noqa: S603 - our own module, arguments of our own
-        command, env=os.environ | _ONE_THREAD, process_group=0, **streams
+        command,
+        env=os.environ | _ONE_THREAD,
+        process_group=0,
+        stdin=subprocess.DEVNULL,
+        stdout=words,
+        stderr=words,
     )
     return process, words
 

@@ -272,8 +272,7 @@ def _read_figure_5(found: PairStudy) -> StudyResult:
     near = (information >= 0.1) & (information < 0.2)
     weak = correlation < 0.1
     ours: dict[str, Value] = {
-        "spread of leakage at one NMI": f"{np.ptp(leakage[near]):.2f} at 0.1 to 0.2; no pair here reaches "
-        "0.5",
+        "spread of leakage at one NMI": f"{np.ptp(leakage[near]):.2f} at 0.1 to 0.2; no pair is near 0.5",
         "leakage of pairs with hardly any correlation": f"up to {leakage[weak].max():.2f} below 0.1",
     }
     wide = np.ptp(leakage[near]) > 0.4

@@ -61,7 +61,8 @@ def _verdict(number: str, found: AttackStudy) -> Verdict:
     """Return the figure's verdict over all tables: the strongest of theirs, with every reason."""
     parts = [line.partition(": ") for line in found.verdicts if line.startswith(f"Fig. {number}, ")]
     read = {head.split(", ")[1]: Verdict.parse(rest) for head, _, rest in parts}
-    kind = min((verdict.kind for verdict in read.values()), key=_STRONGEST.index, default="not possible")
+    kinds: list[Kind] = [verdict.kind for verdict in read.values()]
+    kind: Kind = min(kinds, key=_STRONGEST.index) if kinds else "not possible"
     published = [row for row in _rows(found, number) if row.attacker == "published"]
     if number == "3":
         kind = "reproduced" if all(row.score < row.release for row in published) else "differs"
