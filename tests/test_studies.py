@@ -147,7 +147,7 @@ def test_pages_show_every_published_value_beside_ours(results, tmp_path: Path) -
     assert "| epsilon 1, secret to other | 0.6203 | 0.6201 |" in text
     assert "**Refuted.**" in text
     assert "Counter-example: X = A xor B" in text
-    assert "quick run" in text
+    assert "`sidelight study run cpl-table3 --quick`" in text
     assert (tmp_path / "pages" / "images" / "pdp-fig2.png").stat().st_size > 1000
     assert "| [PDP](pdp.md) | 1 | 0 | 1 | 0 |" in (tmp_path / "pages" / "index.md").read_text()
     with pytest.raises(sl.InputError, match="has no outputs of studies"):

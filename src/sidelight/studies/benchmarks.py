@@ -22,6 +22,7 @@ from sidelight.foundation.errors import InputError, check_number, invalid
 from sidelight.foundation.progress import track
 from sidelight.leakage.analysers import (
     ANALYSERS,
+    TOLERANCE,
     Analyser,
     Region,
     generic_analysis,
@@ -123,6 +124,7 @@ def benchmark_analysers(
     *,
     reference: Analyser = generic_analysis,
     name: str = "any mechanism of the budget",
+    tolerance: float = TOLERANCE,
 ) -> AnalyserBenchmark:
     """Place analysers against a reference on one table.
 
@@ -133,6 +135,7 @@ def benchmark_analysers(
         budgets: of every attribute.
         reference: what is right; the worst mechanism of the budget by default.
         name: what to call the reference.
+        tolerance: what counts as 0 for a region; to be raised where the reference is an estimate.
 
     >>> belief = Belief.from_joint([[0.5, 0.0], [0.25, 0.25]], ["a", "b"])
     >>> half = {"half": lambda belief, epsilon: np.full((2, 2), epsilon / 2)}
@@ -150,7 +153,7 @@ def benchmark_analysers(
                 continue
             low = normalised_undershoot(truth, estimate, epsilon)
             high = normalised_overshoot(truth, estimate, epsilon)
-            points.append(AnalyserPoint(label, epsilon, low, high, region(low, high)))
+            points.append(AnalyserPoint(label, epsilon, low, high, region(low, high, tolerance)))
     return AnalyserBenchmark(name, tuple(points), refused)
 
 

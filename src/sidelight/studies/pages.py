@@ -86,6 +86,9 @@ def _index(saved: Mapping[str, Saved]) -> str:
         lines.append(
             f"| [{name}]({_file(paper)}.md) | " + " | ".join(str(kinds[kind]) for kind in KINDS) + " |"
         )
+    quick = sum(result.quick for result in saved.values())
+    if quick:
+        lines += ["", f"{quick} of {len(saved)} are shown from a quick run; the command below each says so."]
     lines += [
         "",
         "*Reproduced* means that what the text says was met; *differs*, that it was not, with the reason "
@@ -107,9 +110,8 @@ def _page(paper: str, words: str, saved: Mapping[str, Saved]) -> str:
 
 
 def _section(study: Study, result: Saved) -> list[str]:
-    quick = " This is a quick run, with fewer points and repetitions." if result.quick else ""
     verdict = "" if study.paper == OURS else f"**{result.verdict.kind.capitalize()}.** "
-    lines = [f"## {study.title}", "", f"{verdict}{_sentence(result.verdict.reason)}{quick}", ""]
+    lines = [f"## {study.title}", "", f"{verdict}{_sentence(result.verdict.reason)}", ""]
     if result.verdict.counter_example:
         lines += [f"Counter-example: {_sentence(result.verdict.counter_example, capital=False)}", ""]
     if study.published:
@@ -121,7 +123,7 @@ def _section(study: Study, result: Saved) -> list[str]:
         lines.append("")
     for figure, title in result.figures:
         lines += [f"![{study.title}: {title}](images/{figure}.png)", ""]
-    return [*lines, f"`sidelight study run {study.name}`", ""]
+    return [*lines, f"`sidelight study run {study.name}{' --quick' if result.quick else ''}`", ""]
 
 
 def _sentence(words: str, *, capital: bool = True) -> str:

@@ -12,8 +12,9 @@ from sidelight.studies.study import Study, Work
 @cache
 def all_studies() -> tuple[Study, ...]:
     """Return every study, paper by paper, ours last."""
-    rooms = (cpl, cpl_benchmarks, pdp, corr_rr, clldp, reconstruction, own)
-    return tuple(study for room in rooms for study in room.STUDIES)
+    leakage = (*cpl.STUDIES, *cpl_benchmarks.STUDIES, *cpl.CALIBRATION)
+    others = (pdp, corr_rr, clldp, reconstruction, own)
+    return (*leakage, *(study for room in others for study in room.STUDIES))
 
 
 def find_study(name: str) -> Study:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from sidelight.studies.benchmarks import AnalyserBenchmark, MechanismBenchmark
 
 _ITS = "ITS"
+_NOISE = 2e-3
+"""What 50 replicates may stray by on the mean of all pairs, in units of epsilon, and still count as 0."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class BenchmarkStudy:
 
 
 def _run(_quick: bool) -> BenchmarkStudy:
-    from sidelight.leakage.analysers import ANALYSERS, randomised_response_analysis
+    from sidelight.leakage.analysers import ANALYSERS, TOLERANCE, randomised_response_analysis
     from sidelight.studies.benchmarks import (
         MAKERS,
         benchmark_analysers,
@@ -49,17 +51,17 @@ def _run(_quick: bool) -> BenchmarkStudy:
     beliefs = {name: belief_of(name) for name in available()}
     two = {name: ANALYSERS[name] for name in (_ITS, "CBP")}
     one = {_ITS: ANALYSERS[_ITS]}
-    references: dict[str, tuple[Any, Any, str]] = {
-        "response": (two, randomised_response_analysis, "GRR, exact"),
-        "guessed": (one, statistical_analysis(MAKERS["OUE"]), "OUE, guesses counted"),
-        "reported": (one, exact_analysis(MAKERS["OUE"]), "OUE, whole reports"),
+    references: dict[str, tuple[Any, Any, str, float]] = {
+        "response": (two, randomised_response_analysis, "GRR, exact", TOLERANCE),
+        "guessed": (one, statistical_analysis(MAKERS["OUE"]), "OUE, guesses counted", _NOISE),
+        "reported": (one, exact_analysis(MAKERS["OUE"]), "OUE, whole reports", TOLERANCE),
     }
     found = {
         key: {
-            name: benchmark_analysers(belief, analysers, reference=reference, name=label)
+            name: benchmark_analysers(belief, analysers, reference=reference, name=label, tolerance=tolerance)
             for name, belief in beliefs.items()
         }
-        for key, (analysers, reference, label) in references.items()
+        for key, (analysers, reference, label, tolerance) in references.items()
     }
     generic = {name: benchmark_analysers(belief) for name, belief in beliefs.items()}
     mechanisms = {name: benchmark_mechanisms(belief) for name, belief in beliefs.items()}
@@ -134,7 +136,8 @@ def _read_figure_6e(found: BenchmarkStudy) -> StudyResult:
     below = [name for name, region in reported.items() if "R1" in region or "R3" in region]
     verdict = Verdict(
         "refuted" if below else "reproduced",
-        "that ITS may stand in for OUE, since it overshoots, holds for an adversary who guesses; whole "
+        "that ITS may stand in for OUE, since it overshoots, holds for an adversary who guesses (but for "
+        "estimates of rare values, which stray upwards); whole "
         f"reports of OUE leak more than ITS says on {' and '.join(below)}; {DSS}",
         "rows (.4, .4, .1, .1) and (.1, .1, .4, .4) at epsilon 1: ITS says 0.36457, OUE leaks 0.56945",
     )
@@ -165,7 +168,7 @@ def _read_figure_7(utility: str, label: str, name: str, found: BenchmarkStudy) -
     verdict = Verdict(
         "refuted" if report >= 1 else "differs",
         f"OLH leaks {guess:.0%} of what SS does to an adversary who guesses (printed 60 %), and {report:.0%} "
-        "to one who keeps the whole report: no mechanism of that error hides more",
+        "to one who keeps the whole report: that it hides more at the same error is an artefact of the guess",
         "eq. (28) at epsilon 1: local hashing with all functions, OUE and SS all leak 0.62011 about the "
         "second attribute",
     )
