@@ -48,11 +48,11 @@ from sidelight.studies.label_data import (
     VALUES,
     RealSet,
     adult,
-    data_folder,
     smart_grid,
     synthetic_conditionals,
     synthetic_rows,
 )
+from sidelight.studies.study import missing_tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -105,7 +105,7 @@ class LabelStudy:
 def run(quick: bool) -> LabelStudy:
     """Compute every table and figure; `quick` with fewer people, budgets and repetitions."""
     rows = joint_rows(quick)
-    missing = not (data_folder() / "adult.parquet").exists()
+    missing = bool(missing_tables(("adult",)))
     if not missing:
         rows += real_rows(quick)
     return LabelStudy(tuple(rows), tuple(_verdicts(rows, missing=missing)))

@@ -45,11 +45,7 @@ _PAIRS = Work("cpl-pairs", _pairs, uses=THREE, minutes=0.3)
 _FIGURE_4 = Work("cpl-figure4", _figure_4, uses=("celeba_attr", "adult"), minutes=1.5)
 _FORMULAS = Work("cpl-formulas", _formulas)
 _CALIBRATION = Work(
-    "calibration",
-    _calibration,
-    tables=("celeba_attr", "lfw_attr_sample", "cardio"),
-    uses=("adult",),
-    minutes=1,
+    "calibration", _calibration, tables=("celeba_attr", "lfw_attr_sample", "cardio", "adult"), minutes=1
 )
 _MECHANISMS = ("GRR", "RAPPOR", "EXP", "OUE", "BLH", "OLH", "SS", "SHE")
 
