@@ -10,6 +10,7 @@ import pytest
 import sidelight as sl
 from sidelight.studies.correlations import belief_of
 from sidelight.studies.pages import PAPERS, write_pages
+from sidelight.studies.papers.corr_rr import _met
 from sidelight.studies.register import all_studies, find_study, sharing
 from sidelight.studies.saving import load, save, table_csv
 from sidelight.studies.study import OURS, StudyResult, Verdict
@@ -152,3 +153,12 @@ def test_pages_show_every_published_value_beside_ours(results, tmp_path: Path) -
     assert "| [PDP](pdp.md) | 1 | 0 | 1 | 0 |" in (tmp_path / "pages" / "index.md").read_text()
     with pytest.raises(sl.InputError, match="has no outputs of studies"):
         write_pages(tmp_path / "nowhere", tmp_path / "pages")
+
+
+def test_claims_in_numbers_and_in_words_are_judged() -> None:
+    for printed, ours, is_met in [
+        (0.6, 0.58, True), (0.6, 0.4, False), ("all", "15 of 15", True), ("all", "14 of 15", False),
+        ("3 to 4", "3.10 to 5.00", True), ("3 to 4", "1.10 to 5.00", False),
+        ("0.1", "0.1, 0.1", True), ("0.1", "0.1, 0.5", False),
+    ]:  # fmt: skip
+        assert _met(printed, ours) == is_met, (printed, ours)
