@@ -162,3 +162,17 @@ def test_claims_in_numbers_and_in_words_are_judged() -> None:
         ("0.1", "0.1, 0.1", True), ("0.1", "0.1, 0.5", False),
     ]:  # fmt: skip
         assert _met(printed, ours) == is_met, (printed, ours)
+
+
+def test_the_committed_pages_show_every_study_and_no_value_without_ours() -> None:
+    folder = Path(__file__).resolve().parents[1] / "docs" / "reproduction"
+    for study in all_studies():
+        text = (folder / f"{study.paper.lower()}.md").read_text()
+        assert f"## {study.title}\n" in text, study.name
+        assert f"`sidelight study run {study.name}" in text
+    for page in folder.glob("*.md"):
+        text = page.read_text()
+        assert "| not computed |" not in text
+        for image in re.findall(r"\(images/([^)]+)\)", text):
+            assert (folder / "images" / image).is_file()
+    assert sum(path.stat().st_size for path in (folder / "images").iterdir()) < 2_000_000

@@ -54,16 +54,23 @@ def line_of(outcome: Outcome) -> str:
         return f"{outcome.study.name}: failed: {outcome.error}"
     verdict = outcome.saved.verdict
     taken = "finished before" if outcome.state == "cached" else f"{outcome.saved.seconds:.1f} s"
-    line = f"{outcome.study.name}: {verdict.kind}: {verdict.reason} ({taken})"
+    kind = "" if outcome.study.paper == OURS else f"{verdict.kind}: "
+    line = f"{outcome.study.name}: {kind}{verdict.reason} ({taken})"
     return f"{line}\n    counter-example: {verdict.counter_example}" if verdict.counter_example else line
 
 
 def print_tally(outcomes: Sequence[Outcome]) -> None:
     """Print how many studies ended how."""
-    kinds = Counter("failed" if outcome.saved is None else outcome.saved.verdict.kind for outcome in outcomes)
+    kinds = Counter(_ending(outcome) for outcome in outcomes)
     cached = sum(outcome.state == "cached" for outcome in outcomes)
     words = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
     _console().print(f"{len(outcomes)} studies: {words}; {cached} were finished before.")
+
+
+def _ending(outcome: Outcome) -> str:
+    if outcome.saved is None:
+        return "failed"
+    return "of ours" if outcome.study.paper == OURS else outcome.saved.verdict.kind
 
 
 def shown(value: float | str) -> str:

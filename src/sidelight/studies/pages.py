@@ -6,6 +6,7 @@ index; RESULTS is what `sidelight study run all --out RESULTS` left.
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from pathlib import Path
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import write_atomically, write_text
 from sidelight.studies.register import all_studies
-from sidelight.studies.saving import Saved, folders_of, load
+from sidelight.studies.saving import TABLE, Saved, folders_of, load
 from sidelight.studies.study import OURS, Kind, Study, Value
 
 PAPERS = {
@@ -46,13 +47,15 @@ def write_pages(results: Path, folder: Path) -> list[Path]:
             f"{results} has no outputs of studies; run `sidelight study run all --out {results}`."
         )
     saved = {name: load(place) for name, place in places.items()}
+    files = {name: place / TABLE for name, place in places.items()}
+    tables = {name: file.read_text(encoding="utf-8") for name, file in files.items() if file.is_file()}
     images = folder / "images"
     images.mkdir(parents=True, exist_ok=True)
     for name, place in places.items():
         for figure, _ in saved[name].figures:
             _shrink(place / f"{figure}.png", images / f"{figure}.png")
     pages = [
-        write_text(folder / f"{_file(paper)}.md", _page(paper, words, saved))
+        write_text(folder / f"{_file(paper)}.md", _page(paper, words, saved, tables))
         for paper, words in PAPERS.items()
     ]
     return [write_text(folder / "index.md", _index(saved)), *pages]
@@ -81,11 +84,11 @@ def _index(saved: Mapping[str, Saved]) -> str:
         "| --- |" + " ---: |" * len(KINDS),
     ]
     for paper in PAPERS:
-        kinds = Counter(result.verdict.kind for _, result in _of(paper, saved))
-        name = "Ours" if paper == OURS else paper
-        lines.append(
-            f"| [{name}]({_file(paper)}.md) | " + " | ".join(str(kinds[kind]) for kind in KINDS) + " |"
-        )
+        if paper != OURS:
+            kinds = Counter(result.verdict.kind for _, result in _of(paper, saved))
+            counts = " | ".join(str(kinds[kind]) for kind in KINDS)
+            lines.append(f"| [{paper}]({_file(paper)}.md) | {counts} |")
+    lines += ["", f"[Benchmarks of ours]({_file(OURS)}.md) that no paper has: {len(_of(OURS, saved))}."]
     quick = sum(result.quick for result in saved.values())
     if quick:
         lines += ["", f"{quick} of {len(saved)} are shown from a quick run; the command below each says so."]
@@ -101,15 +104,15 @@ def _index(saved: Mapping[str, Saved]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _page(paper: str, words: str, saved: Mapping[str, Saved]) -> str:
+def _page(paper: str, words: str, saved: Mapping[str, Saved], tables: Mapping[str, str]) -> str:
     title = "Benchmarks of ours" if paper == OURS else f"Paper {paper}"
     lines = [_MADE, "", f"# {title}", "", words, ""]
     for study, result in _of(paper, saved):
-        lines += _section(study, result)
+        lines += _section(study, result, tables.get(study.name, ""))
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _section(study: Study, result: Saved) -> list[str]:
+def _section(study: Study, result: Saved, table: str) -> list[str]:
     verdict = "" if study.paper == OURS else f"**{result.verdict.kind.capitalize()}.** "
     lines = [f"## {study.title}", "", f"{verdict}{_sentence(result.verdict.reason)}", ""]
     if result.verdict.counter_example:
@@ -121,9 +124,18 @@ def _section(study: Study, result: Saved) -> list[str]:
             for name, value in study.published.items()
         ]
         lines.append("")
+    if table and not study.published and not result.figures:
+        lines += [*_table(table), ""]
     for figure, title in result.figures:
         lines += [f"![{study.title}: {title}](images/{figure}.png)", ""]
     return [*lines, f"`sidelight study run {study.name}{' --quick' if result.quick else ''}`", ""]
+
+
+def _table(text: str) -> list[str]:
+    """Return a table that no figure shows, from its CSV."""
+    columns, *rows = csv.reader(text.splitlines())
+    head = ["| " + " | ".join(columns) + " |", "| --- |" + " ---: |" * (len(columns) - 1)]
+    return [*head, *("| " + " | ".join(_escaped(cell) for cell in row) + " |" for row in rows)]
 
 
 def _sentence(words: str, *, capital: bool = True) -> str:
