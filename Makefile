@@ -8,6 +8,7 @@ demo: .venv/core
 
 test: .venv/dev lint
 	$(BIN)/python -m pytest -n 2 -m "not deep"
+	$(BIN)/sidelight study run all --quick
 
 test-deep: .venv/dev
 	$(BIN)/python -m pytest -n 2 -m deep

@@ -117,9 +117,9 @@ def test_attack_on_what_collect_writes(run, tmp_path: Path, protocol: str) -> No
     labels = {a.name: np.asarray(a.values)[table.codes()[:, i]] for i, a in enumerate(table.schema)}
     people, reports = tmp_path / "people.parquet", tmp_path / "reports.parquet"
     pq.write_table(pa.table(labels), people)
-    code, _, err = run(
-        "collect", people, "--protocol", protocol, "--epsilon", 5, "--share", 0.5, "--seed", 1, "-o", reports
-    )
+    share = ["--share", 0.5] if protocol == "corr-rr" else []
+    made = ["--protocol", protocol, "--epsilon", 5, "--seed", 1, "-o", reports]
+    code, _, err = run("collect", people, *made, *share)
     assert (code, err) == (0, "")
     if protocol == "corr-rr":
         rows = sl.TwoPhase(table.schema, 5.0, share=0.5).in_first(table.rows)

@@ -96,6 +96,12 @@ if TYPE_CHECKING:
     from sidelight.schema import Attribute, Schema, categorical, numeric
     from sidelight.sources import Counts, Table, read, read_sql
     from sidelight.sources.examples import admissions, example, survey, survey_joint, titanic
+    from sidelight.studies.benchmarks import (
+        AnalyserBenchmark,
+        MechanismBenchmark,
+        benchmark_analysers,
+        benchmark_mechanisms,
+    )
 
 _HOMES = {
     "sidelight.attacks": (
@@ -185,6 +191,12 @@ _HOMES = {
     "sidelight.schema": ("Attribute", "Schema", "categorical", "numeric"),
     "sidelight.sources": ("Counts", "Table", "read", "read_sql"),
     "sidelight.sources.examples": ("admissions", "example", "survey", "survey_joint", "titanic"),
+    "sidelight.studies.benchmarks": (
+        "AnalyserBenchmark",
+        "MechanismBenchmark",
+        "benchmark_analysers",
+        "benchmark_mechanisms",
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -193,6 +205,7 @@ __all__ = [
     "Adversary",
     "Advice",
     "Aggregator",
+    "AnalyserBenchmark",
     "AttackComparison",
     "AttackResult",
     "Attribute",
@@ -215,6 +228,7 @@ __all__ = [
     "Learnt",
     "LearntAttacker",
     "Mechanism",
+    "MechanismBenchmark",
     "MissingExtraError",
     "NoiseChoice",
     "OptimalChannel",
@@ -244,6 +258,8 @@ __all__ = [
     "audit",
     "audit_randomiser",
     "average_leakage",
+    "benchmark_analysers",
+    "benchmark_mechanisms",
     "calibrate",
     "categorical",
     "collect",

@@ -12,6 +12,7 @@ import typer
 
 from sidelight.cli.attack import attack
 from sidelight.cli.audit import audit, demo
+from sidelight.cli.bench import app as bench
 from sidelight.cli.calibrate import calibrate
 from sidelight.cli.collect import advise, collect, estimate
 from sidelight.cli.common import explain
@@ -19,6 +20,7 @@ from sidelight.cli.doctor import doctor
 from sidelight.cli.example import example
 from sidelight.cli.knowledge import knowledge
 from sidelight.cli.learn import learn
+from sidelight.cli.study import app as study
 
 app = typer.Typer(
     name="sidelight", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
@@ -47,6 +49,8 @@ def _options(
 
 for command in (demo, example, audit, calibrate, knowledge, advise, collect, estimate, attack, learn, doctor):
     app.command()(command)
+app.add_typer(study)
+app.add_typer(bench)
 
 
 def main() -> None:

@@ -5,7 +5,6 @@ The real tables stay where they are; of the vehicles' only aggregate figures may
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.attacks.numbers import Numbers
+from sidelight.studies.study import data_folder
 
 Array = NDArray[np.float64]
-DATA = Path(os.environ.get("SIDELIGHT_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
 MOST_RECORDS = 20_000
 _PARTS = (
     "Cash and Cash Equivalents",
@@ -50,11 +49,12 @@ class StudyTable:
     secrets: tuple[str, ...]
 
 
-def study_tables(folder: Path = DATA, *, quick: bool = False) -> list[StudyTable]:
+def study_tables(folder: Path | None = None, *, quick: bool = False) -> list[StudyTable]:
     """Return the tables that are there; in quick mode the finance table alone."""
     makers = {"nyse_fundamentals": _finance, "geolife_sample": _geolife, "sf_cabs_sample": _cabs}
     names = ["nyse_fundamentals"] if quick else list(makers)
-    return [makers[name](_read(folder / f"{name}.parquet")) for name in names if _there(folder, name)]
+    place = folder or data_folder()
+    return [makers[name](_read(place / f"{name}.parquet")) for name in names if _there(place, name)]
 
 
 def _there(folder: Path, name: str) -> bool:

@@ -40,9 +40,9 @@ def write_study(study: AttackStudy, folder: Path) -> list[Path]:
         for figure, shown in _FIGURES.items():
             rows = [row for row in study.rows if row.figure in shown and _belongs(row, figure)]
             if rows:
-                written.append(_save(_levels_figure(rows, figure), folder / f"{_plain(figure)}-levels.svg"))
+                written.append(_save(levels_figure(rows, figure), folder / f"{_plain(figure)}-levels.svg"))
         if study.densities:
-            written.append(_save(_distances_figure(study), folder / "fig-2-distances.svg"))
+            written.append(_save(distances_figure(study), folder / "fig-2-distances.svg"))
     return written
 
 
@@ -65,7 +65,7 @@ def _csv(rows: Sequence[Row]) -> str:
     return out.getvalue()
 
 
-def _levels_figure(rows: Sequence[Row], title: str) -> Figure:
+def levels_figure(rows: Sequence[Row], title: str) -> Figure:
     """Draw the mean distance against the level, a panel for each table and family."""
     from matplotlib.figure import Figure
 
@@ -100,7 +100,7 @@ def _levels_panel(axes: Axes, rows: Sequence[Row]) -> None:
     axes.grid(visible=True, alpha=0.3)
 
 
-def _distances_figure(study: AttackStudy) -> Figure:
+def distances_figure(study: AttackStudy) -> Figure:
     """Draw density and cumulative share of the distances, a row for each table."""
     from matplotlib.figure import Figure
 

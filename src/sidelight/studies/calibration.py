@@ -7,7 +7,6 @@ The public tables are found in the folder that SIDELIGHT_DATA names. The LFW fil
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from sidelight.foundation.progress import track
 from sidelight.leakage.total import lower_total
 from sidelight.plan import Plan
 from sidelight.sources import read
+from sidelight.studies.study import table_file
 
 TEN = (
     "Male", "Young", "Smiling", "Eyeglasses", "No_Beard", "Heavy_Makeup", "Wearing_Lipstick", "Attractive",
@@ -168,12 +168,10 @@ def run(quick: bool = False) -> CalibrationStudy:
 
 def table_path(name: str) -> Path:
     """Return the path of a public table, or say where it is looked for."""
-    root = Path(__file__).resolve().parents[4]
-    folder = Path(os.environ.get("SIDELIGHT_DATA", root / "shared" / "data"))
-    path = folder / f"{name}.parquet"
+    path = table_file(name)
     if not path.exists():
         raise InputError(
-            f"there is no {path.name} in {folder}; set SIDELIGHT_DATA to the folder of the tables."
+            f"there is no {path.name} in {path.parent}; set SIDELIGHT_DATA to the folder of the tables."
         )
     return path
 

@@ -61,9 +61,9 @@ def draw(study: CalibrationStudy, folder: Path) -> list[Path]:
 
     with rc_context(_SETTINGS):
         return [
-            _save(_figure_8(study), folder / "calibration-budgets.svg"),
-            _save(_fewer(study), folder / "calibration-fewer.svg"),
-            _save(_channels(study), folder / "calibration-channel.svg"),
+            _save(figure_8(study), folder / "calibration-budgets.svg"),
+            _save(figure_fewer(study), folder / "calibration-fewer.svg"),
+            _save(figure_channels(study), folder / "calibration-channel.svg"),
         ]
 
 
@@ -81,7 +81,8 @@ def _new(panels: int) -> tuple[Figure, list[Axes]]:
     return figure, list(axes)
 
 
-def _figure_8(study: CalibrationStudy) -> Figure:
+def figure_8(study: CalibrationStudy) -> Figure:
+    """Return the budget and the error against the limit (CPL, Fig. 8)."""
     figure, (left, right) = _new(2)
     limits = [row.limit for row in study.limits]
     for number, (name, label) in enumerate(_BUDGETS.items()):
@@ -101,7 +102,8 @@ def _figure_8(study: CalibrationStudy) -> Figure:
     return figure
 
 
-def _fewer(study: CalibrationStudy) -> Figure:
+def figure_fewer(study: CalibrationStudy) -> Figure:
+    """Return what releasing fewer attributes does."""
     figure, (axes,) = _new(1)
     counts = [row.attributes for row in study.fewer]
     for name, style in (("published", "--"), ("tree", "-."), ("certified", "-")):
@@ -117,7 +119,8 @@ def _fewer(study: CalibrationStudy) -> Figure:
     return figure
 
 
-def _channels(study: CalibrationStudy) -> Figure:
+def figure_channels(study: CalibrationStudy) -> Figure:
+    """Return the optimal channel against randomised response."""
     figure, (left, right) = _new(2)
     limits = [row.limit for row in study.channels]
     for name, label, style in (

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,9 @@ from sidelight.plan import Plan
 from sidelight.schema import Schema, categorical
 from sidelight.sources import Counts
 from sidelight.sources.counts import Records, distinct_records
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -58,22 +62,24 @@ def run(quick: bool = False) -> list[Cost]:
 
 
 def draw(costs: Sequence[Cost], path: str | Path) -> Path:
-    """Draw the costs as small panels of seconds against size, both on logarithmic scales."""
-    import matplotlib as mpl
+    """Draw the costs to a file."""
+    kind = Path(path).suffix[1:]
+    return write_atomically(path, lambda target: figure_of(costs).savefig(target, format=kind))
 
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(2, math.ceil(len(costs) / 2), figsize=(10, 5.5), layout="constrained")
+def figure_of(costs: Sequence[Cost]) -> Figure:
+    """Return the costs as small panels of seconds against size, both on logarithmic scales."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 5.5), layout="constrained")
+    axes = figure.subplots(2, math.ceil(len(costs) / 2), squeeze=False)
     for panel, cost in zip(axes.ravel(), costs, strict=False):
         panel.loglog(cost.sizes, cost.seconds, marker="o")
         panel.set(title=cost.step, xlabel=cost.unit, ylabel="seconds")
         panel.grid(visible=True, which="both", alpha=0.3)
     for panel in axes.ravel()[len(costs) :]:
         panel.set_visible(False)
-    written = write_atomically(path, lambda target: figure.savefig(target, format=Path(path).suffix[1:]))
-    plt.close(figure)
-    return written
+    return figure
 
 
 def _measure(

@@ -35,6 +35,7 @@ from sidelight.leakage.knowledge.graph import fast_search, full_search
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 Verdict = Literal["reproduced", "differs", "refuted", "not possible"]
@@ -373,16 +374,23 @@ def weakest_of_chain(length: int) -> float:
 def draw(panel: Panel, path: str | Path) -> Path:
     """Draw a panel to an SVG or PNG file."""
     from matplotlib import rc_context
-    from matplotlib.figure import Figure
 
     kind = Path(path).suffix.removeprefix(".").lower()
     if kind not in ("svg", "png"):
         raise InputError(f"{path} must end in .svg or .png.")
     with rc_context(_SETTINGS):
-        figure = Figure(figsize=(5.6, 3.9), layout="constrained")
-        _fill(figure.subplots(), panel)
+        figure = figure_of(panel)
         metadata = {"Date": None} if kind == "svg" else {}
         return write_atomically(path, lambda to: figure.savefig(to, format=kind, metadata=metadata))
+
+
+def figure_of(panel: Panel) -> Figure:
+    """Return a panel as a figure."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.6, 3.9), layout="constrained")
+    _fill(figure.subplots(), panel)
+    return figure
 
 
 def _fill(axes: Axes, panel: Panel) -> None:

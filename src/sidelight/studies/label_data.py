@@ -6,10 +6,8 @@ Healthcare is not available.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +18,7 @@ from sidelight.foundation.errors import InputError, check_choice
 from sidelight.learning.learnt import labelled_rows
 from sidelight.schema import Attribute
 from sidelight.sources import read
+from sidelight.studies.study import table_file
 
 Array = NDArray[np.float64]
 VALUES, LABELS = 50, 5
@@ -81,12 +80,6 @@ class RealSet:
         return float(np.mean(self.test.labels == common))
 
 
-def data_folder() -> Path:
-    """Return the folder of real tables: SIDELIGHT_DATA, else shared/data beside the repository."""
-    beside = Path(__file__).resolve().parents[4] / "shared" / "data"
-    return Path(os.environ.get("SIDELIGHT_DATA", beside))
-
-
 def adult(seed: int) -> RealSet:
     """Return the 32,561 training records of adult, split by chance."""
     import pyarrow.compute as pc
@@ -127,7 +120,7 @@ def split_by_group(
 def _parquet(name: str) -> Any:
     import pyarrow.parquet as pq
 
-    path = data_folder() / f"{name}.parquet"
+    path = table_file(name)
     if not path.exists():
         raise InputError(f"there is no table {name} in the data folder; set SIDELIGHT_DATA to it.")
     return pq.read_table(path)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,11 +41,14 @@ from sidelight.studies.label_data import (
     VALUES,
     RealSet,
     adult,
-    data_folder,
     smart_grid,
     synthetic_conditionals,
     synthetic_rows,
 )
+from sidelight.studies.study import missing_tables
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PUBLISHED_TABLE_4 = {"U(1,50)": 0.020, "N(25,1)": 0.383, "N(25,0.3)": 0.638, "D(25)": 1.0}
 PUBLISHED_ATTACK = {"adult": 0.70, "smart grid with stab": 0.96}
@@ -94,17 +97,31 @@ class LabelStudy:
 
 def run(quick: bool) -> LabelStudy:
     """Compute every table and figure; `quick` with fewer people, budgets and repetitions."""
-    budgets = (1.0, 4.0) if quick else BUDGETS
+    rows = joint_rows(quick)
+    missing = bool(missing_tables(("adult",)))
+    if not missing:
+        rows += real_rows(quick)
+    return LabelStudy(tuple(rows), tuple(_verdicts(rows, missing=missing)))
+
+
+def joint_rows(quick: bool) -> list[Row]:
+    """Return the points of the tables and of Figs. 3 and 6, which need no table of real records."""
     people, repeats = (20_000, 2) if quick else (100_000, 5)
-    rows = [
+    return [
         *tables(),
-        *figure_3(budgets, people, repeats),
+        *figure_3(_budgets(quick), people, repeats),
         *figure_6(people, repeats, step=12 if quick else 3),
     ]
-    missing = not (data_folder() / "adult.parquet").exists()
-    if not missing:
-        rows += [row for make in _real_sets() for row in learning_rows(make, budgets, 1 if quick else 3)]
-    return LabelStudy(tuple(rows), tuple(_verdicts(rows, missing=missing)))
+
+
+def real_rows(quick: bool) -> list[Row]:
+    """Return the points of Figs. 4 and 5."""
+    repeats = 1 if quick else 3
+    return [row for make in _real_sets() for row in learning_rows(make, _budgets(quick), repeats)]
+
+
+def _budgets(quick: bool) -> tuple[float, ...]:
+    return (1.0, 4.0) if quick else BUDGETS
 
 
 def tables() -> Iterator[Row]:
@@ -278,34 +295,42 @@ def _verdicts(rows: Sequence[Row], *, missing: bool) -> Iterator[str]:
     gap = max(abs(exact[name] - value) for name, value in PUBLISHED_TABLE_4.items())
     yield "Table 1: reproduced; omega 0.77 and 0.99, LabelDP's excess ln 68."
     yield f"Table 4: reproduced to {gap:.1g}; N(25,0.3) is exactly 0.6387, printed 0.638."
-    best = _stated(rows, "figure 3", "kHR, k by search, stated")
-    rule = _stated(rows, "figure 3", "kHR, k by eq. (8), stated")
-    worst = max(rule[key] / best[key] for key in best)
-    yield (
-        f"Fig. 3: reproduced; the stated error of k by search is never above that of eq. (8), and by up to "
-        f"{100 * (1 - 1 / worst):.2g} % below it."
-    )
-    yield _figure_6_verdict(rows)
+    yield figure_3_verdict(rows)
+    yield figure_6_verdict(rows)
     if missing:
         yield "Figs. 4 and 5: not possible here, the tables are missing; set SIDELIGHT_DATA."
         return
-    yield _figure_4_verdict(rows)
-    yield _figure_5_verdict(rows)
+    yield figure_4_verdict(rows)
+    yield figure_5_verdict(rows)
     yield "Figs. 4 and 5 on healthcare: not possible, the data are not available."
 
 
-def _stated(rows: Sequence[Row], figure: str, line: str) -> dict[tuple[str, float], float]:
+def figure_3_verdict(rows: Sequence[Row]) -> str:
+    """Return what became of Fig. 3."""
+    best = stated(rows, "figure 3", "kHR, k by search, stated")
+    rule = stated(rows, "figure 3", "kHR, k by eq. (8), stated")
+    worst = max(rule[key] / best[key] for key in best)
+    return (
+        f"Fig. 3: reproduced; the stated error of k by search is never above that of eq. (8), and by up to "
+        f"{100 * (1 - 1 / worst):.2g} % below it."
+    )
+
+
+def stated(rows: Sequence[Row], figure: str, line: str) -> dict[tuple[str, float], float]:
+    """Return one line of a figure: its values by set of records and x."""
     return {(row.data, row.x): row.value for row in rows if (row.figure, row.line) == (figure, line)}
 
 
-def _figure_6_verdict(rows: Sequence[Row]) -> str:
-    stated, seen = _stated(rows, "figure 6", "stated"), _stated(rows, "figure 6", "simulated")
-    gap = max(abs(seen[key] / stated[key] - 1) for key in stated)
+def figure_6_verdict(rows: Sequence[Row]) -> str:
+    """Return what became of Fig. 6."""
+    exact, seen = stated(rows, "figure 6", "stated"), stated(rows, "figure 6", "simulated")
+    gap = max(abs(seen[key] / exact[key] - 1) for key in exact)
     return f"Fig. 6: reproduced; over all k the simulated error is within {gap:.1%} of the stated one."
 
 
-def _figure_4_verdict(rows: Sequence[Row]) -> str:
-    point = _stated(rows, "figure 4 bayes", "leakage, kHR, omega learnt, point estimate")
+def figure_4_verdict(rows: Sequence[Row]) -> str:
+    """Return what became of Fig. 4."""
+    point = stated(rows, "figure 4 bayes", "leakage, kHR, omega learnt, point estimate")
     over = max(value - x for (_, x), value in point.items())
     closed = _paired(rows, "Algorithm 4, closed form", "Algorithm 4, eq. (15)")
     leaves = _paired(rows, "leaves, closed form", "leaves, eq. (15)")
@@ -319,17 +344,18 @@ def _figure_4_verdict(rows: Sequence[Row]) -> str:
 
 def _paired(rows: Sequence[Row], line: str, other: str) -> str:
     """Say by how much one line of Fig. 4's trees is above another, over all sets and budgets."""
-    ours, theirs = _stated(rows, "figure 4 tree", line), _stated(rows, "figure 4 tree", other)
+    ours, theirs = stated(rows, "figure 4 tree", line), stated(rows, "figure 4 tree", other)
     changes = np.array([ours[key] - theirs[key] for key in ours])
     half = 1.96 * float(changes.std(ddof=1)) / math.sqrt(len(changes))
     return f"{changes.mean():+.4f} ({changes.mean() - half:+.4f} to {changes.mean() + half:+.4f})"
 
 
-def _figure_5_verdict(rows: Sequence[Row]) -> str:
-    control = _stated(rows, "figure 5", "commonest label")
-    attack = _stated(rows, "figure 5", "published, LabelDP")
+def figure_5_verdict(rows: Sequence[Row]) -> str:
+    """Return what became of Fig. 5."""
+    control = stated(rows, "figure 5", "commonest label")
+    attack = stated(rows, "figure 5", "published, LabelDP")
     least = min(attack[key] - control[key] for key in attack)
-    heads = _stated(rows, "figure 5", "optimal, kHR")
+    heads = stated(rows, "figure 5", "optimal, kHR")
     most = max(heads[key] - control[key] for key in heads)
     smallest = min(x for _, x in attack)
     shown = "; ".join(
@@ -354,18 +380,25 @@ def draw(study: LabelStudy, folder: str | Path) -> list[Path]:
 
 def _draw_figure(study: LabelStudy, figure: str, path: Path) -> Path:
     from matplotlib import rc_context
-    from matplotlib.figure import Figure
 
-    names = list(dict.fromkeys(row.data for row in study.rows if row.figure == figure))
     with rc_context(_SETTINGS):
-        drawing = Figure(figsize=(3.6 * len(names) + 1.6, 3.6), layout="constrained")
-        panels = drawing.subplots(1, len(names), squeeze=False)[0]
-        for axes, name in zip(panels, names, strict=True):
-            _panel(axes, study.lines(figure, name), figure, name)
-        panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+        drawing = figure_of(study, figure)
         return write_atomically(
             path, lambda temporary: drawing.savefig(temporary, format="svg", metadata={"Date": None})
         )
+
+
+def figure_of(study: LabelStudy, figure: str) -> Figure:
+    """Return one figure, a panel for each set of records."""
+    from matplotlib.figure import Figure
+
+    names = list(dict.fromkeys(row.data for row in study.rows if row.figure == figure))
+    drawing = Figure(figsize=(3.6 * len(names) + 1.6, 3.6), layout="constrained")
+    panels = drawing.subplots(1, len(names), squeeze=False)[0]
+    for axes, name in zip(panels, names, strict=True):
+        _panel(axes, study.lines(figure, name), figure, name)
+    panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    return drawing
 
 
 def _panel(axes: Any, lines: dict[str, list[Row]], figure: str, name: str) -> None:

@@ -20,6 +20,7 @@ from sidelight.mechanisms import create
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 COMPARED = ("grr", "ss", "oue", "olh", "sue", "the", "she", "blh", "hadamard", "rappor")
 _BUDGETS = np.geomspace(0.1, 6, 40)
@@ -69,22 +70,29 @@ def _variance(name: str, size: int, epsilon: float) -> float:
 def draw_variance(study: VarianceStudy, path: str | Path) -> Path:
     """Draw both panels to an SVG or PNG file; the same study always gives the same file."""
     from matplotlib import rc_context
-    from matplotlib.figure import Figure
 
     kind = Path(path).suffix.removeprefix(".").lower()
     if kind not in ("svg", "png"):
         raise InputError(f"{path} must end in .svg or .png.")
     with rc_context(_SETTINGS):
-        figure = Figure(figsize=(9.5, 4.2), layout="constrained")
-        left, right = figure.subplots(1, 2, sharey=True)
-        _panel(left, study.budgets, study.by_budget, "nominal epsilon", f"{study.size} values")
-        _panel(right, study.sizes, study.by_size, "number of values", f"epsilon = {study.epsilon:g}")
-        left.set_ylabel("n x variance of a rare value's frequency")
-        right.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+        figure = figure_of(study)
         metadata = {"Date": None} if kind == "svg" else {}
         return write_atomically(
             path, lambda temporary: figure.savefig(temporary, format=kind, metadata=metadata)
         )
+
+
+def figure_of(study: VarianceStudy) -> Figure:
+    """Return both panels as one figure."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.5, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    _panel(left, study.budgets, study.by_budget, "nominal epsilon", f"{study.size} values")
+    _panel(right, study.sizes, study.by_size, "number of values", f"epsilon = {study.epsilon:g}")
+    left.set_ylabel("n x variance of a rare value's frequency")
+    right.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    return figure
 
 
 def _panel(

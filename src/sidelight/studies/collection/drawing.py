@@ -30,9 +30,9 @@ def write_study(study: CollectionStudy, folder: str | Path) -> list[Path]:
     """Write every figure as SVG, all cells and losses as CSV, and the verdict; the folder must exist."""
     place = Path(folder)
     paths = [_draw_figure(study, figure, place) for figure in study.figures]
-    paths += [_draw_copies(study, place)]
+    paths += [_save(copies_figure(study), place / "figure-2.svg")]
     if study.rows:
-        paths += [_draw_matrices(study, place)]
+        paths += [_save(matrices_figure(study), place / "figure-3.svg")]
     paths += [
         write_text(place / "cells.csv", cells_csv(study)),
         write_text(place / "lost.csv", losses_csv(study)),
@@ -88,6 +88,11 @@ def _csv(lines: list[list[Any]]) -> str:
 
 
 def _draw_figure(study: CollectionStudy, figure: Figure, folder: Path) -> Path:
+    return _save(figure_of(study, figure), folder / f"figure-{figure.number}.svg")
+
+
+def figure_of(study: CollectionStudy, figure: Figure) -> Drawing:
+    """Return one of Figs. 4 to 14, a line for each method."""
     from matplotlib.figure import Figure as Canvas
 
     drawing = Canvas(figsize=(3.4 * len(figure.panels) + 1.4, 3.4), layout="constrained")
@@ -97,7 +102,7 @@ def _draw_figure(study: CollectionStudy, figure: Figure, folder: Path) -> Path:
     many[0].set_ylabel("mean squared error")
     many[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     drawing.suptitle(f"Fig. {figure.number}: {figure.title} ({study.trials} trials)", fontsize=10)
-    return _save(drawing, folder / f"figure-{figure.number}.svg")
+    return drawing
 
 
 def _panel(axes: Axes, study: CollectionStudy, panel: Panel) -> None:
@@ -116,7 +121,8 @@ def _panel(axes: Axes, study: CollectionStudy, panel: Panel) -> None:
     axes.grid(visible=True, which="major", alpha=0.3)
 
 
-def _draw_copies(study: CollectionStudy, folder: Path) -> Path:
+def copies_figure(study: CollectionStudy) -> Drawing:
+    """Return Fig. 2."""
     from matplotlib.figure import Figure as Canvas
 
     drawing = Canvas(figsize=(5.6, 3.6), layout="constrained")
@@ -126,10 +132,11 @@ def _draw_copies(study: CollectionStudy, folder: Path) -> Path:
     axes.set_xlabel("first marginal")
     axes.set_ylabel("probability to copy, as published")
     axes.legend(frameon=False, fontsize=8)
-    return _save(drawing, folder / "figure-2.svg")
+    return drawing
 
 
-def _draw_matrices(study: CollectionStudy, folder: Path) -> Path:
+def matrices_figure(study: CollectionStudy) -> Drawing:
+    """Return Fig. 3."""
     from matplotlib.figure import Figure as Canvas
 
     drawing = Canvas(figsize=(3.2 * len(study.rows), 3.2), layout="constrained")
@@ -137,7 +144,7 @@ def _draw_matrices(study: CollectionStudy, folder: Path) -> Path:
         shown = axes.imshow(np.nan_to_num(row.matrix), vmin=-1, vmax=1, cmap="RdBu")
         axes.set_title(row.name, fontsize=10)
     drawing.colorbar(shown, ax=drawing.axes, shrink=0.8)
-    return _save(drawing, folder / "figure-3.svg")
+    return drawing
 
 
 def _save(drawing: Drawing, path: Path) -> Path:

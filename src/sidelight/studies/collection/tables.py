@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 
 from sidelight.foundation.errors import InputError
 from sidelight.schema import Schema, categorical
+from sidelight.studies.study import data_folder, missing_tables, table_file
 
 Codes = NDArray[np.unsignedinteger[Any]]
 
@@ -46,15 +45,9 @@ def star(attributes: int, values: int, correlation: float, trial: int, people: i
     return records
 
 
-def folder() -> Path:
-    """Return where the real tables are: SIDELIGHT_DATA, else `shared/data` beside the repository."""
-    beside = Path(__file__).resolve().parents[5] / "shared" / "data"
-    return Path(os.environ.get("SIDELIGHT_DATA", beside))
-
-
 def is_available(name: str) -> bool:
     """Whether a real table is there."""
-    return (folder() / f"{name}.parquet").is_file()
+    return not missing_tables((name,))
 
 
 @cache
@@ -63,8 +56,8 @@ def real(name: str) -> tuple[Schema, Codes]:
     import pyarrow.parquet as pq
 
     if not is_available(name):
-        raise InputError(f"there is no table {name!r} in {folder()}; set SIDELIGHT_DATA to its folder.")
-    columns = pq.read_table(folder() / f"{name}.parquet").to_pydict()
+        raise InputError(f"there is no table {name!r} in {data_folder()}; set SIDELIGHT_DATA to its folder.")
+    columns = pq.read_table(table_file(name)).to_pydict()
     prepared = {"clave": _clave, "nursery": _nursery, "mushroom": _mushroom, "adult": _adult}[name](columns)
     codes = np.stack([column for column, _ in prepared.values()], axis=1).astype(np.uint8)
     attributes = tuple(

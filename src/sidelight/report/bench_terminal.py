@@ -1,0 +1,50 @@
+"""The two benchmarks as tables for a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+from sidelight.studies.benchmarks import AnalyserBenchmark, MechanismBenchmark
+
+_REGIONS = {"P1": "exact", "R1": "only below", "R2": "only above", "R3": "both"}
+
+
+def print_analysers(found: AnalyserBenchmark) -> None:
+    """Print undershoot, overshoot and region of every analyser."""
+    console = _console()
+    grid = Grid(title=f"Analysers against {found.reference}", title_justify="left")
+    grid.add_column("analyser", overflow="fold")
+    for title in ("epsilon", "undershoot", "overshoot"):
+        grid.add_column(title, justify="right")
+    grid.add_column("region")
+    for point in found.points:
+        low, high = f"{point.undershoot:.4f}", f"{point.overshoot:.4f}"
+        words = f"{point.region} ({_REGIONS[point.region]})"
+        grid.add_row(point.analyser.replace("[", "\\["), f"{point.epsilon:g}", low, high, words)
+    console.print(grid)
+    for name, reason in found.refused.items():
+        console.print(f"- {name} was left out: {reason}", markup=False)
+
+
+def print_mechanisms(found: MechanismBenchmark) -> None:
+    """Print leakage and errors of every mechanism."""
+    console = _console()
+    grid = Grid(title=f"Mechanisms, {found.people:,} people", title_justify="left")
+    grid.add_column("mechanism", overflow="fold")
+    titles = ("epsilon", "leakage, whole report", "leakage, guess", "frequency error", "wrong guesses")
+    for title in titles:
+        grid.add_column(title, justify="right")
+    for point in found.points:
+        cells = (point.report, point.guess, point.frequency_error, point.wrong)
+        grid.add_row(point.mechanism.replace("[", "\\["), f"{point.epsilon:g}", *map(_cell, cells))
+    console.print(grid)
+    console.print("- Leakage is TCPL as a share of that of the worst mechanism of the budget.", markup=False)
+
+
+def _cell(value: float | None) -> str:
+    return "none" if value is None else f"{value:.4g}"
+
+
+def _console() -> Console:
+    return Console(highlight=False, width=None if Console().is_terminal else 160)

@@ -1,0 +1,82 @@
+"""Studies as lines and tables for a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+from sidelight.studies.running import Outcome
+from sidelight.studies.study import OURS, Study, missing_tables
+
+
+def _console() -> Console:
+    return Console(highlight=False, markup=False, width=None if Console().is_terminal else 160)
+
+
+def print_studies(studies: Sequence[Study]) -> None:
+    """Print every study's name, paper and title."""
+    grid = Grid(box=None, pad_edge=False)
+    for title in ("study", "paper", "title"):
+        grid.add_column(title, overflow="fold")
+    for study in studies:
+        grid.add_row(study.name, study.paper, study.title)
+    _console().print(grid)
+
+
+def print_study(study: Study) -> None:
+    """Print what is published about a study and what it needs."""
+    console = _console()
+    console.print(f"{study.name} ({study.paper}): {study.title}")
+    if study.paper == OURS:
+        console.print("A benchmark of ours; no paper publishes it.")
+    else:
+        grid = Grid(title="Published", title_justify="left")
+        grid.add_column("what")
+        grid.add_column("value", justify="right")
+        for name, value in study.published.items():
+            grid.add_row(name, shown(value))
+        console.print(grid)
+    if study.needs:
+        absent = missing_tables(study.needs)
+        console.print(
+            f"Tables: {', '.join(study.needs)}" + (f"; missing: {', '.join(absent)}" if absent else "")
+        )
+    together = f"Computed by the work {study.work.name!r}"
+    console.print(f"{together}; run it with `sidelight study run {study.name}`.")
+
+
+def line_of(outcome: Outcome) -> str:
+    """Return an outcome in one line: name, verdict, reason."""
+    if outcome.saved is None:
+        return f"{outcome.study.name}: failed: {outcome.error}"
+    verdict = outcome.saved.verdict
+    taken = "finished before" if outcome.state == "cached" else f"{outcome.saved.seconds:.1f} s"
+    kind = "" if outcome.study.paper == OURS else f"{verdict.kind}: "
+    line = f"{outcome.study.name}: {kind}{verdict.reason} ({taken})"
+    return f"{line}\n    counter-example: {verdict.counter_example}" if verdict.counter_example else line
+
+
+def print_tally(outcomes: Sequence[Outcome]) -> None:
+    """Print how many studies ended how."""
+    kinds = Counter(_ending(outcome) for outcome in outcomes)
+    cached = sum(outcome.state == "cached" for outcome in outcomes)
+    words = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+    _console().print(f"{len(outcomes)} studies: {words}; {cached} were finished before.")
+
+
+def _ending(outcome: Outcome) -> str:
+    if outcome.saved is None:
+        return "failed"
+    return "of ours" if outcome.study.paper == OURS else outcome.saved.verdict.kind
+
+
+def shown(value: float | str) -> str:
+    """Write a published value or ours.
+
+    >>> shown(0.6201145), shown("R1"), shown(8.89e-5)
+    ('0.6201', 'R1', '8.89e-05')
+    """
+    return value if isinstance(value, str) else f"{value:.4g}"

@@ -1,0 +1,274 @@
+"""The two benchmarks of paper CPL, for any analyser and any mechanism.
+
+Analysers are placed by how much they undershoot and overshoot a reference, over all ordered pairs of
+attributes (CPL, section V-A). Mechanisms are placed by the error of what they are collected for against the
+leakage they cause, as a share of the most that any mechanism of their budget can cause (section V-B): once
+for an adversary who keeps whole reports, once for one who keeps a single guessed value of each, which is all
+that the paper looks at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.belief import Belief
+from sidelight.foundation.errors import InputError, check_number, invalid
+from sidelight.foundation.progress import track
+from sidelight.leakage.analysers import (
+    ANALYSERS,
+    TOLERANCE,
+    Analyser,
+    Region,
+    generic_analysis,
+    normalised_overshoot,
+    normalised_undershoot,
+    region,
+)
+from sidelight.leakage.pair import pair_matrix
+from sidelight.leakage.statistical import statistical_leakage
+from sidelight.mechanisms import Channel, Mechanism, create
+from sidelight.mechanisms.guess import guess_channel
+
+Array = NDArray[np.float64]
+Maker = Callable[[int, float], Mechanism]
+"""Makes a mechanism for so many values at a budget."""
+BUDGETS = (1.0, 3.0, 5.0)
+
+MAKERS: Mapping[str, Maker] = {
+    "GRR": partial(create, "grr"),
+    "RAPPOR": partial(create, "sue"),
+    "EXP": partial(create, "exp"),
+    "OUE": partial(create, "oue"),
+    "BLH": partial(create, "blh"),
+    "OLH": partial(create, "olh"),
+    "SS": partial(create, "ss"),
+    "SHE": partial(create, "she"),
+}
+"""The eight mechanisms of the paper by its names; its "RAPPOR" behaves as symmetric unary encoding."""
+
+
+@dataclass(frozen=True)
+class AnalyserPoint:
+    """Where an analyser lies at one budget.
+
+    Attributes:
+        analyser: its name.
+        epsilon: the budget of every attribute.
+        undershoot: its mean shortfall over all ordered pairs, in units of epsilon.
+        overshoot: its mean surplus.
+        region: P1 exact, R1 only below, R2 only above, R3 both.
+    """
+
+    analyser: str
+    epsilon: float
+    undershoot: float
+    overshoot: float
+    region: Region
+
+
+@dataclass(frozen=True)
+class AnalyserBenchmark:
+    """The first benchmark on one table.
+
+    Attributes:
+        reference: what the estimates are held against.
+        points: analyser by analyser.
+        refused: why an analyser cannot be used on this table, by name.
+    """
+
+    reference: str
+    points: tuple[AnalyserPoint, ...]
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MechanismPoint:
+    """Where a mechanism lies at one budget.
+
+    Attributes:
+        mechanism: its name.
+        epsilon: the nominal budget of every attribute.
+        report: TCPL through whole reports over that of the worst mechanism of this budget.
+        guess: the same for an adversary who keeps one guessed value; None where no guess is defined.
+        frequency_error: expected squared error of all frequencies over the sum of their squares (CPL, eq.
+            (23)), given the records; None where the mechanism estimates no frequencies.
+        wrong: the expected share of guessed values that are wrong (CPL, eq. (24)), over all attributes.
+    """
+
+    mechanism: str
+    epsilon: float
+    report: float
+    guess: float | None
+    frequency_error: float | None
+    wrong: float | None
+
+
+@dataclass(frozen=True)
+class MechanismBenchmark:
+    """The second benchmark on one table: its points, and how many people report."""
+
+    people: int
+    points: tuple[MechanismPoint, ...]
+
+
+def benchmark_analysers(
+    belief: Belief,
+    analysers: Mapping[str, Analyser] = ANALYSERS,
+    budgets: Sequence[float] = BUDGETS,
+    *,
+    reference: Analyser = generic_analysis,
+    name: str = "any mechanism of the budget",
+    tolerance: float = TOLERANCE,
+) -> AnalyserBenchmark:
+    """Place analysers against a reference on one table.
+
+    Args:
+        belief: from the table.
+        analysers: each takes the belief and a budget and returns a matrix (n, n): what the row's report says
+            about the column.
+        budgets: of every attribute.
+        reference: what is right; the worst mechanism of the budget by default.
+        name: what to call the reference.
+        tolerance: what counts as 0 for a region; to be raised where the reference is an estimate.
+
+    >>> belief = Belief.from_joint([[0.5, 0.0], [0.25, 0.25]], ["a", "b"])
+    >>> half = {"half": lambda belief, epsilon: np.full((2, 2), epsilon / 2)}
+    >>> benchmark_analysers(belief, half, [1.0]).points[0].region
+    'R1'
+    """
+    points, refused = [], {}
+    for epsilon in [check_number("budgets", budget, above=0) for budget in budgets]:
+        truth = _matrix(belief, reference, epsilon, name)
+        for label, analyser in track(list(analysers.items()), f"analysers, epsilon {epsilon:g}"):
+            try:
+                estimate = _matrix(belief, analyser, epsilon, label)
+            except InputError as error:
+                refused[label] = str(error)
+                continue
+            low = normalised_undershoot(truth, estimate, epsilon)
+            high = normalised_overshoot(truth, estimate, epsilon)
+            points.append(AnalyserPoint(label, epsilon, low, high, region(low, high, tolerance)))
+    return AnalyserBenchmark(name, tuple(points), refused)
+
+
+def _matrix(belief: Belief, analyser: Analyser, epsilon: float, name: str) -> Array:
+    """Return what an analyser says, its diagonal set to 0, after checking that it is such a matrix."""
+    found = np.array(analyser(belief, epsilon), dtype=np.float64)
+    count = len(belief.schema)
+    if found.shape != (count, count):
+        raise invalid(f"what {name} returns", f"a matrix of shape {(count, count)}", found.shape)
+    np.fill_diagonal(found, 0.0)
+    if np.isnan(found).any() or found.min() < 0:
+        raise InputError(f"what {name} returns must be leakages of at least 0; some are not.")
+    return found
+
+
+def benchmark_mechanisms(
+    belief: Belief,
+    mechanisms: Mapping[str, Maker] = MAKERS,
+    budgets: Sequence[float] = BUDGETS,
+    *,
+    people: int | None = None,
+) -> MechanismBenchmark:
+    """Place mechanisms by utility against normalised TCPL, with whole reports and with guesses.
+
+    Args:
+        belief: from the table.
+        mechanisms: each takes a number of values and a budget and returns a mechanism.
+        budgets: of every attribute.
+        people: how many report; as many as the table has by default.
+    """
+    count = people or belief.sample_size
+    if count is None:
+        raise InputError("the belief was given by hand; say how many `people` report.")
+    points = []
+    for epsilon in [check_number("budgets", budget, above=0) for budget in budgets]:
+        most = float(generic_analysis(belief, epsilon).sum())
+        for name, maker in track(list(mechanisms.items()), f"mechanisms, epsilon {epsilon:g}"):
+            made = {part.name: maker(part.size, epsilon) for part in belief.schema}
+            points.append(_mechanism_point(belief, name, made, epsilon, most, count))
+    return MechanismBenchmark(count, tuple(points))
+
+
+def _mechanism_point(
+    belief: Belief, name: str, made: Mapping[str, Mechanism], epsilon: float, most: float, people: int
+) -> MechanismPoint:
+    report = float(leakage_matrix(belief, {part: made[part].channel for part in made}).sum()) / most
+    try:
+        guesses = {part: guess_channel(mechanism) for part, mechanism in made.items()}
+    except InputError:
+        return MechanismPoint(name, epsilon, report, None, frequency_error(belief, made, people), None)
+    guess = float(leakage_matrix(belief, guesses).sum()) / most
+    right = [float(belief.prior(part) @ np.diagonal(channel.matrix())) for part, channel in guesses.items()]
+    wrong = 1 - math.fsum(right) / len(right)
+    return MechanismPoint(name, epsilon, report, guess, frequency_error(belief, made, people), wrong)
+
+
+def leakage_matrix(belief: Belief, channels: Mapping[str, Channel]) -> Array:
+    """Return the leakage of every ordered pair through these releases, (n, n), 0 on the diagonal."""
+    found = pair_matrix(belief, channels, belief.schema.names)
+    return np.array([[0.0 if cell is None else cell.value for cell in row] for row in found])
+
+
+def frequency_error(belief: Belief, made: Mapping[str, Mechanism], people: int) -> float | None:
+    """Return the expected squared error of all frequencies over the sum of their squares (CPL, eq. (23)).
+
+    The records are given, so what sampling people would add is taken off.
+    """
+    error = size = 0.0
+    for name, mechanism in made.items():
+        shares = belief.prior(name)
+        spread = mechanism.variance(people, shares)
+        if spread.shape != shares.shape or not np.isfinite(spread).all():
+            return None
+        error += float((spread - shares * (1 - shares) / people).sum())
+        size += float((shares**2).sum())
+    return error / size
+
+
+def exact_analysis(maker: Maker, *, guess: bool = False) -> Analyser:
+    """Return the analyser that is exact for a mechanism, through whole reports or through guesses."""
+
+    def analyse(belief: Belief, epsilon: float) -> Array:
+        made = {part.name: maker(part.size, epsilon) for part in belief.schema}
+        view = guess_channel if guess else _channel_of
+        return leakage_matrix(belief, {name: view(mechanism) for name, mechanism in made.items()})
+
+    return analyse
+
+
+def _channel_of(mechanism: Mechanism) -> Channel:
+    return mechanism.channel
+
+
+def statistical_analysis(maker: Maker, *, replicates: int = 50, seed: int = 1) -> Analyser:
+    """Return the analyser that estimates as CPL, section III does: replicate, perturb, guess, count.
+
+    Where a cell was never seen the figure is the largest finite one; `exact_analysis` has no such cells.
+    """
+    return lambda belief, epsilon: statistical_matrix(belief, maker, epsilon, replicates, seed)[0]
+
+
+def statistical_matrix(
+    belief: Belief, maker: Maker, epsilon: float, replicates: int = 50, seed: int = 1
+) -> tuple[Array, int]:
+    """Return the largest finite estimate of every ordered pair, (n, n), and how many pairs are infinite."""
+    names = belief.schema.names
+    views = {part.name: guess_channel(maker(part.size, epsilon)).matrix() for part in belief.schema}
+    matrix = np.zeros((len(names), len(names)))
+    infinite = 0
+    for i, seen in enumerate(names):
+        for j, secret in enumerate(names):
+            if i != j:
+                place = seed + i * len(names) + j
+                view = {seen: views[seen]}
+                found = statistical_leakage(belief, view, secret, replicates=replicates, seed=place)
+                matrix[i, j] = found.finite
+                infinite += math.isinf(found.value)
+    return matrix, infinite

@@ -1,0 +1,178 @@
+"""One table or figure of a paper, or a benchmark of ours, as one noun: what is published, and what we find.
+
+A study reads its result from a *work*, the computation behind it. Several studies may share a work (the
+figures of one simulation), which is then computed once.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from sidelight.foundation.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Kind = Literal["reproduced", "differs", "refuted", "not possible"]
+Value = float | str
+OURS = "ours"
+"""The "paper" of a study that no paper has."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a published statement.
+
+    Attributes:
+        kind: "reproduced", "differs", "refuted" or "not possible".
+        reason: one line.
+        counter_example: of a refuted statement, the smallest case that shows it.
+    """
+
+    kind: Kind
+    reason: str
+    counter_example: str = ""
+
+    @classmethod
+    def parse(cls, line: str) -> Verdict:
+        """Read a verdict from a line of words.
+
+        >>> Verdict.parse("Fig. 6: reproduced; the error is the stated one.").kind
+        'reproduced'
+        """
+        found = re.fullmatch(r"(?:[^:]*: )?(reproduced|differs|refuted|not possible)\b[;:,]?\s*(.*)", line)
+        if found is None:
+            raise ValueError(f"no verdict: {line!r}")
+        return cls(cast("Kind", found[1]), found[2].rstrip("."))
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """One figure that can be drawn.
+
+    Attributes:
+        name: the file's name without its ending.
+        title: what it shows, in a line.
+        build: returns the figure.
+    """
+
+    name: str
+    title: str
+    build: Callable[[], Figure]
+
+
+@dataclass(frozen=True, eq=False)
+class StudyResult:
+    """What a study found.
+
+    Attributes:
+        verdict: against what is published.
+        ours: our value for each published one, by the same names.
+        columns: the names of the table's columns.
+        rows: the table.
+        drawings: its figures.
+    """
+
+    verdict: Verdict
+    ours: Mapping[str, Value] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[Any, ...], ...] = ()
+    drawings: tuple[Drawing, ...] = ()
+
+
+@dataclass(frozen=True)
+class Work:
+    """A computation that one or more studies are read from.
+
+    Attributes:
+        name: of the computation.
+        compute: takes whether to be quick, returns what the studies read.
+        tables: the public tables without which it cannot be done, by the names of their files.
+        uses: further tables it takes where they are there.
+        modules: optional modules that the result depends on.
+        minutes: about how long it takes in full, to start the longest first.
+    """
+
+    name: str
+    compute: Callable[[bool], Any]
+    tables: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    minutes: float = 0.1
+
+
+@dataclass(frozen=True)
+class Study:
+    """One table or figure with what is published about it.
+
+    Attributes:
+        name: like "cpl-fig4a".
+        paper: the paper's short name, or "ours".
+        title: what it shows.
+        work: the computation behind it.
+        read: takes what the work found, returns the result.
+        published: the values and claims that the paper's text gives, by name; none for a study of ours.
+        tables: tables it needs beyond those of its work.
+    """
+
+    name: str
+    paper: str
+    title: str
+    work: Work
+    read: Callable[[Any], StudyResult]
+    published: Mapping[str, Value] = field(default_factory=dict)
+    tables: tuple[str, ...] = ()
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The tables without which it is not possible."""
+        return tuple(dict.fromkeys((*self.work.tables, *self.tables)))
+
+    def run(self, quick: bool = False) -> StudyResult:
+        """Compute the study; a missing table or extra gives the verdict "not possible", never an error."""
+        return run_together((self,), quick)[0]
+
+
+def run_together(studies: tuple[Study, ...], quick: bool) -> list[StudyResult]:
+    """Return the results of studies that share a work, computed once."""
+    work = studies[0].work
+    absent = missing_tables(work.tables)
+    if absent:
+        return [_without(absent)] * len(studies)
+    try:
+        found = work.compute(quick)
+    except MissingExtraError as error:
+        return [StudyResult(Verdict("not possible", str(error)))] * len(studies)
+    return [_result(study, found) for study in studies]
+
+
+def _result(study: Study, found: Any) -> StudyResult:
+    absent = missing_tables(study.tables)
+    return _without(absent) if absent else study.read(found)
+
+
+def data_folder() -> Path:
+    """Return the folder of the public tables: SIDELIGHT_DATA, else `shared/data` beside the repository."""
+    beside = Path(__file__).resolve().parents[4] / "shared" / "data"
+    return Path(os.environ.get("SIDELIGHT_DATA", beside))
+
+
+def table_file(name: str) -> Path:
+    """Return where a public table is looked for."""
+    return data_folder() / f"{name}.parquet"
+
+
+def missing_tables(names: tuple[str, ...]) -> list[str]:
+    """Return the tables among `names` that are not there."""
+    return [name for name in names if not table_file(name).is_file()]
+
+
+def _without(absent: list[str]) -> StudyResult:
+    files = ", ".join(f"{name}.parquet" for name in absent)
+    reason = f"{files} missing: put it into {data_folder()}, or set SIDELIGHT_DATA to the folder that has it"
+    return StudyResult(Verdict("not possible", reason))
