@@ -17,6 +17,7 @@ import pytest
 
 import sidelight as sl
 from sidelight import cli
+from sidelight.cli.follow import _stopping
 from sidelight.collection import Follower, read_checkpoint
 
 PROGRAM = [sys.executable, "-c", "from sidelight.cli import main; main()"]
@@ -199,6 +200,18 @@ def test_an_infinite_budget_is_written_in_words(run, people: Path) -> None:
     assert (code, json.loads(out)["epsilon"]) == (0, "infinity")
     code, out, _ = run("estimate", "--follow", "in", "--once", "--truth", people, "--json")
     assert (code, json.loads(out)["found"]["epsilon"]) == (0, "infinity")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_first_interruption_asks_and_a_second_one_ends_it(number: int) -> None:
+    former = signal.getsignal(number)
+    at_once = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    with _stopping() as stop:
+        assert not stop.is_set()
+        signal.raise_signal(number)
+        assert stop.is_set()
+        assert {other: signal.getsignal(other) for other in at_once} == at_once
+    assert signal.getsignal(number) == former
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

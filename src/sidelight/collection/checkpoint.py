@@ -286,7 +286,7 @@ def locked(checkpoint: str | Path) -> BinaryIO:
 
 
 def _lock(handle: BinaryIO) -> None:
-    if sys.platform == "win32":  # where a file that is open cannot be replaced anyway
+    if sys.platform == "win32":  # which has no such locks
         return
     import fcntl
 
