@@ -1,7 +1,9 @@
 """Followers that are killed: `python killed.py FOLDER STATE KILLS SEED` says what was found as JSON.
 
-One process loads everything once and forks each follower, so that fifty kills take seconds. FOLDER holds
-report files, and `expected.json` with the sums of every batch by id.
+One process loads everything once and forks each follower, so that fifty kills take seconds. Every second
+follower kills itself at a random line of its work, which no load of the machine can shift; the others are
+killed after a random time, which may be in the middle of a line. FOLDER holds report files, and
+`expected.json` with the sums of every batch by id.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 import pyarrow as pa
@@ -23,16 +26,46 @@ from sidelight.collection.checkpoint import read_checkpoint
 from sidelight.collection.following import Follower, Pace
 
 MOST_IN_A_ROW = 4
+MODULES = ("streaming.py", "checkpoint.py", "following.py", "files.py", "batches.py")
 
 
-def follow(folder: Path, checkpoint: Path) -> int:
-    """Start a follower that writes a checkpoint after every batch; return its process id."""
+def work(folder: Path, checkpoint: Path, last_line: int | None = None) -> int:
+    """Follow, with a checkpoint after every batch; return the number of lines executed, or die at one."""
+    executed = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> object:
+        nonlocal executed
+        executed += event == "line"
+        if executed == last_line:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return count
+
+    def enter(frame: FrameType, _event: str, _argument: object) -> object:
+        path = frame.f_code.co_filename
+        return count if "sidelight" in path and path.endswith(MODULES) else None
+
+    sys.settrace(enter)
+    with Follower(folder, checkpoint, pace=Pace(batches=1, seconds=0.0, share=1.0)) as follower:
+        follower.scan()
+    sys.settrace(None)
+    return executed
+
+
+def follow(folder: Path, checkpoint: Path, last_line: int | None = None) -> int:
+    """Start a follower; return its process id."""
     child = os.fork()
     if child:
         return child
-    with Follower(folder, checkpoint, pace=Pace(batches=1, seconds=0.0, share=1.0)) as follower:
-        follower.scan()
+    work(folder, checkpoint, last_line)
     os._exit(0)
+
+
+def was_killed(child: int) -> bool:
+    """Wait for a follower; return whether it was killed before it had finished."""
+    _, status = os.waitpid(child, 0)
+    if status and not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL):
+        raise SystemExit(f"a follower failed with the status {status}")
+    return status != 0
 
 
 def is_exact(checkpoint: Path, expected: dict[str, list[list[int]]], complete: bool) -> bool:
@@ -55,27 +88,32 @@ def main(folder: Path, state: Path, kills: int, seed: int) -> dict[str, object]:
     moments = random.Random(seed)
     expected = json.loads((folder / "expected.json").read_text())
     started = time.monotonic()
-    os.waitpid(follow(folder, state / "unharmed.json"), 0)
+    lines = work(folder, state / "unharmed.json")
     duration = time.monotonic() - started
-    done, finished, wrong, seen = 0, 0, [], set()
+    done, at_lines, finished, wrong, seen = 0, 0, 0, [], set()
     while done < kills:
         checkpoint = state / f"{finished}.json"
-        for _ in range(min(MOST_IN_A_ROW, kills - done)):
-            child = follow(folder, checkpoint)
-            time.sleep(moments.uniform(0, 0.9 * duration))
-            os.kill(child, signal.SIGKILL)
-            _, status = os.waitpid(child, 0)
-            done += os.WIFSIGNALED(status)
+        for attempt in range(min(MOST_IN_A_ROW, kills - done)):
+            at_line = attempt % 2 == 0
+            child = follow(folder, checkpoint, moments.randrange(1, lines // 2) if at_line else None)
+            if not at_line:
+                time.sleep(moments.uniform(0, 0.9 * duration))
+                os.kill(child, signal.SIGKILL)
+            killed = was_killed(child)
+            done += killed
+            at_lines += killed and at_line
             if checkpoint.exists():
                 seen.add(len(read_checkpoint(checkpoint)[0].batches))
             if not is_exact(checkpoint, expected, complete=False):
                 wrong.append(f"{checkpoint.name} after kill {done}")
-        _, status = os.waitpid(follow(folder, checkpoint), 0)
-        if status or not is_exact(checkpoint, expected, complete=True):
+        if was_killed(follow(folder, checkpoint)) or not is_exact(checkpoint, expected, complete=True):
             wrong.append(f"{checkpoint.name} at the end")
         finished += 1
     left = [path.name for path in state.iterdir() if path.suffix not in (".json", ".lock")]
-    return {"kills": done, "finished": finished, "wrong": wrong, "seen": sorted(seen), "left": left}
+    return {
+        "kills": done, "at lines": at_lines, "finished": finished, "wrong": wrong, "seen": sorted(seen),
+        "left": left,
+    }  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from sidelight.collection import (
     Follower,
     Pace,
     batch_to_arrow,
+    following,
     product,
     read_checkpoint,
     rs_fd,
@@ -29,6 +30,7 @@ from sidelight.collection import (
     write_batches,
 )
 from sidelight.collection.batches import stamp
+from sidelight.collection.checkpoint import signature
 from sidelight.collection.following import Scan
 from streamed import SCHEMA, files, records, same_sums
 
@@ -290,6 +292,82 @@ def test_a_file_that_vanishes_or_cannot_be_read(folder: Path, monkeypatch) -> No
         monkeypatch.undo()
 
 
+def test_what_cannot_be_opened_is_tried_at_every_look(folder: Path, reports, monkeypatch) -> None:
+    with Follower(folder) as follower:
+        monkeypatch.setattr(Path, "open", denied)
+        assert len(follower.scan().refused) == 9
+        assert not follower.scan().is_news, "told once"
+        monkeypatch.undo()
+        assert len(follower.scan().taken) == 9, "though no file has changed"
+        assert same_sums(follower.aggregator, reports)
+
+
+def test_links_that_lead_nowhere_are_refused_by_name(folder: Path, reports, tmp_path: Path) -> None:
+    (folder / "loop.parquet").symlink_to(folder / "loop.parquet")
+    (folder / "link.parquet").symlink_to(tmp_path / "later.parquet")
+    (folder / "sub.parquet").symlink_to(tmp_path)
+    with Follower(folder) as follower:
+        scan = follower.scan()
+        assert (len(scan.taken), [name for name, _ in scan.refused]) == (9, ["link.parquet", "loop.parquet"])
+        more = smp(SCHEMA, 1.0).randomise(records(70, 1), seed=9)
+        sl.write_reports(more, tmp_path / "later.parquet")
+        assert follower.scan().taken == ("link.parquet",)
+        assert same_sums(follower.aggregator, reports + more)
+
+
+@pytest.mark.parametrize("when", [4e9, 1.0])
+def test_a_file_is_looked_at_again_whatever_time_its_sender_sets(folder: Path, when: float) -> None:
+    path = files(folder)[0]
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + b"x")
+    os.utime(path, (when, when))
+    with Follower(folder) as follower:
+        assert len(follower.scan().refused) == 1
+        with path.open("r+b") as handle:
+            handle.write(whole)
+        os.utime(path, (when, when))
+        assert follower.scan().taken == (path.name,)
+
+
+def test_a_file_that_changes_within_one_tick_of_the_clock_is_looked_at_again(
+    folder: Path, monkeypatch
+) -> None:
+    path = files(folder)[0]
+    changed = signature(path.stat())[1]
+    monkeypatch.setattr(following.time, "time_ns", lambda: changed + 1_000_000)
+    with Follower(folder) as follower:
+        follower.scan()
+        assert path.name in follower._new_names()
+        monkeypatch.setattr(following.time, "time_ns", lambda: changed + 10**12)
+        assert not follower.scan().is_news
+        assert follower._new_names() == []
+
+
+def test_a_file_that_was_only_touched_is_no_news(folder: Path) -> None:
+    with Follower(folder) as follower:
+        follower.scan()
+        os.utime(files(folder)[0], (5, 5))
+        assert not follower.scan().is_news
+
+
+def test_a_file_cannot_fill_the_checkpoint_with_what_it_says(folder: Path) -> None:
+    long = json.dumps({"id": "x" * 100_000, "seal": ""}).encode()
+    rewritten(files(folder)[0], lambda table, metadata: (table, metadata | {b"sidelight.batch": long}))
+    with Follower(folder) as follower:
+        assert len(follower.scan().refused[0][1]) < 600
+    assert follower.path.stat().st_size < 10_000
+
+
+def test_a_full_disk_is_told_in_one_line(reports, tmp_path: Path, monkeypatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pq, "write_table", full)
+    with pytest.raises(sl.InputError, match="x.parquet cannot be written: No space left on device"):
+        sl.write_reports(reports, tmp_path / "x.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_names_that_are_no_text_are_kept(folder: Path) -> None:
     shutil.copy(files(folder)[0], os.fsencode(folder) + b"/\xff\x1b.parquet")
     with Follower(folder) as follower:
@@ -324,6 +402,9 @@ def test_two_aggregators_are_merged_unless_they_share_batches(folder: Path, repo
     with pytest.raises(sl.InputError, match="the other aggregator holds reports of 'smp'"):
         _ = first + foreign
     assert same_sums(Aggregator() + whole, reports)
+    merged = Aggregator() + Aggregator([reports.protocol])
+    with pytest.raises(sl.InputError, match="this collection takes 'smp'"):
+        merged.take(batch_to_arrow(smp(SCHEMA, 1.1).randomise(records(20), seed=1)))
 
 
 def test_memory_does_not_grow_with_the_reports(tmp_path: Path, monkeypatch) -> None:

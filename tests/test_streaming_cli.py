@@ -17,7 +17,8 @@ import pytest
 
 import sidelight as sl
 from sidelight import cli
-from sidelight.collection import read_checkpoint
+from sidelight.cli.follow import _stopping
+from sidelight.collection import Follower, read_checkpoint
 
 PROGRAM = [sys.executable, "-c", "from sidelight.cli import main; main()"]
 
@@ -120,6 +121,16 @@ def test_checkpoints_are_merged_unless_they_overlap(run, folder: Path) -> None:
     code, _, err = run("estimate", "a.json", "both.json")
     assert code == 2
     assert "both aggregators took the batches" in err
+    code, _, err = run("estimate", "a.json", "--checkpoint", "b.json")
+    assert (code, "b.json holds 2 batches that are not in the files named" in err) == (2, True)
+    assert len(read_checkpoint("b.json")[0].batches) == 2
+    files = read_checkpoint("b.json")[1]
+    assert run("estimate", "a.json", "b.json", "--checkpoint", "b.json")[0] == 0
+    aggregator, kept = read_checkpoint("b.json")
+    assert (len(aggregator.batches), kept) == (6, files)
+    with Follower("in", "a.json"):
+        code, _, err = run("estimate", "b.json", "--checkpoint", "a.json")
+    assert (code, "in use by another process" in err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -172,6 +183,37 @@ def test_only_an_expected_plan_is_taken(run, folder: Path, people: Path) -> None
     assert folder.is_dir()
 
 
+def test_an_infinite_budget_is_written_in_words(run, people: Path) -> None:
+    code, out, _ = run(
+        "collect",
+        people,
+        "-o",
+        "in",
+        "--batches",
+        2,
+        "--protocol",
+        "smp",
+        "--mechanism",
+        "identity",
+        "--json",
+    )
+    assert (code, json.loads(out)["epsilon"]) == (0, "infinity")
+    code, out, _ = run("estimate", "--follow", "in", "--once", "--truth", people, "--json")
+    assert (code, json.loads(out)["found"]["epsilon"]) == (0, "infinity")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_first_interruption_asks_and_a_second_one_ends_it(number: int) -> None:
+    former = signal.getsignal(number)
+    at_once = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    with _stopping() as stop:
+        assert not stop.is_set()
+        signal.raise_signal(number)
+        assert stop.is_set()
+        assert {other: signal.getsignal(other) for other in at_once} == at_once
+    assert signal.getsignal(number) == former
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interruption_leaves_a_valid_checkpoint(folder: Path, tmp_path: Path, number: int) -> None:
     waiting = tmp_path / "waiting"
@@ -190,7 +232,7 @@ def test_an_interruption_leaves_a_valid_checkpoint(folder: Path, tmp_path: Path,
         while batches < 6:
             batches = json.loads(process.stdout.readline())["batches"]
         process.send_signal(number)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=300)
         assert process.returncode == 0
     assert "holds 6 batches, 1200 reports" in err
     aggregator, seen = read_checkpoint(folder / "checkpoint.json")

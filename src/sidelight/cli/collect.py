@@ -379,13 +379,15 @@ def _assumed(
 def _show_collected(reports: Collected, output: Path, json: bool) -> None:
     import json as writer
 
+    from sidelight.collection.numbers import json_number
+
     protocol = reports.protocol
     if json:
         shown = {
-            "protocol": protocol.name, "people": reports.people, "epsilon": protocol.epsilon,
+            "protocol": protocol.name, "people": reports.people, "epsilon": json_number(protocol.epsilon),
             "proof": protocol.proof, "is_simulation": reports.is_simulation, "output": str(output),
         }  # fmt: skip
-        typer.echo(writer.dumps(shown, indent=2, ensure_ascii=False))
+        typer.echo(writer.dumps(shown, indent=2, ensure_ascii=False, allow_nan=False))
         return
     typer.echo(f"{reports.people} reports of {protocol.name!r} are in {output}.")
     typer.echo(f"A record's budget is {protocol.epsilon:.6g}: {protocol.proof}.")

@@ -150,6 +150,7 @@ def _stopping() -> Iterator[threading.Event]:
     def ask(number: int, frame: Any) -> None:  # noqa: ARG001 - a handler's arguments are given
         stop.set()
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     for number in former:
         signal.signal(number, ask)
@@ -245,7 +246,7 @@ def _from_checkpoints(
     from functools import reduce
     from operator import add
 
-    from sidelight.collection.checkpoint import read_checkpoint, write_checkpoint
+    from sidelight.collection.checkpoint import read_checkpoint
     from sidelight.foundation.errors import InputError
 
     check_writable(merged, (".json",))
@@ -255,7 +256,7 @@ def _from_checkpoints(
     if isinstance(found, str):
         raise InputError(found)
     if merged:
-        write_checkpoint(whole, merged)
+        _keep(whole, merged)
     if showing.json:
         typer.echo(found.to_json())
     else:
@@ -263,6 +264,22 @@ def _from_checkpoints(
 
         print_estimates(found)
     _report(whole, showing)
+
+
+def _keep(whole: Aggregator, path: Path) -> None:
+    """Write a merged state, unless the file holds batches that would be lost."""
+    from sidelight.collection.checkpoint import locked, read_checkpoint, write_checkpoint
+    from sidelight.foundation.errors import InputError
+
+    with locked(path):
+        former, files = read_checkpoint(path) if path.exists() else (None, {})
+        lost = len(former.batches.keys() - whole.batches.keys()) if former else 0
+        if lost:
+            raise InputError(
+                f"{path} holds {lost} batches that are not in the files named; name it too, or write the "
+                "merged state elsewhere."
+            )
+        write_checkpoint(whole, path, files)
 
 
 def _expected(files: list[Path]) -> list[Protocol]:

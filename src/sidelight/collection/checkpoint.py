@@ -6,14 +6,17 @@ never code: strict JSON with a checksum, and every number is checked against the
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 import numpy as np
 from pydantic import Field
@@ -36,7 +39,9 @@ from sidelight.mechanisms import Aggregate
 
 CHECKPOINT_VERSION = 1
 _CHECKSUM_BYTES = 16
-_Count = Annotated[int, Field(ge=0)]
+_Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+_SIGNED = ("she",)
+"""The mechanisms whose sums are no counts of reports: a summed histogram's noise may be negative."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +66,18 @@ class Seen:
         """Whether a file is as it was when it was looked at."""
         return (self.size, self.changed, self.inode) == signature(status)
 
+    def says_the_same(self, other: Seen) -> bool:
+        """Whether looking at a file gave the same as another look."""
+        return (self.batch, self.refused) == (other.batch, other.refused)
+
 
 def signature(status: os.stat_result) -> tuple[int, int, int]:
-    """Return what changes when a file does: its size, its time and its inode."""
-    return status.st_size, max(status.st_mtime_ns, status.st_ctime_ns), status.st_ino
+    """Return what changes when a file does: its size, its time and its inode.
+
+    A sender may set the time of the last writing, also into the future, but not that of the last change.
+    """
+    changed = status.st_mtime_ns if sys.platform == "win32" else status.st_ctime_ns  # there: of its making
+    return status.st_size, changed, status.st_ino
 
 
 class _PartFile(Strict):
@@ -87,7 +100,7 @@ class _BatchFile(Strict):
 class _SeenFile(Strict):
     size: _Count
     changed: _Count
-    inode: _Count
+    inode: Annotated[int, Field(ge=0)]
     batch: str
     refused: str
 
@@ -110,6 +123,8 @@ def write_checkpoint(
 ) -> Path:
     """Write an aggregator's state to a .json file, whole or not at all, and durably.
 
+    Hold `locked` meanwhile where another process may write it too.
+
     Args:
         aggregator: whose state it is.
         path: of the checkpoint.
@@ -126,13 +141,13 @@ def write_checkpoint(
     text = _text(state)
     head = f'"version": {CHECKPOINT_VERSION}, "checksum": "{_checksum(text)}"'
     try:
-        written = write_text(path, f'{{{head}, "state": {text}}}\n')
-        _sync_folder(written.parent)
+        _sync_folder(write_text(_real(path), f'{{{head}, "state": {text}}}\n').parent)
     except OSError as error:
         raise InputError(
-            f"the checkpoint {path} cannot be written: {error.strerror}; the one before is as it was."
+            f"the checkpoint {path} cannot be written: {error.strerror}; mend that, and start again from the "
+            "last one, which is whole."
         ) from None
-    return written
+    return Path(path)
 
 
 def read_checkpoint(
@@ -158,14 +173,14 @@ def read_checkpoint(
         raise InputError(f"{error} The checkpoint is damaged; take an older one, or start anew.") from None
     check_version(data, label, CHECKPOINT_VERSION, "checkpoint")
     whole = validated(_CheckpointFile, data, label)
-    if _checksum(_text(whole.state)) != whole.checksum:
+    if not _is_sealed(whole):
         raise InputError(
             f"{label} was damaged or changed: its checksum is wrong; take an older one, or start anew."
         )
     state = validated(_StateFile, whole.state, label)
     try:
         return _aggregator(state, label, expected), {
-            name: Seen(**seen.model_dump()) for name, seen in state.files.items()
+            name: Seen(**vars(seen)) for name, seen in state.files.items()
         }
     except InputError as error:
         message = str(error)
@@ -216,7 +231,20 @@ def _aggregated(key: str, item: _SumsFile, label: str) -> Aggregated:
         )
     except OverflowError:
         raise InputError(f"the sums of {protocol.name!r} ({key}) do not fit into 64 bits.") from None
+    for part in sums:
+        if part.mechanism not in _SIGNED and np.any((part.sums < 0) | (part.sums > part.reports)):
+            raise InputError(
+                f"the sums of {protocol.name!r} ({key}) are not counts of {part.reports} reports: they go "
+                f"from {part.sums.min()} to {part.sums.max()}."
+            )
     return Aggregated(protocol, item.people, sums)
+
+
+def _is_sealed(whole: _CheckpointFile) -> bool:
+    try:
+        return _checksum(_text(whole.state)) == whole.checksum
+    except (ValueError, RecursionError):  # a number beyond all doubles, which no checkpoint holds
+        return False
 
 
 def _text(state: Mapping[str, Any]) -> str:
@@ -234,6 +262,50 @@ def check_ending(path: str | Path) -> None:
         raise InputError(f"the checkpoint {path} must end in .json.")
 
 
+def locked(checkpoint: str | Path) -> BinaryIO:
+    """Return an open file whose lock keeps other processes off a checkpoint; it goes when we do.
+
+    What a killed process left half written beside the checkpoint is removed: the lock says it is no one's.
+    """
+    path = _real(checkpoint)
+    try:
+        handle = path.with_name(f".{path.name}.lock").open("ab")
+    except OSError as error:
+        raise InputError(
+            f"the checkpoint {checkpoint} cannot be written: {error.strerror}; name another."
+        ) from None
+    try:
+        _lock(handle)
+    except OSError as error:
+        handle.close()
+        in_use = isinstance(error, BlockingIOError)
+        reason = "is in use by another process; stop it" if in_use else f"cannot be locked: {error.strerror}"
+        raise InputError(f"the checkpoint {checkpoint} {reason}, or name another checkpoint.") from None
+    _remove_leftovers(path)
+    return handle
+
+
+def _lock(handle: BinaryIO) -> None:
+    if sys.platform == "win32":  # which has no such locks
+        return
+    import fcntl
+
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _remove_leftovers(checkpoint: Path) -> None:
+    name = re.compile(re.escape(f".{checkpoint.name}.") + "[a-z0-9_]{8}")
+    with suppress(OSError):  # they are in nobody's way
+        for path in checkpoint.parent.iterdir():
+            if name.fullmatch(path.name):
+                path.unlink(missing_ok=True)
+
+
+def _real(checkpoint: str | Path) -> Path:
+    """Return where a checkpoint is, so that one behind a link is locked and written, not the link."""
+    return Path(os.path.realpath(checkpoint))
+
+
 def _sync_folder(folder: Path) -> None:
     """Make a rename durable, so that a batch whose checkpoint was written may be deleted."""
     if sys.platform == "win32":  # which has no such thing
@@ -241,5 +313,8 @@ def _sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that has no such thing either
+            raise
     finally:
         os.close(handle)

@@ -14,7 +14,7 @@ from sidelight.collection.borrowing import borrowed
 from sidelight.collection.direct import Split
 from sidelight.collection.em import likeliest_joint
 from sidelight.collection.hidden import HiddenChoice
-from sidelight.collection.numbers import to_simplex
+from sidelight.collection.numbers import json_number, to_simplex
 from sidelight.collection.phases import origin_of
 from sidelight.collection.predicting import shrunken_error
 from sidelight.collection.protocol import Aggregated, Array, Collected, fingerprint, mixed
@@ -125,10 +125,10 @@ class Estimates:
         return pa.Table.from_pylist([vars(item) for item in self])
 
     def to_json(self) -> str:
-        """Return everything as JSON."""
+        """Return everything as JSON; an infinite number becomes the string "infinity"."""
         head = {
             "protocol": self.protocol, "estimator": self.estimator, "about": self.about,
-            "confidence": self.confidence, "people": self.people, "epsilon": self.epsilon,
+            "confidence": self.confidence, "people": self.people, "epsilon": json_number(self.epsilon),
             "is_simulation": self.is_simulation, "unbiased_error": self.unbiased_error,
             "expected_error": self.expected_error,
         }  # fmt: skip

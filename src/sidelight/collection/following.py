@@ -7,18 +7,23 @@ after a crash: a batch is in the sums exactly if its id is in the same file, so 
 from __future__ import annotations
 
 import os
-import re
-import sys
+import stat
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Self
 
 from sidelight.collection.batches import new_batch_id
-from sidelight.collection.checkpoint import Seen, check_ending, read_checkpoint, signature, write_checkpoint
+from sidelight.collection.checkpoint import (
+    Seen,
+    check_ending,
+    locked,
+    read_checkpoint,
+    signature,
+    write_checkpoint,
+)
 from sidelight.collection.protocol import Collected, Protocol
 from sidelight.collection.report_files import write_reports
 from sidelight.collection.streaming import Aggregator, opened
@@ -27,6 +32,10 @@ from sidelight.foundation.progress import track
 
 CHECKPOINT = "checkpoint.json"
 """The checkpoint's name in the followed folder, unless another is given."""
+
+_TICK = 20_000_000
+"""In so many nanoseconds a file may change twice, and its time but once."""
+_LONGEST_REASON = 500
 
 
 @dataclass(frozen=True)
@@ -110,9 +119,8 @@ class Follower:
         self.path = Path(checkpoint) if checkpoint is not None else self.folder / CHECKPOINT
         check_ending(self.path)
         self.pace = pace or Pace()
-        self._lock = _locked(self.path)
+        self._lock = locked(self.path)
         try:
-            _remove_leftovers(self.path)
             found = read_checkpoint(self.path, expected) if self.path.exists() else (Aggregator(expected), {})
         except BaseException:
             self._lock.close()
@@ -155,10 +163,10 @@ class Follower:
             if stop() or (done and seconds is not None and time.monotonic() - started > seconds):
                 break
             done += 1
-            is_new = self._look(name)
-            if is_new is None:
+            former, is_new = self._seen.get(name), self._look(name)
+            seen = self._seen.get(name)
+            if seen is None or (former is not None and seen.says_the_same(former)):
                 continue
-            seen = self._seen[name]
             if seen.refused:
                 refused.append((name, seen.refused))
             else:
@@ -179,47 +187,39 @@ class Follower:
         )  # fmt: skip
 
     def _statuses(self) -> dict[str, os.stat_result]:
-        found = {}
         try:
             with os.scandir(self.folder) as entries:
-                for entry in entries:
-                    with suppress(FileNotFoundError):
-                        if _is_complete(entry.name) and entry.is_file():
-                            found[entry.name] = entry.stat()
+                found = {entry.name: _status(entry) for entry in entries if _is_complete(entry.name)}
         except OSError as error:
             raise InputError(f"the folder {self.folder} cannot be read: {error.strerror}.") from None
-        return found
+        return {name: status for name, status in found.items() if status is not None}
 
-    def _look(self, name: str) -> bool | None:
-        """Take one file; return whether its batch was new, or None if it must be looked at again."""
+    def _look(self, name: str) -> bool:
+        """Take one file; return whether its batch was new."""
+        path = self.folder / name
         try:
-            handle = opened(self.folder / name)
+            handle = opened(path)
         except InputError as error:
-            return self._note_unreadable(name, str(error))
+            if os.path.lexists(path):  # it is tried at every look: not the file need change
+                self._note(name, Seen(0, 0, 0, refused=_shortened(str(error))))
+            return False
         with handle:
-            before = signature(os.fstat(handle.fileno()))
+            size, changed, inode = signature(os.fstat(handle.fileno()))
+            is_settled = abs(time.time_ns() - changed) >= _TICK  # if not, it is looked at again
             try:
                 batch, is_new = self.aggregator.take_file(handle, name)
                 reason = ""
             except InputError as error:
-                batch, is_new, reason = "", False, str(error)
-            if reason and signature(os.fstat(handle.fileno())) != before:
-                return None
-        self._note(name, Seen(*before, batch, reason))
+                batch, is_new, reason = "", False, _shortened(str(error))
+        self._note(name, Seen(size, changed if is_settled else 0, inode, batch, reason))
         return is_new
 
-    def _note_unreadable(self, name: str, reason: str) -> bool | None:
-        try:
-            status = (self.folder / name).stat()
-        except OSError:
-            return None
-        self._note(name, Seen(*signature(status), "", reason))
-        return False
-
     def _note(self, name: str, seen: Seen) -> None:
+        former = self._seen.get(name)
         self._seen[name] = seen
-        self._pending += 1
-        self._is_stale = True
+        if former is None or not seen.says_the_same(former):
+            self._pending += 1
+            self._is_stale = True
 
     def _write_at_pace(self) -> None:
         passed = time.monotonic() - self._written
@@ -242,32 +242,18 @@ def _is_complete(name: str) -> bool:
     return not name.startswith((".", "_")) and name.lower().endswith(".parquet")
 
 
-def _remove_leftovers(checkpoint: Path) -> None:
-    """Remove what a killed process left half written beside the checkpoint; the lock says it is no one's."""
-    name = re.compile(re.escape(f".{checkpoint.name}.") + "[a-z0-9_]{8}")
-    for path in checkpoint.absolute().parent.iterdir():
-        if name.fullmatch(path.name):
-            path.unlink(missing_ok=True)
-
-
-def _locked(checkpoint: Path) -> BinaryIO:
-    """Return an open file whose lock keeps other processes off the checkpoint; it goes when we do."""
-    path = checkpoint.with_name(f".{checkpoint.name}.lock")
+def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
+    """Return the status of a file, of a link that leads nowhere, or None for anything else."""
     try:
-        handle = path.open("ab")
-    except OSError as error:
-        raise InputError(
-            f"the checkpoint {checkpoint} cannot be written: {error.strerror}; name another."
-        ) from None
-    if sys.platform == "win32":
-        return handle
-    import fcntl
-
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        status = entry.stat()
     except OSError:
-        handle.close()
-        raise InputError(
-            f"the checkpoint {checkpoint} is in use by another process; stop it, or name another checkpoint."
-        ) from None
-    return handle
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except OSError:
+            return None
+    return status if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode) else None
+
+
+def _shortened(reason: str) -> str:
+    """Return a reason that does not fill the checkpoint, whatever a file says of itself."""
+    return reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]} ..."

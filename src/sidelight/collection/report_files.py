@@ -93,7 +93,10 @@ def write_reports(collected: Collected, path: str | Path, batch: str | None = No
     if Path(path).suffix.lower() != ".parquet":
         raise InputError(f"{path} must end in .parquet.")
     table = batch_to_arrow(collected, batch)
-    return write_atomically(path, lambda temporary: pq.write_table(table, temporary))
+    try:
+        return write_atomically(path, lambda temporary: pq.write_table(table, temporary))
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
 
 
 def read_reports(path: str | Path) -> Collected:

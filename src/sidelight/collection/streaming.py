@@ -195,7 +195,8 @@ class Aggregator:
             sums[key] = sums[key] + part if key in sums else part
         return Aggregator.from_parts(
             sums.values(), self._batches | other._batches,
-            is_simulation=self._simulated or other._simulated, expected=tuple(self.expected.values()),
+            is_simulation=self._simulated or other._simulated,
+            expected=tuple((self.expected or other.expected).values()),
         )  # fmt: skip
 
     def check(self) -> None:
