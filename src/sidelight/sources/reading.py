@@ -9,9 +9,10 @@ from typing import Any
 
 from sidelight.foundation.errors import InputError
 from sidelight.schema import Kind, Missing, Schema
+from sidelight.sources.engine import LocalEngine
 from sidelight.sources.inference import Binning, Coding, check_names, check_varied, infer
 from sidelight.sources.local import LocalSource, open_object, open_path, open_query
-from sidelight.sources.table import LocalEngine, Table, where_complete
+from sidelight.sources.table import Table
 
 
 def read(
@@ -129,7 +130,7 @@ def _table(
         raise InputError(f"{source.label} has no usable column: {reasons}.")
     coded = Schema(tuple(attributes))
     check_varied(source, [name for name in needed if name in given and name in coded])
-    used = int(source.rows("count(*)", where_complete(coded, source.columns))[0][0])
+    used = source.complete(coded)
     if used < 2:
         raise InputError(f"{source.label} has {used} complete rows; it needs at least two.")
     return Table(coded, source, LocalEngine(), used, rows - used, aside)

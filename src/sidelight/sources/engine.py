@@ -1,0 +1,137 @@
+"""Engines: what counts and maps the rows of a table, here or elsewhere, with the same result."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from sidelight.foundation.compiled import is_large
+from sidelight.foundation.progress import track
+from sidelight.schema import Schema
+from sidelight.sources.coding import Codebook
+from sidelight.sources.counting import Cells, Counter, CountingPlan, plan_counting
+from sidelight.sources.counts import Codes, Counts, Records, distinct_records, merge_records
+from sidelight.sources.local import LocalSource
+from sidelight.sources.sql import where_complete
+
+if TYPE_CHECKING:
+    from sidelight.sources.table import Table
+
+T = TypeVar("T")
+
+BATCH_ROWS = 1 << 16
+_COUNTED_ROWS = 1 << 17
+_LARGEST_COPIED = 1 << 21
+"""Counters with more cells are not copied for each thread: one thread counts."""
+
+
+class Engine(Protocol):
+    """What every engine offers, identical to the last count."""
+
+    def counts(self, table: Table, sets: Sequence[Sequence[str]]) -> list[Counts]:
+        """Return the counts of every listed set of attributes, from one pass over the rows."""
+
+    def records(self, table: Table, largest: int) -> Records | None:
+        """Return the distinct records and how often each occurs; None if there are more than `largest`."""
+
+    def map_batches(self, table: Table, function: Callable[[Codes], T]) -> Iterator[T]:
+        """Apply `function` to batches of codes (rows, attributes); batches come in the table's order."""
+
+
+class LocalEngine:
+    """One machine: DuckDB streams the rows, threads code and count them."""
+
+    def counts(self, table: Table, sets: Sequence[Sequence[str]]) -> list[Counts]:
+        """Return the counts of every listed set of attributes, from one pass over the rows."""
+        plan = plan_of(table.schema, sets)
+        batches = -(-table.rows // _COUNTED_ROWS)
+        cells = count_source(table.source, table.schema, plan, is_large(table.rows), batches)
+        return counted(table.schema, sets, cells)
+
+    def records(self, table: Table, largest: int) -> Records | None:
+        """Return the distinct records and how often each occurs; None if there are more than `largest`."""
+        schema = table.schema
+        distinct = self.map_batches(table, lambda codes: distinct_records(schema, codes, np.ones(len(codes))))
+        return merge_records(distinct, largest)
+
+    def map_batches(self, table: Table, function: Callable[[Codes], T]) -> Iterator[T]:
+        """Apply `function` to batches of codes (rows, attributes); batches come in the table's order."""
+        total = -(-table.rows // BATCH_ROWS)
+        batches = coded_batches(table.source, table.schema, is_large(table.rows))
+        for codes in track(batches, "counting", total):
+            yield function(codes)
+
+
+def plan_of(schema: Schema, sets: Sequence[Sequence[str]]) -> CountingPlan:
+    """Return the plan that counts the named sets."""
+    return plan_counting(schema.sizes, [[schema.index(name) for name in names] for names in sets])
+
+
+def counted(schema: Schema, sets: Sequence[Sequence[str]], cells: Sequence[Cells]) -> list[Counts]:
+    """Return cells as counts of the sets they belong to."""
+    return [Counts(schema.select(names), part) for names, part in zip(sets, cells, strict=True)]
+
+
+def coded_batches(source: LocalSource, schema: Schema, compiled: bool) -> Iterator[Codes]:
+    """Return the codes of a source in its order, batch by batch, shape (rows, attributes)."""
+    book = Codebook(schema, source.columns, source.label, compiled)
+    for batch in source.batches(book.select, where_complete(schema, source.columns), BATCH_ROWS):
+        yield book.codes(batch).astype(np.uint16, copy=False).T
+
+
+def count_source(
+    source: LocalSource, schema: Schema, plan: CountingPlan, compiled: bool, batches: int | None = None
+) -> list[Cells]:
+    """Count the sets of a plan in a source, in constant memory.
+
+    Args:
+        source: the rows.
+        schema: how they are coded.
+        plan: the sets.
+        compiled: whether there is enough work for compiled loops; then all processors count.
+        batches: how many batches to expect, for whoever watches the progress.
+    """
+    book = Codebook(schema, source.columns, source.label, compiled)
+    cells = int(plan.bases[-1])
+    threads = (os.cpu_count() or 1) if compiled and cells <= _LARGEST_COPIED else 1
+    counters = [Counter(plan, compiled) for _ in range(threads)]
+    free: SimpleQueue[Counter] = SimpleQueue()
+    for counter in counters:
+        free.put(counter)
+
+    def count(batch: pa.RecordBatch) -> None:
+        counter = free.get()
+        try:
+            counter.add(book.codes(batch))
+        finally:
+            free.put(counter)
+
+    stream = source.batches(book.select, where_complete(schema, source.columns), _COUNTED_ROWS)
+    _in_threads(track(stream, "counting", batches), count, threads)  # type: ignore[arg-type]
+    total = counters[0]
+    for counter in counters[1:]:
+        total += counter
+    return total.results()
+
+
+def _in_threads(items: Iterator[T], work: Callable[[T], None], threads: int) -> None:
+    """Do the work on every item, in several threads; no more items wait than there are threads."""
+    if threads == 1:
+        for item in items:
+            work(item)
+        return
+    waiting: deque[Future[None]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > threads:
+                waiting.popleft().result()
+        for future in waiting:
+            future.result()
