@@ -4,6 +4,7 @@ from importlib import import_module
 
 NAMES = (
     "commands", "leakage", "mechanisms", "knowledge", "calibration", "collection", "labels", "attacks",
+    "scale",
 )  # fmt: skip
 
 for name in NAMES:

@@ -59,10 +59,19 @@ class LookedUp:
     select: str
     table: NDArray[np.int32]
 
+    @cached_property
+    def size(self) -> int:
+        """How many numbers from 0 on are their own codes, no other number having one; else 0."""
+        size = int((self.table >= 0).sum())
+        return size if np.array_equal(self.table[:size], np.arange(size)) else 0
+
     def write(self, column: pa.Array, out: Columns, compiled: bool) -> bool:
         """Look the numbers up."""
         values = raw(column)
         unsigned = values.view(f"u{values.itemsize}")
+        if self.size:
+            out[:] = unsigned
+            return not column.null_count and int(unsigned.max(initial=0)) < self.size
         if compiled:
             from sidelight.sources.kernels import look_up
 
@@ -120,6 +129,12 @@ class Codebook:
     def select(self) -> str:
         """What to ask DuckDB for."""
         return ", ".join(coder.select for coder in self.coders)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is asked for but the columns as they are, all rows of them."""
+        complete = all(attribute.missing != "drop" for attribute in self.schema)
+        return complete and self.select == ", ".join(quoted(name) for name in self.schema.names)
 
     def codes(self, batch: pa.RecordBatch) -> Columns:
         """Return a batch's codes, shape (attributes, records)."""

@@ -9,10 +9,11 @@ a table takes in further attributes while it fits the cache, and all sets inside
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,7 @@ class CountingPlan:
     def cost(self) -> float:
         """The nanoseconds that a record is expected to take, coding apart."""
         tables = sum(TABLE_COST + MEMBER_COST * len(table) for table in self.tables)
-        return tables + TERM_COST * len(self.terms) + PACK_COST * len(self.bitmaps)
+        return tables + TERM_COST * len(self.terms[0]) + PACK_COST * len(self.bitmaps)
 
     @cached_property
     def bitmaps(self) -> dict[tuple[int, int], int]:
@@ -68,20 +69,28 @@ class CountingPlan:
         return {pair: place for place, pair in enumerate(wanted)}
 
     @cached_property
-    def terms(self) -> dict[Term, int]:
-        """The place of every combination of bitmaps whose common bits are counted."""
-        found: dict[Term, int] = {}
-        for columns in self._by_bitmaps:
-            for values in product(*(range(self.sizes[column]) for column in columns)):
-                term = self.term(columns, values)
-                if term:
-                    found.setdefault(term, len(found))
-        return found
+    def terms(self) -> tuple[NDArray[np.int32], dict[int, NDArray[np.intp]]]:
+        """The combinations of bitmaps whose common bits are counted, and where each set finds its own.
 
-    def term(self, columns: Sequence[int], values: Sequence[int]) -> Term:
-        """Return the bitmaps of these values; an attribute's first value asks for none."""
-        pairs = zip(columns, values, strict=True)
-        return tuple(sorted(self.bitmaps[column, value] for column, value in pairs if value))
+        A term is a row of three bitmaps, -1 where there are fewer. Every set by bitmaps, by its number, has
+        for each of its cells the place of a term; place 0 is that of no bitmap at all, so of all records.
+        """
+        numbers = [number for number, home in enumerate(self.homes) if home < 0]
+        grids = [self._grid(self.sets[number]) for number in numbers]
+        if not grids:
+            return np.empty((0, 3), dtype=np.int32), {}
+        found, places = np.unique(np.concatenate(grids), axis=0, return_inverse=True)
+        ends = np.cumsum([len(grid) for grid in grids])[:-1]
+        return found[1:], dict(zip(numbers, np.split(places.reshape(-1), ends), strict=True))
+
+    def _grid(self, columns: Term) -> NDArray[np.int32]:
+        """Return the bitmaps of every cell of a set, shape (cells, 3); a first value asks for none."""
+        grid = np.full((*self.shape(columns), 3), -1, dtype=np.int32)
+        for axis, column in enumerate(columns):
+            first = self.bitmaps[column, 1] if self.sizes[column] > 1 else 0
+            along = np.moveaxis(grid[..., axis], axis, -1)
+            along[..., 1:] = np.arange(first, first + self.sizes[column] - 1)
+        return -np.sort(-grid.reshape(-1, 3), axis=1)
 
     @property
     def _by_bitmaps(self) -> list[Term]:
@@ -106,14 +115,6 @@ class CountingPlan:
             math.prod(self.shape(table[place + 1 :])) for table in self.tables for place in range(len(table))
         ]
         return starts, members, np.array(strides, dtype=np.uint32)
-
-    @cached_property
-    def padded_terms(self) -> NDArray[np.int32]:
-        """The terms as rows of three bitmaps, -1 where a term has fewer."""
-        rows = np.full((len(self.terms), 3), -1, dtype=np.int32)
-        for place, term in enumerate(self.terms):
-            rows[place, : len(term)] = term
-        return rows
 
 
 def plan_counting(sizes: Sequence[int], sets: Sequence[Sequence[int]]) -> CountingPlan:
@@ -194,7 +195,7 @@ class Counter:
     def __post_init__(self) -> None:
         self._cells = np.zeros(int(self.plan.bases[-1]), dtype=np.uint32)
         self._flushed = np.zeros(0, dtype=np.int64)
-        self._together = np.zeros(len(self.plan.terms), dtype=np.int64)
+        self._together = np.zeros(len(self.plan.terms[0]), dtype=np.int64)
 
     def add(self, codes: Columns) -> None:
         """Count a batch of codes, shape (attributes, records)."""
@@ -205,7 +206,7 @@ class Counter:
         self.rows += rows
         if self.plan.tables:
             self._count_tables(codes)
-        if self.plan.terms:
+        if self.plan.bitmaps:
             self._count_together(_packed(codes, self.plan.bitmaps))
 
     def _count_tables(self, codes: Columns) -> None:
@@ -224,10 +225,10 @@ class Counter:
         if self.compiled:
             from sidelight.sources.kernels import count_together
 
-            count_together(bitmaps, self.plan.padded_terms, self._together)
+            count_together(bitmaps, self.plan.terms[0], self._together)
             return
-        for term, place in self.plan.terms.items():
-            common = np.bitwise_and.reduce(bitmaps[list(term)], axis=0)
+        for place, term in enumerate(self.plan.terms[0]):
+            common = np.bitwise_and.reduce(bitmaps[term[term >= 0]], axis=0)
             self._together[place] += int(np.bitwise_count(common).sum(dtype=np.int64))
 
     def _flush(self) -> None:
@@ -248,9 +249,10 @@ class Counter:
     def results(self) -> list[Cells]:
         """Return the cells of every set, in the order they were asked for."""
         self._flush()
+        by_bitmaps = self._from_bitmaps()
         return [
-            self._from_bitmaps(columns) if home < 0 else self._from_table(columns, home)
-            for columns, home in zip(self.plan.sets, self.plan.homes, strict=True)
+            by_bitmaps[number] if home < 0 else self._from_table(columns, home)
+            for number, (columns, home) in enumerate(zip(self.plan.sets, self.plan.homes, strict=True))
         ]
 
     def _from_table(self, columns: Term, home: int) -> Cells:
@@ -261,17 +263,21 @@ class Counter:
         kept = [column for column in table if column in columns]
         return np.ascontiguousarray(cells.sum(axis=rest).transpose([kept.index(c) for c in columns]))
 
-    def _from_bitmaps(self, columns: Term) -> Cells:
+    def _from_bitmaps(self) -> dict[int, Cells]:
         """Start with "any value" in the place of every first value, and take the other values off it."""
-        plan = self.plan
-        cells = np.empty(plan.shape(columns), dtype=np.int64)
-        for values in np.ndindex(cells.shape):
-            term = plan.term(columns, values)
-            cells[values] = self._together[plan.terms[term]] if term else self.rows
-        for axis in range(cells.ndim):
-            along = np.moveaxis(cells, axis, 0)
-            along[0] -= along[1:].sum(axis=0)
-        return cells
+        together = np.concatenate([[self.rows], self._together])
+        alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
+        for number in self.plan.terms[1]:
+            alike[self.plan.shape(self.plan.sets[number])].append(number)
+        found: dict[int, Cells] = {}
+        for shape, numbers in alike.items():
+            places = np.stack([self.plan.terms[1][number] for number in numbers])
+            cells = together[places].reshape(-1, *shape)
+            for axis in range(1, cells.ndim):
+                along = np.moveaxis(cells, axis, 0)
+                along[0] -= along[1:].sum(axis=0)
+            found.update(zip(numbers, cells, strict=True))
+        return found
 
 
 def _packed(codes: Columns, wanted: dict[tuple[int, int], int]) -> NDArray[np.uint64]:

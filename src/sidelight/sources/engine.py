@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -82,7 +82,7 @@ def counted(schema: Schema, sets: Sequence[Sequence[str]], cells: Sequence[Cells
 def coded_batches(source: LocalSource, schema: Schema, compiled: bool) -> Iterator[Codes]:
     """Return the codes of a source in its order, batch by batch, shape (rows, attributes)."""
     book = Codebook(schema, source.columns, source.label, compiled)
-    for batch in source.batches(book.select, where_complete(schema, source.columns), BATCH_ROWS):
+    for batch in _batches(source, book, BATCH_ROWS):
         yield book.codes(batch).astype(np.uint16, copy=False).T
 
 
@@ -100,7 +100,7 @@ def count_source(
     """
     book = Codebook(schema, source.columns, source.label, compiled)
     cells = int(plan.bases[-1])
-    threads = (os.cpu_count() or 1) if compiled and cells <= _LARGEST_COPIED else 1
+    threads = _processors() if compiled and cells <= _LARGEST_COPIED else 1
     counters = [Counter(plan, compiled) for _ in range(threads)]
     free: SimpleQueue[Counter] = SimpleQueue()
     for counter in counters:
@@ -113,15 +113,28 @@ def count_source(
         finally:
             free.put(counter)
 
-    stream = source.batches(book.select, where_complete(schema, source.columns), _COUNTED_ROWS)
-    _in_threads(track(stream, "counting", batches), count, threads)  # type: ignore[arg-type]
+    _in_threads(track(_batches(source, book, _COUNTED_ROWS), "counting", batches), count, threads)
     total = counters[0]
     for counter in counters[1:]:
         total += counter
     return total.results()
 
 
-def _in_threads(items: Iterator[T], work: Callable[[T], None], threads: int) -> None:
+def _batches(source: LocalSource, book: Codebook, rows: int) -> Iterator[pa.RecordBatch]:
+    """Return what a codebook asks for, batch by batch; columns in memory that need no work are not copied."""
+    if source.arrow is not None and book.is_plain:
+        yield from source.arrow.select(list(book.schema.names)).to_batches(rows)
+    else:
+        yield from source.batches(book.select, where_complete(book.schema, book.types), rows)
+
+
+def _processors() -> int:
+    """Return how many processors this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
+
+
+def _in_threads(items: Iterable[T], work: Callable[[T], None], threads: int) -> None:
     """Do the work on every item, in several threads; no more items wait than there are threads."""
     if threads == 1:
         for item in items:

@@ -18,14 +18,16 @@ Words = NDArray[np.uint64]
 _BLOCK = 4096
 
 
-@intrinsic
-def _ones(typing_context, word):  # type: ignore[no-untyped-def]  # noqa: ARG001
+def _set_bits(typing_context, word):  # type: ignore[no-untyped-def]  # noqa: ARG001
     """Return how many bits of a word are set, by the processor's own instruction."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]  # noqa: ARG001
         return builder.ctpop(arguments[0])
 
     return types.uint64(types.uint64), generate
+
+
+_ones: Any = intrinsic(_set_bits)
 
 
 @njit(cache=True, nogil=True)

@@ -36,11 +36,13 @@ class LocalSource:
         start: opens the rows anew, so that one scan does not disturb another. A relation of the caller's own
             connection can only be scanned once at a time.
         label: what to call it in messages.
+        arrow: the rows, where they are an Arrow table in memory.
         view: its name in queries.
     """
 
     start: Callable[[], duckdb.DuckDBPyRelation | None]
     label: str
+    arrow: pa.Table | None = None
     view: str = field(default_factory=lambda: f"sidelight_source_{next(_serial)}")
 
     @cached_property
@@ -247,7 +249,8 @@ def open_object(rows: object) -> LocalSource:
             type(rows).__name__,
         )
     label = f"the {type(rows).__name__}"
-    return LocalSource(_opener(_as_arrow(rows, label)), label)
+    table = _as_arrow(rows, label)
+    return LocalSource(_opener(table), label, table)
 
 
 def _as_arrow(rows: object, label: str) -> pa.Table:
