@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import overload
 
@@ -13,9 +13,12 @@ from sidelight.collection.hidden import rs_fd, rs_rfd
 from sidelight.collection.phases import Parameters, TwoPhase
 from sidelight.collection.protocol import Array, Codes, Collected, Protocol
 from sidelight.foundation.errors import InputError, check_choice
+from sidelight.foundation.randomness import derive_seed
 from sidelight.plan import Plan
 from sidelight.schema import Schema
 from sidelight.sources import Table
+from sidelight.sources.engine import Place
+from sidelight.sources.spark import SparkEngine
 
 PROTOCOLS = ("spl", "smp", "product", "rs+fd", "rs+rfd", "corr-rr", "cond-rr")
 
@@ -63,24 +66,37 @@ def collect_phase(
 def _over_batches(
     table: Table, protocol: Protocol, seed: int | None, phase: tuple[TwoPhase, bool] | None
 ) -> Collected:
-    """Randomise batch by batch; rows keep their addresses, so batches do not change a simulation."""
-    columns = [table.schema.index(name) for name in protocol.schema.names]
-    found: list[Collected] = []
-    start = 0
-
-    def batch_of(codes: Codes) -> Codes:
-        return codes[:, columns]
-
-    for codes in table.engine.map_batches(table, batch_of):
-        kept = codes
-        if phase is not None:
-            design, is_first = phase
-            kept = codes[design.in_first(len(codes), start) == is_first]
-        found.append(protocol.randomise(kept, seed=seed, offset=start))
-        start += len(codes)
+    """Randomise batch by batch, where the rows are, and bring the reports here."""
+    found = list(table.engine.map_batches(table, reporter(table, protocol, seed, phase)))
     if not found:
         raise InputError("the table has no rows to report.")
     return reduce(Collected.__add__, found)
+
+
+def reporter(
+    table: Table, protocol: Protocol, seed: int | None, phase: tuple[TwoPhase, bool] | None = None
+) -> Callable[[Codes, Place], Collected]:
+    """Return the function that makes reports of a batch of a table's codes.
+
+    Rows keep their addresses, so batches do not change a simulation; each part of a distributed table has a
+    seed of its own, so that no two of its rows share their noise.
+    """
+    if phase is not None and isinstance(table.engine, SparkEngine):
+        raise InputError(
+            "two phases need rows that keep their numbers, and those of a Spark DataFrame do not; split it "
+            "by a public function of each person, and collect the phases apart."
+        )
+    columns = [table.schema.index(name) for name in protocol.schema.names]
+
+    def report(codes: Codes, place: Place) -> Collected:
+        kept = codes[:, columns]
+        if phase is not None:
+            design, is_first = phase
+            kept = kept[design.in_first(len(codes), place.start) == is_first]
+        own = derive_seed(seed, f"part {place.part}") if place.part else seed
+        return protocol.randomise(kept, seed=own, offset=place.start)
+
+    return report
 
 
 def check_schema(table: Table, schema: Schema) -> None:

@@ -108,7 +108,7 @@ def from_arrow(table: pa.Table, label: str = "the reports") -> Collected:
 
 def _collected(table: pa.Table, protocol: Protocol, is_simulation: bool, label: str) -> Collected:
     partial = protocol.kind == "sample"
-    expected = to_arrow(protocol.randomise(_no_records(protocol), seed=0)).schema
+    expected = to_arrow(protocol.randomise(no_records(protocol), seed=0)).schema
     parts, senders = [], []
     for name in protocol.labels:
         column = table.column(name).combine_chunks()
@@ -130,5 +130,6 @@ def _collected(table: pa.Table, protocol: Protocol, is_simulation: bool, label: 
     return Collected(protocol, tuple(parts), tuple(senders), table.num_rows, is_simulation)
 
 
-def _no_records(protocol: Protocol) -> Codes:
+def no_records(protocol: Protocol) -> Codes:
+    """Return the record of first values, for the form that its report has."""
     return np.zeros((1, len(protocol.schema)), dtype=np.uint8)

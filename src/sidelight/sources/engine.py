@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -32,6 +33,17 @@ _LARGEST_COPIED = 1 << 21
 """Counters with more cells are not copied for each thread: one thread counts."""
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a batch lies: in which part of the table, and at which of the part's rows it starts.
+
+    The local engine has one part, number 0; Spark has one for each partition.
+    """
+
+    part: int
+    start: int
+
+
 class Engine(Protocol):
     """What every engine offers, identical to the last count."""
 
@@ -41,8 +53,11 @@ class Engine(Protocol):
     def records(self, table: Table, largest: int) -> Records | None:
         """Return the distinct records and how often each occurs; None if there are more than `largest`."""
 
-    def map_batches(self, table: Table, function: Callable[[Codes], T]) -> Iterator[T]:
-        """Apply `function` to batches of codes (rows, attributes); batches come in the table's order."""
+    def map_batches(self, table: Table, function: Callable[[Codes, Place], T]) -> Iterator[T]:
+        """Apply `function` to batches of codes (rows, attributes) and their places, in the table's order.
+
+        The function runs where the rows are.
+        """
 
 
 class LocalEngine:
@@ -52,21 +67,24 @@ class LocalEngine:
         """Return the counts of every listed set of attributes, from one pass over the rows."""
         plan = plan_of(table.schema, sets)
         batches = -(-table.rows // _COUNTED_ROWS)
-        cells = count_source(table.source, table.schema, plan, is_large(table.rows), batches)
+        threads = _processors() if is_large(table.rows) else 1
+        cells = count_source(table.source, table.schema, plan, is_large(table.rows), threads, batches)
         return counted(table.schema, sets, cells)
 
     def records(self, table: Table, largest: int) -> Records | None:
         """Return the distinct records and how often each occurs; None if there are more than `largest`."""
         schema = table.schema
-        distinct = self.map_batches(table, lambda codes: distinct_records(schema, codes, np.ones(len(codes))))
-        return merge_records(distinct, largest)
+        parts = self.map_batches(table, lambda codes, _: distinct_records(schema, codes, np.ones(len(codes))))
+        return merge_records(parts, largest)
 
-    def map_batches(self, table: Table, function: Callable[[Codes], T]) -> Iterator[T]:
-        """Apply `function` to batches of codes (rows, attributes); batches come in the table's order."""
+    def map_batches(self, table: Table, function: Callable[[Codes, Place], T]) -> Iterator[T]:
+        """Apply `function` to batches of codes (rows, attributes) and their places, in the table's order."""
         total = -(-table.rows // BATCH_ROWS)
         batches = coded_batches(table.source, table.schema, is_large(table.rows))
+        start = 0
         for codes in track(batches, "counting", total):
-            yield function(codes)
+            yield function(codes, Place(0, start))
+            start += len(codes)
 
 
 def plan_of(schema: Schema, sets: Sequence[Sequence[str]]) -> CountingPlan:
@@ -87,7 +105,12 @@ def coded_batches(source: LocalSource, schema: Schema, compiled: bool) -> Iterat
 
 
 def count_source(
-    source: LocalSource, schema: Schema, plan: CountingPlan, compiled: bool, batches: int | None = None
+    source: LocalSource,
+    schema: Schema,
+    plan: CountingPlan,
+    compiled: bool,
+    threads: int,
+    batches: int | None = None,
 ) -> list[Cells]:
     """Count the sets of a plan in a source, in constant memory.
 
@@ -95,12 +118,12 @@ def count_source(
         source: the rows.
         schema: how they are coded.
         plan: the sets.
-        compiled: whether there is enough work for compiled loops; then all processors count.
+        compiled: whether there is enough work for compiled loops.
+        threads: how many may code and count; one, where each would need a large table of its own.
         batches: how many batches to expect, for whoever watches the progress.
     """
     book = Codebook(schema, source.columns, source.label, compiled)
-    cells = int(plan.bases[-1])
-    threads = _processors() if compiled and cells <= _LARGEST_COPIED else 1
+    threads = threads if int(plan.bases[-1]) <= _LARGEST_COPIED else 1
     counters = [Counter(plan, compiled) for _ in range(threads)]
     free: SimpleQueue[Counter] = SimpleQueue()
     for counter in counters:

@@ -183,7 +183,7 @@ def unreadable(label: str, error: Exception) -> InputError:
 def open_path(path: str | Path, encoding: str = "utf-8") -> LocalSource:
     """Open a CSV, TSV or Parquet file, a glob of them, or a folder of files of one format."""
     text = str(path)
-    pattern, suffix = _locate(text)
+    pattern, suffix = locate(text)
     check_choice("encoding", encoding, ("utf-8", "utf-16", "latin-1"))
     options = [literal(pattern)]
     if suffix != "parquet":
@@ -201,7 +201,7 @@ def open_path(path: str | Path, encoding: str = "utf-8") -> LocalSource:
     return source
 
 
-def _locate(text: str) -> tuple[str, str]:
+def locate(text: str) -> tuple[str, str]:
     """Return a glob DuckDB can read and the format of its files."""
     if not text.strip():
         raise InputError("the path is empty; name a file, a glob or a folder.")

@@ -59,7 +59,7 @@ class Table:
 
     def codes(self) -> Codes:
         """Return all rows coded, shape (rows, attributes); for tables that fit in memory."""
-        parts = list(self.engine.map_batches(self, lambda batch: batch))
+        parts = list(self.engine.map_batches(self, lambda codes, _: codes))
         return np.concatenate(parts) if parts else np.empty((0, len(self.schema)), dtype=np.uint16)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
