@@ -20,6 +20,7 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.executorEnv.PYTHONPATH": f"{_ROOT / 'src'}:{_ROOT / 'tests'}",
+    "spark.sql.adaptive.enabled": "false",
     "spark.driver.host": "localhost",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",

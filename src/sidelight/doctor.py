@@ -36,6 +36,7 @@ def diagnose() -> list[Finding]:
         Finding("sidelight", True, version("sidelight")),
         *_packages(),
         *_extras(),
+        _java(),
         _check("secure randomness", _randomness),
         _check("compiled kernels", _kernels),
         _check("DuckDB", _duckdb),
@@ -89,6 +90,18 @@ def _extras() -> list[Finding]:
         detail = "installed" if not absent else f'lacks {", ".join(absent)}: pip install "sidelight[{extra}]"'
         findings.append(Finding(f"extra {extra}", not absent, detail, is_required=False))
     return findings
+
+
+def _java() -> Finding:
+    """Say which Java the Spark engine would run on."""
+    from sidelight.foundation.errors import MissingExtraError
+    from sidelight.sources.session import java_version, need_java
+
+    try:
+        need_java()
+    except MissingExtraError as error:
+        return Finding("Java", False, str(error), is_required=False)
+    return Finding("Java", True, f"{java_version()}, for the Spark engine", is_required=False)
 
 
 def _check(subject: str, probe: Callable[[], str]) -> Finding:

@@ -115,17 +115,14 @@ class SparkSource:
 
     def ends(self, column: str) -> tuple[float | None, float | None]:
         """Return the least and the greatest finite number; None where there is none."""
-        from pyspark.sql import functions as F  # noqa: N812
-
-        low, high = self._row(self._finite(column).agg(F.min("value"), F.max("value")))
+        _, low, high = self._summary(column)
         return low, high
 
     def masses(self, column: str, bins: int) -> list[float]:
         """Return, in order, the finite numbers that at least one in `bins` of them equals."""
-        finite = self._finite(column)
-        least = -(-finite.count() // bins)
-        found = finite.groupBy("value").count().where(f"count >= {least}").select("value").toArrow()
-        return sorted(found.column("value").to_pylist())
+        least = -(-self._summary(column)[0] // bins)
+        counts = self._finite(column).groupBy("value").count().where(f"count >= {least}")
+        return sorted(counts.select("value").toArrow().column("value").to_pylist())
 
     def quantiles(self, column: str, bins: int, apart: Sequence[float]) -> list[float]:
         """Return the numbers that cut the finite ones, some set apart, into equally full bins.
@@ -194,6 +191,19 @@ class SparkSource:
             start = F.lit("1970-01-01").cast("timestamp_ntz")
             return F.timestamp_diff("MICROSECOND", start, value).cast("double") / 1e6
         return F.unix_micros(value).cast("double") / 1e6
+
+    def _summary(self, column: str) -> tuple[int, float | None, float | None]:
+        """Return how many finite numbers a column has, the least and the greatest; asked for once."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        if column not in self._summaries:
+            parts = (F.count("value"), F.min("value"), F.max("value"))
+            self._summaries[column] = tuple(self._row(self._finite(column).agg(*parts)))
+        return self._summaries[column]
+
+    @cached_property
+    def _summaries(self) -> dict[str, tuple[int, float | None, float | None]]:
+        return {}
 
     def _finite(self, column: str) -> Any:
         """Return the finite numbers of a column as the one column `value`."""
@@ -275,12 +285,14 @@ def map_frame(table: Table, function: Callable[[Codes, Place], dict[str, Any]], 
 
 
 def _selected(table: Table) -> Any:
-    return table.source.frame.select(*(named(name) for name in table.schema.names))
+    """Return the attributes' columns under plain names; for workers Spark refuses some signs in a name."""
+    names = table.schema.names
+    return table.source.frame.select(*(named(name).alias(f"c{i}") for i, name in enumerate(names)))
 
 
-def _arriving(batches: Batches, label: str) -> LocalSource | None:
+def _arriving(batches: Batches, schema: Schema, label: str) -> LocalSource | None:
     """Return a partition's batches as something DuckDB scans once, in this thread; None if there are none."""
-    rest = iter(batches)
+    rest = (batch.rename_columns(list(schema.names)) for batch in batches)
     first = next(rest, None)
     if first is None:
         return None
@@ -293,7 +305,7 @@ def _counted(
     batches: Batches, schema: Schema, plan: CountingPlan, label: str, compiled: bool
 ) -> Iterator[pa.RecordBatch]:
     """Give the cells that a partition's records are in, all sets in one line, and how many each has."""
-    source = _arriving(batches, label)
+    source = _arriving(batches, schema, label)
     if source is not None:
         cells = count_source(source, schema, plan, compiled, threads=1)
         flat = np.concatenate([part.reshape(-1) for part in cells])
@@ -303,7 +315,7 @@ def _counted(
 
 def _distinct(batches: Batches, schema: Schema, label: str, compiled: bool) -> Iterator[pa.RecordBatch]:
     """Give a partition's distinct records, each as the bytes of its codes, and how often each occurs."""
-    source = _arriving(batches, label)
+    source = _arriving(batches, schema, label)
     if source is None:
         return
     parts = (
@@ -332,7 +344,7 @@ def _mapped(
 
     context = TaskContext.get()
     part = context.partitionId() if context else 0
-    source = _arriving(batches, label)
+    source = _arriving(batches, schema, label)
     start = 0
     for codes in coded_batches(source, schema, compiled) if source is not None else ():
         made = function(codes, Place(part, start))
