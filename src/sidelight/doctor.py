@@ -36,7 +36,7 @@ def diagnose() -> list[Finding]:
         Finding("sidelight", True, version("sidelight")),
         *_packages(),
         *_extras(),
-        _java(),
+        _spark(),
         _check("secure randomness", _randomness),
         _check("compiled kernels", _kernels),
         _check("DuckDB", _duckdb),
@@ -92,16 +92,19 @@ def _extras() -> list[Finding]:
     return findings
 
 
-def _java() -> Finding:
-    """Say which Java the Spark engine would run on."""
+def _spark() -> Finding:
+    """Say whether the Spark engine has its PySpark and its Java."""
     from sidelight.foundation.errors import MissingExtraError
-    from sidelight.sources.session import java_version, need_java
+    from sidelight.sources.session import java_version, need_java, need_spark
 
-    try:
-        need_java()
-    except MissingExtraError as error:
-        return Finding("Java", False, str(error), is_required=False)
-    return Finding("Java", True, f"{java_version()}, for the Spark engine", is_required=False)
+    problems = []
+    for need in (need_spark, need_java):
+        try:
+            need()
+        except MissingExtraError as error:
+            problems.append(str(error))
+    found = f"PySpark {_installed('pyspark')} on Java {java_version()}"
+    return Finding("Spark engine", not problems, "; ".join(problems) or found, is_required=False)
 
 
 def _check(subject: str, probe: Callable[[], str]) -> Finding:
