@@ -32,8 +32,8 @@ Measured by `python -m bench.scale`; only their ratios matter here.
 LARGEST_SHARED = 1 << 14
 """A table takes in no attribute that would give it more cells: it would leave the cache."""
 
-_SHARED = 4
-"""How many sets a table with larger alphabets is expected to serve."""
+_SHARED = (8.0, 32.0, math.inf)
+"""How many sets a table may be expected to serve; with infinitely many, bitmaps are never worth making."""
 
 _FLUSH_ROWS = 1 << 31
 """A cell of 32 bits may not count more records before it is added to one of 64."""
@@ -120,27 +120,33 @@ class CountingPlan:
 def plan_counting(sizes: Sequence[int], sets: Sequence[Sequence[int]]) -> CountingPlan:
     """Choose bitmaps or tables for every set, by cost.
 
-    >>> plan = plan_counting([2, 2, 2, 16, 15, 9], [(0, 1), (1, 2), (3, 4), (4, 5), (3, 5)])
+    >>> plan = plan_counting([2, 2, 2, 40, 30, 20], [(0, 1), (1, 2), (3, 4), (4, 5)])
     >>> plan.tables, plan.homes
-    (((3, 4, 5),), (-1, -1, 0, 0, 0))
+    (((3, 4), (4, 5)), (-1, -1, 0, 1))
     """
     asked = tuple(tuple(columns) for columns in sets)
-    large = [set(columns) for columns in asked if not _suits_bitmaps(sizes, columns)]
-    tables = _covering(sizes, large)
+    return min((_planned(tuple(sizes), asked, shared) for shared in _SHARED), key=lambda plan: plan.cost)
+
+
+def _planned(sizes: tuple[int, ...], sets: tuple[Term, ...], shared: float) -> CountingPlan:
+    """Plan with bitmaps for the sets that are cheaper so than their share of a table that serves `shared`."""
+    tables = _covering(
+        sizes, [set(columns) for columns in sets if not _suits_bitmaps(sizes, columns, shared)]
+    )
     members = [set(table) for table in tables]
     homes = [
         next((home for home, inside in enumerate(members) if inside.issuperset(columns)), -1)
-        for columns in asked
+        for columns in sets
     ]
-    return CountingPlan(tuple(sizes), asked, tuple(tables), tuple(homes))
+    return CountingPlan(sizes, sets, tuple(tables), tuple(homes))
 
 
-def _suits_bitmaps(sizes: Sequence[int], columns: Sequence[int]) -> bool:
+def _suits_bitmaps(sizes: Sequence[int], columns: Sequence[int], shared: float) -> bool:
     """Whether bitmaps are cheaper than this set's share of a table."""
     if len(columns) > 3:
         return False
     terms = math.prod(sizes[column] - 1 for column in columns)
-    return terms * TERM_COST <= (TABLE_COST + MEMBER_COST * len(columns)) / _SHARED
+    return terms * TERM_COST <= (TABLE_COST + MEMBER_COST * len(columns)) / shared
 
 
 def _covering(sizes: Sequence[int], sets: Sequence[set[int]]) -> list[Term]:

@@ -47,7 +47,7 @@ class Table:
         """Count the records of every combination of values of the listed sets of attributes."""
         for names in sets:
             _check_set(self.schema, names)
-        return self.engine.counts(self, sets)
+        return self.engine.counts(self, sets) if sets else []
 
     def records(self, largest: int = 1 << 22) -> Records | None:
         """Return the distinct records and how often each occurs; None if there are more than `largest`."""
