@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sidelight as sl
-from sidelight.foundation import compiled
 from sidelight.schema import MISSING, OTHER, Attribute
-from sidelight.sources import counting
+from sidelight.sources import counting, engine
 from sidelight.sources.coding import Codebook, Labelled, LookedUp, Placed
 from sidelight.sources.counting import Counter, plan_counting
 
@@ -107,7 +106,7 @@ def columns_of_every_type(rows: int) -> pa.Table:
 
 @pytest.mark.parametrize("large", [1, 10**9])
 def test_pairs_and_triples_equal_group_by(monkeypatch, large: int) -> None:
-    monkeypatch.setattr(compiled, "LARGE", large)
+    monkeypatch.setattr(engine, "_LARGE_VALUES", large)
     arrow = columns_of_every_type(3000)
     table = sl.read(arrow)
     chosen = table.schema.names[:5]
@@ -131,7 +130,7 @@ def test_pairs_and_triples_equal_group_by(monkeypatch, large: int) -> None:
 
 @pytest.mark.parametrize("large", [1, 10**9])
 def test_codes_are_those_of_the_labels(monkeypatch, large: int) -> None:
-    monkeypatch.setattr(compiled, "LARGE", large)
+    monkeypatch.setattr(engine, "_LARGE_VALUES", large)
     arrow = columns_of_every_type(3000)
     table = sl.read(arrow)
     codes = table.codes()
@@ -163,7 +162,7 @@ def test_every_type_is_coded_in_its_cheapest_way() -> None:
 @pytest.mark.parametrize("large", [1, 10**9])
 @pytest.mark.parametrize("kind", ["int8", "int16", "int32", "int64", "uint8", "bool"])
 def test_a_value_outside_the_alphabet_is_folded_or_refused(monkeypatch, kind: str, large: int) -> None:
-    monkeypatch.setattr(compiled, "LARGE", large)
+    monkeypatch.setattr(engine, "_LARGE_VALUES", large)
     values = [False, True, True, False, True] if kind == "bool" else [3, 4, 4, 100, 5]
     arrow = pa.table({"x": pa.array(values, pa.type_for_alias(kind))})
     listed = ("false",) if kind == "bool" else ("4", "3")
@@ -184,16 +183,19 @@ def test_a_missing_value_that_is_none_of_the_values_is_refused(kind: str) -> Non
         sl.read(pa.table({"x": values}), schema=schema).counts(["x"])
 
 
-def test_threads_count_a_large_table_like_one(rng) -> None:
-    rows = 3 * compiled.LARGE + 5
+def test_threads_count_a_large_table_like_one(rng, monkeypatch) -> None:
+    monkeypatch.setattr(engine, "_LARGE_VALUES", 1)
+    monkeypatch.setattr(engine, "_processors", lambda: 3)
+    rows = 500_005
     codes = np.stack([rng.integers(0, size, rows) for size in (2, 2, 12, 15)]).astype(np.uint8)
     table = sl.read(pa.table({f"a{i}": column for i, column in enumerate(codes)}))
     for counts, columns in zip(table.pair_counts(), combinations(range(4), 2), strict=True):
         assert np.array_equal(counts.cells, naive(codes, [2, 2, 12, 15], columns))
 
 
-def test_an_error_in_a_thread_reaches_the_caller(rng) -> None:
-    values = rng.integers(0, 3, 3 * compiled.LARGE).astype(np.uint8)
+def test_an_error_in_a_thread_reaches_the_caller(rng, monkeypatch) -> None:
+    monkeypatch.setattr(engine, "_LARGE_VALUES", 1)
+    values = rng.integers(0, 3, 400_000).astype(np.uint8)
     values[-1] = 200
     schema = sl.Schema((sl.categorical("x", ["0", "1", "2"]),))
     with pytest.raises(sl.InputError, match="column 'x' of the Table has values outside"):

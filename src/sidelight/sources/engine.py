@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from sidelight.foundation.compiled import is_large
 from sidelight.foundation.progress import track
 from sidelight.schema import Schema
 from sidelight.sources.coding import Codebook
@@ -29,6 +28,9 @@ T = TypeVar("T")
 
 BATCH_ROWS = 1 << 16
 _COUNTED_ROWS = 1 << 17
+_LARGE_VALUES = 1 << 24
+"""From so many values on, loading the compiled loops takes less than they save."""
+
 _LARGEST_COPIED = 1 << 21
 """Counters with more cells are not copied for each thread: one thread counts."""
 
@@ -67,8 +69,9 @@ class LocalEngine:
         """Return the counts of every listed set of attributes, from one pass over the rows."""
         plan = plan_of(table.schema, sets)
         batches = -(-table.rows // _COUNTED_ROWS)
-        threads = _processors() if is_large(table.rows) else 1
-        cells = count_source(table.source, table.schema, plan, is_large(table.rows), threads, batches)
+        compiled = is_worth_compiling(table)
+        threads = _processors() if compiled else 1
+        cells = count_source(table.source, table.schema, plan, compiled, threads, batches)
         return counted(table.schema, sets, cells)
 
     def records(self, table: Table, largest: int) -> Records | None:
@@ -80,11 +83,16 @@ class LocalEngine:
     def map_batches(self, table: Table, function: Callable[[Codes, Place], T]) -> Iterator[T]:
         """Apply `function` to batches of codes (rows, attributes) and their places, in the table's order."""
         total = -(-table.rows // BATCH_ROWS)
-        batches = coded_batches(table.source, table.schema, is_large(table.rows))
+        batches = coded_batches(table.source, table.schema, is_worth_compiling(table))
         start = 0
         for codes in track(batches, "counting", total):
             yield function(codes, Place(0, start))
             start += len(codes)
+
+
+def is_worth_compiling(table: Table) -> bool:
+    """Whether a table has enough values for compiled loops."""
+    return table.rows * len(table.schema) >= _LARGE_VALUES
 
 
 def plan_of(schema: Schema, sets: Sequence[Sequence[str]]) -> CountingPlan:

@@ -22,12 +22,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from sidelight.foundation.compiled import is_large
 from sidelight.foundation.errors import InputError
 from sidelight.schema import Schema
 from sidelight.sources.counting import CountingPlan
 from sidelight.sources.counts import Codes, Counts, Records, distinct_records, merge_records
-from sidelight.sources.engine import Place, coded_batches, count_source, counted, plan_of
+from sidelight.sources.engine import Place, coded_batches, count_source, counted, is_worth_compiling, plan_of
 from sidelight.sources.local import LocalSource, open_object
 from sidelight.sources.sql import is_temporal
 
@@ -229,7 +228,7 @@ class SparkEngine:
     def counts(self, table: Table, sets: Sequence[Sequence[str]]) -> list[Counts]:
         """Return the counts of every listed set of attributes, from one pass over the rows."""
         plan = plan_of(table.schema, sets)
-        schema, label, compiled = table.schema, table.source.label, is_large(table.rows)
+        schema, label, compiled = table.schema, table.source.label, is_worth_compiling(table)
 
         def count(batches: Batches) -> Iterator[pa.RecordBatch]:
             yield from _counted(batches, schema, plan, label, compiled)
@@ -245,7 +244,7 @@ class SparkEngine:
 
     def records(self, table: Table, largest: int) -> Records | None:
         """Return the distinct records and how often each occurs; None if there are more than `largest`."""
-        schema, label, compiled = table.schema, table.source.label, is_large(table.rows)
+        schema, label, compiled = table.schema, table.source.label, is_worth_compiling(table)
 
         def distinct(batches: Batches) -> Iterator[pa.RecordBatch]:
             yield from _distinct(batches, schema, label, compiled)
@@ -260,10 +259,14 @@ class SparkEngine:
 
     def map_batches(self, table: Table, function: Callable[[Codes, Place], T]) -> Iterator[T]:
         """Apply `function` to batches of codes on the workers; its results are brought here in order."""
-        columns = "part int, start long, result binary"
-        done = gathered(
-            map_frame(table, lambda codes, place: {"result": pickle.dumps(function(codes, place))}, columns)
-        )
+        from pyspark import cloudpickle
+
+        dumps: Callable[[T], bytes] = cloudpickle.dumps
+
+        def packed(codes: Codes, place: Place) -> dict[str, Any]:
+            return {"result": dumps(function(codes, place))}
+
+        done = gathered(map_frame(table, packed, "part int, start long, result binary"))
         for row in done.sort_by([("part", "ascending"), ("start", "ascending")]).column("result"):
             yield pickle.loads(row.as_py())  # noqa: S301 - our own workers wrote it
 
@@ -276,7 +279,7 @@ def map_frame(table: Table, function: Callable[[Codes, Place], dict[str, Any]], 
         function: gives the further columns, by name; it runs on the workers.
         columns: the names and types of all columns, as Spark writes them.
     """
-    schema, label, compiled = table.schema, table.source.label, is_large(table.rows)
+    schema, label, compiled = table.schema, table.source.label, is_worth_compiling(table)
 
     def work(batches: Batches) -> Iterator[pa.RecordBatch]:
         yield from _mapped(batches, schema, label, compiled, function)
