@@ -200,3 +200,14 @@ def test_an_error_in_a_thread_reaches_the_caller(rng, monkeypatch) -> None:
     schema = sl.Schema((sl.categorical("x", ["0", "1", "2"]),))
     with pytest.raises(sl.InputError, match="column 'x' of the Table has values outside"):
         sl.read(pa.table({"x": values}), schema=schema).counts(["x"])
+
+
+def test_empty_chunks_and_slices_are_counted_where_they_lie() -> None:
+    chunks = [
+        pa.array([], pa.uint8()),
+        pa.array([9, 0, 1, 1], pa.uint8()).slice(1),
+        pa.array([2], pa.uint8()),
+    ]
+    table = sl.read(pa.table({"x": pa.chunked_array(chunks)}))
+    assert table.schema["x"].values == ("0", "1", "2")
+    assert table.counts(["x"])[0].cells.tolist() == [1, 2, 1]

@@ -151,7 +151,10 @@ class Codebook:
 
 def raw(column: pa.Array) -> NDArray[Any]:
     """Return the numbers of a column without copying; where one is missing, any number stands."""
-    numbers = np.frombuffer(column.buffers()[1], dtype=column.type.to_pandas_dtype())
+    dtype = column.type.to_pandas_dtype()
+    if not len(column):
+        return np.empty(0, dtype)
+    numbers = np.frombuffer(column.buffers()[1], dtype)
     return numbers[column.offset : column.offset + len(column)]
 
 
