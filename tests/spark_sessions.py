@@ -50,6 +50,7 @@ def start(kind: str) -> Any:
 
     builder = SparkSession.builder.appName("sidelight tests")
     builder = builder.remote(MASTERS[kind]) if kind == "connect" else builder.master(MASTERS[kind])
+    kept = ("spark.sql.",) if kind == "connect" else ("spark.",)  # Connect sets no others once it runs
     for name, value in _SETTINGS.items():
-        builder = builder.config(name, value)
+        builder = builder.config(name, value) if name.startswith(kept) else builder
     return builder.getOrCreate()

@@ -50,6 +50,17 @@ def test_any_sets_of_any_alphabets_are_counted_exactly(is_compiled: bool, data: 
         assert np.array_equal(cells, naive(codes, sizes, columns))
 
 
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_bitmaps_count_single_attributes_pairs_and_triples(is_compiled: bool, rng) -> None:
+    sizes = (2, 3, 2, 4)
+    codes = np.stack([rng.integers(0, size, 333) for size in sizes]).astype(np.uint8)
+    sets = tuple(columns for length in (1, 2, 3) for columns in combinations((3, 0, 1, 2), length))
+    plan = counting._planned(sizes, sets, shared=1e-9)
+    assert not plan.tables
+    for columns, cells in zip(sets, counted(codes, plan, is_compiled, [100]), strict=True):
+        assert np.array_equal(cells, naive(codes, sizes, columns))
+
+
 def test_the_plan_takes_the_cheaper_way() -> None:
     binary = plan_counting([2] * 40, list(combinations(range(40), 2)))
     assert not binary.tables

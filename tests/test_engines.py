@@ -22,7 +22,9 @@ from sidelight.collection import smp, spl
 from sidelight.collection.spark import collect_into, open_reports
 from sidelight.schema import Attribute
 
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::UserWarning"
+)
 
 ROWS = 1000
 ENGINES = os.environ.get("SIDELIGHT_ENGINES", "local,spark,cluster").split(",")
