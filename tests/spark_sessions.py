@@ -12,7 +12,7 @@ import pytest
 
 from sidelight.sources.session import need_java
 
-MASTERS = {"spark": "local[2,4]", "cluster": "local-cluster[2,1,1024]", "connect": "local[2]"}
+MASTERS = {"spark": "local[2,4]", "cluster": "local-cluster[2,1,1024]", "connect": "local[2,4]"}
 _ROOT = Path(__file__).resolve().parents[1]
 _SETTINGS = {
     "spark.ui.enabled": "false",

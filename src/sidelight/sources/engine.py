@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 BATCH_ROWS = 1 << 16
 _COUNTED_ROWS = 1 << 17
-_LARGE_VALUES = 1 << 24
+_LARGE_VALUES = 1 << 23
 """From so many values on, loading the compiled loops takes less than they save."""
 
 _LARGEST_COPIED = 1 << 21
