@@ -14,10 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sidelight as sl
 import spark_sessions
+from sidelight.cli import main
 from sidelight.collection import smp, spl
 from sidelight.collection.spark import collect_into, open_reports
 from sidelight.schema import Attribute
@@ -230,6 +232,22 @@ class TestSpark:
         frame = engine.session.createDataFrame(pa.table({"a": [0, 1, 1], "b": [1, 1, 0]})).repartition(7)
         schema = sl.Schema((sl.categorical("a", "01"), sl.categorical("b", "01")))
         assert sl.read(frame, schema=schema).counts(["a", "b"])[0].cells.tolist() == [[0, 1], [1, 1]]
+
+    def test_the_command_line_says_the_same(
+        self, engine: Reader, tmp_path: Path, monkeypatch, capsys
+    ) -> None:
+        if engine.kind != "spark":
+            pytest.skip("a command opens a session of its own; once is enough")
+        path = tmp_path / "people.parquet"
+        pq.write_table(pa.table({"a": ["x", "y", "y"] * 9, "b": [1, 2, 3] * 9}), path)
+        shown = []
+        for options in ([], ["--engine", "spark", "--master", "local[2]"]):
+            monkeypatch.setattr(sys, "argv", ["sidelight", "audit", str(path), "--json", *options])
+            with pytest.raises(SystemExit):
+                main()
+            shown.append(capsys.readouterr().out)
+        assert shown[0] == shown[1]
+        assert '"secrets"' in shown[0]
 
     def test_a_killed_worker_changes_nothing(self, engine: Reader, rows: pa.Table, tmp_path: Path) -> None:
         marker = tmp_path / "killed"
