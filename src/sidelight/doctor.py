@@ -36,6 +36,7 @@ def diagnose() -> list[Finding]:
         Finding("sidelight", True, version("sidelight")),
         *_packages(),
         *_extras(),
+        _spark(),
         _check("secure randomness", _randomness),
         _check("compiled kernels", _kernels),
         _check("DuckDB", _duckdb),
@@ -89,6 +90,21 @@ def _extras() -> list[Finding]:
         detail = "installed" if not absent else f'lacks {", ".join(absent)}: pip install "sidelight[{extra}]"'
         findings.append(Finding(f"extra {extra}", not absent, detail, is_required=False))
     return findings
+
+
+def _spark() -> Finding:
+    """Say whether the Spark engine has its PySpark and its Java."""
+    from sidelight.foundation.errors import MissingExtraError
+    from sidelight.sources.session import java_version, need_java, need_spark
+
+    problems = []
+    for need in (need_spark, need_java):
+        try:
+            need()
+        except MissingExtraError as error:
+            problems.append(str(error))
+    found = f"PySpark {_installed('pyspark')} on Java {java_version()}"
+    return Finding("Spark engine", not problems, "; ".join(problems) or found, is_required=False)
 
 
 def _check(subject: str, probe: Callable[[], str]) -> Finding:

@@ -12,7 +12,9 @@ from sidelight.cli.common import (
     Data,
     Drop,
     Encoding,
+    EngineName,
     Json,
+    Master,
     MaxValues,
     MinSupport,
     Missing,
@@ -79,6 +81,8 @@ def audit(
     max_values: MaxValues = 50,
     missing: Missing = "value",
     encoding: Encoding = "utf-8",
+    engine: EngineName = "local",
+    master: Master = None,
     belief: BeliefKind = "auto",
     adversary: Adversary = "report",
     confidence: Confidence = None,
@@ -102,6 +106,7 @@ def audit(
         table = read_table(
             data, given, drop or [], [*secrets, *(withhold or [])],
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
+            engine=engine, master=master,
         )  # fmt: skip
         chosen = _plan(table, given, epsilon, mechanism, limit, limits, withhold or [])
         kind = "auto" if belief == "tree" else belief

@@ -12,7 +12,9 @@ from sidelight.cli.common import (
     Data,
     Drop,
     Encoding,
+    EngineName,
     Json,
+    Master,
     MaxValues,
     Missing,
     ReportFile,
@@ -87,6 +89,8 @@ def calibrate(
     max_values: MaxValues = 50,
     missing: Missing = "value",
     encoding: Encoding = "utf-8",
+    engine: EngineName = "local",
+    master: Master = None,
     smoothing: Smoothing = 0.0,
     report: ReportFile = None,
     json: Json = False,
@@ -101,7 +105,10 @@ def calibrate(
         {"--withhold": hidden, "--as-is": plain}, {"--secret": secrets, "--not-secret": not_secret or []}
     )
     named = [*secrets, *(not_secret or []), *weights, *fixed, *hidden, *plain]
-    rules = {"bins": bins, "max_values": max_values, "missing": missing, "encoding": encoding}
+    rules = {
+        "bins": bins, "max_values": max_values, "missing": missing, "encoding": encoding, "engine": engine,
+        "master": master,
+    }  # fmt: skip
     options: dict[str, Any] = {
         "limits": limits, "budgets": "uniform" if uniform else "unequal", "constraint": constraint,
         "method": method, "confidence": confidence, "mechanism": mechanism or "grr", "fixed": fixed,

@@ -12,7 +12,9 @@ from sidelight.cli.common import (
     Data,
     Drop,
     Encoding,
+    EngineName,
     Json,
+    Master,
     MaxValues,
     Missing,
     ReportFile,
@@ -88,6 +90,8 @@ def collect(
     max_values: MaxValues = 50,
     missing: Missing = "value",
     encoding: Encoding = "utf-8",
+    engine: EngineName = "local",
+    master: Master = None,
     json: Json = False,
 ) -> None:
     """Make one report for each record, as its people would."""
@@ -103,6 +107,7 @@ def collect(
         table = read_table(
             data, read, drop or [], [],
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
+            engine=engine, master=master,
         )  # fmt: skip
         options = {
             "--epsilon": epsilon, "--mechanism": mechanism, "--group": group, "--prior": prior,

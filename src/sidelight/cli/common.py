@@ -27,6 +27,11 @@ Secret = Annotated[
     list[str] | None, typer.Option(help="A secret, or secret=limit; repeatable. All attributes by default.")
 ]
 
+EngineName = Annotated[str, typer.Option("--engine", help="What reads and counts: 'local' or 'spark'.")]
+Master = Annotated[
+    str | None, typer.Option(help="With --engine spark: its master, as 'local[2]' or 'sc://host'.")
+]
+
 
 def progress(*, quiet: bool) -> Any:
     """Show bars for the work inside, unless it must be quiet."""
@@ -82,21 +87,49 @@ def refuse_both(plan: Plan | None, options: dict[str, object]) -> None:
             raise InputError(f"{name} and --plan exclude each other; change the plan, or leave one out.")
 
 
-def read_table(data: str, plan: Plan | None, drop: list[str], named: list[str], **rules: Any) -> Table:
+def read_table(
+    data: str,
+    plan: Plan | None,
+    drop: list[str],
+    named: list[str],
+    engine: str = "local",
+    master: str | None = None,
+    **rules: Any,
+) -> Table:
     """Open the table; columns that the plan releases are coded as the plan says."""
     import sidelight as sl
-    from sidelight.sources import column_names
 
+    source, options = _opened(data, engine, master, rules)
     if plan is None:
-        return sl.read(data, drop=drop, require=named, **rules)
-    columns = column_names(data, encoding=rules["encoding"])
+        return sl.read(source, drop=drop, require=named, **options)
+    columns = _columns(source, rules["encoding"])
     missing = [name for name in plan.names if name not in columns]
     if missing:
         raise sl.InputError(
             f"the plan releases {missing[0]!r}, which is not a column of {data}; its columns are "
             f"{', '.join(columns[:20])}."
         )
-    return sl.read(data, drop=drop, schema=plan.schema, rest=True, require=named, **rules)
+    return sl.read(source, drop=drop, schema=plan.schema, rest=True, require=named, **options)
+
+
+def _opened(data: str, engine: str, master: str | None, rules: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return what an engine reads, and how it is read."""
+    from sidelight.foundation.errors import InputError, check_choice
+
+    if check_choice("engine", engine, ("local", "spark")) == "local":
+        if master is not None:
+            raise InputError(f"--master {master} is for --engine spark; add it, or leave the master out.")
+        return data, rules
+    from sidelight.sources.session import open_frame
+
+    others = {name: rule for name, rule in rules.items() if name != "encoding"}
+    return open_frame(data, master, rules["encoding"]), others | {"label": data}
+
+
+def _columns(source: Any, encoding: str) -> list[str]:
+    from sidelight.sources import column_names
+
+    return column_names(source, encoding=encoding) if isinstance(source, str) else list(source.columns)
 
 
 def explain(error: Exception) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import overload
 
@@ -13,9 +13,12 @@ from sidelight.collection.hidden import rs_fd, rs_rfd
 from sidelight.collection.phases import Parameters, TwoPhase
 from sidelight.collection.protocol import Array, Codes, Collected, Protocol, joined
 from sidelight.foundation.errors import InputError, check_choice
+from sidelight.foundation.randomness import derive_seed
 from sidelight.plan import Plan
 from sidelight.schema import Schema
 from sidelight.sources import Table
+from sidelight.sources.engine import Place
+from sidelight.sources.spark import SparkEngine
 
 PROTOCOLS = ("spl", "smp", "product", "rs+fd", "rs+rfd", "corr-rr", "cond-rr")
 
@@ -64,27 +67,55 @@ def collect_phase(
 def _over_batches(
     table: Table, protocol: Protocol, seed: int | None, phase: tuple[TwoPhase, bool] | None
 ) -> Collected:
-    """Randomise batch by batch; reports are numbered throughout, so batches do not change a simulation."""
-    columns = [table.schema.index(name) for name in protocol.schema.names]
-    found: list[Collected] = []
-    start = sent = 0
-
-    def batch_of(codes: Codes) -> Codes:
-        return codes[:, columns]
-
-    for codes in table.engine.map_batches(table, batch_of):
-        kept = codes
-        if phase is not None:
-            design, is_first = phase
-            kept = codes[design.in_first(len(codes), start) == is_first]
-        found.append(protocol.randomise(kept, seed=seed, offset=sent))
-        start, sent = start + len(codes), sent + len(kept)
-    if not sent:
-        which = (
-            "is in this phase of the collection; change `share`" if start else "is there; name another table"
+    """Randomise batch by batch and join the reports; batches do not change a simulation."""
+    if phase is None:
+        found = list(table.engine.map_batches(table, reporter(table, protocol, seed)))
+    else:
+        found = list(_phase_reports(table, protocol, seed, *phase))
+    if not any(map(len, found)):
+        raise InputError(
+            f"no row of {table.rows} is in this phase of the collection; change `share`."
+            if table.rows
+            else f"{table.source.label} has no rows to report; name another table."
         )
-        raise InputError(f"no row of {start} {which}.")
     return joined(found)
+
+
+def _phase_reports(
+    table: Table, protocol: Protocol, seed: int | None, design: TwoPhase, is_first: bool
+) -> Iterator[Collected]:
+    """Randomise the rows of one phase, numbered throughout."""
+    if isinstance(table.engine, SparkEngine):
+        raise InputError(
+            "two phases need rows that keep their numbers, and those of a Spark DataFrame do not; split it "
+            "by a public function of each person, and collect the phases apart."
+        )
+    columns = [table.schema.index(name) for name in protocol.schema.names]
+
+    def members(codes: Codes, place: Place) -> Codes:
+        wanted = design.in_first(len(codes), place.start) == is_first
+        kept: Codes = codes[wanted][:, columns]
+        return kept
+
+    sent = 0
+    for codes in table.engine.map_batches(table, members):
+        yield protocol.randomise(codes, seed=seed, offset=sent)
+        sent += len(codes)
+
+
+def reporter(table: Table, protocol: Protocol, seed: int | None) -> Callable[[Codes, Place], Collected]:
+    """Return the function that makes reports of a batch of a table's codes.
+
+    Rows keep their addresses, so batches do not change a simulation; each part of a distributed table has a
+    seed of its own, so that no two of its rows share their noise.
+    """
+    columns = [table.schema.index(name) for name in protocol.schema.names]
+
+    def report(codes: Codes, place: Place) -> Collected:
+        own = derive_seed(seed, f"part {place.part}") if place.part else seed
+        return protocol.randomise(codes[:, columns], seed=own, offset=place.start)
+
+    return report
 
 
 def check_schema(table: Table, schema: Schema) -> None:

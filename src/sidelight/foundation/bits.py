@@ -130,6 +130,11 @@ def bit_counts(rows: Rows) -> NDArray[np.int64]:
     return np.asarray(counts.reshape(-1, 8 * width).sum(axis=0))
 
 
+def code_type(size: int) -> type[np.uint8] | type[np.uint16]:
+    """Return the narrowest type that holds codes below `size`."""
+    return np.uint8 if size <= 256 else np.uint16
+
+
 def code_counts(codes: NDArray[np.unsignedinteger], size: int) -> NDArray[np.int64]:
     """Return how often each of the codes 0 to size-1 occurs."""
     if not is_large(len(codes)):

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sidelight.foundation.bits import code_type as code_type
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
 from sidelight.mechanisms.channel import Channel
 from sidelight.mechanisms.reports import Reports
@@ -141,11 +142,6 @@ def make(name: str, size: int, epsilon: float | None, parameters: Mapping[str, A
     module, _, attribute = MECHANISMS[name].partition(":")
     maker: Callable[..., Mechanism] = getattr(import_module(module), attribute).from_plan
     return maker(size, epsilon, parameters)
-
-
-def code_type(size: int) -> type[np.uint8] | type[np.uint16]:
-    """Return the narrowest type that holds codes below `size`."""
-    return np.uint8 if size <= 256 else np.uint16
 
 
 def check_array(name: str, values: ArrayLike) -> NDArray[Any]:

@@ -11,14 +11,14 @@ from typing import Literal, get_args
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
 from sidelight.foundation.progress import track
 from sidelight.schema import MISSING, OTHER, Attribute, Kind, Missing, Schema, bin_labels
-from sidelight.sources.local import LocalSource, literal, quoted
+from sidelight.sources.source import Source
+from sidelight.sources.sql import is_temporal
 
 Binning = Literal["quantile", "width"]
 
 _TEXT = ("BOOLEAN", "VARCHAR", "ENUM", "UUID")
 _INTEGER = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _REAL = ("FLOAT", "DOUBLE", "DECIMAL")
-_TEMPORAL = ("DATE", "TIME")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class _Profile:
 
     @property
     def is_temporal(self) -> bool:
-        return self.type.startswith(_TEMPORAL)
+        return is_temporal(self.type)
 
     @property
     def is_supported(self) -> bool:
@@ -97,7 +97,7 @@ class _Profile:
 
 
 def infer(
-    source: LocalSource, columns: Sequence[str], named: set[str], coding: Coding
+    source: Source, columns: Sequence[str], named: set[str], coding: Coding
 ) -> tuple[Schema, int, tuple[SetAside, ...]]:
     """Return the schema of `columns`, the number of records, and the columns that were set aside.
 
@@ -118,36 +118,14 @@ def infer(
     return Schema(tuple(attributes)), rows, tuple(aside)
 
 
-def _profile(source: LocalSource, columns: Sequence[str]) -> tuple[list[_Profile], int]:
+def _profile(source: Source, columns: Sequence[str]) -> tuple[list[_Profile], int]:
     types = source.columns
-    parts = []
-    for column in columns:
-        value = present(column, types[column])
-        parts += [f"count({value})", f"approx_count_distinct({value})"]
-    figures = source.rows(", ".join(["count(*)", *parts]))[0]
-    rows = int(figures[0])
-    profiles = [
-        _Profile(column, types[column], rows, figures[1 + 2 * i], figures[2 + 2 * i])
-        for i, column in enumerate(columns)
-    ]
-    return profiles, rows
+    rows, figures = source.profile(columns)
+    found = zip(columns, figures, strict=True)
+    return [_Profile(column, types[column], rows, *figure) for column, figure in found], rows
 
 
-def present(column: str, kind: str) -> str:
-    """Return SQL for the column with NaN as missing."""
-    name = quoted(column)
-    if kind not in ("FLOAT", "DOUBLE"):
-        return name
-    return f"(CASE WHEN isnan({name}) THEN NULL ELSE {name} + 0 END)"  # + 0 makes one value of 0.0 and -0.0
-
-
-def number(column: str, kind: str) -> str:
-    """Return SQL for the column as a double; dates and times count seconds since 1970."""
-    value = present(column, kind)
-    return f"epoch({value})::DOUBLE" if kind.startswith(_TEMPORAL) else f"{value}::DOUBLE"
-
-
-def _attribute(source: LocalSource, profile: _Profile, coding: Coding) -> tuple[Attribute | None, str]:
+def _attribute(source: Source, profile: _Profile, coding: Coding) -> tuple[Attribute | None, str]:
     """Return the column's attribute, or None and the reason."""
     column = profile.column
     if not profile.is_supported:
@@ -166,13 +144,12 @@ def _attribute(source: LocalSource, profile: _Profile, coding: Coding) -> tuple[
     return _listed(source, profile, coding, found)
 
 
-def _is_identifier(source: LocalSource, profile: _Profile) -> bool:
+def _is_identifier(source: Source, profile: _Profile) -> bool:
     if profile.is_real or profile.is_temporal or profile.distinct < 0.8 * profile.present:
         return False
     if profile.present <= 20:
         return False
-    exact = source.rows(f"count(DISTINCT {quoted(profile.column)})")[0][0]
-    return bool(exact == profile.present)
+    return source.distinct(profile.column) == profile.present
 
 
 def _is_binned(profile: _Profile, coding: Coding) -> bool | None:
@@ -195,7 +172,7 @@ def _missing(profile: _Profile, coding: Coding) -> Missing:
 
 
 def _listed(
-    source: LocalSource, profile: _Profile, coding: Coding, found: Sequence[str]
+    source: Source, profile: _Profile, coding: Coding, found: Sequence[str]
 ) -> tuple[Attribute | None, str]:
     column = profile.column
     missing = _missing(profile, coding)
@@ -217,14 +194,9 @@ def _listed(
     return Attribute(column, kind, listed + (() if is_complete else (OTHER,)) + tail, missing=missing), ""
 
 
-def _frequent_values(source: LocalSource, profile: _Profile, most: int) -> list[str]:
+def _frequent_values(source: Source, profile: _Profile, most: int) -> list[str]:
     """Return the most frequent labels, one more than `most` if there are more."""
-    value = present(profile.column, profile.type)
-    rows = source.rows(
-        f"{value}::VARCHAR, count(*)",
-        f"WHERE {value} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {most + 1}",
-    )
-    labels = [row[0] for row in rows]
+    labels = source.frequent(profile.column, most + 1)
     for reserved in (OTHER, MISSING):
         if reserved in labels:
             raise InputError(
@@ -238,20 +210,19 @@ def _in_order(labels: Sequence[str], profile: _Profile) -> tuple[str, ...]:
     return tuple(sorted(labels, key=float) if profile.is_number else sorted(labels))
 
 
-def _numeric(source: LocalSource, profile: _Profile, coding: Coding) -> tuple[Attribute | None, str]:
-    value = number(profile.column, profile.type)
-    low, high = source.rows(f"min({value}), max({value})", f"WHERE isfinite({value})")[0]
+def _numeric(source: Source, profile: _Profile, coding: Coding) -> tuple[Attribute | None, str]:
+    low, high = source.ends(profile.column)
     missing = _missing(profile, coding)
-    if low is None:
+    if low is None or high is None:
         return None, "has no finite number"
     if low == high and profile.distinct > 2:
         return None, "has numbers too large to tell apart as doubles"
     if low == high and missing != "value":
         return None, "is constant"
-    edges = _edges(source, profile.column, value, coding, (low, high))
+    edges = _edges(source, profile.column, coding, (low, high))
     labels = bin_labels(edges) + ((MISSING,) if missing == "value" else ())
     attribute = Attribute(profile.column, "numeric", labels, edges, missing)
-    if _occupied_bins(source, value, edges) + (missing == "value") < 2:
+    if source.occupied(profile.column, edges) + (missing == "value") < 2:
         raise InputError(
             f"column {profile.column!r} of {source.label}: the binning leaves one occupied bin; "
             "give other edges, more bins, or binning='quantile'."
@@ -259,15 +230,13 @@ def _numeric(source: LocalSource, profile: _Profile, coding: Coding) -> tuple[At
     return attribute, ""
 
 
-def _edges(
-    source: LocalSource, column: str, value: str, coding: Coding, ends: tuple[float, float]
-) -> tuple[float, ...]:
+def _edges(source: Source, column: str, coding: Coding, ends: tuple[float, float]) -> tuple[float, ...]:
     """Return the inner edges of a column's bins by the rule that applies to it."""
     low, high = ends
     if column in coding.edges:
         return tuple(check_number(f"edges of {column}", edge) for edge in coding.edges[column])
     if coding.binning == "quantile":
-        return _quantile_edges(source, value, coding.bins, low)
+        return _quantile_edges(source, column, coding.bins, low)
     edges = tuple(low + (high / coding.bins - low / coding.bins) * i for i in range(1, coding.bins))
     if any(a >= b for a, b in pairwise((low, *edges, high))):
         raise InputError(
@@ -277,39 +246,22 @@ def _edges(
     return edges
 
 
-def _occupied_bins(source: LocalSource, value: str, edges: Sequence[float]) -> int:
-    position = " + ".join(["0", *(f"({value} >= {edge!r})::INTEGER" for edge in edges)])
-    return int(source.rows(f"count(DISTINCT {position})", f"WHERE {value} IS NOT NULL")[0][0])
-
-
-def _quantile_edges(source: LocalSource, value: str, bins: int, low: float) -> tuple[float, ...]:
+def _quantile_edges(source: Source, column: str, bins: int, low: float) -> tuple[float, ...]:
     """Return the edges of equally full bins, with a bin of its own for every value that fills one.
 
     A plain quantile rule would put such a value into one bin with its neighbours and so erase what it
     leaks: nine in ten records of a census table have a capital gain of 0.
     """
-    masses = _point_masses(source, value, bins)
-    apart = f"AND {value} NOT IN ({', '.join(repr(mass) for mass in masses)})" if masses else ""
-    steps = ", ".join(repr(i / bins) for i in range(1, bins))
-    cuts = source.rows(f"quantile_disc({value}, [{steps}])", f"WHERE isfinite({value}) {apart}")[0][0]
-    edges = {float(cut) for cut in cuts or ()} | set(masses)
+    masses = source.masses(column, bins)
+    edges = {*source.quantiles(column, bins, masses), *masses}
     for mass in masses:
-        following = source.rows(f"min({value})", f"WHERE {value} > {mass!r}")[0][0]
+        following = source.following(column, mass)
         if following is not None and following not in edges:
             edges.add(math.nextafter(mass, math.inf))
     return tuple(sorted(edges - {float(low)}))
 
 
-def _point_masses(source: LocalSource, value: str, bins: int) -> list[float]:
-    """Return the values that at least one record in `bins` shares."""
-    rows = source.rows(
-        f"{value}, count(*), sum(count(*)) OVER ()",
-        f"WHERE isfinite({value}) GROUP BY 1 QUALIFY count(*) * {bins} >= sum(count(*)) OVER ()",
-    )
-    return sorted(float(row[0]) for row in rows)
-
-
-def check_names(source: LocalSource, names: Sequence[str]) -> None:
+def check_names(source: Source, names: Sequence[str]) -> None:
     """Raise if a name is no column of the source."""
     for name in names:
         if name not in source.columns:
@@ -317,27 +269,9 @@ def check_names(source: LocalSource, names: Sequence[str]) -> None:
             raise InputError(f"{source.label}: {error}")
 
 
-def check_varied(source: LocalSource, names: Sequence[str]) -> None:
+def check_varied(source: Source, names: Sequence[str]) -> None:
     """Raise if a named column has fewer than two values, missing ones counted."""
     for name in names:
-        value = present(name, source.columns[name])
-        distinct = f"count(DISTINCT {value}) + (count({value}) < count(*))::INTEGER"
-        if int(source.rows(distinct)[0][0]) < 2:
+        rows, ((values, _),) = source.profile([name])
+        if source.distinct(name) + (values < rows) < 2:
             raise InputError(f"column {name!r} of {source.label} is constant; leave it out.")
-
-
-def code_expression(attribute: Attribute, kind: str) -> str:
-    """Return SQL for the attribute's code, or for the raw number of a numeric attribute.
-
-    A value outside the alphabet and a missing value that is none of its values become NULL.
-    """
-    if attribute.kind == "numeric":
-        return number(attribute.name, kind)
-    value = present(attribute.name, kind)
-    alphabet = ", ".join(literal(label) for label in attribute.values)
-    label = f"{value}::VARCHAR"
-    code = f"TRY_CAST({label} AS ENUM({alphabet}))"
-    if attribute.has_other:
-        code = f"coalesce({code}, {literal(OTHER)}::ENUM({alphabet}))"
-    absent = f"{literal(MISSING)}::ENUM({alphabet})" if attribute.missing == "value" else "NULL"
-    return f"enum_code(CASE WHEN {value} IS NULL THEN {absent} ELSE {code} END)"

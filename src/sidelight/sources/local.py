@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -14,8 +14,9 @@ import duckdb
 import pyarrow as pa
 
 from sidelight.foundation.errors import InputError, check_choice, invalid
+from sidelight.schema import Schema
+from sidelight.sources.sql import literal, number, present, quoted, where_complete
 
-BATCH_ROWS = 1 << 16
 _SUFFIXES = {
     ".csv": "csv",
     ".csv.gz": "csv",
@@ -35,11 +36,13 @@ class LocalSource:
         start: opens the rows anew, so that one scan does not disturb another. A relation of the caller's own
             connection can only be scanned once at a time.
         label: what to call it in messages.
+        arrow: the rows, where they are an Arrow table in memory.
         view: its name in queries.
     """
 
     start: Callable[[], duckdb.DuckDBPyRelation | None]
     label: str
+    arrow: pa.Table | None = None
     view: str = field(default_factory=lambda: f"sidelight_source_{next(_serial)}")
 
     @cached_property
@@ -54,14 +57,74 @@ class LocalSource:
         with _reading(self.label):
             return self._query(select, rest).fetchall()
 
-    def batches(self, select: str, rest: str = "") -> Iterator[pa.RecordBatch]:
-        """Run `SELECT select FROM source rest` and stream its rows."""
-        with _reading(self.label), self.reader(select, rest) as reader:
+    def batches(self, select: str, rest: str, rows: int) -> Iterator[pa.RecordBatch]:
+        """Run `SELECT select FROM source rest` and stream its rows, so many at a time."""
+        with _reading(self.label), self.reader(select, rest, rows) as reader:
             yield from reader
 
-    def reader(self, select: str, rest: str = "") -> pa.RecordBatchReader:
+    def reader(self, select: str, rest: str = "", rows: int = 1 << 16) -> pa.RecordBatchReader:
         """Return a reader of the rows of `SELECT select FROM source rest`."""
-        return self._query(select, rest).to_arrow_reader(BATCH_ROWS)
+        return self._query(select, rest).to_arrow_reader(rows)
+
+    def profile(self, columns: Sequence[str]) -> tuple[int, list[tuple[int, int]]]:
+        """Return the number of rows and, for each column, its values and about how many are distinct."""
+        values = [present(column, self.columns[column]) for column in columns]
+        parts = [f"count({value}), approx_count_distinct({value})" for value in values]
+        figures = self.rows(", ".join(["count(*)", *parts]))[0]
+        return figures[0], list(zip(figures[1::2], figures[2::2], strict=True))
+
+    def distinct(self, column: str) -> int:
+        """Return exactly how many distinct values a column has."""
+        return int(self.rows(f"count(DISTINCT {present(column, self.columns[column])})")[0][0])
+
+    def frequent(self, column: str, most: int) -> list[str]:
+        """Return the labels of the `most` most frequent values; of equally frequent ones the first."""
+        value = present(column, self.columns[column])
+        value = f"{value}::VARCHAR" if self.columns[column] == "ENUM" else value
+        found = self.rows(
+            f"any_value({value})::VARCHAR",
+            f"WHERE {value} IS NOT NULL GROUP BY {value} ORDER BY count(*) DESC, {value} LIMIT {most}",
+        )
+        return [row[0] for row in found]
+
+    def ends(self, column: str) -> tuple[float | None, float | None]:
+        """Return the least and the greatest finite number; None where there is none."""
+        value = number(column, self.columns[column])
+        low, high = self.rows(f"min({value}), max({value})", f"WHERE isfinite({value})")[0]
+        return low, high
+
+    def masses(self, column: str, bins: int) -> list[float]:
+        """Return, in order, the finite numbers that at least one in `bins` of them equals."""
+        value = number(column, self.columns[column])
+        found = self.rows(
+            f"{value}, count(*), sum(count(*)) OVER ()",
+            f"WHERE isfinite({value}) GROUP BY 1 QUALIFY count(*) * {bins} >= sum(count(*)) OVER ()",
+        )
+        return sorted(float(row[0]) for row in found)
+
+    def quantiles(self, column: str, bins: int, apart: Sequence[float]) -> list[float]:
+        """Return the numbers that cut the finite ones, some set apart, into equally full bins."""
+        value = number(column, self.columns[column])
+        others = f"AND {value} NOT IN ({', '.join(repr(mass) for mass in apart)})" if apart else ""
+        steps = ", ".join(repr(i / bins) for i in range(1, bins))
+        cuts = self.rows(f"quantile_disc({value}, [{steps}])", f"WHERE isfinite({value}) {others}")[0][0]
+        return [float(cut) for cut in cuts or ()]
+
+    def following(self, column: str, above: float) -> float | None:
+        """Return the least number above another."""
+        value = number(column, self.columns[column])
+        least: float | None = self.rows(f"min({value})", f"WHERE {value} > {above!r}")[0][0]
+        return least
+
+    def occupied(self, column: str, edges: Sequence[float]) -> int:
+        """Return how many of the bins between edges hold a number."""
+        value = number(column, self.columns[column])
+        position = " + ".join(["0", *(f"({value} >= {edge!r})::INTEGER" for edge in edges)])
+        return int(self.rows(f"count(DISTINCT {position})", f"WHERE {value} IS NOT NULL")[0][0])
+
+    def complete(self, schema: Schema) -> int:
+        """Return the number of rows that lack no value whose absence drops its record."""
+        return int(self.rows("count(*)", where_complete(schema, self.columns))[0][0])
 
     def _query(self, select: str, rest: str) -> duckdb.DuckDBPyRelation:
         return _present(
@@ -117,20 +180,10 @@ def unreadable(label: str, error: Exception) -> InputError:
     return InputError(f"{label} cannot be read: {cause}")
 
 
-def quoted(name: str) -> str:
-    """Quote a column name for SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """Quote a string for SQL."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 def open_path(path: str | Path, encoding: str = "utf-8") -> LocalSource:
     """Open a CSV, TSV or Parquet file, a glob of them, or a folder of files of one format."""
     text = str(path)
-    pattern, suffix = _locate(text)
+    pattern, suffix = locate(text)
     check_choice("encoding", encoding, ("utf-8", "utf-16", "latin-1"))
     options = [literal(pattern)]
     if suffix != "parquet":
@@ -170,7 +223,7 @@ def _words_for_truth(source: LocalSource, reader: str, options: list[str]) -> li
     return [name for name, kept in zip(names, plain.rows(same)[0], strict=True) if kept is False]
 
 
-def _locate(text: str) -> tuple[str, str]:
+def locate(text: str) -> tuple[str, str]:
     """Return a glob DuckDB can read and the format of its files."""
     if not text.strip():
         raise InputError("the path is empty; name a file, a glob or a folder.")
@@ -218,7 +271,8 @@ def open_object(rows: object) -> LocalSource:
             type(rows).__name__,
         )
     label = f"the {type(rows).__name__}"
-    return LocalSource(_opener(_as_arrow(rows, label)), label)
+    table = _as_arrow(rows, label)
+    return LocalSource(_opener(table), label, table)
 
 
 def _as_arrow(rows: object, label: str) -> pa.Table:

@@ -9,9 +9,11 @@ from typing import Any
 
 from sidelight.foundation.errors import InputError
 from sidelight.schema import Kind, Missing, Schema
+from sidelight.sources.engine import LocalEngine
 from sidelight.sources.inference import Binning, Coding, check_names, check_varied, infer
 from sidelight.sources.local import LocalSource, open_object, open_path, open_query
-from sidelight.sources.table import LocalEngine, Table, where_complete
+from sidelight.sources.spark import SparkEngine, SparkSource, is_spark
+from sidelight.sources.table import Table
 
 
 def read(
@@ -37,7 +39,7 @@ def read(
 
     Args:
         source: the path of a CSV, TSV or Parquet file, a glob or a folder; an Arrow table; a pandas or
-            polars DataFrame; a DuckDB relation; anything with the Arrow stream interface.
+            polars DataFrame; a Spark DataFrame; a DuckDB relation; anything with the Arrow stream interface.
         columns: the columns to use, all by default.
         drop: columns to leave out.
         schema: code its columns as it says instead of looking at the data, and use no others.
@@ -54,10 +56,13 @@ def read(
         encoding: of text files.
         label: what to call the source in messages and reports; its path or type by default.
     """
+    opened: LocalSource | SparkSource
     if isinstance(source, (str, Path)):
         opened = open_path(source, encoding)
     elif encoding != "utf-8":
         raise InputError("`encoding` is for text files; the source is none.")
+    elif is_spark(source):
+        opened = SparkSource(source)
     else:
         opened = open_object(source)
     return _read_source(
@@ -76,7 +81,7 @@ def read_sql(query: str, connection: Any, **rules: Any) -> Table:
 
 
 def _read_source(
-    source: LocalSource,
+    source: LocalSource | SparkSource,
     *,
     columns: Iterable[str] | None = None,
     drop: Iterable[str] = (),
@@ -98,7 +103,7 @@ def column_names(path: str | Path, encoding: str = "utf-8") -> list[str]:
 
 
 def _table(
-    source: LocalSource,
+    source: LocalSource | SparkSource,
     columns: Iterable[str] | None,
     drop: Iterable[str],
     schema: Schema | None,
@@ -129,7 +134,8 @@ def _table(
         raise InputError(f"{source.label} has no usable column: {reasons}.")
     coded = Schema(tuple(attributes))
     check_varied(source, [name for name in needed if name in given and name in coded])
-    used = int(source.rows("count(*)", where_complete(coded, source.columns))[0][0])
+    used = source.complete(coded)
     if used < 2:
         raise InputError(f"{source.label} has {used} complete rows; it needs at least two.")
-    return Table(coded, source, LocalEngine(), used, rows - used, aside)
+    engine = SparkEngine() if isinstance(source, SparkSource) else LocalEngine()
+    return Table(coded, source, engine, used, rows - used, aside)

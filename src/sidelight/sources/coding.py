@@ -1,0 +1,217 @@
+"""From raw columns to codes: what DuckDB is asked for, and how its answer becomes small whole numbers.
+
+Text is coded by DuckDB, which works once for each word of a column's dictionary. Narrow whole numbers come as
+they are and are looked up in a table; other numbers come as doubles and are placed between edges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sidelight.foundation.bits import code_type
+from sidelight.foundation.errors import InputError
+from sidelight.schema import MISSING, OTHER, Attribute, Schema
+from sidelight.sources.sql import label_code, number, quoted
+
+Columns = NDArray[np.unsignedinteger[Any]]
+"""Codes column by column, shape (attributes, records)."""
+
+_WIDTHS = {"BOOLEAN": 8, "TINYINT": 8, "UTINYINT": 8, "SMALLINT": 16, "USMALLINT": 16}
+_WHOLE = (*_WIDTHS, "INTEGER", "UINTEGER", "BIGINT", "UBIGINT", "HUGEINT", "UHUGEINT")
+_WIDEST = 1 << 16
+_MANY_EDGES = 64
+"""From so many edges on a binary search is faster than comparing with each."""
+
+
+class Coder(Protocol):
+    """How one attribute is asked for, and how the answer becomes codes."""
+
+    @property
+    def select(self) -> str:
+        """The SQL expression to select."""
+
+    def write(self, column: pa.Array, out: Columns, compiled: bool) -> bool:
+        """Write the codes of a column to `out`; return whether every value has one."""
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """DuckDB gives the codes themselves."""
+
+    select: str
+
+    def write(self, column: pa.Array, out: Columns, compiled: bool) -> bool:  # noqa: ARG002 - nothing to do
+        """Copy the codes."""
+        out[:] = raw(column)
+        return not column.null_count
+
+
+@dataclass(frozen=True, eq=False)
+class LookedUp:
+    """DuckDB gives whole numbers of 8 or 16 bits; `table` has the code of each, -1 where there is none."""
+
+    select: str
+    table: NDArray[np.int32]
+
+    @cached_property
+    def size(self) -> int:
+        """How many numbers from 0 on are their own codes, no other number having one; else 0."""
+        size = int((self.table >= 0).sum())
+        return size if np.array_equal(self.table[:size], np.arange(size)) else 0
+
+    def write(self, column: pa.Array, out: Columns, compiled: bool) -> bool:
+        """Look the numbers up."""
+        values = raw(column)
+        unsigned = values.view(f"u{values.itemsize}")
+        if self.size:
+            out[:] = unsigned
+            return not column.null_count and int(unsigned.max(initial=0)) < self.size
+        if compiled:
+            from sidelight.sources.kernels import look_up
+
+            return bool(look_up(unsigned, self.table, out)) and not column.null_count
+        codes = self.table[unsigned]
+        out[:] = codes
+        return not column.null_count and bool((codes >= 0).all())
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """DuckDB gives doubles, NaN for a missing one, whose code is `absent` (-1: there may be none)."""
+
+    select: str
+    edges: NDArray[np.float64]
+    absent: int
+
+    def write(self, column: pa.Array, out: Columns, compiled: bool) -> bool:
+        """Count the edges at or below each number."""
+        values = raw(column)
+        if compiled and len(self.edges) < _MANY_EDGES:
+            from sidelight.sources.kernels import place
+
+            missing = place(values, self.edges, out)
+        else:
+            out[:] = np.searchsorted(self.edges, values, side="right")
+            missing = int(np.isnan(values).sum())
+        if missing and self.absent >= 0:
+            out[np.isnan(values)] = self.absent
+        return not missing or self.absent >= 0
+
+
+@dataclass(frozen=True, eq=False)
+class Codebook:
+    """How the columns of a source become the codes of a schema.
+
+    Attributes:
+        schema: the attributes.
+        types: DuckDB's type of every column.
+        label: what to call the source in messages.
+        compiled: whether there is enough work for compiled loops.
+    """
+
+    schema: Schema
+    types: dict[str, str]
+    label: str
+    compiled: bool
+
+    @cached_property
+    def coders(self) -> list[Coder]:
+        """One for each attribute."""
+        return [_coder(attribute, self.types[attribute.name]) for attribute in self.schema]
+
+    @property
+    def select(self) -> str:
+        """What to ask DuckDB for."""
+        return ", ".join(coder.select for coder in self.coders)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is asked for but the columns as they are, all rows of them."""
+        complete = all(attribute.missing != "drop" for attribute in self.schema)
+        return complete and self.select == ", ".join(quoted(name) for name in self.schema.names)
+
+    def codes(self, batch: pa.RecordBatch) -> Columns:
+        """Return a batch's codes, shape (attributes, records)."""
+        out = np.empty((len(self.schema), batch.num_rows), dtype=code_type(max(self.schema.sizes)))
+        for i, attribute in enumerate(self.schema):
+            if not self.coders[i].write(batch.column(i), out[i], self.compiled):
+                raise InputError(
+                    f"column {attribute.name!r} of {self.label} has values outside the {attribute.size} "
+                    "values of its attribute; code it with an alphabet that has '(other)' or '(missing)', or "
+                    "correct the data."
+                )
+        return out
+
+
+def raw(column: pa.Array) -> NDArray[Any]:
+    """Return the numbers of a column without copying; where one is missing, any number stands."""
+    dtype = column.type.to_pandas_dtype()
+    if not len(column):
+        return np.empty(0, dtype)
+    numbers = np.frombuffer(column.buffers()[1], dtype)
+    return numbers[column.offset : column.offset + len(column)]
+
+
+def _coder(attribute: Attribute, kind: str) -> Coder:
+    if attribute.kind == "numeric":
+        absent = attribute.size - 1 if attribute.missing == "value" else -1
+        select = f"coalesce({number(attribute.name, kind)}, 'NaN'::DOUBLE)"
+        return Placed(select, np.asarray(attribute.edges, dtype=np.float64), absent)
+    if kind in _WHOLE:
+        numbers = _whole_numbers(attribute, kind)
+        span = max(numbers, default=0) - min(numbers, default=0)
+        if kind in _WIDTHS and attribute.missing != "value":
+            return _narrow(attribute, kind, numbers)
+        if span < _WIDEST - 2:
+            return _shifted(attribute, kind, numbers)
+    return Labelled(label_code(attribute, kind))
+
+
+def _whole_numbers(attribute: Attribute, kind: str) -> dict[int, int]:
+    """Return the code of every number that a label stands for, as DuckDB writes numbers."""
+    if kind == "BOOLEAN":
+        truths = {"false": 0, "true": 1}
+        return {truths[label]: code for code, label in enumerate(attribute.values) if label in truths}
+    found = {}
+    for code, label in enumerate(attribute.values):
+        if label.lstrip("-").isdecimal() and str(int(label)) == label:
+            found[int(label)] = code
+    return found
+
+
+def _narrow(attribute: Attribute, kind: str, numbers: dict[int, int]) -> Coder:
+    """Take a column of 8 or 16 bits as it is."""
+    other = attribute.code(OTHER) if attribute.has_other else -1
+    size = 1 << _WIDTHS[kind]
+    table = np.full(size, other, dtype=np.int32)
+    for value, code in numbers.items():
+        table[value % size] = code
+    name = quoted(attribute.name)
+    return LookedUp(f"{name}::UTINYINT" if kind == "BOOLEAN" else name, table)
+
+
+def _shifted(attribute: Attribute, kind: str, numbers: dict[int, int]) -> Coder:
+    """Take the distance from the least number; the two numbers after the last mean missing and other."""
+    least, most = min(numbers, default=0), max(numbers, default=0)
+    span = most - least
+    other = attribute.code(OTHER) if attribute.has_other else -1
+    table = np.full(_WIDEST, other, dtype=np.int32)
+    for value, code in numbers.items():
+        table[value - least] = code
+    if attribute.missing == "value":
+        table[span + 1] = attribute.code(MISSING)
+    name = f"{quoted(attribute.name)}::UTINYINT" if kind == "BOOLEAN" else quoted(attribute.name)
+    width = "UTINYINT" if span + 2 < 256 else "USMALLINT"
+    wide = "HUGEINT" if kind in ("HUGEINT", "UHUGEINT", "UBIGINT") else "BIGINT"
+    absent = span + 1 if attribute.missing == "value" else "NULL"
+    return LookedUp(
+        f"(CASE WHEN {name} BETWEEN {least} AND {most} THEN {name}::{wide} - {least} "
+        f"WHEN {name} IS NULL THEN {absent} ELSE {span + 2} END)::{width}",
+        table,
+    )

@@ -1,0 +1,181 @@
+"""Engines: what counts and maps the rows of a table, here or elsewhere, with the same result."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from sidelight.foundation.progress import track
+from sidelight.schema import Schema
+from sidelight.sources.coding import Codebook
+from sidelight.sources.counting import Cells, Counter, CountingPlan, plan_counting
+from sidelight.sources.counts import Codes, Counts, Records, distinct_records, merge_records
+from sidelight.sources.local import LocalSource
+from sidelight.sources.sql import where_complete
+
+if TYPE_CHECKING:
+    from sidelight.sources.table import Table
+
+T = TypeVar("T")
+
+BATCH_ROWS = 1 << 16
+_COUNTED_ROWS = 1 << 17
+_LARGE_VALUES = 1 << 23
+"""From so many values on, loading the compiled loops takes less than they save."""
+
+_LARGEST_COPIED = 1 << 21
+"""Counters with more cells are not copied for each thread: one thread counts."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a batch lies: in which part of the table, and at which of the part's rows it starts.
+
+    The local engine has one part, number 0; Spark has one for each partition.
+    """
+
+    part: int
+    start: int
+
+
+class Engine(Protocol):
+    """What every engine offers, identical to the last count."""
+
+    def counts(self, table: Table, sets: Sequence[Sequence[str]]) -> list[Counts]:
+        """Return the counts of every listed set of attributes, from one pass over the rows."""
+
+    def records(self, table: Table, largest: int) -> Records | None:
+        """Return the distinct records and how often each occurs; None if there are more than `largest`."""
+
+    def map_batches(self, table: Table, function: Callable[[Codes, Place], T]) -> Iterator[T]:
+        """Apply `function` to batches of codes (rows, attributes) and their places, in the table's order.
+
+        The function runs where the rows are.
+        """
+
+
+class LocalEngine:
+    """One machine: DuckDB streams the rows, threads code and count them."""
+
+    def counts(self, table: Table, sets: Sequence[Sequence[str]]) -> list[Counts]:
+        """Return the counts of every listed set of attributes, from one pass over the rows."""
+        plan = plan_of(table.schema, sets)
+        batches = -(-table.rows // _COUNTED_ROWS)
+        compiled = is_worth_compiling(table)
+        threads = _processors() if compiled else 1
+        cells = count_source(table.source, table.schema, plan, compiled, threads, batches)
+        return counted(table.schema, sets, cells)
+
+    def records(self, table: Table, largest: int) -> Records | None:
+        """Return the distinct records and how often each occurs; None if there are more than `largest`."""
+        schema = table.schema
+        parts = self.map_batches(table, lambda codes, _: distinct_records(schema, codes, np.ones(len(codes))))
+        return merge_records(parts, largest)
+
+    def map_batches(self, table: Table, function: Callable[[Codes, Place], T]) -> Iterator[T]:
+        """Apply `function` to batches of codes (rows, attributes) and their places, in the table's order."""
+        total = -(-table.rows // BATCH_ROWS)
+        batches = coded_batches(table.source, table.schema, is_worth_compiling(table))
+        start = 0
+        for codes in track(batches, "counting", total):
+            yield function(codes, Place(0, start))
+            start += len(codes)
+
+
+def is_worth_compiling(table: Table) -> bool:
+    """Whether a table has enough values for compiled loops."""
+    return table.rows * len(table.schema) >= _LARGE_VALUES
+
+
+def plan_of(schema: Schema, sets: Sequence[Sequence[str]]) -> CountingPlan:
+    """Return the plan that counts the named sets."""
+    return plan_counting(schema.sizes, [[schema.index(name) for name in names] for names in sets])
+
+
+def counted(schema: Schema, sets: Sequence[Sequence[str]], cells: Sequence[Cells]) -> list[Counts]:
+    """Return cells as counts of the sets they belong to."""
+    return [Counts(schema.select(names), part) for names, part in zip(sets, cells, strict=True)]
+
+
+def coded_batches(source: LocalSource, schema: Schema, compiled: bool) -> Iterator[Codes]:
+    """Return the codes of a source in its order, batch by batch, shape (rows, attributes)."""
+    book = Codebook(schema, source.columns, source.label, compiled)
+    for batch in _batches(source, book, BATCH_ROWS):
+        yield book.codes(batch).astype(np.uint16, copy=False).T
+
+
+def count_source(
+    source: LocalSource,
+    schema: Schema,
+    plan: CountingPlan,
+    compiled: bool,
+    threads: int,
+    batches: int | None = None,
+) -> list[Cells]:
+    """Count the sets of a plan in a source, in constant memory.
+
+    Args:
+        source: the rows.
+        schema: how they are coded.
+        plan: the sets.
+        compiled: whether there is enough work for compiled loops.
+        threads: how many may code and count; one, where each would need a large table of its own.
+        batches: how many batches to expect, for whoever watches the progress.
+    """
+    book = Codebook(schema, source.columns, source.label, compiled)
+    threads = threads if int(plan.bases[-1]) <= _LARGEST_COPIED else 1
+    counters = [Counter(plan, compiled) for _ in range(threads)]
+    free: SimpleQueue[Counter] = SimpleQueue()
+    for counter in counters:
+        free.put(counter)
+
+    def count(batch: pa.RecordBatch) -> None:
+        counter = free.get()
+        try:
+            counter.add(book.codes(batch))
+        finally:
+            free.put(counter)
+
+    _in_threads(track(_batches(source, book, _COUNTED_ROWS), "counting", batches), count, threads)
+    total = counters[0]
+    for counter in counters[1:]:
+        total += counter
+    return total.results()
+
+
+def _batches(source: LocalSource, book: Codebook, rows: int) -> Iterator[pa.RecordBatch]:
+    """Return what a codebook asks for, batch by batch; columns in memory that need no work are not copied."""
+    if source.arrow is not None and book.is_plain:
+        yield from source.arrow.select(list(book.schema.names)).to_batches(rows)
+    else:
+        yield from source.batches(book.select, where_complete(book.schema, book.types), rows)
+
+
+def _processors() -> int:
+    """Return how many processors this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
+
+
+def _in_threads(items: Iterable[T], work: Callable[[T], None], threads: int) -> None:
+    """Do the work on every item, in several threads; no more items wait than there are threads."""
+    if threads == 1:
+        for item in items:
+            work(item)
+        return
+    waiting: deque[Future[None]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > threads:
+                waiting.popleft().result()
+        for future in waiting:
+            future.result()

@@ -1,0 +1,89 @@
+"""Starting Spark: what it needs, how a session is opened, and how a file becomes a DataFrame."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from sidelight.foundation.errors import InputError, MissingExtraError
+from sidelight.foundation.extras import require
+from sidelight.sources.local import locate
+
+PURPOSE = "the Spark engine"
+OLDEST_JAVA = 17
+_REMOTE = "sc://"
+
+
+def java_version() -> str:
+    """Return the version of the Java that Spark would start, or "" where there is none."""
+    home = os.environ.get("JAVA_HOME")
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if not program or not Path(program).exists():
+        return ""
+    shown = subprocess.run([program, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
+    found = re.search(r'version "([^"]+)"', shown)
+    return found.group(1) if found else ""
+
+
+def need_java() -> None:
+    """Raise unless there is a Java that Spark can run on."""
+    version = java_version()
+    if not version or int(re.split(r"\D", version, maxsplit=1)[0] or 0) < OLDEST_JAVA:
+        found = f"Java {version}" if version else "none"
+        raise MissingExtraError(
+            f"{PURPOSE} needs Java {OLDEST_JAVA} or newer, got {found}: install it (on Debian: apt-get "
+            f"install openjdk-{OLDEST_JAVA}-jre-headless), set JAVA_HOME, or name a Spark Connect server "
+            f"({_REMOTE}host) as the master."
+        )
+
+
+def need_spark() -> None:
+    """Raise unless PySpark and what it hands Arrow batches over with are installed."""
+    for module in ("pyspark", "pandas"):
+        require(module, "spark", PURPOSE)
+
+
+def open_session(master: str | None) -> Any:
+    """Return a Spark session on `master`; on the configured one, or this machine, by default.
+
+    A master that begins with sc:// is a Spark Connect server, which needs no Java here.
+    """
+    need_spark()
+    if not (master or "").startswith(_REMOTE):
+        need_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("sidelight")
+    if master and master.startswith(_REMOTE):
+        return builder.remote(master).getOrCreate()
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
+    return (builder.master(master) if master else builder).getOrCreate()
+
+
+def open_frame(path: str, master: str | None, encoding: str = "utf-8") -> Any:
+    """Return a file, a glob or a folder as a Spark DataFrame; text files have a header."""
+    pattern, suffix = _located(path)
+    reader = open_session(master).read
+    try:
+        if suffix == "parquet":
+            return reader.parquet(pattern)
+        separator = "\t" if suffix == "tsv" else ","
+        return reader.csv(pattern, sep=separator, header=True, inferSchema=True, encoding=encoding)
+    except Exception as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{path} cannot be read by Spark: {reason}") from error
+
+
+def _located(path: str) -> tuple[str, str]:
+    """Return what Spark reads; the address of a file elsewhere is taken as it is."""
+    if "://" not in path:
+        pattern, suffix = locate(path)
+        return (path if Path(path).is_dir() else pattern), suffix
+    suffix = next((end for end in ("csv", "tsv", "parquet") if path.lower().endswith(end)), "parquet")
+    return path, suffix

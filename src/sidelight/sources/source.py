@@ -1,0 +1,47 @@
+"""What a schema is found by: a few questions about columns that every kind of source can answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sidelight.schema import Schema
+
+
+class Source(Protocol):
+    """Rows that can be asked about. NaN is missing, and dates and times count seconds since 1970."""
+
+    @property
+    def label(self) -> str:
+        """What to call it in messages."""
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Every column's name and the name of its type in DuckDB."""
+
+    def profile(self, columns: Sequence[str]) -> tuple[int, list[tuple[int, int]]]:
+        """Return the number of rows and, for each column, its values and about how many are distinct."""
+
+    def distinct(self, column: str) -> int:
+        """Return exactly how many distinct values a column has."""
+
+    def frequent(self, column: str, most: int) -> list[str]:
+        """Return the labels of the `most` most frequent values; of equally frequent ones the first."""
+
+    def ends(self, column: str) -> tuple[float | None, float | None]:
+        """Return the least and the greatest finite number; None where there is none."""
+
+    def masses(self, column: str, bins: int) -> list[float]:
+        """Return, in order, the finite numbers that at least one in `bins` of them equals."""
+
+    def quantiles(self, column: str, bins: int, apart: Sequence[float]) -> list[float]:
+        """Return the numbers that cut the finite ones, some set apart, into equally full bins."""
+
+    def following(self, column: str, above: float) -> float | None:
+        """Return the least number above another."""
+
+    def occupied(self, column: str, edges: Sequence[float]) -> int:
+        """Return how many of the bins between edges hold a number."""
+
+    def complete(self, schema: Schema) -> int:
+        """Return the number of rows that lack no value whose absence drops its record."""

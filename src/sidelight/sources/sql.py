@@ -1,0 +1,67 @@
+"""The SQL that every column is read by: DuckDB's own, here and on the workers of a cluster."""
+
+from __future__ import annotations
+
+from sidelight.schema import MISSING, OTHER, Attribute, Schema
+
+_TEMPORAL = ("DATE", "TIME")
+
+
+def quoted(name: str) -> str:
+    """Quote a column name for SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Quote a string for SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def is_temporal(kind: str) -> bool:
+    """Whether a column of this type holds dates or times."""
+    return kind.startswith(_TEMPORAL)
+
+
+def present(column: str, kind: str) -> str:
+    """Return SQL for the column with NaN as missing."""
+    name = quoted(column)
+    if kind not in ("FLOAT", "DOUBLE"):
+        return name
+    return f"(CASE WHEN isnan({name}) THEN NULL ELSE {name} + 0 END)"  # + 0 makes one value of 0.0 and -0.0
+
+
+def number(column: str, kind: str) -> str:
+    """Return SQL for the column as a double; dates and times count seconds since 1970."""
+    value = present(column, kind)
+    return f"epoch({value})::DOUBLE" if is_temporal(kind) else f"{value}::DOUBLE"
+
+
+def label_code(attribute: Attribute, kind: str) -> str:
+    """Return SQL for the code of an attribute's label.
+
+    A value outside the alphabet and a missing value that is none of its values become NULL.
+    """
+    value = present(attribute.name, kind)
+    alphabet = ", ".join(literal(label) for label in attribute.values)
+    label = f"{value}::VARCHAR"
+    code = f"TRY_CAST({label} AS ENUM({alphabet}))"
+    if attribute.has_other:
+        code = f"coalesce({code}, {literal(OTHER)}::ENUM({alphabet}))"
+    absent = f"{literal(MISSING)}::ENUM({alphabet})" if attribute.missing == "value" else "NULL"
+    return f"enum_code(CASE WHEN {value} IS NULL THEN {absent} ELSE {code} END)"
+
+
+def where_complete(schema: Schema, types: dict[str, str]) -> str:
+    """Return the SQL condition that drops records with a missing value where an attribute asks for it."""
+    dropping = [attribute for attribute in schema if attribute.missing == "drop"]
+    kept = [
+        f"{number(a.name, types[a.name])} IS NOT NULL" if a.kind == "numeric" else _is_present(a, types)
+        for a in dropping
+    ]
+    return "WHERE " + " AND ".join(kept) if kept else ""
+
+
+def _is_present(attribute: Attribute, types: dict[str, str]) -> str:
+    name = quoted(attribute.name)
+    not_a_number = f" AND NOT isnan({name})" if types[attribute.name] in ("FLOAT", "DOUBLE") else ""
+    return f"{name} IS NOT NULL{not_a_number}"

@@ -1,0 +1,85 @@
+"""What is said where Spark cannot start: which package or Java to install, and what the doctor shows."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import sidelight as sl
+from sidelight.cli import main
+from sidelight.doctor import diagnose
+from sidelight.sources import session
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["sidelight", *arguments])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        shown = capsys.readouterr()
+        return stopped.value.code, shown.out, shown.err
+
+    return call
+
+
+@pytest.fixture
+def table(tmp_path) -> str:
+    path = tmp_path / "people.csv"
+    path.write_text("a,b\n0,1\n1,0\n1,1\n")
+    return str(path)
+
+
+def without_java(monkeypatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(session.shutil, "which", lambda _: None)
+
+
+def spark_finding():
+    return next(finding for finding in diagnose() if finding.subject == "Spark engine")
+
+
+def test_without_java_the_message_says_what_to_install(monkeypatch, run, table) -> None:
+    pytest.importorskip("pyspark", reason="the package pyspark is not installed")
+    without_java(monkeypatch)
+    code, _, error = run("audit", table, "--engine", "spark")
+    assert code == 2
+    assert error.count("\n") == 1
+    assert "needs Java 17 or newer, got none" in error
+    assert "openjdk-17-jre-headless" in error
+    finding = spark_finding()
+    assert not finding.is_fine
+    assert not finding.is_required
+    assert "needs Java 17" in finding.detail
+
+
+def test_without_pyspark_the_message_names_the_extra(monkeypatch, run, table) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    without_java(monkeypatch)
+    code, _, error = run("audit", table, "--engine", "spark", "--master", "local[2]")
+    assert code == 2
+    assert 'the Spark engine needs the package pyspark: pip install "sidelight[spark]"' in error
+    detail = spark_finding().detail
+    assert "needs the package pyspark" in detail
+    assert "needs Java 17" in detail
+
+
+@pytest.mark.parametrize(
+    ("version", "fine"), [("17.0.15", True), ("21", True), ("11.0.2", False), ("1.8.0", False)]
+)
+def test_an_old_java_is_refused_by_its_version(monkeypatch, version: str, fine: bool) -> None:
+    monkeypatch.setattr(session, "java_version", lambda: version)
+    if fine:
+        assert session.need_java() is None
+    else:
+        with pytest.raises(sl.MissingExtraError, match=f"got Java {version}"):
+            session.need_java()
+
+
+def test_wrong_engines_and_masters_are_named(run, table) -> None:
+    code, _, error = run("audit", table, "--engine", "flink")
+    assert (code, "`engine` must be one of 'local', 'spark', got 'flink'" in error) == (2, True)
+    code, _, error = run("audit", table, "--master", "local[2]")
+    assert code == 2
+    assert "--master local[2] is for --engine spark" in error
