@@ -154,7 +154,8 @@ def count_source(
 def _batches(source: LocalSource, book: Codebook, rows: int) -> Iterator[pa.RecordBatch]:
     """Return what a codebook asks for, batch by batch; columns in memory that need no work are not copied."""
     if source.arrow is not None and book.is_plain:
-        yield from source.arrow.select(list(book.schema.names)).to_batches(rows)
+        places = {name: place for place, name in enumerate(source.columns)}  # DuckDB renames like names
+        yield from source.arrow.select([places[name] for name in book.schema.names]).to_batches(rows)
     else:
         yield from source.batches(book.select, where_complete(book.schema, book.types), rows)
 

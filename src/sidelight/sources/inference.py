@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -222,7 +223,7 @@ def _numeric(source: Source, profile: _Profile, coding: Coding) -> tuple[Attribu
     edges = _edges(source, profile.column, coding, (low, high))
     labels = bin_labels(edges) + ((MISSING,) if missing == "value" else ())
     attribute = Attribute(profile.column, "numeric", labels, edges, missing)
-    if source.occupied(profile.column, edges) + (missing == "value") < 2:
+    if missing != "value" and len({bisect_right(edges, end) for end in source.reach(profile.column)}) < 2:
         raise InputError(
             f"column {profile.column!r} of {source.label}: the binning leaves one occupied bin; "
             "give other edges, more bins, or binning='quantile'."

@@ -135,9 +135,9 @@ class SparkSource:
         if not count:
             return []
         ranks = [math.ceil(count * Fraction(repr(step / bins))) for step in range(1, bins)]
-        shares = [(rank - 0.5) / count for rank in ranks]
-        cuts = [F.expr(f"percentile_disc({share!r}D) WITHIN GROUP (ORDER BY value)") for share in shares]
-        return [float(cut) for cut in self._row(finite.agg(*(c.alias(str(i)) for i, c in enumerate(cuts))))]
+        shares = ", ".join(f"{(rank - 0.5) / count!r}D" for rank in ranks)
+        cuts = F.expr(f"percentile_disc(array({shares})) WITHIN GROUP (ORDER BY value)")
+        return [float(cut) for cut in self._row(finite.agg(cuts))[0]]
 
     def following(self, column: str, above: float) -> float | None:
         """Return the least number above another."""
@@ -147,13 +147,13 @@ class SparkSource:
         least: float | None = self._row(numbers.agg(F.min("value")))[0]
         return least
 
-    def occupied(self, column: str, edges: Sequence[float]) -> int:
-        """Return how many of the bins between edges hold a number."""
+    def reach(self, column: str) -> tuple[float, float]:
+        """Return the least and the greatest number, infinite ones among them."""
         from pyspark.sql import functions as F  # noqa: N812
 
         value = self._number(column)
-        position = sum(((value >= edge).cast("int") for edge in edges), F.lit(0))
-        return int(self._row(self.frame.where(value.isNotNull()).agg(F.count_distinct(position)))[0])
+        low, high = self._row(self.frame.agg(F.min(value).alias("low"), F.max(value).alias("high")))
+        return low, high
 
     def complete(self, schema: Schema) -> int:
         """Return the number of rows that lack no value whose absence drops its record."""
