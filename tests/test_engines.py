@@ -23,6 +23,7 @@ from sidelight.cli import main
 from sidelight.collection import smp, spl
 from sidelight.collection.spark import collect_into, open_reports
 from sidelight.schema import Attribute
+from sidelight.sources.session import open_frame
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::UserWarning"
@@ -248,6 +249,15 @@ class TestSpark:
             shown.append(capsys.readouterr().out)
         assert shown[0] == shown[1]
         assert '"secrets"' in shown[0]
+
+    def test_quotes_in_a_text_file_are_read_as_everywhere(self, engine: Reader, tmp_path: Path) -> None:
+        if engine.kind != "spark":
+            pytest.skip("the session that is open is taken; once is enough")
+        path = tmp_path / "people.csv"
+        path.write_text('a,b\n"say ""no"", then go",1\n"back\\",2\n"say ""no"", then go",2\n')
+        table = sl.read(open_frame(str(path), master=None))
+        assert table.schema == sl.read(path).schema
+        assert table.schema["a"].values == ("back\\", 'say "no", then go')
 
     def test_a_killed_worker_changes_nothing(self, engine: Reader, rows: pa.Table, tmp_path: Path) -> None:
         marker = tmp_path / "killed"
