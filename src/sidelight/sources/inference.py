@@ -6,6 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import pairwise
 from typing import Literal, get_args
 
@@ -208,7 +209,7 @@ def _frequent_values(source: Source, profile: _Profile, most: int) -> list[str]:
 
 
 def _in_order(labels: Sequence[str], profile: _Profile) -> tuple[str, ...]:
-    return tuple(sorted(labels, key=float) if profile.is_number else sorted(labels))
+    return tuple(sorted(labels, key=Decimal) if profile.is_number else sorted(labels))
 
 
 def _numeric(source: Source, profile: _Profile, coding: Coding) -> tuple[Attribute | None, str]:
