@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import sidelight as sl
 from sidelight.schema import MISSING, OTHER, Attribute
-from sidelight.sources import counting, engine
+from sidelight.sources import counting, engine, spark
 from sidelight.sources.coding import Codebook, Labelled, LookedUp, Placed
 from sidelight.sources.counting import Counter, plan_counting
 
@@ -250,6 +250,26 @@ def test_an_error_in_a_thread_reaches_the_caller(rng, monkeypatch) -> None:
     schema = sl.Schema((sl.categorical("x", ["0", "1", "2"]),))
     with pytest.raises(sl.InputError, match="column 'x' of the Table has values outside"):
         sl.read(pa.table({"x": values}), schema=schema).counts(["x"])
+
+
+@pytest.mark.parametrize(
+    ("values", "largest", "expected"),
+    [
+        ([0, 1, 1, None], 2, {(0,): 1, (1,): 2}),
+        ([None, None], 2, {}),
+        ([0, 1, 1, None], 1, {None: 0}),
+    ],
+)
+def test_a_partition_gives_its_distinct_records_or_says_that_they_are_too_many(
+    values: list, largest: int, expected: dict
+) -> None:
+    schema = sl.Schema((Attribute("x", "categorical", ("0", "1"), missing="drop"),))
+    batch = pa.record_batch({"c0": pa.array(values, pa.int8())})
+    found = {}
+    for part in spark._distinct([batch], schema, "it", False, largest):
+        for record, weight in zip(*(column.to_pylist() for column in part.columns), strict=True):
+            found[None if record is None else tuple(np.frombuffer(record, np.uint16))] = weight
+    assert found == expected
 
 
 def test_empty_chunks_and_slices_are_counted_where_they_lie() -> None:

@@ -207,6 +207,8 @@ class TestSpark:
         protocol = smp(table.schema, 1.0)
         path = str(tmp_path / "reports")
         written = collect_into(table, protocol, path, seed=9)
+        with pytest.raises(sl.InputError, match="reports cannot be written to .* name a new folder"):
+            collect_into(table, protocol, path, seed=10)
         found = open_reports(engine.session.read.parquet(path)).aggregate()
         expected = sl.collect(table, protocol, seed=9).aggregate()
         assert found.people == written.aggregate().people == 500

@@ -247,11 +247,11 @@ class SparkEngine:
         schema, label, compiled = table.schema, table.source.label, is_worth_compiling(table)
 
         def distinct(batches: Batches) -> Iterator[pa.RecordBatch]:
-            yield from _distinct(batches, schema, label, compiled)
+            yield from _distinct(batches, schema, label, compiled, largest)
 
         partial = _selected(table).mapInArrow(distinct, "record binary, weight long")
         merged = gathered(partial.groupBy("record").sum("weight").limit(largest + 1))
-        if merged.num_rows > largest:
+        if merged.num_rows > largest or merged.column(0).null_count:
             return None
         packed = b"".join(merged.column(0).to_pylist())
         codes = np.frombuffer(packed, dtype=np.uint16).reshape(-1, len(schema))
@@ -316,23 +316,29 @@ def _counted(
         yield pa.record_batch({"cell": places.astype(np.int64), "count": flat[places]})
 
 
-def _distinct(batches: Batches, schema: Schema, label: str, compiled: bool) -> Iterator[pa.RecordBatch]:
-    """Give a partition's distinct records, each as the bytes of its codes, and how often each occurs."""
+def _distinct(
+    batches: Batches, schema: Schema, label: str, compiled: bool, largest: int
+) -> Iterator[pa.RecordBatch]:
+    """Give a partition's distinct records, each as the bytes of its codes, and how often each occurs.
+
+    A partition that alone has more than `largest` gives one row without a record instead.
+    """
     source = _arriving(batches, schema, label)
     if source is None:
         return
+    nothing = distinct_records(schema, np.empty((0, len(schema)), dtype=np.uint16), np.empty(0))
     parts = (
         distinct_records(schema, codes, np.ones(len(codes)))
         for codes in coded_batches(source, schema, compiled)
     )
-    merged = merge_records(parts, largest=1 << 62)
-    if merged is not None:
-        packed = np.ascontiguousarray(merged.codes, dtype=np.uint16)
-        width = packed.shape[1] * packed.itemsize
-        fixed = pa.FixedSizeBinaryArray.from_buffers(
-            pa.binary(width), len(packed), [None, pa.py_buffer(packed)]
-        )
-        yield pa.record_batch({"record": fixed.cast(pa.binary()), "weight": merged.weights.astype(np.int64)})
+    merged = merge_records(chain([nothing], parts), largest)
+    if merged is None:
+        yield pa.record_batch({"record": pa.nulls(1, pa.binary()), "weight": pa.array([0], pa.int64())})
+        return
+    packed = np.ascontiguousarray(merged.codes, dtype=np.uint16)
+    width = packed.shape[1] * packed.itemsize
+    fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(packed), [None, pa.py_buffer(packed)])
+    yield pa.record_batch({"record": fixed.cast(pa.binary()), "weight": merged.weights.astype(np.int64)})
 
 
 def _mapped(
