@@ -217,6 +217,11 @@ def test_an_attribute_that_a_set_lists_twice_is_named(monkeypatch) -> None:
         table.counts(["y", "y", "x", "x"])
 
 
+def test_numbers_that_are_equal_as_doubles_are_listed_in_order() -> None:
+    table = sl.read(pa.table({"x": pa.array([2**53 + 1, 2**53, 2**53 + 1], pa.int64())}))
+    assert table.schema["x"].values == (str(2**53), str(2**53 + 1))
+
+
 def test_more_bins_than_duckdb_nests_expressions(rng) -> None:
     table = sl.read(pa.table({"x": rng.normal(size=3000)}), bins=1500)
     cells = table.counts(["x"])[0].cells
