@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import sidelight as sl
 from sidelight.schema import MISSING, OTHER, Attribute
-from sidelight.sources import counting, engine
+from sidelight.sources import counting, engine, spark
 from sidelight.sources.coding import Codebook, Labelled, LookedUp, Placed
 from sidelight.sources.counting import Counter, plan_counting
 
@@ -185,6 +185,50 @@ def test_a_value_outside_the_alphabet_is_folded_or_refused(monkeypatch, kind: st
         sl.read(arrow, schema=strict).counts(["x"])
 
 
+@pytest.mark.parametrize("large", [1, 10**9])
+@pytest.mark.parametrize(
+    ("kind", "values", "stray"),
+    [
+        ("int8", [-56, 3, 3], "200"), ("uint8", [251, 3, 3], "-5"), ("uint8", [0, 3, 3], "256"),
+        ("int16", [-1, 3, 3], "65535"), ("uint64", [2**64 - 1, 3, 3], "-1"), ("int32", [5, 3, 3], "--5"),
+        ("int64", [0, 3, 3], "9" * 50), ("int64", [0, 3, 3], "-0"), ("int64", [7, 3, 3], "07"),
+    ],
+)  # fmt: skip
+def test_a_label_that_no_number_of_the_type_has_stays_empty(
+    monkeypatch, kind: str, values: list[int], stray: str, large: int
+) -> None:
+    monkeypatch.setattr(engine, "_LARGE_VALUES", large)
+    arrow = pa.table({"x": pa.array(values, pa.type_for_alias(kind))})
+    schema = sl.Schema((Attribute("x", "categorical", (stray, "3", OTHER)),))
+    assert sl.read(arrow, schema=schema).counts(["x"])[0].cells.tolist() == [0, 2, 1]
+
+
+@pytest.mark.parametrize("names", [["a", "A"], ["a", "a"]])
+def test_columns_whose_names_duckdb_takes_for_one_are_told_apart(names: list[str]) -> None:
+    columns = [pa.array([0, 1, 1], pa.uint8()), pa.array([1, 1, 0], pa.uint8())]
+    counts = sl.read(pa.table(columns, names=names)).pair_counts()[0]
+    assert counts.cells.tolist() == [[0, 1], [1, 1]]
+
+
+def test_an_attribute_that_a_set_lists_twice_is_named(monkeypatch) -> None:
+    table = sl.read(pa.table({"x": [1, 2, 2, 5], "y": ["a", "b", "a", "b"]}))
+    monkeypatch.setattr(engine.LocalEngine, "counts", lambda *_: pytest.fail("counted before it was checked"))
+    with pytest.raises(sl.InputError, match="'y' is listed twice"):
+        table.counts(["y", "y", "x", "x"])
+
+
+def test_numbers_that_are_equal_as_doubles_are_listed_in_order() -> None:
+    table = sl.read(pa.table({"x": pa.array([2**53 + 1, 2**53, 2**53 + 1], pa.int64())}))
+    assert table.schema["x"].values == (str(2**53), str(2**53 + 1))
+
+
+def test_more_bins_than_duckdb_nests_expressions(rng) -> None:
+    table = sl.read(pa.table({"x": rng.normal(size=3000)}), bins=1500)
+    cells = table.counts(["x"])[0].cells
+    assert (len(cells), cells.sum()) == (1500, 3000)
+    assert cells.min() > 0
+
+
 @pytest.mark.parametrize("kind", ["int8", "int64", "bool", "string"])
 def test_a_missing_value_that_is_none_of_the_values_is_refused(kind: str) -> None:
     text = kind in ("string", "bool")
@@ -211,6 +255,26 @@ def test_an_error_in_a_thread_reaches_the_caller(rng, monkeypatch) -> None:
     schema = sl.Schema((sl.categorical("x", ["0", "1", "2"]),))
     with pytest.raises(sl.InputError, match="column 'x' of the Table has values outside"):
         sl.read(pa.table({"x": values}), schema=schema).counts(["x"])
+
+
+@pytest.mark.parametrize(
+    ("values", "largest", "expected"),
+    [
+        ([0, 1, 1, None], 2, {(0,): 1, (1,): 2}),
+        ([None, None], 2, {}),
+        ([0, 1, 1, None], 1, {None: 0}),
+    ],
+)
+def test_a_partition_gives_its_distinct_records_or_says_that_they_are_too_many(
+    values: list, largest: int, expected: dict
+) -> None:
+    schema = sl.Schema((Attribute("x", "categorical", ("0", "1"), missing="drop"),))
+    batch = pa.record_batch({"c0": pa.array(values, pa.int8())})
+    found = {}
+    for part in spark._distinct([batch], schema, "it", False, largest):
+        for record, weight in zip(*(column.to_pylist() for column in part.columns), strict=True):
+            found[None if record is None else tuple(np.frombuffer(record, np.uint16))] = weight
+    assert found == expected
 
 
 def test_empty_chunks_and_slices_are_counted_where_they_lie() -> None:

@@ -23,6 +23,7 @@ from sidelight.cli import main
 from sidelight.collection import smp, spl
 from sidelight.collection.spark import collect_into, open_reports
 from sidelight.schema import Attribute
+from sidelight.sources.session import open_frame
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::UserWarning"
@@ -206,6 +207,8 @@ class TestSpark:
         protocol = smp(table.schema, 1.0)
         path = str(tmp_path / "reports")
         written = collect_into(table, protocol, path, seed=9)
+        with pytest.raises(sl.InputError, match="reports cannot be written to .* name a new folder"):
+            collect_into(table, protocol, path, seed=10)
         found = open_reports(engine.session.read.parquet(path)).aggregate()
         expected = sl.collect(table, protocol, seed=9).aggregate()
         assert found.people == written.aggregate().people == 500
@@ -248,6 +251,15 @@ class TestSpark:
             shown.append(capsys.readouterr().out)
         assert shown[0] == shown[1]
         assert '"secrets"' in shown[0]
+
+    def test_quotes_in_a_text_file_are_read_as_everywhere(self, engine: Reader, tmp_path: Path) -> None:
+        if engine.kind != "spark":
+            pytest.skip("the session that is open is taken; once is enough")
+        path = tmp_path / "people.csv"
+        path.write_text('a,b\n"say ""no"", then go",1\n"back\\",2\n"say ""no"", then go",2\n')
+        table = sl.read(open_frame(str(path), master=None))
+        assert table.schema == sl.read(path).schema
+        assert table.schema["a"].values == ("back\\", 'say "no", then go')
 
     def test_a_killed_worker_changes_nothing(self, engine: Reader, rows: pa.Table, tmp_path: Path) -> None:
         marker = tmp_path / "killed"

@@ -83,3 +83,28 @@ def test_wrong_engines_and_masters_are_named(run, table) -> None:
     code, _, error = run("audit", table, "--master", "local[2]")
     assert code == 2
     assert "--master local[2] is for --engine spark" in error
+
+
+class Unreachable:
+    """A builder of sessions that finds no master."""
+
+    def appName(self, _: str) -> Unreachable:  # noqa: N802 - Spark's name
+        return self
+
+    def config(self, *_: str) -> Unreachable:
+        return self
+
+    master = remote = appName
+
+    def getOrCreate(self) -> None:  # noqa: N802 - Spark's name
+        raise RuntimeError("no such host\n\tat a.long.trace")
+
+
+@pytest.mark.parametrize("master", ["spark://nowhere:7077", "sc://nowhere"])
+def test_a_master_that_does_not_answer_is_named(monkeypatch, run, table, master: str) -> None:
+    sql = pytest.importorskip("pyspark.sql", reason="the package pyspark is not installed")
+    monkeypatch.setattr(session, "java_version", lambda: "17")
+    monkeypatch.setattr(sql.SparkSession, "builder", Unreachable())
+    code, _, error = run("audit", table, "--engine", "spark", "--master", master)
+    assert code == 2
+    assert error == f"error: Spark does not start on {master}: no such host; check the master.\n"

@@ -81,9 +81,20 @@ def collect_into(table: Table, plan: Plan | Protocol, path: str, seed: int | Non
     check_schema(table, protocol.schema)
     report = reporter(table, protocol, seed)
     frame = map_frame(table, lambda codes, place: _packed(report(codes, place)), COLUMNS)
-    with running():
-        frame.write.parquet(path)
+    _write(frame, path)
     return SparkReports(protocol, table.source.frame.sparkSession.read.parquet(path))
+
+
+def _write(frame: Any, path: str) -> None:
+    """Write a DataFrame to a new folder in one job."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        with running():
+            frame.write.parquet(path)
+    except AnalysisException as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"reports cannot be written to {path}: {reason}; name a new folder.") from error
 
 
 def open_reports(frame: Any) -> SparkReports:

@@ -6,6 +6,7 @@ they are and are looked up in a table; other numbers come as doubles and are pla
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -22,8 +23,16 @@ from sidelight.sources.sql import label_code, number, quoted
 Columns = NDArray[np.unsignedinteger[Any]]
 """Codes column by column, shape (attributes, records)."""
 
-_WIDTHS = {"BOOLEAN": 8, "TINYINT": 8, "UTINYINT": 8, "SMALLINT": 16, "USMALLINT": 16}
-_WHOLE = (*_WIDTHS, "INTEGER", "UINTEGER", "BIGINT", "UBIGINT", "HUGEINT", "UHUGEINT")
+_TYPES: dict[str, type[np.integer[Any]]] = {
+    "BOOLEAN": np.uint8, "UTINYINT": np.uint8, "USMALLINT": np.uint16, "UINTEGER": np.uint32,
+    "UBIGINT": np.uint64, "TINYINT": np.int8, "SMALLINT": np.int16, "INTEGER": np.int32, "BIGINT": np.int64,
+}  # fmt: skip
+_WHOLE = {kind: np.iinfo(dtype) for kind, dtype in _TYPES.items()}
+"""The ranges of DuckDB's whole numbers; truth values come as 0 and 1, wider ones as labels."""
+
+_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,19}")
+"""How DuckDB writes a whole number of at most 64 bits."""
+
 _WIDEST = 1 << 16
 _MANY_EDGES = 64
 """From so many edges on a binary search is faster than comparing with each."""
@@ -166,7 +175,7 @@ def _coder(attribute: Attribute, kind: str) -> Coder:
     if kind in _WHOLE:
         numbers = _whole_numbers(attribute, kind)
         span = max(numbers, default=0) - min(numbers, default=0)
-        if kind in _WIDTHS and attribute.missing != "value":
+        if _WHOLE[kind].bits <= 16 and attribute.missing != "value":
             return _narrow(attribute, kind, numbers)
         if span < _WIDEST - 2:
             return _shifted(attribute, kind, numbers)
@@ -174,21 +183,19 @@ def _coder(attribute: Attribute, kind: str) -> Coder:
 
 
 def _whole_numbers(attribute: Attribute, kind: str) -> dict[int, int]:
-    """Return the code of every number that a label stands for, as DuckDB writes numbers."""
+    """Return the code of every number of the type that a label stands for, as DuckDB writes numbers."""
     if kind == "BOOLEAN":
         truths = {"false": 0, "true": 1}
         return {truths[label]: code for code, label in enumerate(attribute.values) if label in truths}
-    found = {}
-    for code, label in enumerate(attribute.values):
-        if label.lstrip("-").isdecimal() and str(int(label)) == label:
-            found[int(label)] = code
-    return found
+    least, most = _WHOLE[kind].min, _WHOLE[kind].max
+    found = {int(label): code for code, label in enumerate(attribute.values) if _NUMBER.fullmatch(label)}
+    return {value: code for value, code in found.items() if least <= value <= most}
 
 
 def _narrow(attribute: Attribute, kind: str, numbers: dict[int, int]) -> Coder:
     """Take a column of 8 or 16 bits as it is."""
     other = attribute.code(OTHER) if attribute.has_other else -1
-    size = 1 << _WIDTHS[kind]
+    size = 1 << _WHOLE[kind].bits
     table = np.full(size, other, dtype=np.int32)
     for value, code in numbers.items():
         table[value % size] = code
@@ -208,7 +215,7 @@ def _shifted(attribute: Attribute, kind: str, numbers: dict[int, int]) -> Coder:
         table[span + 1] = attribute.code(MISSING)
     name = f"{quoted(attribute.name)}::UTINYINT" if kind == "BOOLEAN" else quoted(attribute.name)
     width = "UTINYINT" if span + 2 < 256 else "USMALLINT"
-    wide = "HUGEINT" if kind in ("HUGEINT", "UHUGEINT", "UBIGINT") else "BIGINT"
+    wide = "HUGEINT" if kind == "UBIGINT" else "BIGINT"
     absent = span + 1 if attribute.missing == "value" else "NULL"
     return LookedUp(
         f"(CASE WHEN {name} BETWEEN {least} AND {most} THEN {name}::{wide} - {least} "

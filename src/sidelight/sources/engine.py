@@ -108,7 +108,7 @@ def counted(schema: Schema, sets: Sequence[Sequence[str]], cells: Sequence[Cells
 def coded_batches(source: LocalSource, schema: Schema, compiled: bool) -> Iterator[Codes]:
     """Return the codes of a source in its order, batch by batch, shape (rows, attributes)."""
     book = Codebook(schema, source.columns, source.label, compiled)
-    for batch in _batches(source, book, BATCH_ROWS):
+    for batch in source_batches(source, book, BATCH_ROWS):
         yield book.codes(batch).astype(np.uint16, copy=False).T
 
 
@@ -144,17 +144,18 @@ def count_source(
         finally:
             free.put(counter)
 
-    _in_threads(track(_batches(source, book, _COUNTED_ROWS), "counting", batches), count, threads)
+    _in_threads(track(source_batches(source, book, _COUNTED_ROWS), "counting", batches), count, threads)
     total = counters[0]
     for counter in counters[1:]:
         total += counter
     return total.results()
 
 
-def _batches(source: LocalSource, book: Codebook, rows: int) -> Iterator[pa.RecordBatch]:
+def source_batches(source: LocalSource, book: Codebook, rows: int) -> Iterator[pa.RecordBatch]:
     """Return what a codebook asks for, batch by batch; columns in memory that need no work are not copied."""
     if source.arrow is not None and book.is_plain:
-        yield from source.arrow.select(list(book.schema.names)).to_batches(rows)
+        places = {name: place for place, name in enumerate(source.columns)}  # DuckDB renames like names
+        yield from source.arrow.select([places[name] for name in book.schema.names]).to_batches(rows)
     else:
         yield from source.batches(book.select, where_complete(book.schema, book.types), rows)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import pairwise
 from typing import Literal, get_args
 
@@ -207,7 +209,7 @@ def _frequent_values(source: Source, profile: _Profile, most: int) -> list[str]:
 
 
 def _in_order(labels: Sequence[str], profile: _Profile) -> tuple[str, ...]:
-    return tuple(sorted(labels, key=float) if profile.is_number else sorted(labels))
+    return tuple(sorted(labels, key=Decimal) if profile.is_number else sorted(labels))
 
 
 def _numeric(source: Source, profile: _Profile, coding: Coding) -> tuple[Attribute | None, str]:
@@ -222,7 +224,7 @@ def _numeric(source: Source, profile: _Profile, coding: Coding) -> tuple[Attribu
     edges = _edges(source, profile.column, coding, (low, high))
     labels = bin_labels(edges) + ((MISSING,) if missing == "value" else ())
     attribute = Attribute(profile.column, "numeric", labels, edges, missing)
-    if source.occupied(profile.column, edges) + (missing == "value") < 2:
+    if missing != "value" and len({bisect_right(edges, end) for end in source.reach(profile.column)}) < 2:
         raise InputError(
             f"column {profile.column!r} of {source.label}: the binning leaves one occupied bin; "
             "give other edges, more bins, or binning='quantile'."

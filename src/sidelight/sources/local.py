@@ -116,11 +116,11 @@ class LocalSource:
         least: float | None = self.rows(f"min({value})", f"WHERE {value} > {above!r}")[0][0]
         return least
 
-    def occupied(self, column: str, edges: Sequence[float]) -> int:
-        """Return how many of the bins between edges hold a number."""
+    def reach(self, column: str) -> tuple[float, float]:
+        """Return the least and the greatest number, infinite ones among them."""
         value = number(column, self.columns[column])
-        position = " + ".join(["0", *(f"({value} >= {edge!r})::INTEGER" for edge in edges)])
-        return int(self.rows(f"count(DISTINCT {position})", f"WHERE {value} IS NOT NULL")[0][0])
+        low, high = self.rows(f"min({value}), max({value})")[0]
+        return low, high
 
     def complete(self, schema: Schema) -> int:
         """Return the number of rows that lack no value whose absence drops its record."""
@@ -232,7 +232,7 @@ def locate(text: str) -> tuple[str, str]:
         return _locate_in_folder(path)
     if not any(sign in text for sign in "*?[") and not path.exists():
         raise InputError(f"there is no file {text}; check the path.")
-    suffix = _format_of(text)
+    suffix = format_of(text)
     if not suffix:
         raise InputError(f"{text} must end in one of {', '.join(_SUFFIXES)}, so that its format is known.")
     if path.is_file() and path.stat().st_size == 0:
@@ -240,7 +240,8 @@ def locate(text: str) -> tuple[str, str]:
     return text, suffix
 
 
-def _format_of(text: str) -> str:
+def format_of(text: str) -> str:
+    """Return the format of a file by the end of its name; "" where it tells none."""
     return next((kind for end, kind in _SUFFIXES.items() if text.lower().endswith(end)), "")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from sidelight.foundation.errors import InputError, MissingExtraError
 from sidelight.foundation.extras import require
-from sidelight.sources.local import locate
+from sidelight.sources.local import format_of, locate
 
 PURPOSE = "the Spark engine"
 OLDEST_JAVA = 17
@@ -61,9 +61,17 @@ def open_session(master: str | None) -> Any:
 
     builder = SparkSession.builder.appName("sidelight")
     if master and master.startswith(_REMOTE):
-        return builder.remote(master).getOrCreate()
-    builder = builder.config("spark.ui.showConsoleProgress", "false")
-    return (builder.master(master) if master else builder).getOrCreate()
+        builder = builder.remote(master)
+    else:
+        builder = builder.config("spark.ui.showConsoleProgress", "false")
+        builder = builder.master(master) if master else builder
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"Spark does not start on {master or 'its configured master'}: {reason}; check the master."
+        ) from error
 
 
 def open_frame(path: str, master: str | None, encoding: str = "utf-8") -> Any:
@@ -74,7 +82,9 @@ def open_frame(path: str, master: str | None, encoding: str = "utf-8") -> Any:
         if suffix == "parquet":
             return reader.parquet(pattern)
         separator = "\t" if suffix == "tsv" else ","
-        return reader.csv(pattern, sep=separator, header=True, inferSchema=True, encoding=encoding)
+        return reader.csv(
+            pattern, sep=separator, escape='"', header=True, inferSchema=True, encoding=encoding
+        )
     except Exception as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"{path} cannot be read by Spark: {reason}") from error
@@ -85,5 +95,4 @@ def _located(path: str) -> tuple[str, str]:
     if "://" not in path:
         pattern, suffix = locate(path)
         return (path if Path(path).is_dir() else pattern), suffix
-    suffix = next((end for end in ("csv", "tsv", "parquet") if path.lower().endswith(end)), "parquet")
-    return path, suffix
+    return path, format_of(path) or "parquet"

@@ -40,8 +40,8 @@ class Source(Protocol):
     def following(self, column: str, above: float) -> float | None:
         """Return the least number above another."""
 
-    def occupied(self, column: str, edges: Sequence[float]) -> int:
-        """Return how many of the bins between edges hold a number."""
+    def reach(self, column: str) -> tuple[float, float]:
+        """Return the least and the greatest number, infinite ones among them."""
 
     def complete(self, schema: Schema) -> int:
         """Return the number of rows that lack no value whose absence drops its record."""

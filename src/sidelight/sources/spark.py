@@ -135,9 +135,9 @@ class SparkSource:
         if not count:
             return []
         ranks = [math.ceil(count * Fraction(repr(step / bins))) for step in range(1, bins)]
-        shares = [(rank - 0.5) / count for rank in ranks]
-        cuts = [F.expr(f"percentile_disc({share!r}D) WITHIN GROUP (ORDER BY value)") for share in shares]
-        return [float(cut) for cut in self._row(finite.agg(*(c.alias(str(i)) for i, c in enumerate(cuts))))]
+        shares = ", ".join(f"{(rank - 0.5) / count!r}D" for rank in ranks)
+        cuts = F.expr(f"percentile_disc(array({shares})) WITHIN GROUP (ORDER BY value)")
+        return [float(cut) for cut in self._row(finite.agg(cuts))[0]]
 
     def following(self, column: str, above: float) -> float | None:
         """Return the least number above another."""
@@ -147,13 +147,13 @@ class SparkSource:
         least: float | None = self._row(numbers.agg(F.min("value")))[0]
         return least
 
-    def occupied(self, column: str, edges: Sequence[float]) -> int:
-        """Return how many of the bins between edges hold a number."""
+    def reach(self, column: str) -> tuple[float, float]:
+        """Return the least and the greatest number, infinite ones among them."""
         from pyspark.sql import functions as F  # noqa: N812
 
         value = self._number(column)
-        position = sum(((value >= edge).cast("int") for edge in edges), F.lit(0))
-        return int(self._row(self.frame.where(value.isNotNull()).agg(F.count_distinct(position)))[0])
+        low, high = self._row(self.frame.agg(F.min(value).alias("low"), F.max(value).alias("high")))
+        return low, high
 
     def complete(self, schema: Schema) -> int:
         """Return the number of rows that lack no value whose absence drops its record."""
@@ -247,11 +247,11 @@ class SparkEngine:
         schema, label, compiled = table.schema, table.source.label, is_worth_compiling(table)
 
         def distinct(batches: Batches) -> Iterator[pa.RecordBatch]:
-            yield from _distinct(batches, schema, label, compiled)
+            yield from _distinct(batches, schema, label, compiled, largest)
 
         partial = _selected(table).mapInArrow(distinct, "record binary, weight long")
         merged = gathered(partial.groupBy("record").sum("weight").limit(largest + 1))
-        if merged.num_rows > largest:
+        if merged.num_rows > largest or merged.column(0).null_count:
             return None
         packed = b"".join(merged.column(0).to_pylist())
         codes = np.frombuffer(packed, dtype=np.uint16).reshape(-1, len(schema))
@@ -316,23 +316,29 @@ def _counted(
         yield pa.record_batch({"cell": places.astype(np.int64), "count": flat[places]})
 
 
-def _distinct(batches: Batches, schema: Schema, label: str, compiled: bool) -> Iterator[pa.RecordBatch]:
-    """Give a partition's distinct records, each as the bytes of its codes, and how often each occurs."""
+def _distinct(
+    batches: Batches, schema: Schema, label: str, compiled: bool, largest: int
+) -> Iterator[pa.RecordBatch]:
+    """Give a partition's distinct records, each as the bytes of its codes, and how often each occurs.
+
+    A partition that alone has more than `largest` gives one row without a record instead.
+    """
     source = _arriving(batches, schema, label)
     if source is None:
         return
+    nothing = distinct_records(schema, np.empty((0, len(schema)), dtype=np.uint16), np.empty(0))
     parts = (
         distinct_records(schema, codes, np.ones(len(codes)))
         for codes in coded_batches(source, schema, compiled)
     )
-    merged = merge_records(parts, largest=1 << 62)
-    if merged is not None:
-        packed = np.ascontiguousarray(merged.codes, dtype=np.uint16)
-        width = packed.shape[1] * packed.itemsize
-        fixed = pa.FixedSizeBinaryArray.from_buffers(
-            pa.binary(width), len(packed), [None, pa.py_buffer(packed)]
-        )
-        yield pa.record_batch({"record": fixed.cast(pa.binary()), "weight": merged.weights.astype(np.int64)})
+    merged = merge_records(chain([nothing], parts), largest)
+    if merged is None:
+        yield pa.record_batch({"record": pa.nulls(1, pa.binary()), "weight": pa.array([0], pa.int64())})
+        return
+    packed = np.ascontiguousarray(merged.codes, dtype=np.uint16)
+    width = packed.shape[1] * packed.itemsize
+    fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(packed), [None, pa.py_buffer(packed)])
+    yield pa.record_batch({"record": fixed.cast(pa.binary()), "weight": merged.weights.astype(np.int64)})
 
 
 def _mapped(

@@ -72,4 +72,4 @@ class Table:
 def _check_set(schema: Schema, names: Sequence[str]) -> None:
     if isinstance(names, str) or not names:
         raise invalid("sets", "lists of attribute names", names)
-    check_dense([schema[name].size for name in names])
+    check_dense(schema.select(names).sizes)
