@@ -137,6 +137,8 @@ def test_objects_that_are_not_there_are_named(tmp_path: Path, monkeypatch) -> No
     for name, words in [
         ("nonsense", "must be of the form module:object"),
         ("no_such_module:thing", "no module 'no_such_module'"),
+        (".relative:thing", "must be of the form module:object"),
+        ("math:pi", "must be a function or a class"),
         ("math:square_root", "has no 'square_root'"),
     ]:
         with pytest.raises(sl.InputError, match=words):
