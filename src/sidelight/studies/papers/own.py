@@ -40,7 +40,7 @@ def _read_variance(found: VarianceStudy) -> StudyResult:
         f"at epsilon {found.epsilon:g} randomised response loses to unary encoding from {crossed} values on"
     )
     return StudyResult(
-        Verdict("reproduced", reason),
+        Verdict("measured", reason),
         {},
         ("mechanism", "against", "x", "variance"),
         tuple(rows),
@@ -66,7 +66,7 @@ def _read_cost(found: list[Cost]) -> StudyResult:
     size = f"{slowest.sizes[-1]} {slowest.unit}"
     reason = f"the slowest, {slowest.step}, takes {slowest.seconds[-1]:.2g} s for {size}"
     return StudyResult(
-        Verdict("reproduced", reason),
+        Verdict("measured", reason),
         {},
         ("step", "unit", "size", "seconds"),
         tuple(rows),
