@@ -74,6 +74,7 @@ def test_a_folder_of_the_users_is_never_replaced(tmp_path: Path) -> None:
     with pytest.raises(sl.InputError, match="no study left it"):
         run(tmp_path / "store", "pdp-fig2", out=tmp_path / "out")
     assert (mine / "notes.txt").read_text() == "mine"
+    assert not (tmp_path / "store").exists(), "it is said before anything is computed"
 
 
 def test_the_key_holds_all_that_a_result_depends_on(tmp_path: Path, monkeypatch) -> None:
@@ -180,6 +181,8 @@ def test_bad_requests_are_refused(tmp_path: Path) -> None:
         (["study", "show", "all"], "there is no study 'all'"),
         (["study", "run", "pdp-fig2", "--workers", "0"], "`workers` must be a whole number of at least 1"),
         (["study", "run", "pdp-fig2", "--pages", str(tmp_path)], "run all --out"),
+        (["study", "run", "pdp-fig2", "--out", __file__], "`out` must be a folder"),
+        (["study", "run", "pdp-fig2", "--store", __file__], "`store` must be a folder"),
     ]:
         error = runner.invoke(app, arguments).exception
         assert isinstance(error, sl.InputError)

@@ -106,13 +106,15 @@ def table_csv(result: StudyResult) -> str:
     return out.getvalue()
 
 
-def copy_folder(source: Path, target: Path) -> None:
-    """Put a copy of a folder in another's place; an interruption leaves the old one, the new one or none.
-
-    What is replaced must itself be the outputs of a study: a folder of the user's is never removed.
-    """
+def check_replaceable(target: Path) -> None:
+    """Refuse to replace what is not the outputs of a study: a folder of the user's is never removed."""
     if target.exists() and not (target / RESULT).is_file():
         raise InputError(f"{target} is there and no study left it; name another folder for the outputs.")
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Put a copy of a folder in another's place; an interruption leaves the old one, the new one or none."""
+    check_replaceable(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".study-", dir=target.parent) as temporary:
         shutil.copytree(source, Path(temporary) / "new")
