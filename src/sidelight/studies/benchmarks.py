@@ -168,8 +168,8 @@ def _matrix(belief: Belief, analyser: Analyser, epsilon: float, name: str) -> Ar
     if found.shape != (count, count):
         raise invalid(f"what {name} returns", f"a matrix of shape {(count, count)}", found.shape)
     np.fill_diagonal(found, 0.0)
-    if np.isnan(found).any() or found.min() < 0:
-        raise InputError(f"what {name} returns must be leakages of at least 0; some are not.")
+    if not np.isfinite(found).all() or found.min() < 0:
+        raise InputError(f"what {name} returns must be finite leakages of at least 0; some are not.")
     return found
 
 
@@ -196,8 +196,8 @@ def benchmark_mechanisms(
         most = float(generic_analysis(belief, epsilon).sum())
         if most <= 0:
             raise InputError(
-                "no attribute says anything about another here, so there is no leakage to compare; take a table "
-                "whose attributes are related."
+                "no attribute says anything about another here, so there is no leakage to compare; take a "
+                "table whose attributes are related."
             )
         for name, maker in track(list(mechanisms.items()), f"mechanisms, epsilon {epsilon:g}"):
             made = _made(belief, maker, epsilon, name)

@@ -117,7 +117,7 @@ def _read_table_2(found: PairStudy) -> StudyResult:
     gap = max(value for name, value in gaps.items() if name.startswith("CelebA"))
     reason = (
         f"on CelebA within {gap:.3f} of the printed figures for an adversary who keeps one guessed value; "
-        "ours are exact, so GRR and SS, which reach the worst case there, have no error at all; an adversary who "
+        "ours are exact, so GRR and SS, which reach the worst case there, have no error; an adversary who "
         "keeps the whole report gains the most that the budget allows from RAPPOR, OUE, BLH, OLH and SHE, so "
         "that they leak less is an artefact of the guess (see cpl-fig6e); on Adult and Cardio, whose binning "
         f"is unpublished, within {max(gaps.values()):.2f}; {DSS}"
