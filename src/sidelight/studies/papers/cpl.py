@@ -215,8 +215,8 @@ def _read_figure_4b(found: FigureFour) -> StudyResult:
     kind: Kind = "reproduced" if as_told and above and looseness < _TIGHT else "differs"
     reason = (
         f"{'curves and limits as told' if as_told else 'curves or limits are not as told'}; on these three "
-        f"the sum is {'above' if above else 'below'} the exact total, up to {looseness:.2f} times as large, "
-        "and it is no bound in general (see cpl-eq6)"
+        f"the sum is {'above' if above else 'below'} the exact total, up to {looseness:.2f} times as large "
+        f"({'tight' if looseness < _TIGHT else 'not tight'}), and it is no bound in general (see cpl-eq6)"
     )
     columns = ("epsilon", *FACES, "sum", "together", "together, estimated")
     table = tuple(
