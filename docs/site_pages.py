@@ -31,6 +31,7 @@ ROOMS = {
     "sidelight.collection": "Collection",
     "sidelight.learning.learnt": "Labels",
     "sidelight.attacks": "Attacks",
+    "sidelight.studies.benchmarks": "Benchmarks",
     "sidelight.report": "Reports",
     "sidelight.foundation.errors": "Errors",
 }

@@ -137,7 +137,20 @@ def test_objects_that_are_not_there_are_named(tmp_path: Path, monkeypatch) -> No
     for name, words in [
         ("nonsense", "must be of the form module:object"),
         ("no_such_module:thing", "no module 'no_such_module'"),
+        (".relative:thing", "must be of the form module:object"),
+        ("math:pi", "must be a function or a class"),
         ("math:square_root", "has no 'square_root'"),
     ]:
         with pytest.raises(sl.InputError, match=words):
             load_object(name, "analyser")
+
+
+def test_what_is_no_mechanism_no_matrix_or_has_nothing_to_leak_is_refused() -> None:
+    related = sl.Belief.from_joint([[0.5, 0.0], [0.25, 0.25]], ["a", "b"])
+    with pytest.raises(sl.InputError, match="what three makes` must be a mechanism"):
+        sl.benchmark_mechanisms(related, {"three": lambda _size, _epsilon: 3}, [1.0], people=10)  # type: ignore[arg-type,dict-item]
+    refused = sl.benchmark_analysers(related, {"words": lambda _belief, _epsilon: "no"}, [1.0]).refused  # type: ignore[dict-item]
+    assert "must be a matrix of shape (2, 2), got 'no'" in refused["words"]
+    for cells, names in (([[0.25, 0.25], [0.25, 0.25]], ["a", "b"]), ([0.5, 0.5], ["a"])):
+        with pytest.raises(sl.InputError, match="no attribute says anything about another"):
+            sl.benchmark_mechanisms(sl.Belief.from_joint(cells, names), budgets=[1.0], people=10)

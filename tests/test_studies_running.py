@@ -52,6 +52,29 @@ def test_a_torn_or_strange_folder_is_computed_again(tmp_path: Path) -> None:
     result.write_text(result.read_text()[:40])
     assert run(tmp_path, "pdp-fig2") == [("pdp-fig2", "computed")]
     assert json.loads(result.read_text())["verdict"] == "reproduced"
+    whole = json.loads(result.read_text())
+    for strange in ([], whole | {"verdict": "proved"}, whole | {"figures": 3}, {"study": "pdp-fig2"}):
+        result.write_text(json.dumps(strange))
+        assert not _is_finished(tmp_path, "pdp-fig2"), strange
+    result.write_text(json.dumps(whole))
+    assert _is_finished(tmp_path, "pdp-fig2")
+    (result.parent / "pdp-fig2.png").unlink()
+    assert not _is_finished(tmp_path, "pdp-fig2"), "a figure is missing"
+
+
+def _is_finished(store: Path, name: str) -> bool:
+    work = find_study(name).work
+    return finished(store, key_of(work, sharing(work), True), sharing(work)) is not None
+
+
+def test_a_folder_of_the_users_is_never_replaced(tmp_path: Path) -> None:
+    mine = tmp_path / "out" / "pdp-fig2"
+    mine.mkdir(parents=True)
+    (mine / "notes.txt").write_text("mine")
+    with pytest.raises(sl.InputError, match="no study left it"):
+        run(tmp_path / "store", "pdp-fig2", out=tmp_path / "out")
+    assert (mine / "notes.txt").read_text() == "mine"
+    assert not (tmp_path / "store").exists(), "it is said before anything is computed"
 
 
 def test_the_key_holds_all_that_a_result_depends_on(tmp_path: Path, monkeypatch) -> None:
@@ -65,7 +88,9 @@ def test_the_key_holds_all_that_a_result_depends_on(tmp_path: Path, monkeypatch)
     keys.add(key_of(work, studies, True))
     monkeypatch.setattr("sidelight.studies.store.code_version", lambda: "another")
     keys.add(key_of(work, studies, True))
-    assert len(keys) == 5
+    monkeypatch.setattr("sidelight.studies.store.version", lambda _library: "0.0")
+    keys.add(key_of(work, studies, True))
+    assert len(keys) == 6
 
 
 def test_the_cache_follows_the_users_setting(monkeypatch, tmp_path: Path) -> None:
@@ -156,6 +181,8 @@ def test_bad_requests_are_refused(tmp_path: Path) -> None:
         (["study", "show", "all"], "there is no study 'all'"),
         (["study", "run", "pdp-fig2", "--workers", "0"], "`workers` must be a whole number of at least 1"),
         (["study", "run", "pdp-fig2", "--pages", str(tmp_path)], "run all --out"),
+        (["study", "run", "pdp-fig2", "--out", __file__], "`out` must be a folder"),
+        (["study", "run", "pdp-fig2", "--store", __file__], "`store` must be a folder"),
     ]:
         error = runner.invoke(app, arguments).exception
         assert isinstance(error, sl.InputError)

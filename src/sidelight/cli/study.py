@@ -32,7 +32,8 @@ Store = Annotated[
     Path | None, typer.Option(help="Where finished studies are kept [a cache folder of the user's].")
 ]
 Pages = Annotated[
-    Path | None, typer.Option(help="Write the pages of documentation to this folder; needs `all`.")
+    Path | None,
+    typer.Option(help="Write the pages of documentation to this folder; needs `all`, and that none fails."),
 ]
 
 
@@ -85,7 +86,8 @@ def run(
     count = min(2, os.cpu_count() or 1) if workers is None else workers
     settings = Settings(store or default_store(), out, quick, fresh, count)
     outcomes = _run(chosen, settings, quiet=json)
-    if pages is not None and out is not None:
+    failed = any(outcome.state == "failed" for outcome in outcomes)
+    if pages is not None and out is not None and not failed:
         from sidelight.studies.pages import write_pages
 
         write_pages(out, pages)
@@ -93,7 +95,7 @@ def run(
         _echo_json([_told(outcome) for outcome in outcomes])
     elif len(chosen) > 1:
         print_tally(outcomes)
-    if any(outcome.state == "failed" for outcome in outcomes):
+    if failed:
         raise typer.Exit(3)
 
 

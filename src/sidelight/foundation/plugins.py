@@ -21,7 +21,7 @@ def load_object(name: str, noun: str) -> Any:
     3.0
     """
     module, _, attribute = name.partition(":")
-    if not module or not attribute:
+    if not module or not attribute or module.startswith("."):
         raise invalid(noun, "of the form module:object", name)
     here = str(Path.cwd())
     sys.path.insert(0, here)
@@ -39,4 +39,6 @@ def load_object(name: str, noun: str) -> Any:
                 f"the module {module!r} has no {attribute!r} to be the {noun}; check its spelling."
             )
         found = getattr(found, part)
+    if not callable(found):
+        raise invalid(noun, "a function or a class", name)
     return found

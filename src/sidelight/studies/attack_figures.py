@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SETTINGS: Any = {"svg.hashsalt": "sidelight", "svg.fonttype": "none", "font.size": 9}
-_FIGURES = {
+FIGURES = {
     "Fig. 2": ("Fig. 2",),
     "Fig. 2, stricter secret": ("Fig. 2, stricter secret",),
     "Fig. 3": ("Fig. 2", "Fig. 3"),
@@ -37,8 +37,8 @@ def write_study(study: AttackStudy, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = [write_text(folder / "attacks.csv", _csv(study.rows))]
     with rc_context(_SETTINGS):
-        for figure, shown in _FIGURES.items():
-            rows = [row for row in study.rows if row.figure in shown and _belongs(row, figure)]
+        for figure in FIGURES:
+            rows = rows_of(study.rows, figure)
             if rows:
                 written.append(_save(levels_figure(rows, figure), folder / f"{_plain(figure)}-levels.svg"))
         if study.densities:
@@ -46,9 +46,13 @@ def write_study(study: AttackStudy, folder: Path) -> list[Path]:
     return written
 
 
-def _belongs(row: Row, figure: str) -> bool:
-    """Whether a drawing shows this row: of another figure's only the two models that Fig. 3 has."""
-    return row.figure == figure or row.model in ("mlp", "cnn")
+def rows_of(rows: Sequence[Row], figure: str) -> list[Row]:
+    """Return the rows that a drawing shows: of another figure's only the two models that Fig. 3 has."""
+    return [
+        row
+        for row in rows
+        if row.figure in FIGURES[figure] and (row.figure == figure or row.model in ("mlp", "cnn"))
+    ]
 
 
 def _plain(figure: str) -> str:

@@ -159,13 +159,17 @@ def benchmark_analysers(
 
 def _matrix(belief: Belief, analyser: Analyser, epsilon: float, name: str) -> Array:
     """Return what an analyser says, its diagonal set to 0, after checking that it is such a matrix."""
-    found = np.array(analyser(belief, epsilon), dtype=np.float64)
     count = len(belief.schema)
+    said = analyser(belief, epsilon)
+    try:
+        found = np.array(said, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise invalid(f"what {name} returns", f"a matrix of shape {(count, count)}", said) from error
     if found.shape != (count, count):
         raise invalid(f"what {name} returns", f"a matrix of shape {(count, count)}", found.shape)
     np.fill_diagonal(found, 0.0)
-    if np.isnan(found).any() or found.min() < 0:
-        raise InputError(f"what {name} returns must be leakages of at least 0; some are not.")
+    if not np.isfinite(found).all() or found.min() < 0:
+        raise InputError(f"what {name} returns must be finite leakages of at least 0; some are not.")
     return found
 
 
@@ -190,10 +194,24 @@ def benchmark_mechanisms(
     points = []
     for epsilon in [check_number("budgets", budget, above=0) for budget in budgets]:
         most = float(generic_analysis(belief, epsilon).sum())
+        if most <= 0:
+            raise InputError(
+                "no attribute says anything about another here, so there is no leakage to compare; take a "
+                "table whose attributes are related."
+            )
         for name, maker in track(list(mechanisms.items()), f"mechanisms, epsilon {epsilon:g}"):
-            made = {part.name: maker(part.size, epsilon) for part in belief.schema}
+            made = _made(belief, maker, epsilon, name)
             points.append(_mechanism_point(belief, name, made, epsilon, most, count))
     return MechanismBenchmark(count, tuple(points))
+
+
+def _made(belief: Belief, maker: Maker, epsilon: float, name: str) -> dict[str, Mechanism]:
+    """Return a mechanism for every attribute, after checking that it is one."""
+    made = {part.name: maker(part.size, epsilon) for part in belief.schema}
+    for mechanism in made.values():
+        if not hasattr(mechanism, "channel"):
+            raise invalid(f"what {name} makes", "a mechanism, which has a channel", mechanism)
+    return made
 
 
 def _mechanism_point(
@@ -236,7 +254,7 @@ def exact_analysis(maker: Maker, *, guess: bool = False) -> Analyser:
     """Return the analyser that is exact for a mechanism, through whole reports or through guesses."""
 
     def analyse(belief: Belief, epsilon: float) -> Array:
-        made = {part.name: maker(part.size, epsilon) for part in belief.schema}
+        made = _made(belief, maker, epsilon, "the reference")
         view = guess_channel if guess else _channel_of
         return leakage_matrix(belief, {name: view(mechanism) for name, mechanism in made.items()})
 

@@ -32,7 +32,7 @@ TEN = (
 )  # fmt: skip
 """Ten attributes of CelebA, of every strength of correlation."""
 PAPER_RATIO = 5.0
-"""CPL, section V-C: the calibrated budget is "approximately five times" the even split."""
+"""CPL, section V-C: the calibrated budget over the even split, about."""
 STEP = 0.01
 """The step of CPL, Algorithm 3."""
 _SUBSET = 21

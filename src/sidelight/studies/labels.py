@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 PUBLISHED_TABLE_4 = {"U(1,50)": 0.020, "N(25,1)": 0.383, "N(25,0.3)": 0.638, "D(25)": 1.0}
 PUBLISHED_ATTACK = {"adult": 0.70, "smart grid with stab": 0.96}
 """Fig. 5 at epsilon 0.5 as the text gives it: the least share of labels guessed under LabelDP."""
+COMPARED = ("basic", "kHR, k = 1", "kHR, k = floor")
+"""What Fig. 3 holds the published choice of k against."""
 BUDGETS = (0.5, 1.0, 2.0, 4.0, 8.0)
 _PAIRS = VALUES * LABELS
 _SETTINGS: Any = {"svg.hashsalt": "sidelight", "svg.fonttype": "none", "font.size": 8}
@@ -306,13 +308,16 @@ def _verdicts(rows: Sequence[Row], *, missing: bool) -> Iterator[str]:
 
 
 def figure_3_verdict(rows: Sequence[Row]) -> str:
-    """Return what became of Fig. 3."""
-    best = stated(rows, "figure 3", "kHR, k by search, stated")
+    """Return what became of Fig. 3: k by eq. (8) is the best of those compared, to a thousandth."""
     rule = stated(rows, "figure 3", "kHR, k by eq. (8), stated")
-    worst = max(rule[key] / best[key] for key in best)
+    compared = [stated(rows, "figure 3", f"{line}, stated") for line in COMPARED]
+    excess = max(rule[key] / min(other[key] for other in compared) - 1 for key in rule)
+    best = stated(rows, "figure 3", "kHR, k by search, stated")
+    spared = max(1 - best[key] / rule[key] for key in rule)
     return (
-        f"Fig. 3: reproduced; the stated error of k by search is never above that of eq. (8), and by up to "
-        f"{100 * (1 - 1 / worst):.2g} % below it."
+        f"Fig. 3: {'reproduced' if excess < 1e-3 else 'differs'}; the stated error of k by eq. (8) is "
+        f"at most {100 * max(excess, 0):.2g} % above the least of those compared, and that of the best of "
+        f"all k at most {100 * spared:.2g} % below it."
     )
 
 

@@ -46,7 +46,10 @@ def write_pages(results: Path, folder: Path) -> list[Path]:
         raise InputError(
             f"{results} has no outputs of studies; run `sidelight study run all --out {results}`."
         )
-    saved = {name: load(place) for name, place in places.items()}
+    try:
+        saved = {name: load(place) for name, place in places.items()}
+    except (OSError, ValueError) as error:
+        raise InputError(f"{error}; run that study again with `--out {results}`.") from error
     files = {name: place / TABLE for name, place in places.items()}
     tables = {name: file.read_text(encoding="utf-8") for name, file in files.items() if file.is_file()}
     images = folder / "images"

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
-from sidelight.foundation.errors import InputError, check_whole
+from sidelight.foundation.errors import InputError, check_whole, invalid
 from sidelight.studies.register import sharing
-from sidelight.studies.saving import Saved, copy_folder
+from sidelight.studies.saving import Saved, check_replaceable, copy_folder
 from sidelight.studies.store import finished, keep, key_of
 from sidelight.studies.study import Study, Work, run_together
 
@@ -71,6 +71,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_whole("workers", self.workers, at_least=1)
+        for name, folder in (("store", self.store), ("out", self.out)):
+            if folder is not None and folder.exists() and not folder.is_dir():
+                raise invalid(name, "a folder", str(folder))
 
 
 def run_studies(studies: Sequence[Study], settings: Settings) -> Iterator[Outcome]:
@@ -78,6 +81,9 @@ def run_studies(studies: Sequence[Study], settings: Settings) -> Iterator[Outcom
 
     Closing the iterator, or an interruption, ends the running processes; whatever had ended is kept.
     """
+    if settings.out is not None:
+        for study in studies:
+            check_replaceable(settings.out / study.name)
     works = list(dict.fromkeys(study.work for study in studies))
     waiting = []
     for work in works:

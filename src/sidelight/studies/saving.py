@@ -11,8 +11,9 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, get_args
 
+from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import strict_json, write_atomically, write_text
 from sidelight.studies.study import Drawing, Kind, Study, StudyResult, Value, Verdict
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 RESULT = "result.json"
 TABLE = "table.csv"
 SETTINGS: Any = {"svg.hashsalt": "sidelight", "svg.fonttype": "none", "font.size": 9}
+_KINDS = ("svg", "png")
 _DOTS = 110
 
 
@@ -78,13 +80,21 @@ def save(study: Study, result: StudyResult, folder: Path, *, quick: bool, second
 
 
 def load(folder: Path) -> Saved:
-    """Read what `save` wrote; raises OSError or ValueError where it is not that."""
+    """Read what `save` wrote; raises OSError or ValueError where it is not that, or not all of it."""
     found = strict_json((folder / RESULT).read_text(encoding="utf-8"))
-    verdict = Verdict(cast("Kind", found["verdict"]), found["reason"], found["counter_example"])
-    figures = tuple((name, title) for name, title in found["figures"])
-    return Saved(
-        found["study"], found["quick"], verdict, found["published"], found["ours"], figures, found["seconds"]
-    )
+    try:
+        verdict = Verdict(found["verdict"], found["reason"], found["counter_example"])
+        figures = tuple((name, title) for name, title in found["figures"])
+        values = (dict(found["published"]), dict(found["ours"]))
+        saved = Saved(found["study"], found["quick"], verdict, *values, figures, float(found["seconds"]))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{folder / RESULT} is not the result of a study") from error
+    if verdict.kind not in get_args(Kind):
+        raise ValueError(f"{folder / RESULT} has the verdict {verdict.kind!r}, which does not exist")
+    files = {f"{name}.{kind}" for name, _ in figures for kind in _KINDS}
+    if not files <= {path.name for path in folder.iterdir()}:
+        raise ValueError(f"{folder} lacks a figure of its result")
+    return saved
 
 
 def table_csv(result: StudyResult) -> str:
@@ -96,8 +106,15 @@ def table_csv(result: StudyResult) -> str:
     return out.getvalue()
 
 
+def check_replaceable(target: Path) -> None:
+    """Refuse to replace what is not the outputs of a study: a folder of the user's is never removed."""
+    if target.exists() and not (target / RESULT).is_file():
+        raise InputError(f"{target} is there and no study left it; name another folder for the outputs.")
+
+
 def copy_folder(source: Path, target: Path) -> None:
     """Put a copy of a folder in another's place; an interruption leaves the old one, the new one or none."""
+    check_replaceable(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".study-", dir=target.parent) as temporary:
         shutil.copytree(source, Path(temporary) / "new")
@@ -121,7 +138,7 @@ def _draw(drawing: Drawing, folder: Path) -> None:
 
     with rc_context(SETTINGS):
         figure = drawing.build()
-    for kind in ("svg", "png"):
+    for kind in _KINDS:
         save_figure(figure, folder / f"{drawing.name}.{kind}")
 
 

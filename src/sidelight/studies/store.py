@@ -1,7 +1,8 @@
 """The cache of finished works: one folder each, named by everything that the result depends on.
 
 The name holds the work, whether it was quick, the code of the package, the size and time of every table it
-uses, and which optional modules are there. A folder appears under its name only when it is complete.
+uses, and the versions of Python and of the libraries that compute. A folder appears under its name only when
+it is complete.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 from functools import cache
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import sidelight.studies as room
@@ -19,6 +21,10 @@ from sidelight.studies.saving import Saved, load, save
 from sidelight.studies.study import Study, StudyResult, Work, table_file
 
 _DIGITS = 16
+_LIBRARIES = (
+    "duckdb", "matplotlib", "numba", "numpy", "opendp", "pyarrow", "scikit-learn", "scipy", "torch",
+)  # fmt: skip
+"""Whose version a result can depend on, by the names of their distributions."""
 
 
 def default_store() -> Path:
@@ -41,10 +47,17 @@ def key_of(work: Work, studies: tuple[Study, ...], quick: bool) -> str:
     """Return the name of a work's folder."""
     names = sorted({*work.tables, *work.uses, *(name for study in studies for name in study.tables)})
     parts = [work.name, str(quick), code_version(), *(_table_state(name) for name in names)]
-    parts += [f"{name} {find_spec(name) is not None}" for name in work.modules]
+    parts += [sys.version, *(f"{name} {_version(name)}" for name in _LIBRARIES)]
     parts += sorted(study.name for study in studies)
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:_DIGITS]
     return f"{work.name}-{'quick' if quick else 'full'}-{digest}"
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "absent"
 
 
 def _table_state(name: str) -> str:
@@ -59,7 +72,7 @@ def finished(store: Path, key: str, studies: tuple[Study, ...]) -> dict[str, Sav
     """Return the results of a finished work, or None where it is not finished or cannot be read."""
     try:
         return {study.name: load(store / key / study.name) for study in studies}
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError):
         return None
 
 

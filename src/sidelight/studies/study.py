@@ -18,7 +18,7 @@ from sidelight.foundation.errors import MissingExtraError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Kind = Literal["reproduced", "differs", "refuted", "not possible"]
+Kind = Literal["reproduced", "differs", "refuted", "not possible", "measured"]
 Value = float | str
 OURS = "ours"
 """The "paper" of a study that no paper has."""
@@ -29,7 +29,7 @@ class Verdict:
     """What became of a published statement.
 
     Attributes:
-        kind: "reproduced", "differs", "refuted" or "not possible".
+        kind: "reproduced", "differs", "refuted" or "not possible"; "measured" where nothing is published.
         reason: one line.
         counter_example: of a refuted statement, the smallest case that shows it.
     """
@@ -94,7 +94,6 @@ class Work:
         compute: takes whether to be quick, returns what the studies read.
         tables: the public tables without which it cannot be done, by the names of their files.
         uses: further tables it takes where they are there.
-        modules: optional modules that the result depends on.
         minutes: about how long it takes in full, to start the longest first.
     """
 
@@ -102,7 +101,6 @@ class Work:
     compute: Callable[[bool], Any]
     tables: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
-    modules: tuple[str, ...] = ()
     minutes: float = 0.1
 
 

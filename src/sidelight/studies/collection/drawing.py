@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from sidelight.foundation.files import write_atomically, write_text
 from sidelight.studies.collection.figures import Figure, Panel
 from sidelight.studies.collection.simulation import BASELINES, FURTHER, OURS
-from sidelight.studies.collection.study import CollectionStudy
+from sidelight.studies.collection.study import Array, CollectionStudy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +31,7 @@ def write_study(study: CollectionStudy, folder: str | Path) -> list[Path]:
     """Write every figure as SVG, all cells and losses as CSV, and the verdict; the folder must exist."""
     place = Path(folder)
     paths = [_draw_figure(study, figure, place) for figure in study.figures]
-    paths += [_save(copies_figure(study), place / "figure-2.svg")]
+    paths += [_save(copies_figure(study.copies), place / "figure-2.svg")]
     if study.rows:
         paths += [_save(matrices_figure(study), place / "figure-3.svg")]
     paths += [
@@ -121,13 +122,13 @@ def _panel(axes: Axes, study: CollectionStudy, panel: Panel) -> None:
     axes.grid(visible=True, which="major", alpha=0.3)
 
 
-def copies_figure(study: CollectionStudy) -> Drawing:
-    """Return Fig. 2."""
+def copies_figure(copies: Mapping[float, Array]) -> Drawing:
+    """Return Fig. 2 from its curves, by the second marginal."""
     from matplotlib.figure import Figure as Canvas
 
     drawing = Canvas(figsize=(5.6, 3.6), layout="constrained")
     axes = drawing.subplots()
-    for second, points in study.copies.items():
+    for second, points in copies.items():
         axes.plot(points[:, 0], points[:, 1], label=f"second marginal {second:g}")
     axes.set_xlabel("first marginal")
     axes.set_ylabel("probability to copy, as published")

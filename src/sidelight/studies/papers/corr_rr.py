@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from sidelight.studies.study import Drawing, Study, StudyResult, Value, Verdict,
 
 if TYPE_CHECKING:
     from sidelight.studies.collection.simulation import Cell
-    from sidelight.studies.collection.study import CollectionStudy
+    from sidelight.studies.collection.study import Array, CollectionStudy
 
 FOUR = ("spl", "rs+fd", "rs+rfd", "corr-rr")
 """The methods that the paper compares."""
@@ -194,18 +194,29 @@ def _met(printed: Value, ours: Value) -> bool:
     return set(str(ours).split(", ")) == {printed}
 
 
-def _read_copies(found: CollectionStudy) -> StudyResult:
+_COPIES: dict[str, Value] = {
+    "p_y where both marginals are 0.9": "near 1",
+    "p_y where the marginals are 0.9 and 0.1": "near 0",
+    "p_y where both marginals are 0.5": 0.5,
+}
+
+
+def _copies(_quick: bool) -> Mapping[float, Array]:
+    from sidelight.studies.collection.study import copy_curves
+
+    return copy_curves()
+
+
+def _read_copies(found: Mapping[float, Array]) -> StudyResult:
     from sidelight.studies.collection.drawing import copies_figure
 
-    rows = [(second, float(x), float(y)) for second, curve in found.copies.items() for x, y in curve]
-    alike, unlike = (
-        min(found.copies[0.9], key=lambda point: abs(point[0] - first))[1] for first in (0.9, 0.1)
+    rows = [(second, float(x), float(y)) for second, curve in found.items() for x, y in curve]
+    alike, unlike, even = (
+        float(min(found[second], key=lambda point: abs(point[0] - first))[1])
+        for second, first in ((0.9, 0.9), (0.9, 0.1), (0.5, 0.5))
     )
-    ours: dict[str, Value] = {
-        "p_y where both marginals are 0.9": float(alike),
-        "p_y where the marginals are 0.9 and 0.1": float(unlike),
-    }
-    holds = alike > 0.9 and unlike < 0.1
+    ours: dict[str, Value] = dict(zip(_COPIES, (alike, unlike, even), strict=True))
+    holds = alike > 0.9 and unlike < 0.1 and abs(even - 0.5) < 0.05
     verdict = Verdict(
         "reproduced" if holds else "differs",
         "the rule copies a value exactly where two marginals are alike, whether or not the attributes depend "
@@ -306,9 +317,9 @@ STUDIES: tuple[Study, ...] = (
         "corr-rr-fig2",
         "Corr-RR",
         "Fig. 2: the probability to copy",
-        _WORK,
+        Work("corr-rr-copies", _copies),
         _read_copies,
-        {"p_y where both marginals are 0.9": "near 1", "p_y where the marginals are 0.9 and 0.1": "near 0"},
+        _COPIES,
     ),
     Study(
         "corr-rr-fig3",

@@ -79,7 +79,14 @@ TABLE_3: dict[str, Value] = {
     "epsilon 1, secret to other": 0.6203,
     "epsilon 2, other to secret": 2.0,
     "epsilon 2, secret to other": 1.4340,
+    "epsilon 0.5, other to secret, estimated": 0.5007,
+    "epsilon 0.5, secret to other, estimated": 0.2833,
+    "epsilon 1, other to secret, estimated": 0.9985,
+    "epsilon 1, secret to other, estimated": 0.6222,
+    "epsilon 2, other to secret, estimated": 2.0020,
+    "epsilon 2, secret to other, estimated": 1.4369,
 }
+"""The worst mechanism of the budget, and randomised response estimated from 100,000 records."""
 
 
 def _errors(rows: Sequence[ErrorRow]) -> dict[str, Value]:
@@ -110,13 +117,13 @@ def _read_table_2(found: PairStudy) -> StudyResult:
     gap = max(value for name, value in gaps.items() if name.startswith("CelebA"))
     reason = (
         f"on CelebA within {gap:.3f} of the printed figures for an adversary who keeps one guessed value; "
-        "one who keeps the whole report gains the most that the budget allows from RAPPOR, OUE, BLH, OLH and "
-        "SHE, so that they leak less is an artefact of the guess; on Adult and Cardio, whose binning is "
-        f"unpublished, within {max(gaps.values()):.2f}; {DSS}"
+        "ours are exact, so GRR and SS, which reach the worst case there, have no error; an adversary who "
+        "keeps the whole report gains the most that the budget allows from RAPPOR, OUE, BLH, OLH and SHE, so "
+        "that they leak less is an artefact of the guess (see cpl-fig6e); on Adult and Cardio, whose binning "
+        f"is unpublished, within {max(gaps.values()):.2f}; {DSS}"
     )
-    counter = "rows (.4, .4, .1, .1) and (.1, .1, .4, .4), epsilon 1: OUE leaks 0.56945, GRR 0.36457"
     kind: Kind = "reproduced" if max(gaps.values()) < 0.011 else "differs"
-    return StudyResult(Verdict(kind, reason, counter), ours, *_error_table(found.second))
+    return StudyResult(Verdict(kind, reason), ours, *_error_table(found.second))
 
 
 def _read_table_3(found: FormulaStudy) -> StudyResult:
@@ -124,11 +131,21 @@ def _read_table_3(found: FormulaStudy) -> StudyResult:
     for row in found.example:
         ours[f"epsilon {row.epsilon:g}, other to secret"] = row.forth
         ours[f"epsilon {row.epsilon:g}, secret to other"] = row.back
-    gap = max(abs(float(ours[name]) - float(TABLE_3[name])) for name in TABLE_3)
+        ours[f"epsilon {row.epsilon:g}, other to secret, estimated"] = row.seen_forth
+        ours[f"epsilon {row.epsilon:g}, secret to other, estimated"] = row.seen_back
+    gaps = {name: abs(float(ours[name]) - float(printed)) for name, printed in TABLE_3.items()}
+    gap, strayed = (
+        max(value for name, value in gaps.items() if name.endswith("estimated") == is_estimate)
+        for is_estimate in (False, True)
+    )
     columns = ("epsilon", "other to secret", "secret to other", "estimated forth", "estimated back")
     rows = tuple((row.epsilon, row.forth, row.back, row.seen_forth, row.seen_back) for row in found.example)
-    reason = f"both directions within {gap:.4f}; the printed ones are a little above the exact values"
-    return StudyResult(Verdict("reproduced" if gap < 5e-4 else "differs", reason), ours, columns, rows)
+    reason = (
+        f"both directions within {gap:.4f}, the printed ones a little above the exact values; the estimates, "
+        f"which depend on the draw, within {strayed:.3f}"
+    )
+    kind: Kind = "reproduced" if gap < 5e-4 and strayed < 0.02 else "differs"
+    return StudyResult(Verdict(kind, reason), ours, columns, rows)
 
 
 def _read_equation_6(found: FormulaStudy) -> StudyResult:
@@ -187,16 +204,19 @@ def _read_figure_4b(found: FigureFour) -> StudyResult:
     rows = found.faces
     above = all(row.added >= row.together - 1e-9 for row in rows)
     looseness = max(row.added / row.together for row in rows)
+    order = " < ".join(sorted(FACES, key=lambda name: found.limits[name]))
     ours: dict[str, Value] = {
         "L(Wearing_Necklace -> Male), limit": found.limits["Wearing_Necklace"],
-        "order of the three": " < ".join(sorted(FACES, key=lambda name: found.limits[name])),
-        "eq. (6) against the exact total": f"{'above' if above else 'below'} it here, by up to "
-        "{looseness:.2f} times",
+        "order of the three": order,
+        "eq. (6) against the exact total": f"{'above' if above else 'below'} it here, up to {looseness:.2f} "
+        "times as large",
     }
-    kind: Kind = "reproduced" if above and abs(found.limits["Wearing_Necklace"] - 2.4) < 0.05 else "differs"
+    as_told = order == _MALE["order of the three"] and abs(found.limits["Wearing_Necklace"] - 2.4) < 0.05
+    kind: Kind = "reproduced" if as_told and above and looseness < _TIGHT else "differs"
     reason = (
-        f"curves and limits as told; the sum holds on these three, loosely (up to {looseness:.2f} times), "
-        "and is no bound in general (see cpl-eq6)"
+        f"{'curves and limits as told' if as_told else 'curves or limits are not as told'}; on these three "
+        f"the sum is {'above' if above else 'below'} the exact total, up to {looseness:.2f} times as large "
+        f"({'tight' if looseness < _TIGHT else 'not tight'}), and it is no bound in general (see cpl-eq6)"
     )
     columns = ("epsilon", *FACES, "sum", "together", "together, estimated")
     table = tuple(
@@ -287,14 +307,18 @@ def _read_figure_5(found: PairStudy) -> StudyResult:
 def _read_figure_8(found: CalibrationStudy) -> StudyResult:
     from sidelight.studies.calibration_drawing import figure_8
 
+    first = next(row for row in found.limits if row.limit == 1)
+    met: Kind = "reproduced" if abs(found.ratio - 5) < 1 else "differs"
     verdict = Verdict(
-        "refuted" if any(row.reached > row.limit for row in found.limits) else "reproduced",
+        "refuted" if any(row.reached > row.limit for row in found.limits) else met,
         found.verdict.partition(": ")[2],
-        "38 attributes of CelebA at limit 1: reports exist that leak "
-        f"{next(row.reached for row in found.limits if row.limit == 1):.3f} at the published budget; the "
-        "smallest case is that of cpl-eq6",
+        f"38 attributes of CelebA at limit 1: reports exist that leak {first.reached:.3f} at the published "
+        "budget; the smallest case is that of cpl-eq6",
     )
-    ours: dict[str, Value] = {"calibrated budget over the even split": found.ratio}
+    ours: dict[str, Value] = {
+        "calibrated budget over the even split": found.ratio,
+        "budget learnt from LFW over that from CelebA": first.public / first.published,
+    }
     drawing = Drawing("cpl-fig8", "budget and error against the limit", partial(figure_8, found))
     return StudyResult(verdict, ours, *_plain_table(found.limits), (drawing,))
 
@@ -312,14 +336,14 @@ def _read_fewer(found: CalibrationStudy) -> StudyResult:
     drawing = Drawing(
         "calibration-fewer", "what releasing fewer attributes does", partial(figure_fewer, found)
     )
-    return StudyResult(Verdict("reproduced", reason), {}, *_plain_table(found.fewer), (drawing,))
+    return StudyResult(Verdict("measured", reason), {}, *_plain_table(found.fewer), (drawing,))
 
 
 def _read_unequal(found: CalibrationStudy) -> StudyResult:
     gains = [1 - row.unequal / row.uniform for row in found.unequal]
     cut = f"{min(gains):.0%} to {max(gains):.0%}"
     reason = f"unequal budgets cut the weighted error of one budget for all by {cut}"
-    return StudyResult(Verdict("reproduced", reason), {}, *_plain_table(found.unequal))
+    return StudyResult(Verdict("measured", reason), {}, *_plain_table(found.unequal))
 
 
 def _read_channel(found: CalibrationStudy) -> StudyResult:
@@ -330,10 +354,12 @@ def _read_channel(found: CalibrationStudy) -> StudyResult:
         f"the optimal channel is up to {gain:.3f} more accurate than randomised response at the same limit"
     )
     drawing = Drawing("calibration-channel", "accuracy against the limit", partial(figure_channels, found))
-    return StudyResult(Verdict("reproduced", reason), {}, *_plain_table(found.channels), (drawing,))
+    return StudyResult(Verdict("measured", reason), {}, *_plain_table(found.channels), (drawing,))
 
 
 _HISTOGRAM: dict[str, Value] = {f"{name}: pairs close to 0": "most" for name in ("CelebA", "Adult", "Cardio")}
+_TIGHT = 1.1
+"""How many times the truth a bound may be and still be called tight."""
 _MALE: dict[str, Value] = {
     "L(Wearing_Necklace -> Male), limit": 2.4,
     "order of the three": "Smiling < Wearing_Necklace < No_Beard",
@@ -419,7 +445,10 @@ CALIBRATION: tuple[Study, ...] = (
         "Fig. 8: calibrated budgets",
         _CALIBRATION,
         _read_figure_8,
-        {"calibrated budget over the even split": 5.0},
+        {
+            "calibrated budget over the even split": 5.0,
+            "budget learnt from LFW over that from CelebA": "close to 1",
+        },
     ),
     Study(
         "calibration-fewer",

@@ -31,16 +31,13 @@ def _read_variance(found: VarianceStudy) -> StudyResult:
         for name, heights in found.by_size.items()
         for x, y in zip(found.sizes, heights, strict=True)
     ]
-    crossed = next(
-        int(size)
-        for size, a, b in zip(found.sizes, found.by_size["grr"], found.by_size["oue"], strict=True)
-        if a > b
-    )
+    crossed = int((found.by_size["grr"] > found.by_size["oue"]).argmax())
     reason = (
-        f"at epsilon {found.epsilon:g} randomised response loses to unary encoding from {crossed} values on"
+        f"at epsilon {found.epsilon:g} randomised response errs less than unary encoding up to "
+        f"{found.sizes[crossed - 1]} values, and more from {found.sizes[crossed]} on"
     )
     return StudyResult(
-        Verdict("reproduced", reason),
+        Verdict("measured", reason),
         {},
         ("mechanism", "against", "x", "variance"),
         tuple(rows),
@@ -66,7 +63,7 @@ def _read_cost(found: list[Cost]) -> StudyResult:
     size = f"{slowest.sizes[-1]} {slowest.unit}"
     reason = f"the slowest, {slowest.step}, takes {slowest.seconds[-1]:.2g} s for {size}"
     return StudyResult(
-        Verdict("reproduced", reason),
+        Verdict("measured", reason),
         {},
         ("step", "unit", "size", "seconds"),
         tuple(rows),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sidelight.belief import Belief
     from sidelight.studies.attacks import AttackStudy, Row
 
-_FAMILIES = {"2": ("laplace",), "3": ("laplace", "gaussian"), "4": ("interval",), "5": ("swap",)}
+_STRICTER = "Fig. 2, stricter secret"
 _STRONGEST: tuple[Kind, ...] = ("refuted", "differs", "reproduced", "not possible")
 _CONTROL = "settings in which the published attack beats the guess without a release"
 _NEARER = "settings in which the published attack is nearer to the truth than the release"
@@ -29,45 +29,51 @@ _WORK = Work(
     _run,
     tables=("nyse_fundamentals",),
     uses=("geolife_sample", "sf_cabs_sample"),
-    modules=("torch",),
     minutes=15,
 )
-
-
-def _rows(found: AttackStudy, number: str) -> list[Row]:
-    return [row for row in found.rows if row.family in _FAMILIES[number]]
 
 
 def _read_figure(number: str, found: AttackStudy) -> StudyResult:
     from dataclasses import fields
 
-    from sidelight.studies.attack_figures import distances_figure, levels_figure
+    from sidelight.studies.attack_figures import distances_figure, levels_figure, rows_of
     from sidelight.studies.attacks import Row
 
-    rows = _rows(found, number)
+    rows = rows_of(found.rows, f"Fig. {number}")
+    stricter = rows_of(found.rows, _STRICTER) if number == "2" else []
     names = tuple(field.name for field in fields(Row))
-    table = tuple((*(getattr(row, name) for name in names), row.removed) for row in rows)
+    table = tuple((*(getattr(row, name) for name in names), row.removed) for row in (*rows, *stricter))
     draw = partial(levels_figure, rows, f"Fig. {number}")
     drawings = [Drawing(f"reconstruction-fig{number}", "mean distance to the truth", draw)]
+    if stricter:
+        title = "mean distance where the secret has half of the others' budget"
+        draw = partial(levels_figure, stricter, _STRICTER)
+        drawings.append(Drawing("reconstruction-fig2-stricter", title, draw))
     if number == "2" and found.densities:
         draw = partial(distances_figure, found)
         drawings.append(Drawing("reconstruction-fig2-distances", "density and share of distances", draw))
     return StudyResult(
-        _verdict(number, found), _ours(number, rows), (*names, "removed"), table, tuple(drawings)
+        _verdict(number, found.verdicts, rows),
+        _ours(number, rows),
+        (*names, "removed"),
+        table,
+        tuple(drawings),
     )
 
 
-def _verdict(number: str, found: AttackStudy) -> Verdict:
+def _verdict(number: str, lines: Sequence[str], rows: Sequence[Row]) -> Verdict:
     """Return the figure's verdict over all tables: the strongest of theirs, with every reason."""
-    parts = [line.partition(": ") for line in found.verdicts if line.startswith(f"Fig. {number}, ")]
-    read = {head.split(", ")[1]: Verdict.parse(rest) for head, _, rest in parts}
-    kinds: list[Kind] = [verdict.kind for verdict in read.values()]
+    figure = f"Fig. {number}, "
+    parts = [line.removeprefix(figure).partition(": ") for line in lines if line.startswith(figure)]
+    kinds: list[Kind] = [Verdict.parse(words).kind for _, _, words in parts]
     kind: Kind = min(kinds, key=_STRONGEST.index) if kinds else "not possible"
-    published = [row for row in _rows(found, number) if row.attacker == "published"]
     if number == "3":
+        published = [row for row in rows if row.attacker == "published"]
         kind = "reproduced" if all(row.score < row.release for row in published) else "differs"
-    reasons = {table: verdict.reason.removeprefix("to compare: ") for table, verdict in read.items()}
-    return Verdict(kind, "; ".join(f"{table}: {reason}" for table, reason in reasons.items()))
+    reasons = [
+        f"{table}: {words.removeprefix('not possible to compare: ').rstrip('.')}" for table, _, words in parts
+    ]
+    return Verdict(kind, "; ".join(reasons))
 
 
 def _ours(number: str, rows: Sequence[Row]) -> dict[str, Value]:
@@ -180,7 +186,7 @@ def _theorem(number: str, what: str, printed: float, case: str) -> Study:
 
 
 STUDIES: tuple[Study, ...] = (
-    *(_figure(number) for number in _FAMILIES),
+    *(_figure(number) for number in _PUBLISHED),
     _theorem(
         "1", "budget spent on C", 2.0, "C = A + B, fair bits, randomised response of budget 1 on all three"
     ),

@@ -1,0 +1,124 @@
+"""Verdicts can fail: what is read from results that were made up to agree, and from ones that do not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sidelight.studies.attacks import AttackStudy
+from sidelight.studies.attacks import Row as AttackRow
+from sidelight.studies.attacks import verdicts as attack_verdicts
+from sidelight.studies.calibration import CalibrationStudy, LimitRow
+from sidelight.studies.correlations import FaceRow, FigureFour
+from sidelight.studies.knowledge import gaussian_layers
+from sidelight.studies.labels import Row
+from sidelight.studies.register import find_study
+from sidelight.studies.study import StudyResult
+
+
+def read(name: str, found: object) -> StudyResult:
+    """Read a study from what its work is said to have found; ours must stand beside all that is published."""
+    study = find_study(name)
+    result = study.read(found)
+    assert set(result.ours) == set(study.published)
+    words = [result.verdict.reason, *(str(value) for value in result.ours.values())]
+    assert not any("{" in word for word in words), "a figure was not filled in"
+    return result
+
+
+LIMITS = {"Smiling": 0.3, "Wearing_Necklace": 2.4, "No_Beard": 5.8}
+
+
+def faces(added: float, limits: dict[str, float]) -> FigureFour:
+    return FigureFour((), (FaceRow(1.0, dict.fromkeys(LIMITS, added / 3), added, 1.0, 1.0),), limits)
+
+
+def test_figure_4b_needs_the_order_the_limit_and_a_tight_sum() -> None:
+    assert read("cpl-fig4b", faces(1.05, LIMITS)).verdict.kind == "reproduced"
+    loose = read("cpl-fig4b", faces(1.46, LIMITS))
+    assert loose.verdict.kind == "differs"
+    assert loose.ours["eq. (6) against the exact total"] == "above it here, up to 1.46 times as large"
+    assert read("cpl-fig4b", faces(0.9, LIMITS)).verdict.kind == "differs"
+    assert read("cpl-fig4b", faces(1.05, LIMITS | {"No_Beard": 1.0})).verdict.kind == "differs"
+    assert read("cpl-fig4b", faces(1.05, LIMITS | {"Wearing_Necklace": 2.0})).verdict.kind == "differs"
+
+
+@pytest.mark.parametrize(
+    ("published", "reached", "kind"),
+    [(0.5, 1.1, "refuted"), (0.5, 0.9, "reproduced"), (0.2, 0.9, "differs")],
+)
+def test_figure_8_is_judged_by_what_leaks_and_by_its_ratio(published, reached, kind) -> None:
+    row = LimitRow(1.0, 0.1, published, published, 0.25, 0.5, 0.1, reached)
+    result = read("cpl-fig8", CalibrationStudy((row,), (4.0,), (), (), ()))
+    assert result.verdict.kind == kind
+    assert result.ours["budget learnt from LFW over that from CelebA"] == pytest.approx(0.25 / published)
+
+
+def test_table_4_needs_three_digits() -> None:
+    exact = {"U(1,50)": 0.02, "N(25,1)": 0.3829, "N(25,0.3)": 0.6387, "D(25)": 1.0}
+    rows = [Row("table 4", name, "omega", 1, value) for name, value in exact.items()]
+    assert read("clldp-table4", rows).verdict.kind == "reproduced"
+    assert read("clldp-table4", [*rows[:-1], replace(rows[-1], value=0.9)]).verdict.kind == "differs"
+
+
+def label_rows(rule: float, one: float) -> list[Row]:
+    values = {"basic": 3.0, "kHR, k = 1": one, "kHR, k = floor": 2.0, "kHR, k by eq. (8)": rule,
+              "kHR, k by search": 1.0}  # fmt: skip
+    return [Row("figure 3", "U(1,50)", f"{line}, stated", 1.0, value) for line, value in values.items()]
+
+
+def test_figure_3_needs_eq_8_to_be_the_best_and_k_to_be_1() -> None:
+    assert read("clldp-fig3", label_rows(1.0, 1.0)).verdict.kind == "reproduced"
+    assert read("clldp-fig3", label_rows(1.01, 1.0)).verdict.kind == "differs"
+    assert read("clldp-fig3", label_rows(1.0, 1.5)).verdict.kind == "differs", "another k is better"
+
+
+@pytest.mark.parametrize(("hidden", "kind"), [(0.55, "reproduced"), (0.68, "differs")])
+def test_figure_5_needs_the_protected_labels_to_stay_hidden(hidden: float, kind: str) -> None:
+    lines = {"commonest label": 0.6, "published, kHR": hidden, "optimal, kHR": 0.7}
+    shares = {"adult": 0.83, "smart grid with stab": 0.96}
+    rows = [Row("figure 5", name, line, 0.5, value) for name in shares for line, value in lines.items()]
+    rows += [Row("figure 5", name, "published, LabelDP", 0.5, share) for name, share in shares.items()]
+    verdict = read("clldp-fig5", rows).verdict
+    assert verdict.kind == kind
+    assert ("not met: share guessed under kHR" in verdict.reason) == (kind == "differs")
+
+
+def attack_rows(figure: str, family: str, models: tuple[str, ...], score: float) -> list[AttackRow]:
+    return [
+        AttackRow(figure, table, kind, family, 1.0, model, attacker, 1.0, 0.1, score, -0.4, -0.5, -0.3)
+        for table, kind in (("NYSE", "finance"), ("GeoLife", "vehicular"))
+        for attacker in ("published", "noise-aware")
+        for model in models
+    ]
+
+
+def test_a_stricter_secret_is_a_figure_of_its_own() -> None:
+    rows = [
+        *attack_rows("Fig. 2", "laplace", ("mlp", "cnn", "rnn"), 0.4),
+        *attack_rows("Fig. 2, stricter secret", "laplace", ("mlp", "cnn"), 0.9),
+        *attack_rows("Fig. 3", "gaussian", ("mlp", "cnn"), 0.7),
+    ]
+    found = AttackStudy(tuple(rows), verdicts=attack_verdicts(rows))
+    second, third = (read(f"reconstruction-fig{number}", found) for number in (2, 3))
+    assert second.ours["finance: share of the noise removed"] == "60.0% to 60.0%, by budget and model"
+    heads = [part.partition(": ")[0] for part in second.verdict.reason.split("; ")]
+    assert [head for head in heads if head.endswith(("NYSE", "GeoLife"))] == [
+        "NYSE", "GeoLife", "stricter secret, NYSE", "stricter secret, GeoLife",
+    ]  # fmt: skip
+    assert [drawing.name for drawing in second.drawings] == [
+        "reconstruction-fig2", "reconstruction-fig2-stricter",
+    ]  # fmt: skip
+    levels = second.drawings[0].build()
+    drawn = {line.get_label(): line.get_ydata()[0] for line in levels.axes[0].lines}
+    assert drawn["mlp, published"] == pytest.approx(0.4)
+    nearer = "settings in which the published attack is nearer to the truth than the release"
+    assert third.ours[nearer] == "8 of 8", "two models, two families, two tables"
+    assert third.verdict.kind == "reproduced"
+
+
+def test_gaussian_leakage_must_grow() -> None:
+    assert gaussian_layers(4, (0.2, 0.4), "fig4c").verdict == "reproduced"
+    assert gaussian_layers(4, (0.4, 0.2), "fig4c").verdict == "differs"
+    assert gaussian_layers(4, (-0.5, 0.2), "fig4c").verdict == "not possible"
