@@ -334,7 +334,7 @@ def test_any_column_name_is_fine(name: str) -> None:
 def test_a_table_can_be_scanned_while_it_is_scanned(arrow: pa.Table, tmp_path: Path) -> None:
     pq.write_table(arrow, tmp_path / "one.parquet")
     for table in (sl.read(arrow), sl.read(tmp_path / "one.parquet")):
-        totals = table.engine.map_batches(table, lambda *_: table.counts(["size"])[0].total)
+        totals = table.engine.map_batches(table, lambda _, __, t=table: t.counts(["size"])[0].total)
         assert list(totals) == [ROWS]
 
 

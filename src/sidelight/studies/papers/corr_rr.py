@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sidelight.studies.study import Drawing, Study, StudyResult, Value, Verdict, Work
+from sidelight.studies.study import OURS, Drawing, Study, StudyResult, Value, Verdict, Work
 
 if TYPE_CHECKING:
     from sidelight.studies.collection.simulation import Cell
@@ -311,6 +311,22 @@ def _figure(number: str) -> Study:
     return Study(f"corr-rr-fig{number}", "Corr-RR", title, _WORK, read, published, tables)
 
 
+def _read_losses(found: CollectionStudy) -> StudyResult:
+    """List where ours loses, the whole 95 % interval of the ratio of errors above 1.02, and say why."""
+    from sidelight.studies.collection.simulation import BASELINES, FURTHER
+
+    paired = len(found.cells)
+    baselines = sum(loss.is_baseline for loss in found.losses)
+    reason = (
+        f"ours loses {baselines} of {paired * len(BASELINES)} comparisons with {', '.join(BASELINES)}, and "
+        f"{len(found.losses) - baselines} of {paired * len(FURTHER)} with {', '.join(FURTHER)} "
+        f"({found.trials} paired trials a cell)"
+    )
+    columns = ("figure", "panel", "place", "method", "ratio", "lower", "upper", "explanation")
+    rows = tuple(tuple(getattr(loss, column) for column in columns) for loss in found.losses)
+    return StudyResult(Verdict("measured", reason), {}, columns, rows)
+
+
 STUDIES: tuple[Study, ...] = (
     Study("corr-rr-table1", "Corr-RR", "Table 1: the real tables", _WORK, _read_table_1, TABLE_1, _TABLES),
     Study(
@@ -343,4 +359,5 @@ STUDIES: tuple[Study, ...] = (
         _read_amplification,
         {"budget of a record, two bits": 1.0},
     ),
+    Study("collection-losses", OURS, "Cells of Figs. 4 to 14 that our estimator loses", _WORK, _read_losses),
 )
