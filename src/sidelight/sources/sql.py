@@ -27,7 +27,12 @@ def present(column: str, kind: str) -> str:
     name = quoted(column)
     if kind not in ("FLOAT", "DOUBLE"):
         return name
-    return f"(CASE WHEN isnan({name}) THEN NULL ELSE {name} + 0 END)"  # + 0 makes one value of 0.0 and -0.0
+    return f"(CASE WHEN {_is_number(name)} THEN {name} + 0 END)"  # + 0 makes one value of 0.0 and -0.0
+
+
+def _is_number(name: str) -> str:
+    """Return SQL for not NaN; DuckDB takes isnan for false where a Parquet file's bounds, which omit it, do."""
+    return f"(isfinite({name}) OR isinf({name}))"
 
 
 def number(column: str, kind: str) -> str:
@@ -63,5 +68,5 @@ def where_complete(schema: Schema, types: dict[str, str]) -> str:
 
 def _is_present(attribute: Attribute, types: dict[str, str]) -> str:
     name = quoted(attribute.name)
-    not_a_number = f" AND NOT isnan({name})" if types[attribute.name] in ("FLOAT", "DOUBLE") else ""
+    not_a_number = f" AND {_is_number(name)}" if types[attribute.name] in ("FLOAT", "DOUBLE") else ""
     return f"{name} IS NOT NULL{not_a_number}"
