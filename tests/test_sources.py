@@ -421,8 +421,8 @@ def test_a_table_is_written_only_in_a_known_format(tmp_path):
 @pytest.mark.parametrize("missing", ["value", "drop"])
 def test_what_is_not_a_number_is_missing_in_a_parquet_file_too(tmp_path, missing):
     path = tmp_path / "gaps.parquet"
-    pq.write_table(pa.table({"x": [2.0, 1.0, math.nan, math.inf] * 10, "y": ["a", "b", "b", "a"] * 10}), path)
+    pq.write_table(pa.table({"x": [2.0, 1.0, math.nan, 3.0] * 10, "y": ["a", "b", "b", "a"] * 10}), path)
     table = sl.read(path, missing=missing)
-    assert table.schema["x"].listed == ("1.0", "2.0", "inf")
+    assert table.schema["x"].listed == ("1.0", "2.0", "3.0")
     assert table.rows == (40 if missing == "value" else 30)
     assert table.counts(["x"])[0].cells.tolist() == [10] * (4 if missing == "value" else 3)

@@ -31,7 +31,7 @@ def present(column: str, kind: str) -> str:
 
 
 def _is_number(name: str) -> str:
-    """Return SQL for not NaN; DuckDB takes isnan for false where a Parquet file's bounds, which omit it, do."""
+    """Return SQL for not NaN; DuckDB takes isnan for false by a Parquet file's bounds, which omit NaN."""
     return f"(isfinite({name}) OR isinf({name}))"
 
 
