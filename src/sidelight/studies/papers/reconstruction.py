@@ -74,7 +74,7 @@ def _verdict(number: str, lines: Sequence[str], rows: Sequence[Row]) -> Verdict:
         f"{table}: {words.removeprefix('not possible to compare: ').rstrip('.')}" for table, _, words in parts
     ]
     if kind == "not possible":
-        reasons.insert(0, "no share is published for the tables of this run, so there is none to compare with")
+        reasons.insert(0, "no share is published for the tables of this run")
     return Verdict(kind, "; ".join(reasons))
 
 
