@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+from sidelight import cli
 
 settings.register_profile(
     "sidelight", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
@@ -22,6 +27,28 @@ def data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real tables at {folder}; set SIDELIGHT_DATA to their folder")
     return folder
+
+
+class Shown(NamedTuple):
+    """What a command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(monkeypatch, capsys) -> Callable[..., Shown]:
+    """The command line, run in this process."""
+
+    def call(*arguments: object) -> Shown:
+        monkeypatch.setattr(sys, "argv", ["sidelight", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        shown = capsys.readouterr()
+        return Shown(caught.value.code, shown.out, shown.err)
+
+    return call
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from selenium.webdriver import Chrome
 
 import sidelight as sl
 from browser import PHONE, WIDE, browser_fixture, complaints, show
-from sidelight import cli
 from sidelight.attacks import Noise, Numbers, fit_published, protect
 from sidelight.collection import write_reports
 from sidelight.report.attack_page import attack_page, comparison_page, verdict_sentence
@@ -23,18 +22,6 @@ from sidelight.studies.attack_data import study_tables
 from sidelight.studies.attack_figures import write_study
 
 __all__ = ["browser_fixture"]
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["sidelight", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        shown = capsys.readouterr()
-        return caught.value.code, shown.out, shown.err
-
-    return call
 
 
 @pytest.fixture

@@ -22,18 +22,6 @@ __all__ = ["browser_fixture"]
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["sidelight", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        shown = capsys.readouterr()
-        return caught.value.code, shown.out, shown.err
-
-    return call
-
-
-@pytest.fixture
 def table(tmp_path: Path) -> Path:
     rng = np.random.default_rng(3)
     income = rng.integers(0, 2, 400)

@@ -12,24 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sidelight as sl
-from sidelight import cli
-
-
-class Result:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def call(*arguments: object) -> Result:
-        monkeypatch.setattr(sys, "argv", ["sidelight", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        shown = capsys.readouterr()
-        return Result(caught.value.code, shown.out, shown.err)
-
-    return call
+from conftest import Shown
 
 
 @pytest.fixture
@@ -121,7 +104,7 @@ def test_examples_that_are_not_there_get_one_line(run, arguments: list[object], 
     assert words in refused(run("example", *arguments))
 
 
-def refused(shown: Result) -> str:
+def refused(shown: Shown) -> str:
     assert shown.code == 2, shown.out + shown.err
     assert shown.err.startswith("error: ")
     assert shown.err.count("\n") == 1, "bad input gets one line"

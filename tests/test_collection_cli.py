@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sidelight as sl
-from sidelight import cli
+from conftest import Shown
 from sidelight.collection import smp
 from sidelight.report.page import page_of, render
 
@@ -20,23 +19,10 @@ COLLECT = ("collect", "people.parquet", "-o", "r.parquet")
 HOSTILE = "</script><script>alert(1)</script>"
 
 
-class Result:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
+def run(run, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: object) -> Result:
-        monkeypatch.setattr(sys, "argv", ["sidelight", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        shown = capsys.readouterr()
-        return Result(caught.value.code, shown.out, shown.err)
-
-    return call
+    return run
 
 
 @pytest.fixture
@@ -53,7 +39,7 @@ def people(tmp_path: Path) -> Path:
     return path
 
 
-def refused(result: Result) -> str:
+def refused(result: Shown) -> str:
     assert result.code == 2
     assert len(result.err.strip().splitlines()) == 1
     return result.err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,22 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import sidelight as sl
-from sidelight import cli
 from sidelight.report.knowledge_figures import MOST_DRAWN
 from sidelight.report.page import page_of, render
 from sidelight.studies import knowledge as study
-
-
-@pytest.fixture(name="run")
-def run_fixture(monkeypatch, capsys):
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["sidelight", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        shown = capsys.readouterr()
-        return caught.value.code, shown.out, shown.err
-
-    return call
 
 
 @pytest.fixture(name="table")

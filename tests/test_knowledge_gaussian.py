@@ -15,9 +15,6 @@ import pytest
 import sidelight as sl
 from sidelight.report.knowledge_terminal import compared
 from sidelight.report.page import page_of, render
-from test_knowledge_cli import run_fixture
-
-__all__ = ["run_fixture"]
 
 WEIGHTS = {"a": 2.0, "b": -1.0, "c": 0.5}
 

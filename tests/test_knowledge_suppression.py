@@ -13,9 +13,9 @@ import sidelight as sl
 from knowledge_enumeration import adversaries
 from sidelight.leakage.knowledge.suppression import SUPPRESSED
 from sidelight.report.page import page_of, render
-from test_knowledge_cli import run_fixture, table_fixture
+from test_knowledge_cli import table_fixture
 
-__all__ = ["run_fixture", "table_fixture"]
+__all__ = ["table_fixture"]
 
 
 @pytest.fixture(scope="module")

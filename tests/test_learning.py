@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 import time
 from dataclasses import replace
 from itertools import product
@@ -17,7 +16,6 @@ import pytest
 
 import sidelight as sl
 from labelled_people import known_omegas, people
-from sidelight import cli
 from sidelight.collection.labels import Omega
 from sidelight.collection.labels.gathering import (
     LabelledRows,
@@ -340,18 +338,6 @@ def table(tmp_path: Path) -> Path:
         pa.table({**columns, **same, "label": ["no" if v == 0 else "yes" for v in rows.labels]}), path
     )
     return path
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["sidelight", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        shown = capsys.readouterr()
-        return caught.value.code, shown.out, shown.err
-
-    return call
 
 
 def test_the_command_writes_a_model_with_its_leakage(run, table: Path, tmp_path: Path) -> None:

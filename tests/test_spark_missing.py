@@ -7,21 +7,8 @@ import sys
 import pytest
 
 import sidelight as sl
-from sidelight.cli import main
 from sidelight.doctor import diagnose
 from sidelight.sources import session
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["sidelight", *arguments])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        shown = capsys.readouterr()
-        return stopped.value.code, shown.out, shown.err
-
-    return call
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import sidelight as sl
-from sidelight import cli
 from sidelight.cli.follow import _stopping
 from sidelight.collection import Follower, read_checkpoint
 
@@ -24,17 +23,9 @@ PROGRAM = [sys.executable, "-c", "from sidelight.cli import main; main()"]
 
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
+def run(run, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["sidelight", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        shown = capsys.readouterr()
-        return caught.value.code, shown.out, shown.err
-
-    return call
+    return run
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ A plan is a file that people keep in version control: TOML or JSON, versioned, p
 from __future__ import annotations
 
 import json
-import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
-from sidelight.foundation.files import strict_json, write_text
+from sidelight.foundation.files import json_number, strict_json, write_text
 from sidelight.foundation.mapping import FrozenMapping
 from sidelight.mechanisms import WITHOUT_BUDGET, Channel, Mechanism, make
 from sidelight.schema import Attribute, Kind, Missing, Schema
@@ -232,16 +231,12 @@ class _PlanFile(_Strict):
 
 
 def _to_file(plan: Plan) -> dict[str, Any]:
-    head: dict[str, Any] = {"version": PLAN_VERSION, "limit": _limit_to_file(plan.limit)}
+    head: dict[str, Any] = {"version": PLAN_VERSION, "limit": json_number(plan.limit)}
     if plan.origin:
         head["origin"] = plan.origin
     if plan.limits:
-        head["limits"] = {name: _limit_to_file(limit) for name, limit in plan.limits.items()}
+        head["limits"] = {name: json_number(limit) for name, limit in plan.limits.items()}
     return head | {"release": [_release_to_file(release) for release in plan.releases]}
-
-
-def _limit_to_file(limit: float) -> float | str:
-    return limit if math.isfinite(limit) else "infinity"
 
 
 def _release_to_file(release: Release) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError
+from sidelight.foundation.files import json_number
 from sidelight.leakage import AverageLeakage, Bound, Leakage, Synergy, pair_leakage, saturation
 from sidelight.plan import Plan, View
 
@@ -138,7 +139,7 @@ class Audit:
                     "values": release.attribute.size,
                     "mechanism": release.mechanism,
                     "epsilon": release.epsilon,
-                    "realised_epsilon": _number(release.randomiser().epsilon),
+                    "realised_epsilon": json_number(release.randomiser().epsilon),
                     "delta": release.randomiser().delta,
                     "times": release.times,
                 }
@@ -159,12 +160,12 @@ class Audit:
 
 def _secret_to_dict(item: SecretAudit) -> dict[str, Any]:
     return {
-        "limit": _number(item.limit),
+        "limit": json_number(item.limit),
         "verdict": item.verdict,
         "commonest": {"value": item.commonest[0], "share": item.commonest[1]},
         "direct": _leakage_to_dict(item.direct),
         "total": _leakage_to_dict(item.total),
-        "published_pairwise_sum": _number(item.published.value),
+        "published_pairwise_sum": json_number(item.published.value),
         "neighbours": [_leakage_to_dict(leakage) for leakage in item.neighbours],
         "average": {name: _average_to_dict(average) for name, average in item.averages.items()},
         "model": None if item.model is None else _bound_to_dict(item.model),
@@ -185,7 +186,7 @@ def _leakage_to_dict(leakage: Leakage) -> dict[str, Any]:
 def _bound_to_dict(bound: Bound) -> dict[str, Any]:
     witness = None if bound.witness is None else vars(bound.witness)
     return {
-        "value": _number(bound.value),
+        "value": json_number(bound.value),
         "kind": bound.kind,
         "method": bound.method,
         "witness": witness,
@@ -205,13 +206,8 @@ def _average_to_dict(average: AverageLeakage) -> dict[str, float]:
 def _synergy_to_dict(item: Synergy) -> dict[str, Any]:
     witness = None if item.witness is None else vars(item.witness)
     fields = {name: value for name, value in vars(item).items() if name != "witness"}
-    return {name: _number(value) if isinstance(value, float) else value for name, value in fields.items()} | {
-        "witness": witness
-    }
-
-
-def _number(value: float) -> float | str:
-    return value if math.isfinite(value) else "infinity"
+    plain = {name: json_number(item) if isinstance(item, float) else item for name, item in fields.items()}
+    return plain | {"witness": witness}
 
 
 def is_rare(bound: Bound, min_support: int) -> bool:

@@ -89,15 +89,12 @@ def calibrate(
         frontier: factors on all limits at which the weighted error is computed as well.
         compare: whether to say what one budget for all would be under the other constraints.
     """
-    check_choice("budgets", budgets, ("unequal", "uniform"))
+    factors = _asked(budgets, collected, frontier)
     problem = build(
         belief, limit, limits=limits or {}, secrets=secrets, mechanism=mechanism,
         mechanisms=mechanisms or {}, fixed=fixed or {}, weights=weights or {}, plan=plan, utility=utility,
         reports=reports,
     )  # fmt: skip
-    if collected is not None:
-        check_belief("collected", collected)
-    factors = [check_number("frontier", factor, above=0) for factor in check_list("frontier", frontier)]
     solved = _solved(problem, lambda asked: constraint_of(asked, constraint, method, confidence), budgets)
     found = _result(limit, method, budgets, collected, *solved)
     settled, rule, one, _ = solved
@@ -106,6 +103,14 @@ def calibrate(
         frontier=_frontier(settled, rule, budgets, factors),
         alternatives=_alternatives(settled, rule, one) if compare else (),
     )
+
+
+def _asked(budgets: Budgets, collected: Belief | None, frontier: Sequence[float]) -> list[float]:
+    """Check what is asked for beside the problem, before the long work; return the frontier's factors."""
+    check_choice("budgets", budgets, ("unequal", "uniform"))
+    if collected is not None:
+        check_belief("collected", collected)
+    return [check_number("frontier", factor, above=0) for factor in check_list("frontier", frontier)]
 
 
 def _result(

@@ -14,6 +14,7 @@ from sidelight.calibration.infeasible import listed
 from sidelight.calibration.problem import LARGEST_BUDGET
 from sidelight.calibration.unequal import Certificate
 from sidelight.calibration.utility import Utility
+from sidelight.foundation.files import json_number
 from sidelight.leakage.bounds import Bound
 from sidelight.plan import Plan, Release
 
@@ -208,9 +209,7 @@ class Calibration:
 
 def number(value: float) -> float | str | None:
     """Return a figure as JSON can say it."""
-    if math.isnan(value):
-        return None
-    return value if math.isfinite(value) else "infinity"
+    return None if math.isnan(value) else json_number(value)
 
 
 def _setting_to_dict(setting: Setting) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from sidelight.cli.common import (
     MaxValues,
     Missing,
     check_writable,
+    echo_json,
     progress,
 )
 
@@ -84,7 +85,7 @@ def analysers(
 
         _draw(figure, analyser_figure({Path(data).stem: found}))
     if json:
-        _echo_json(asdict(found))
+        echo_json(asdict(found))
     else:
         print_analysers(found)
 
@@ -116,7 +117,7 @@ def mechanisms(
 
         _draw(figure, mechanism_figure(found, "frequency_error", "frequency error"))
     if json:
-        _echo_json(asdict(found))
+        echo_json(asdict(found))
     else:
         print_mechanisms(found)
 
@@ -162,9 +163,3 @@ def _draw(path: Path, figure: Any) -> None:
     from sidelight.studies.saving import save_figure
 
     save_figure(figure, path)
-
-
-def _echo_json(value: dict[str, Any]) -> None:
-    import json as writer
-
-    typer.echo(writer.dumps(value, indent=2))

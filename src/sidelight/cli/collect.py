@@ -384,7 +384,7 @@ def _assumed(
 def _show_collected(reports: Collected, output: Path, json: bool) -> None:
     import json as writer
 
-    from sidelight.collection.numbers import json_number
+    from sidelight.foundation.files import json_number
 
     protocol = reports.protocol
     if json:

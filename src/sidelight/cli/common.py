@@ -40,6 +40,13 @@ def progress(*, quiet: bool) -> Any:
     return nullcontext() if quiet else progress_bars()
 
 
+def echo_json(value: object) -> None:
+    """Print plain data as JSON."""
+    import json
+
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
 def named_numbers(options: list[str]) -> tuple[list[str], dict[str, float]]:
     """Split options of the form name or name=number; a name may have an = itself."""
     from sidelight.foundation.errors import InputError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sidelight.cli.common import Json, progress
+from sidelight.cli.common import Json, echo_json, progress
 
 if TYPE_CHECKING:
     from sidelight.studies.running import Outcome, Settings
@@ -44,7 +44,7 @@ def list_studies(json: Json = False) -> None:
     from sidelight.studies.register import all_studies
 
     if json:
-        _echo_json([_described(study) for study in all_studies()])
+        echo_json([_described(study) for study in all_studies()])
     else:
         print_studies(all_studies())
 
@@ -57,7 +57,7 @@ def show(name: Annotated[str, typer.Argument(help="A study's name.")], json: Jso
 
     study = find_study(name)
     if json:
-        _echo_json(_described(study))
+        echo_json(_described(study))
     else:
         print_study(study)
 
@@ -92,7 +92,7 @@ def run(
 
         write_pages(out, pages)
     if json:
-        _echo_json([_told(outcome) for outcome in outcomes])
+        echo_json([_told(outcome) for outcome in outcomes])
     elif len(chosen) > 1:
         print_tally(outcomes)
     if failed:
@@ -128,9 +128,3 @@ def _told(outcome: Outcome) -> dict[str, object]:
     if outcome.saved is None:
         return {"study": outcome.study.name, "state": outcome.state, "error": outcome.error}
     return {"state": outcome.state, **outcome.saved.to_dict()}
-
-
-def _echo_json(value: object) -> None:
-    import json as writer
-
-    typer.echo(writer.dumps(value, indent=2, ensure_ascii=False))

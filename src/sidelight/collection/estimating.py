@@ -14,13 +14,14 @@ from sidelight.collection.borrowing import borrowed
 from sidelight.collection.direct import Split
 from sidelight.collection.em import likeliest_joint
 from sidelight.collection.hidden import HiddenChoice
-from sidelight.collection.numbers import json_number, to_simplex
+from sidelight.collection.numbers import to_simplex
 from sidelight.collection.phases import origin_of
 from sidelight.collection.predicting import shrunken_error
 from sidelight.collection.protocol import Aggregated, Array, Collected, fingerprint, mixed
 from sidelight.collection.shrinkage import choose, least_risk, shrink, shrunken
 from sidelight.collection.unbiased import ABOUT, About, Unbiased, unbiased
 from sidelight.foundation.errors import InputError, check_choice, check_number
+from sidelight.foundation.files import json_number
 from sidelight.schema import Schema
 
 if TYPE_CHECKING:

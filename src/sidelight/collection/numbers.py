@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -23,8 +21,3 @@ def to_simplex(values: ArrayLike) -> Array:
     kept = np.count_nonzero(falling - excess / rank > 0, axis=-1, keepdims=True)
     shift = np.take_along_axis(excess, kept - 1, axis=-1) / kept
     return np.asarray(np.maximum(given - shift, 0.0))
-
-
-def json_number(value: float) -> float | str:
-    """Return a number as JSON can hold it: infinity becomes the string "infinity"."""
-    return value if math.isfinite(value) else "infinity"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Callable
@@ -68,3 +69,12 @@ def _refuse_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise ValueError("a key is given twice")
     return found
+
+
+def json_number(value: float) -> float | str:
+    """Return a number as JSON can hold it: what is not finite becomes the string "infinity".
+
+    >>> json_number(0.5), json_number(float("inf"))
+    (0.5, 'infinity')
+    """
+    return value if math.isfinite(value) else "infinity"

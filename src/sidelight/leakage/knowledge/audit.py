@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Belief, Gaussian
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole, unknown
+from sidelight.foundation.files import json_number
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.knowledge.adversary import Adversary, mask_of
 from sidelight.leakage.knowledge.cells import cells_of, check_one_belief
@@ -378,7 +379,7 @@ def audit_to_dict(item: AdversaryAudit) -> dict[str, Any]:
 
 def _bound_to_dict(bound: Bound) -> dict[str, Any]:
     return {
-        "value": bound.value if math.isfinite(bound.value) else "infinity",
+        "value": json_number(bound.value),
         "kind": bound.kind,
         "method": bound.method,
         "witness": None if bound.witness is None else vars(bound.witness),
