@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import sidelight as sl
 from sidelight.attacks import (
@@ -565,13 +566,15 @@ def test_the_floating_point_attack_on_the_naive_sampler(candidates, low: float, 
 
 @pytest.mark.parametrize("candidates", [(0, 1), tuple(range(17, 90)), (1000, 1001)])
 def test_our_release_excludes_no_candidate(candidates) -> None:
+    """The noise is the operating system's: each case gives a false alarm at most once in a million runs."""
     pytest.importorskip("opendp", reason="secure noise needs the extra numeric")
     found = attack_release(candidates, 1.0, 500, seed=1)
     assert found.feasible.all(), "every report is possible under every value"
     assert found.recovered == 0
     assert np.array_equal(found.attack.losses, found.attack.control_losses)
-    other = attack_release(candidates, 1.0, 2000, seed=1, test="naive")
-    assert not other.attack.beats_control
+    other = attack_release(candidates, 1.0, 2000, seed=1, test="naive").attack
+    gains = other.control_losses - other.losses
+    assert binom.sf((gains > 0).sum() - 1, np.count_nonzero(gains), 0.5) > 1e-6, "more wins than losses"
 
 
 def test_candidates_come_in_order() -> None:
