@@ -105,6 +105,30 @@ def test_changed_files_are_refused(change, words: str, records: np.ndarray, tmp_
     assert words in str(caught.value)
 
 
+def test_a_batch_counts_once(records: np.ndarray, tmp_path: Path) -> None:
+    protocol = spl(SCHEMA, 1.0)
+    first = sl.write_reports(protocol.randomise(records, seed=2), tmp_path / "first.parquet", "monday")
+    copy = sl.write_reports(sl.read_reports(first), tmp_path / "copy.parquet")
+    second = sl.write_reports(protocol.randomise(records, seed=3), tmp_path / "second.parquet")
+    read = [sl.read_reports(path) for path in (first, copy, second)]
+    assert [reports.batch == "monday" for reports in read] == [True, True, False]
+    with pytest.raises(sl.InputError, match="the batch 'monday' is given twice; name each report file once"):
+        sl.estimate(read)
+    with pytest.raises(sl.InputError, match="'monday' is given twice"):
+        _ = read[0] + read[1]
+    assert sl.estimate(read[1:]).people == 1800
+    assert sl.estimate([read[0][:400], read[0][400:]]).people == 900, "parts of a batch are no batch"
+
+
+def test_reports_that_were_changed_after_they_were_sealed_are_refused(records, tmp_path: Path) -> None:
+    path = sl.write_reports(spl(SCHEMA, 1.0).randomise(records, seed=2), tmp_path / "reports.parquet")
+    table = pq.read_table(path)
+    flipped = pa.array(2 - table.column("a").to_numpy())
+    pq.write_table(table.set_column(0, "a", flipped).replace_schema_metadata(table.schema.metadata), path)
+    with pytest.raises(sl.InputError, match=r"reports\.parquet: the reports are not those that were sealed"):
+        sl.read_reports(path)
+
+
 def test_files_that_are_no_reports_are_refused(records: np.ndarray, tmp_path: Path) -> None:
     whole = sl.write_reports(spl(SCHEMA, 1.0).randomise(records, seed=2), tmp_path / "reports.parquet")
     truncated = tmp_path / "truncated.parquet"

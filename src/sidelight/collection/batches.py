@@ -93,12 +93,19 @@ def check_batch_id(batch: object) -> str:
 
 
 def stamp(collected: Collected, batch: str | None = None) -> Stamp:
-    """Return the stamp of a batch of reports, with a new id unless one is given."""
-    name = new_batch_id() if batch is None else check_batch_id(batch)
+    """Return the stamp of reports, under the id given, the one they were read with, or a new one."""
+    given = collected.batch if batch is None else batch
+    name = new_batch_id() if given is None else check_batch_id(given)
     sealer = Sealer()
     sealer.add(collected)
     made_by = fingerprint(collected.protocol)
     return Stamp(name, sealer.seal(name, made_by, is_simulation=collected.is_simulation))
+
+
+def check_seal(seal: str, stamp: Stamp, label: str) -> None:
+    """Raise unless the seal of the reports that were read is the one that the stamp holds."""
+    if seal != stamp.seal:
+        raise InputError(f"{label}: the reports are not those that were sealed; the file is damaged.")
 
 
 def stamp_of(metadata: Mapping[bytes, bytes] | None, label: str) -> Stamp:

@@ -17,7 +17,7 @@ from sidelight.collection.hidden import HiddenChoice
 from sidelight.collection.numbers import to_simplex
 from sidelight.collection.phases import origin_of
 from sidelight.collection.predicting import shrunken_error
-from sidelight.collection.protocol import Aggregated, Array, Collected, fingerprint, mixed
+from sidelight.collection.protocol import Aggregated, Array, Collected, check_once, fingerprint, mixed
 from sidelight.collection.shrinkage import choose, least_risk, shrink, shrunken
 from sidelight.collection.unbiased import ABOUT, About, Unbiased, unbiased
 from sidelight.foundation.errors import InputError, check_choice, check_number
@@ -197,6 +197,7 @@ def estimate(
     check_choice("about", about, ABOUT)
     level = check_number("confidence", confidence, above=0, below=1)
     given = [reports] if isinstance(reports, (Collected, Aggregated)) else list(reports)
+    check_once([item for item in given if isinstance(item, Collected)])
     parts = merged([item.aggregate() if isinstance(item, Collected) else item for item in given])
     schema = parts[0].protocol.schema
     found = unbiased(parts, about)

@@ -97,6 +97,7 @@ class Collected:
         people: how many people reported.
         is_simulation: whether the noise came from a seed, so that it protects nobody.
         phase: the collection that they are the first phase of, if any.
+        batch: the id of the whole batch that was read from a file; None for other reports.
     """
 
     protocol: Protocol
@@ -105,6 +106,7 @@ class Collected:
     people: int
     is_simulation: bool = False
     phase: FirstPhase | None = None
+    batch: str | None = None
 
     def __len__(self) -> int:
         return self.people
@@ -125,7 +127,7 @@ class Collected:
                 parts.append(part[low:high])
                 kept.append(senders[low:high] - start)
         people = max(stop - start, 0)
-        return replace(self, parts=tuple(parts), senders=tuple(kept), people=people)
+        return replace(self, parts=tuple(parts), senders=tuple(kept), people=people, batch=None)
 
     def __add__(self, other: Collected) -> Collected:
         return joined([self, other])
@@ -161,6 +163,7 @@ class Aggregated:
 def joined(items: Sequence[Collected]) -> Collected:
     """Return the reports of several runs of people of one protocol, in order."""
     first = items[0]
+    check_once(items)
     for item in items[1:]:
         check_same(first.protocol, item.protocol)
         if item.phase != first.phase:
@@ -178,6 +181,15 @@ def joined(items: Sequence[Collected]) -> Collected:
     parts = tuple(Reports.joined(columns) for columns in zip(*(item.parts for item in items), strict=True))
     is_simulation = any(item.is_simulation for item in items)
     return Collected(first.protocol, parts, senders, int(starts[-1]), is_simulation, first.phase)
+
+
+def check_once(items: Sequence[Collected]) -> None:
+    """Raise if a batch is among them twice: its people would count twice."""
+    seen: set[str] = set()
+    for batch in (item.batch for item in items if item.batch is not None):
+        if batch in seen:
+            raise InputError(f"the batch {batch!r} is given twice; name each report file once.")
+        seen.add(batch)
 
 
 def fingerprint(protocol: Protocol) -> str:

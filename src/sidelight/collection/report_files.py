@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sidelight.collection.batches import stamp
+from sidelight.collection.batches import BATCH_KEY, check_seal, stamp, stamp_of
 from sidelight.collection.describing import (
     Strict,
     check_version,
@@ -86,7 +86,7 @@ def write_reports(collected: Collected, path: str | Path, batch: str | None = No
     Args:
         collected: the reports.
         path: of the file.
-        batch: the id under which they are counted once; a new one by default.
+        batch: the id under which they are counted once; by default the one they were read with, or a new one.
     """
     import pyarrow.parquet as pq
 
@@ -141,7 +141,7 @@ def to_arrow(collected: Collected) -> pa.Table:
 
 
 def batch_to_arrow(collected: Collected, batch: str | None = None) -> pa.Table:
-    """Return reports as an Arrow table that carries a batch id, a new one by default."""
+    """Return reports as an Arrow table that carries a batch id: the given one, their own or a new one."""
     table = to_arrow(collected)
     return table.replace_schema_metadata(table.schema.metadata | stamp(collected, batch).to_metadata())
 
@@ -151,7 +151,12 @@ def from_arrow(table: pa.Table, label: str = "the reports") -> Collected:
     head = head_of(table.schema, label)
     if table.num_rows != head.people:
         raise InputError(f"{label} has {table.num_rows} reports, its metadata say {head.people}.")
-    return collected_of(table, head, label)
+    collected = collected_of(table, head, label)
+    if BATCH_KEY not in (table.schema.metadata or {}):
+        return collected
+    found = stamp_of(table.schema.metadata, label)
+    check_seal(stamp(collected, found.id).seal, found, label)
+    return replace(collected, batch=found.id)
 
 
 def form_of(protocol: Protocol) -> Form:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from sidelight.collection.batches import Sealer, Stamp, stamp_of
+from sidelight.collection.batches import Sealer, Stamp, check_seal, stamp_of
 from sidelight.collection.estimating import TWO_PHASE, Estimates, Estimator, estimate
 from sidelight.collection.hidden import HiddenChoice
 from sidelight.collection.protocol import Aggregated, Protocol, fingerprint
@@ -234,8 +234,8 @@ def _added_up(chunks: Iterable[pa.Table], head: Head, stamp: Stamp, label: str) 
         sums = sums + collected.aggregate()
     if sums.people != head.people:
         raise InputError(f"{label} has {sums.people} reports, its metadata say {head.people}.")
-    if sealer.seal(stamp.id, head.form.fingerprint, is_simulation=head.is_simulation) != stamp.seal:
-        raise InputError(f"{label}: the reports are not those that were sealed; the file is damaged.")
+    seal = sealer.seal(stamp.id, head.form.fingerprint, is_simulation=head.is_simulation)
+    check_seal(seal, stamp, label)
     return sums
 
 
