@@ -112,9 +112,9 @@ def test_a_batch_counts_once(records: np.ndarray, tmp_path: Path) -> None:
     second = sl.write_reports(protocol.randomise(records, seed=3), tmp_path / "second.parquet")
     read = [sl.read_reports(path) for path in (first, copy, second)]
     assert [reports.batch == "monday" for reports in read] == [True, True, False]
-    with pytest.raises(sl.InputError, match="the batch 'monday' is given twice; name each report file once"):
+    with pytest.raises(sl.InputError, match="reports 1 and 2 of 3 are the same batch, 'monday'; name each"):
         sl.estimate(read)
-    with pytest.raises(sl.InputError, match="'monday' is given twice"):
+    with pytest.raises(sl.InputError, match="reports 1 and 2 of 2 are the same batch"):
         _ = read[0] + read[1]
     assert sl.estimate(read[1:]).people == 1800
     assert sl.estimate([read[0][:400], read[0][400:]]).people == 900, "parts of a batch are no batch"

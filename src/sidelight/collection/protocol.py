@@ -185,11 +185,16 @@ def joined(items: Sequence[Collected]) -> Collected:
 
 def check_once(items: Sequence[Collected]) -> None:
     """Raise if a batch is among them twice: its people would count twice."""
-    seen: set[str] = set()
-    for batch in (item.batch for item in items if item.batch is not None):
-        if batch in seen:
-            raise InputError(f"the batch {batch!r} is given twice; name each report file once.")
-        seen.add(batch)
+    places: dict[str, int] = {}
+    for place, item in enumerate(items, start=1):
+        if item.batch is None:
+            continue
+        earlier = places.setdefault(item.batch, place)
+        if earlier != place:
+            raise InputError(
+                f"reports {earlier} and {place} of {len(items)} are the same batch, {item.batch!r}; name "
+                "each report file once."
+            )
 
 
 def fingerprint(protocol: Protocol) -> str:
