@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.collection.direct import Sample, Split
+from sidelight.collection.direct import Sample, Split, number_parts
 from sidelight.collection.hidden import HiddenChoice
 from sidelight.collection.likelihoods import LARGEST_TABLE, joined_rows, report_likelihoods
-from sidelight.collection.protocol import Array, Collected, domain_size
+from sidelight.collection.protocol import Aggregated, Array, Collected, domain_size
 from sidelight.foundation.errors import InputError
 from sidelight.schema import Schema
 
@@ -65,6 +65,20 @@ def likeliest_joint(parts: Sequence[Collected], names: Sequence[str]) -> Array:
             f"{LARGEST_JOINT}; take fewer attributes."
         )
     return maximise(schema, [term for part in parts for term in terms_of(part, names)])
+
+
+def likeliest_numbers(parts: Sequence[Aggregated]) -> dict[str, Array]:
+    """Return the likeliest frequencies of attributes that are reported as numbers and in no other way.
+
+    How many reports lie in each cell is all that is needed, so aggregates do.
+    """
+    units = [unit for part in parts for unit in getattr(part.protocol, "units", ())]
+    result = {}
+    for name, mechanism, sums in number_parts(parts):
+        if sum(name in unit.names for unit in units) == 1:
+            term = Term((name,), mechanism.law.T, sums.sums[:-1].astype(np.float64))
+            result[name] = maximise(parts[0].protocol.schema.select([name]), [term])
+    return result
 
 
 def maximise(schema: Schema, terms: Sequence[Term], start: Array | None = None) -> Array:

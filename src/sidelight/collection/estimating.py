@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
@@ -12,8 +12,9 @@ import numpy as np
 
 from sidelight.collection.borrowing import borrowed
 from sidelight.collection.direct import Split
-from sidelight.collection.em import likeliest_joint
+from sidelight.collection.em import likeliest_joint, likeliest_numbers
 from sidelight.collection.hidden import HiddenChoice
+from sidelight.collection.means import Mean, means
 from sidelight.collection.numbers import to_simplex
 from sidelight.collection.phases import origin_of
 from sidelight.collection.predicting import shrunken_error
@@ -80,7 +81,10 @@ class Estimates:
         is_simulation: whether the noise came from a seed.
         unbiased_error: the mean squared error to expect of the unbiased estimates.
         expected_error: the mean squared error to expect of the chosen estimator; that of the unbiased
-            estimates where it is not predicted ("em", "published").
+            estimates where it is not predicted ("em", "published"), and of "best" that of shrunken or
+            projected ones where it takes the likeliest (noisy numbers).
+        delta: the probability that the budget does not hold, at most.
+        means: by attribute that is reported as a number, the mean of its points.
     """
 
     schema: Schema
@@ -97,6 +101,8 @@ class Estimates:
     is_simulation: bool
     unbiased_error: float
     expected_error: float
+    delta: float = 0.0
+    means: Mapping[str, Mean] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Array:
         _ = self.schema[name]
@@ -130,11 +136,14 @@ class Estimates:
         head = {
             "protocol": self.protocol, "estimator": self.estimator, "about": self.about,
             "confidence": self.confidence, "people": self.people, "epsilon": json_number(self.epsilon),
-            "is_simulation": self.is_simulation, "unbiased_error": self.unbiased_error,
+            "delta": self.delta, "is_simulation": self.is_simulation, "unbiased_error": self.unbiased_error,
             "expected_error": self.expected_error,
         }  # fmt: skip
-        rows = [vars(item) for item in self]
-        return json.dumps({**head, "estimates": rows}, indent=2, ensure_ascii=False, allow_nan=False)
+        rows = {
+            "estimates": [vars(item) for item in self],
+            "means": [vars(item) for item in self.means.values()],
+        }
+        return json.dumps({**head, **rows}, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,9 +196,9 @@ def estimate(
 
     Args:
         reports: of one protocol, or of both phases (as a list); merged aggregates do as well.
-        estimator: "best" (shrinkage where it is predicted to help, on the simplex), "inversion" (unbiased),
-            "simplex" (projected), "shrinkage", "em" (the likeliest; needs the reports themselves) or
-            "published" (Corr-RR's own estimator, biased).
+        estimator: "best" (shrinkage where it is predicted to help, on the simplex; the likeliest for noisy
+            numbers), "inversion" (unbiased), "simplex" (projected), "shrinkage", "em" (the likeliest; needs
+            the reports themselves) or "published" (Corr-RR's own estimator, biased).
         confidence: of the intervals.
         about: the frequencies among those who reported ("collected") or in their population.
     """
@@ -202,8 +211,9 @@ def estimate(
     found = unbiased(parts, about)
     frequencies = _frequencies(estimator, schema, found, parts, given)
     lower, upper, variances = {}, {}, {}
+    deviations = NormalDist().inv_cdf(0.5 + level / 2)
     for name, item in found.items():
-        low, high = item.interval(NormalDist().inv_cdf(0.5 + level / 2))
+        low, high = item.interval(deviations)
         variances[name] = item.variance(to_simplex(item.estimate))
         lower[name] = np.minimum(low, np.clip(frequencies[name], 0, 1))
         upper[name] = np.maximum(high, np.clip(frequencies[name], 0, 1))
@@ -212,6 +222,7 @@ def estimate(
         schema, frequencies, errors, lower, upper, parts[-1].protocol.name, estimator, about, level,
         sum(part.people for part in parts), max(part.protocol.epsilon for part in parts),
         any(part.is_simulation for part in parts), *_expected(estimator, schema, frequencies, variances),
+        max(part.protocol.delta for part in parts), means(parts, found, deviations, about),
     )  # fmt: skip
 
 
@@ -282,7 +293,7 @@ def _frequencies(
     if estimator == "published":
         return published(parts)
     plain = choose(schema, found)
-    return plain | borrowed(schema, parts, found)
+    return plain | borrowed(schema, parts, found) | likeliest_numbers(parts)
 
 
 def _likeliest(schema: Schema, given: Sequence[Collected | Aggregated]) -> dict[str, Array]:
