@@ -102,7 +102,9 @@ class Additive(ABC):
         refuse_parameters(cls.name, parameters, cls.known)
         for name in cls.needed:
             if name not in parameters:
-                raise InputError(f"the mechanism {cls.name!r} needs the parameter {name!r}, got none.")
+                raise InputError(
+                    f"the mechanism {cls.name!r} needs the parameter {name!r}, got none; a plan can give it."
+                )
         given = {("failure" if name == "delta" else name): value for name, value in parameters.items()}
         return cls(size, need_budget(cls.name, epsilon), **given)
 
