@@ -20,6 +20,7 @@ from sidelight.collection import (
     Split,
     estimate_joint,
     planned,
+    predicted_error,
     predicted_variances,
     read_checkpoint,
     read_protocol,
@@ -31,7 +32,7 @@ from sidelight.collection import (
     write_checkpoint,
     write_protocol,
 )
-from sidelight.collection.em import likeliest_numbers
+from sidelight.collection.em import Term, likeliest, likeliest_numbers, maximise
 from sidelight.collection.protocol import fingerprint
 from sidelight.collection.unbiased import unbiased
 from sidelight.collection.units import make_unit
@@ -150,19 +151,36 @@ def test_best_takes_the_likeliest_frequencies_and_so_does_em(rng: np.random.Gene
     )
 
 
-def test_likeliest_frequencies_are_nearer_than_projected_ones() -> None:
-    """Summed squared errors of 30 collections with wide noise; measured 0.5, so 0.8 is far from chance."""
+def test_many_collections_at_once_have_the_likeliest_frequencies_of_each(rng: np.random.Generator) -> None:
+    mechanism = protocol_of(Split, "laplace", 1.0).units[0].randomiser
+    counts = rng.multinomial(3000, SHARES @ mechanism.law, size=(2, 3))
+    found = likeliest(mechanism.law, counts)
+    assert found.shape == (2, 3, 4)
+    schema = SCHEMA.select(["level"])
+    for place in np.ndindex(2, 3):
+        term = Term(("level",), mechanism.law.T, counts[place].astype(float))
+        np.testing.assert_allclose(found[place], maximise(schema, [term]), atol=1e-9)
+
+
+def test_likeliest_frequencies_are_nearer_than_projected_ones_by_as_much_as_expected() -> None:
+    """Mean squared errors of 30 collections with wide noise: measured 0.39 of the projected ones', and 1.2 and
+    1.0 times as much was expected; every bound is 5.8 standard errors or more away (false alarm 1e-8 each).
+    """
     schema = sl.Schema((sl.categorical("x", [str(value) for value in range(10)]),))
     protocol = spl(schema, 1.0, "laplace", {"lower": 0, "upper": 9})
     rng = np.random.default_rng(8)
-    errors = np.zeros(2)
+    errors, expected = np.zeros(2), np.zeros(2)
     for seed in range(30):
         frequencies = rng.dirichlet(np.ones(10))
         records = rng.choice(10, (5000, 1), p=frequencies).astype(np.uint8)
         sums = protocol.randomise(records, seed=seed).aggregate()
         true = {"x": np.bincount(records[:, 0], minlength=10) / 5000}
-        errors += [sl.estimate(sums, estimator=e).against(true).error for e in ("best", "simplex")]
+        best = sl.estimate(sums)
+        errors += [best.against(true).error, sl.estimate(sums, estimator="simplex").against(true).error]
+        expected += [best.expected_error, predicted_error(protocol, 5000, {"x": frequencies}, shrinks=True)]
     assert errors[0] < 0.8 * errors[1]
+    assert np.all(expected > 0.4 * errors[0])
+    assert np.all(expected < 2.5 * errors[0])
 
 
 def test_joints_of_numbers_are_estimated_from_their_cells() -> None:

@@ -40,6 +40,16 @@ class OfUnits:
         return tuple(unit.label for unit in self.units)
 
     @property
+    def sole_numbers(self) -> dict[str, InCells]:
+        """The mechanisms of attributes that are reported as a noisy number and in no other way."""
+        return {
+            unit.label: unit.randomiser
+            for unit in self.units
+            if isinstance(unit.randomiser, InCells)
+            and not any(unit.label in other.names for other in self.units if other is not unit)
+        }
+
+    @property
     def has_numbers(self) -> bool:
         """Whether some unit reports a noisy number."""
         return any(isinstance(unit.randomiser, InCells) for unit in self.units)
@@ -267,14 +277,20 @@ def planned(plan: Plan) -> Split:
     return Split(kept, tuple(units))
 
 
-def number_parts(parts: Sequence[Aggregated]) -> list[tuple[str, InCells, Aggregate]]:
-    """Return the attributes that someone reported as a number, each with its mechanism and sums."""
+def number_parts(parts: Sequence[Aggregated], *, alone: bool = False) -> list[tuple[str, InCells, Aggregate]]:
+    """Return the attributes that someone reported as a number, each with its mechanism and sums.
+
+    Args:
+        parts: what was reported.
+        alone: whether to leave out attributes that are reported in another way too.
+    """
     return [
         (unit.label, unit.randomiser, sums)
         for part in parts
         if isinstance(part.protocol, OfUnits)
         for unit, sums in zip(part.protocol.units, part.parts, strict=True)
         if isinstance(unit.randomiser, InCells) and sums.reports
+        if not alone or unit.label in part.protocol.sole_numbers
     ]
 
 

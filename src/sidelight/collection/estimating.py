@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
@@ -11,15 +12,15 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from sidelight.collection.borrowing import borrowed
-from sidelight.collection.direct import Split
+from sidelight.collection.direct import Split, number_parts
 from sidelight.collection.em import likeliest_joint, likeliest_numbers
 from sidelight.collection.hidden import HiddenChoice
 from sidelight.collection.means import Mean, means
 from sidelight.collection.numbers import to_simplex
 from sidelight.collection.phases import origin_of
-from sidelight.collection.predicting import shrunken_error
+from sidelight.collection.predicting import best_error, likeliest_error, shrunken_error
 from sidelight.collection.protocol import Aggregated, Array, Collected, fingerprint, mixed
-from sidelight.collection.shrinkage import choose, least_risk, shrink, shrunken
+from sidelight.collection.shrinkage import choose, shrink, shrunken
 from sidelight.collection.unbiased import ABOUT, About, Unbiased, unbiased
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.foundation.files import json_number
@@ -32,7 +33,6 @@ Estimator = Literal["best", "inversion", "simplex", "shrinkage", "em", "publishe
 ESTIMATORS = ("best", "inversion", "simplex", "shrinkage", "em", "published")
 TWO_PHASE = ("corr-rr", "cond-rr")
 _IMPROVED: dict[str, Callable[[Array, Array], Array]] = {
-    "best": least_risk,
     "shrinkage": shrunken,
     "simplex": lambda estimates, _: to_simplex(estimates),
 }
@@ -81,8 +81,7 @@ class Estimates:
         is_simulation: whether the noise came from a seed.
         unbiased_error: the mean squared error to expect of the unbiased estimates.
         expected_error: the mean squared error to expect of the chosen estimator; that of the unbiased
-            estimates where it is not predicted ("em", "published"), and of "best" that of shrunken or
-            projected ones where it takes the likeliest (noisy numbers).
+            estimates where it is not predicted ("em", "published").
         delta: the probability that the budget does not hold, at most.
         means: by attribute that is reported as a number, the mean of its points.
     """
@@ -221,16 +220,29 @@ def estimate(
     return Estimates(
         schema, frequencies, errors, lower, upper, parts[-1].protocol.name, estimator, about, level,
         sum(part.people for part in parts), max(part.protocol.epsilon for part in parts),
-        any(part.is_simulation for part in parts), *_expected(estimator, schema, frequencies, variances),
+        any(part.is_simulation for part in parts),
+        *_expected(estimator, parts, about, frequencies, variances),
         max(part.protocol.delta for part in parts), means(parts, found, deviations, about),
     )  # fmt: skip
 
 
 def _expected(
-    estimator: str, schema: Schema, frequencies: Mapping[str, Array], variances: Mapping[str, Array]
+    estimator: str,
+    parts: Sequence[Aggregated],
+    about: About,
+    frequencies: Mapping[str, Array],
+    variances: Mapping[str, Array],
 ) -> tuple[float, float]:
     """Return the mean squared errors to expect of the unbiased estimates and of the chosen ones."""
+    schema = parts[0].protocol.schema
     unbiased_error = float(np.mean([spread.mean() for spread in variances.values()]))
+    if estimator == "best":
+        people = sum(part.people for part in parts) if about == "collected" else math.inf
+        numbers = {
+            name: likeliest_error(mechanism, sums.reports, people, frequencies[name])
+            for name, mechanism, sums in number_parts(parts, alone=True)
+        }
+        return unbiased_error, best_error(schema, frequencies, variances, numbers)
     if estimator not in _IMPROVED:
         return unbiased_error, unbiased_error
     return unbiased_error, shrunken_error(schema, frequencies, variances, _IMPROVED[estimator])
