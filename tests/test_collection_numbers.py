@@ -163,8 +163,8 @@ def test_many_collections_at_once_have_the_likeliest_frequencies_of_each(rng: np
 
 
 def test_likeliest_frequencies_are_nearer_than_projected_ones_by_as_much_as_expected() -> None:
-    """Mean squared errors of 30 collections with wide noise: measured 0.39 of the projected ones', and 1.2 and
-    1.0 times as much was expected; every bound is 5.8 standard errors or more away (false alarm 1e-8 each).
+    """Mean squared errors of 30 collections with wide noise: measured 0.39 of the projected ones', and 1.2
+    and 1.0 times as much was expected; every bound is 5.8 standard errors away or more (false alarm 1e-8).
     """
     schema = sl.Schema((sl.categorical("x", [str(value) for value in range(10)]),))
     protocol = spl(schema, 1.0, "laplace", {"lower": 0, "upper": 9})

@@ -34,6 +34,7 @@ Frequencies = Mapping[str, Array]
 _DRAWS = 200
 _SEED = 20_250_101
 _LIKELIEST_DRAWS = 24
+_LIKELIEST_WORK = 100_000
 _FIRST_PHASES = 3
 PUBLISHED_TRIALS = 48
 """First phases that are simulated for Corr-RR's own estimator: its error depends on them most."""
@@ -108,7 +109,7 @@ def likeliest_error(mechanism: InCells, reports: int, people: float, frequencies
     """
     rng = np.random.default_rng(_SEED)
     seen = frequencies @ mechanism.law
-    draws = min(max(_MOST_WORK * 5 // mechanism.law.size, 2), _LIKELIEST_DRAWS)
+    draws = min(max(_LIKELIEST_WORK // mechanism.law.size, 2), _LIKELIEST_DRAWS)
     found = likeliest(mechanism.law, rng.multinomial(reports, seen / seen.sum(), size=draws))
     sampling = float((frequencies * (1 - frequencies)).mean()) / people
     return max(float(((found - frequencies) ** 2).mean()) - sampling, 0.0)
