@@ -337,7 +337,8 @@ OVERLAPPING = (make_unit(UNEQUAL, ["a", "b"], "grr", 1), make_unit(UNEQUAL, ["b"
     ("make", "words"),
     [
         (lambda: spl(UNEQUAL, -1), "`epsilon` must be"),
-        (lambda: smp(UNEQUAL, 1, "laplace"), "reports no codes whose frequency"),
+        (lambda: smp(UNEQUAL, 1, "any"), "reports no codes whose frequency"),
+        (lambda: smp(UNEQUAL, 1, "laplace"), "needs the parameter 'lower'"),
         (lambda: product_domain(UNEQUAL, 1, [["a", "a"], ["b", "c"]]), "names an attribute twice"),
         (lambda: product_domain(UNEQUAL, 1, [["a", "b", "c"], []]), "at least one attribute"),
         (lambda: product_domain(CONSTANT, 1, mechanism="best"), "an attribute of one value"),

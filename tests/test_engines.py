@@ -217,6 +217,15 @@ class TestSpark:
             assert np.array_equal(mine.sums, theirs.sums)
         assert sl.estimate(found).people == 500
 
+    def test_noisy_numbers_are_added_up_there_too(self, engine: Reader, tmp_path: Path) -> None:
+        schema = sl.Schema((sl.categorical("a", "012"),))
+        table = engine(pa.table({"a": [i % 3 for i in range(500)]}), schema=schema)
+        protocol = spl(table.schema, 2.0, "laplace", {"lower": -1, "upper": 1})
+        found = collect_into(table, protocol, str(tmp_path / "reports"), seed=9).aggregate()
+        expected = sl.collect(table, protocol, seed=9).aggregate()
+        assert found.parts[0].sums.tolist() == expected.parts[0].sums.tolist()
+        assert sl.estimate(found).means == sl.estimate(expected).means
+
     def test_foreign_reports_are_refused(self, engine: Reader, tmp_path: Path) -> None:
         schema = sl.Schema((sl.categorical("a", "01"), sl.categorical("b", "01")))
         table = engine(pa.table({"a": [0, 1, 1, 0] * 9, "b": [0, 1] * 18}), schema=schema)

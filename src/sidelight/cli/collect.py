@@ -390,11 +390,13 @@ def _show_collected(reports: Collected, output: Path, json: bool) -> None:
     if json:
         shown = {
             "protocol": protocol.name, "people": reports.people, "epsilon": json_number(protocol.epsilon),
-            "proof": protocol.proof, "is_simulation": reports.is_simulation, "output": str(output),
+            "delta": protocol.delta, "proof": protocol.proof, "is_simulation": reports.is_simulation,
+            "output": str(output),
         }  # fmt: skip
         typer.echo(writer.dumps(shown, indent=2, ensure_ascii=False, allow_nan=False))
         return
     typer.echo(f"{reports.people} reports of {protocol.name!r} are in {output}.")
-    typer.echo(f"A record's budget is {protocol.epsilon:.6g}: {protocol.proof}.")
+    failing = f", with delta {protocol.delta:.3g}" if protocol.delta else ""
+    typer.echo(f"A record's budget is {protocol.epsilon:.6g}{failing}: {protocol.proof}.")
     if reports.is_simulation:
         typer.echo("The noise came from a seed: a simulation, which protects nobody.")

@@ -16,6 +16,7 @@ from sidelight.collection.em import estimate_joint
 from sidelight.collection.estimating import ESTIMATORS, Estimate, Estimates, estimate
 from sidelight.collection.following import Follower, Pace, write_batches
 from sidelight.collection.hidden import HiddenChoice, rs_fd, rs_rfd
+from sidelight.collection.means import Mean
 from sidelight.collection.phases import Parameters, TwoPhase
 from sidelight.collection.predicting import predicted_error, predicted_variances
 from sidelight.collection.protocol import Aggregated, Collected, Protocol
@@ -33,6 +34,7 @@ __all__ = [
     "Estimates",
     "Follower",
     "HiddenChoice",
+    "Mean",
     "Option",
     "Pace",
     "Parameters",

@@ -36,12 +36,13 @@ from sidelight.collection.streaming import Aggregator, Batch
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import strict_json, write_text
 from sidelight.mechanisms import Aggregate
+from sidelight.mechanisms.cells import InCells
 
 CHECKPOINT_VERSION = 1
 _CHECKSUM_BYTES = 16
 _Count = Annotated[int, Field(ge=0, lt=1 << 63)]
-_SIGNED = ("she",)
-"""The mechanisms whose sums are no counts of reports: a summed histogram's noise may be negative."""
+_SUMMED = {"she": slice(0), InCells.name: slice(-1)}
+"""Which sums are counts of reports, where not all are: sums of noise may be negative."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,10 +233,11 @@ def _aggregated(key: str, item: _SumsFile, label: str) -> Aggregated:
     except OverflowError:
         raise InputError(f"the sums of {protocol.name!r} ({key}) do not fit into 64 bits.") from None
     for part in sums:
-        if part.mechanism not in _SIGNED and np.any((part.sums < 0) | (part.sums > part.reports)):
+        counts_of = part.sums[_SUMMED.get(part.mechanism, slice(None))]
+        if np.any((counts_of < 0) | (counts_of > part.reports)):
             raise InputError(
                 f"the sums of {protocol.name!r} ({key}) are not counts of {part.reports} reports: they go "
-                f"from {part.sums.min()} to {part.sums.max()}."
+                f"from {counts_of.min()} to {counts_of.max()}."
             )
     return Aggregated(protocol, item.people, sums)
 

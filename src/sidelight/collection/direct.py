@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar, cast
@@ -22,6 +22,8 @@ from sidelight.collection.protocol import (
 from sidelight.collection.units import BEST, Unit, check_units, make_unit
 from sidelight.foundation.errors import InputError, check_number, check_whole
 from sidelight.foundation.randomness import below_each, derive_seed, randomness
+from sidelight.mechanisms import Aggregate
+from sidelight.mechanisms.cells import InCells
 from sidelight.plan import Plan
 from sidelight.schema import Schema
 
@@ -36,6 +38,21 @@ class OfUnits:
     def labels(self) -> tuple[str, ...]:
         """The units' labels."""
         return tuple(unit.label for unit in self.units)
+
+    @property
+    def sole_numbers(self) -> dict[str, InCells]:
+        """The mechanisms of attributes that are reported as a noisy number and in no other way."""
+        return {
+            unit.label: unit.randomiser
+            for unit in self.units
+            if isinstance(unit.randomiser, InCells)
+            and not any(unit.label in other.names for other in self.units if other is not unit)
+        }
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether some unit reports a noisy number."""
+        return any(isinstance(unit.randomiser, InCells) for unit in self.units)
 
     def aggregate(self, collected: Collected) -> Aggregated:
         """Add reports up."""
@@ -72,8 +89,20 @@ class Split(OfUnits):
         return sum(unit.randomiser.epsilon for unit in self.units)
 
     @property
+    def delta(self) -> float:
+        """The sum of the units' realised deltas, an upper end (Dwork, Roth 2014, Theorem 3.16)."""
+        return min(sum(unit.randomiser.delta for unit in self.units), 1.0)
+
+    @property
     def proof(self) -> str:
         """Why."""
+        if self.delta:
+            return "units have noise of their own: their budgets add up, and their deltas do at most"
+        if self.has_numbers:
+            return (
+                "units have noise of their own, so their likelihood ratios multiply: the budgets add up, "
+                "reached where points lie at both bounds"
+            )
         return (
             "units have noise of their own, so their likelihood ratios multiply: the budgets add up, exactly"
         )
@@ -138,11 +167,24 @@ class Sample(OfUnits):
         return max(unit.randomiser.epsilon for unit in self.units)
 
     @property
+    def delta(self) -> float:
+        """The mean of the units' realised deltas: a report is of one unit, known which, at its share."""
+        whole = sum(self.shares)
+        return sum(
+            unit.randomiser.delta * share / whole for unit, share in zip(self.units, self.shares, strict=True)
+        )
+
+    @property
     def proof(self) -> str:
         """Why."""
+        if self.delta:
+            return (
+                "the choice depends on no value, and a report is of one unit: the largest budget, and the "
+                "mean of the deltas at most"
+            )
         return (
             "the choice depends on no value, and a report is of one unit: the largest budget, reached by "
-            "records that differ in it"
+            "records that differ in it" + (" from bound to bound" if self.has_numbers else "")
         )
 
     def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> Collected:
@@ -188,15 +230,22 @@ class Sample(OfUnits):
         }
 
 
-def spl(schema: Schema, epsilon: float, mechanism: str = "grr") -> Split:
-    """Return SPL: each of d attributes through the mechanism at epsilon / d."""
+def spl(
+    schema: Schema, epsilon: float, mechanism: str = "grr", parameters: Mapping[str, Any] | None = None
+) -> Split:
+    """Return SPL: each of d attributes through the mechanism at epsilon / d, with the same parameters."""
     part = check_number("epsilon", epsilon, above=0) / len(schema)
-    return Split(schema, tuple(make_unit(schema, [name], mechanism, part) for name in schema.names))
+    return Split(
+        schema, tuple(make_unit(schema, [name], mechanism, part, parameters) for name in schema.names)
+    )
 
 
-def smp(schema: Schema, epsilon: float, mechanism: str = "grr", shares: Sequence[int] = ()) -> Sample:
+def smp(
+    schema: Schema, epsilon: float, mechanism: str = "grr", shares: Sequence[int] = (),
+    parameters: Mapping[str, Any] | None = None,
+) -> Sample:  # fmt: skip
     """Return SMP: one of d attributes, disclosed, through the mechanism at epsilon."""
-    units = tuple(make_unit(schema, [name], mechanism, epsilon) for name in schema.names)
+    units = tuple(make_unit(schema, [name], mechanism, epsilon, parameters) for name in schema.names)
     return Sample(schema, units, tuple(shares))
 
 
@@ -228,12 +277,34 @@ def planned(plan: Plan) -> Split:
     return Split(kept, tuple(units))
 
 
+def number_parts(parts: Sequence[Aggregated], *, alone: bool = False) -> list[tuple[str, InCells, Aggregate]]:
+    """Return the attributes that someone reported as a number, each with its mechanism and sums.
+
+    Args:
+        parts: what was reported.
+        alone: whether to leave out attributes that are reported in another way too.
+    """
+    return [
+        (unit.label, unit.randomiser, sums)
+        for part in parts
+        if isinstance(part.protocol, OfUnits)
+        for unit, sums in zip(part.protocol.units, part.parts, strict=True)
+        if isinstance(unit.randomiser, InCells) and sums.reports
+        if not alone or unit.label in part.protocol.sole_numbers
+    ]
+
+
 def _columns(schema: Schema, unit: Unit) -> list[int]:
     return [schema.index(name) for name in unit.names]
 
 
 def _law(schema: Schema, unit: Unit) -> Array:
     """Return Pr(report of the unit | record) for every record of the schema's domain."""
+    if isinstance(unit.randomiser, InCells):
+        raise InputError(
+            f"the reports of {unit.label!r} are numbers, too many to enumerate; take the protocol's "
+            "`epsilon` and `delta`, which hold by proof."
+        )
     law = unit.randomiser.channel.matrix()
     check_channel_size(domain_size(schema.sizes), law.shape[1])
     grid = np.indices(schema.sizes).reshape(len(schema), -1)
@@ -246,4 +317,4 @@ def _side_by_side(first: Array, second: Array) -> Array:
     return np.asarray((first[:, :, None] * second[:, None, :]).reshape(len(first), -1))
 
 
-__all__ = ["BEST", "Sample", "Split", "planned", "product", "smp", "spl"]
+__all__ = ["BEST", "Sample", "Split", "number_parts", "planned", "product", "smp", "spl"]

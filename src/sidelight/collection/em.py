@@ -7,20 +7,22 @@ whole records help each other where they overlap.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.collection.direct import Sample, Split
+from sidelight.collection.direct import Sample, Split, number_parts
 from sidelight.collection.hidden import HiddenChoice
 from sidelight.collection.likelihoods import LARGEST_TABLE, joined_rows, report_likelihoods
-from sidelight.collection.protocol import Array, Collected, domain_size
+from sidelight.collection.protocol import Aggregated, Array, Collected, domain_size
 from sidelight.foundation.errors import InputError
 from sidelight.schema import Schema
 
 LARGEST_JOINT = 4096
+Steps = tuple[Array, Array, Array]
+"""For each row the ratios, how many nats it is from the best at most, and its log-likelihood."""
 _ROUNDS = 2000
 _NEAR = 1e-3
 _GROWTH = 1.3
@@ -67,28 +69,71 @@ def likeliest_joint(parts: Sequence[Collected], names: Sequence[str]) -> Array:
     return maximise(schema, [term for part in parts for term in terms_of(part, names)])
 
 
+def likeliest_numbers(parts: Sequence[Aggregated]) -> dict[str, Array]:
+    """Return the likeliest frequencies of attributes that are reported as numbers and in no other way.
+
+    How many reports lie in each cell is all that is needed, so aggregates do.
+    """
+    return {
+        name: likeliest(mechanism.law, sums.sums[:-1])
+        for name, mechanism, sums in number_parts(parts, alone=True)
+    }
+
+
+def likeliest(law: Array, counts: NDArray[np.int64]) -> Array:
+    """Return the likeliest frequencies from counts of reports, many collections at once.
+
+    Args:
+        law: Pr(report | value), shape (values, reports).
+        counts: shape (..., reports), as many reports in every row.
+    """
+    rows = counts.reshape(-1, law.shape[1]).astype(np.float64)
+
+    def step(frequencies: Array) -> Steps:
+        seen = np.maximum(frequencies @ law, 1e-300)
+        weight = (rows / seen) @ law.T
+        people = rows.sum(axis=1)
+        return weight / people[:, None], weight.max(axis=1) - people, (rows * np.log(seen)).sum(axis=1)
+
+    found = _climb(np.full((len(rows), len(law)), 1 / len(law)), step)
+    return found.reshape(*counts.shape[:-1], len(law))
+
+
 def maximise(schema: Schema, terms: Sequence[Term], start: Array | None = None) -> Array:
     """Return the joint that maximises the likelihood of all terms, to a thousandth of a nat.
 
-    An update multiplies each cell by a ratio; at small budgets ratios are close to 1 and updates creep, so
-    they are raised to a power that grows while the likelihood does (Salakhutdinov and Roweis 2003). Where the
-    terms leave the joint open, it stays as near to the start (uniform) as the updates leave it.
+    Where the terms leave the joint open, it stays as near to the start (uniform) as the updates leave it.
     """
     joint = np.full(schema.sizes, 1 / domain_size(schema.sizes)) if start is None else start
     axes = [tuple(schema.index(name) for name in term.names) for term in terms]
-    plain, reached, power = joint, -np.inf, 1.0
+
+    def step(cells: Array) -> Steps:
+        ratios, gap, likelihood = _ratios(cells.reshape(schema.sizes), terms, axes)
+        return ratios.reshape(1, -1), np.array([gap]), np.array([likelihood])
+
+    return _climb(joint.reshape(1, -1), step).reshape(schema.sizes)
+
+
+def _climb(start: Array, step: Callable[[Array], Steps]) -> Array:
+    """Return the likeliest cells of each row, shape (rows, cells).
+
+    An update multiplies each cell by a ratio; at small budgets ratios are close to 1 and updates creep, so
+    they are raised to a power that grows while the likelihood does (Salakhutdinov and Roweis 2003).
+    """
+    cells = plain = start
+    reached, power = np.full(len(start), -np.inf), np.ones(len(start))
     for _ in range(_ROUNDS):
-        ratios, gap, likelihood = _ratios(joint, terms, axes)
-        if gap < _NEAR:
+        ratios, gap, likelihood = step(cells)
+        if np.all(gap < _NEAR):
             break
-        if likelihood < reached:
-            joint, power, reached = plain, 1.0, -np.inf
-            continue
-        plain, reached = joint * ratios, likelihood
-        far = joint * ratios**power
-        joint = far / far.sum()
-        power *= _GROWTH
-    return joint
+        fell, done = (likelihood < reached)[:, None], (gap < _NEAR)[:, None]
+        far = cells * ratios ** power[:, None]
+        ahead = np.where(fell, plain, far / far.sum(axis=1, keepdims=True))
+        plain = np.where(fell, plain, cells * ratios)
+        cells = np.where(done, cells, ahead)
+        reached = np.where(fell[:, 0], -np.inf, likelihood)
+        power = np.where((fell | done)[:, 0], 1.0, power * _GROWTH)
+    return cells
 
 
 def _ratios(

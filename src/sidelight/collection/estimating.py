@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from sidelight.collection.borrowing import borrowed
-from sidelight.collection.direct import Split
-from sidelight.collection.em import likeliest_joint
+from sidelight.collection.direct import Split, number_parts
+from sidelight.collection.em import likeliest_joint, likeliest_numbers
 from sidelight.collection.hidden import HiddenChoice
+from sidelight.collection.means import Mean, means
 from sidelight.collection.numbers import to_simplex
 from sidelight.collection.phases import origin_of
-from sidelight.collection.predicting import shrunken_error
+from sidelight.collection.predicting import best_error, likeliest_error, shrunken_error
 from sidelight.collection.protocol import Aggregated, Array, Collected, check_once, fingerprint, mixed
-from sidelight.collection.shrinkage import choose, least_risk, shrink, shrunken
+from sidelight.collection.shrinkage import choose, shrink, shrunken
 from sidelight.collection.unbiased import ABOUT, About, Unbiased, unbiased
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.foundation.files import json_number
@@ -31,7 +33,6 @@ Estimator = Literal["best", "inversion", "simplex", "shrinkage", "em", "publishe
 ESTIMATORS = ("best", "inversion", "simplex", "shrinkage", "em", "published")
 TWO_PHASE = ("corr-rr", "cond-rr")
 _IMPROVED: dict[str, Callable[[Array, Array], Array]] = {
-    "best": least_risk,
     "shrinkage": shrunken,
     "simplex": lambda estimates, _: to_simplex(estimates),
 }
@@ -81,6 +82,8 @@ class Estimates:
         unbiased_error: the mean squared error to expect of the unbiased estimates.
         expected_error: the mean squared error to expect of the chosen estimator; that of the unbiased
             estimates where it is not predicted ("em", "published").
+        delta: the probability that the budget does not hold, at most.
+        means: by attribute that is reported as a number, the mean of its points.
     """
 
     schema: Schema
@@ -97,6 +100,8 @@ class Estimates:
     is_simulation: bool
     unbiased_error: float
     expected_error: float
+    delta: float = 0.0
+    means: Mapping[str, Mean] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Array:
         _ = self.schema[name]
@@ -130,11 +135,14 @@ class Estimates:
         head = {
             "protocol": self.protocol, "estimator": self.estimator, "about": self.about,
             "confidence": self.confidence, "people": self.people, "epsilon": json_number(self.epsilon),
-            "is_simulation": self.is_simulation, "unbiased_error": self.unbiased_error,
+            "delta": self.delta, "is_simulation": self.is_simulation, "unbiased_error": self.unbiased_error,
             "expected_error": self.expected_error,
         }  # fmt: skip
-        rows = [vars(item) for item in self]
-        return json.dumps({**head, "estimates": rows}, indent=2, ensure_ascii=False, allow_nan=False)
+        rows = {
+            "estimates": [vars(item) for item in self],
+            "means": [vars(item) for item in self.means.values()],
+        }
+        return json.dumps({**head, **rows}, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,9 +195,9 @@ def estimate(
 
     Args:
         reports: of one protocol, or of both phases (as a list); merged aggregates do as well.
-        estimator: "best" (shrinkage where it is predicted to help, on the simplex), "inversion" (unbiased),
-            "simplex" (projected), "shrinkage", "em" (the likeliest; needs the reports themselves) or
-            "published" (Corr-RR's own estimator, biased).
+        estimator: "best" (shrinkage where it is predicted to help, on the simplex; the likeliest for noisy
+            numbers), "inversion" (unbiased), "simplex" (projected), "shrinkage", "em" (the likeliest; needs
+            the reports themselves) or "published" (Corr-RR's own estimator, biased).
         confidence: of the intervals.
         about: the frequencies among those who reported ("collected") or in their population.
     """
@@ -203,8 +211,9 @@ def estimate(
     found = unbiased(parts, about)
     frequencies = _frequencies(estimator, schema, found, parts, given)
     lower, upper, variances = {}, {}, {}
+    deviations = NormalDist().inv_cdf(0.5 + level / 2)
     for name, item in found.items():
-        low, high = item.interval(NormalDist().inv_cdf(0.5 + level / 2))
+        low, high = item.interval(deviations)
         variances[name] = item.variance(to_simplex(item.estimate))
         lower[name] = np.minimum(low, np.clip(frequencies[name], 0, 1))
         upper[name] = np.maximum(high, np.clip(frequencies[name], 0, 1))
@@ -212,15 +221,29 @@ def estimate(
     return Estimates(
         schema, frequencies, errors, lower, upper, parts[-1].protocol.name, estimator, about, level,
         sum(part.people for part in parts), max(part.protocol.epsilon for part in parts),
-        any(part.is_simulation for part in parts), *_expected(estimator, schema, frequencies, variances),
+        any(part.is_simulation for part in parts),
+        *_expected(estimator, parts, about, frequencies, variances),
+        max(part.protocol.delta for part in parts), means(parts, found, deviations, about),
     )  # fmt: skip
 
 
 def _expected(
-    estimator: str, schema: Schema, frequencies: Mapping[str, Array], variances: Mapping[str, Array]
+    estimator: str,
+    parts: Sequence[Aggregated],
+    about: About,
+    frequencies: Mapping[str, Array],
+    variances: Mapping[str, Array],
 ) -> tuple[float, float]:
     """Return the mean squared errors to expect of the unbiased estimates and of the chosen ones."""
+    schema = parts[0].protocol.schema
     unbiased_error = float(np.mean([spread.mean() for spread in variances.values()]))
+    if estimator == "best":
+        people = sum(part.people for part in parts) if about == "collected" else math.inf
+        numbers = {
+            name: likeliest_error(mechanism, sums.reports, people, frequencies[name])
+            for name, mechanism, sums in number_parts(parts, alone=True)
+        }
+        return unbiased_error, best_error(schema, frequencies, variances, numbers)
     if estimator not in _IMPROVED:
         return unbiased_error, unbiased_error
     return unbiased_error, shrunken_error(schema, frequencies, variances, _IMPROVED[estimator])
@@ -283,7 +306,7 @@ def _frequencies(
     if estimator == "published":
         return published(parts)
     plain = choose(schema, found)
-    return plain | borrowed(schema, parts, found)
+    return plain | borrowed(schema, parts, found) | likeliest_numbers(parts)
 
 
 def _likeliest(schema: Schema, given: Sequence[Collected | Aggregated]) -> dict[str, Array]:

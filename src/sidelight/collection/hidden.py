@@ -108,6 +108,11 @@ class HiddenChoice:
         return sum(max(self.responses[name].epsilon for name in group) for group in self.groups)
 
     @property
+    def delta(self) -> float:
+        """Always 0."""
+        return 0.0
+
+    @property
     def proof(self) -> str:
         """Why."""
         return (

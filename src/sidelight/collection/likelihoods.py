@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sidelight.collection.protocol import Array
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms import Mechanism, Reports
+from sidelight.mechanisms.cells import InCells
 from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.hashing import Hashing
 
@@ -23,6 +24,8 @@ def report_likelihoods(mechanism: Mechanism, reports: Reports) -> tuple[Array, N
     Returns:
         The likelihoods of the distinct reports, shape (distinct, values), and the row of each person.
     """
+    if isinstance(mechanism, InCells):
+        return mechanism.law.T, mechanism.cells_of(reports)
     channel = mechanism.channel
     if channel.family in ("singletons", "dense") and reports.values.ndim == 1:
         return channel.matrix().T, reports.values.astype(np.intp)

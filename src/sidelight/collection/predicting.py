@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from sidelight.collection.direct import Sample, Split
+from sidelight.collection.em import likeliest
 from sidelight.collection.hidden import HiddenChoice
 from sidelight.collection.linear import (
     WORST_CONDITION,
@@ -26,11 +27,14 @@ from sidelight.collection.shrinkage import least_risk, shared_domains
 from sidelight.collection.unbiased import unbiased
 from sidelight.collection.units import Unit, inverted_covariance
 from sidelight.foundation.errors import InputError, check_whole, invalid
+from sidelight.mechanisms.cells import InCells
 from sidelight.schema import Schema
 
 Frequencies = Mapping[str, Array]
 _DRAWS = 200
 _SEED = 20_250_101
+_LIKELIEST_DRAWS = 24
+_LIKELIEST_WORK = 100_000
 _FIRST_PHASES = 3
 PUBLISHED_TRIALS = 48
 """First phases that are simulated for Corr-RR's own estimator: its error depends on them most."""
@@ -80,7 +84,48 @@ def predicted_errors(
     plain = float(np.mean([spread.mean() for spread in variances.values()]))
     if not shrinks or not np.isfinite(plain):
         return plain, plain
-    return plain, shrunken_error(protocol.schema, frequencies, variances)
+    return plain, best_error(protocol.schema, frequencies, variances, _numbers(protocol, people, frequencies))
+
+
+def best_error(
+    schema: Schema, frequencies: Frequencies, variances: Mapping[str, Array], numbers: Mapping[str, float]
+) -> float:
+    """Return the mean squared error to expect of "best", that of noisy numbers being known."""
+    rest = [name for name in schema.names if name not in numbers]
+    total = sum(numbers.values())
+    if rest:
+        total += len(rest) * shrunken_error(schema.select(rest), frequencies, variances)
+    return total / len(schema)
+
+
+def likeliest_error(mechanism: InCells, reports: int, people: float, frequencies: Array) -> float:
+    """Return the mean squared error to expect of the likeliest frequencies of noisy numbers, by simulation.
+
+    Args:
+        mechanism: what makes the numbers.
+        reports: how many there are.
+        people: whose frequencies are meant; infinitely many for a population.
+        frequencies: were these the true ones.
+    """
+    rng = np.random.default_rng(_SEED)
+    seen = frequencies @ mechanism.law
+    draws = min(max(_LIKELIEST_WORK // mechanism.law.size, 2), _LIKELIEST_DRAWS)
+    found = likeliest(mechanism.law, rng.multinomial(reports, seen / seen.sum(), size=draws))
+    sampling = float((frequencies * (1 - frequencies)).mean()) / people
+    return max(float(((found - frequencies) ** 2).mean()) - sampling, 0.0)
+
+
+def _numbers(protocol: Protocol | TwoPhase, people: int, frequencies: Frequencies) -> dict[str, float]:
+    if not isinstance(protocol, (Split, Sample)):
+        return {}
+    reports = dict.fromkeys(protocol.labels, people)
+    if isinstance(protocol, Sample):
+        for label, share in zip(protocol.labels, protocol.shares, strict=True):
+            reports[label] = max(round(people * share / sum(protocol.shares)), 1)
+    return {
+        name: likeliest_error(mechanism, reports[name], people, frequencies[name])
+        for name, mechanism in protocol.sole_numbers.items()
+    }
 
 
 def shrunken_error(

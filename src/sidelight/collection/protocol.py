@@ -42,6 +42,10 @@ class Protocol(typing.Protocol):
         """The realised budget of a whole record: no two records are told apart by more."""
 
     @property
+    def delta(self) -> float:
+        """The probability that the budget does not hold, at most; 0 where it always does."""
+
+    @property
     def proof(self) -> str:
         """Why that budget holds, in one sentence."""
 

@@ -21,6 +21,7 @@ from sidelight.collection.protocol import Aggregated, Array, mixed
 from sidelight.collection.units import Unit, inverted_covariance, marginal
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms import Aggregate
+from sidelight.mechanisms.cells import InCells
 
 About = Literal["collected", "population"]
 ABOUT = ("collected", "population")
@@ -121,13 +122,20 @@ def _one(unit: Unit, name: str, sums: Aggregate) -> Unbiased:
     moments = unit.moments(name)
     reports = sums.reports
     if moments is None:
-        spread = unit.randomiser.variance(reports, to_simplex(estimate))
+        spread = _spread(unit, sums, estimate)
         zero = np.zeros_like(estimate)
         return Unbiased(estimate, spread, zero, zero, reports)
     none, full = (np.full_like(estimate, value) for value in moments)
     return Unbiased(
         estimate, none / reports, (full - none) / reports, np.full_like(none, -1 / reports), reports
     )
+
+
+def _spread(unit: Unit, sums: Aggregate, estimate: Array) -> Array:
+    """Return the variances where they are no function of a value's own frequency alone."""
+    if isinstance(unit.randomiser, InCells):
+        return unit.randomiser.spread(sums)
+    return unit.randomiser.variance(sums.reports, to_simplex(estimate))
 
 
 def _combined(items: Sequence[Unbiased]) -> Unbiased:

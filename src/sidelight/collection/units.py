@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from sidelight.collection.protocol import Array, Codes, domain_size
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.mechanisms import MECHANISMS, WITHOUT_BUDGET, Aggregate, Mechanism, Reports, create, make
+from sidelight.mechanisms.cells import InCells
 from sidelight.mechanisms.counting import Counting
 from sidelight.mechanisms.exact import LARGEST_SIZE
+from sidelight.mechanisms.numeric import Additive
 from sidelight.schema import Schema
 
-NUMERIC = ("laplace", "gaussian", "discrete-laplace")
-UNUSABLE = (*NUMERIC, "any", "withheld")
+UNUSABLE = ("any", "withheld")
 """Mechanisms that do not report a code's frequency."""
 PRODUCT = ("grr", "ss")
 """The mechanisms of groups: what their marginals' errors are is known in closed form."""
@@ -86,8 +87,14 @@ class Unit:
 
     @cached_property
     def randomiser(self) -> Mechanism:
-        """The mechanism."""
-        return make(self.mechanism, self.size, self.epsilon, self.parameters)
+        """The mechanism; one of numbers reports the point of each value, made noisy."""
+        made = make(self.mechanism, self.size, self.epsilon, self.parameters)
+        if not isinstance(made, Additive):
+            return made
+        try:
+            return InCells(made)
+        except InputError as error:
+            raise InputError(f"no frequencies of {self.label!r} could be estimated: {error}") from None
 
     def codes(self, records: Codes, columns: Sequence[int]) -> Codes:
         """Return the records' values of this unit, whose attributes are the given columns."""

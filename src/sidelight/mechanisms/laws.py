@@ -228,11 +228,20 @@ def estimate_law(law: Law, aggregate: Aggregate, name: str) -> Array:
 
 def law_variance(law: Law, reports: int, frequencies: ArrayLike) -> Array:
     """Return the variance of each estimate, sampling of people included, were these the frequencies."""
-    count = check_whole("reports", reports, at_least=1)
     share = check_shares(frequencies, law.size)
-    inverse = law.inverse
-    seen = share @ law.channel.matrix()
+    return inversion_variance(law.inverse, law.channel.matrix(), reports, share)
+
+
+def inversion_variance(inverse: Array, cells: Array, reports: int, frequencies: Array) -> Array:
+    """Return the variance of the estimates by an inverse of a channel's cells: that of multinomial counts."""
+    count = check_whole("reports", reports, at_least=1)
+    seen = frequencies @ cells
     return np.asarray((inverse**2 @ seen - (inverse @ seen) ** 2) / count)
+
+
+def is_inverse(inverse: Array, cells: Array) -> bool:
+    """Whether B @ cells.T = 1 holds in doubles."""
+    return bool(np.abs(inverse @ cells.T - np.eye(len(cells))).max() < _LARGEST_RESIDUE)
 
 
 def _inverse(law: Law) -> Array:
@@ -249,7 +258,7 @@ def _inverse(law: Law) -> Array:
         inverse = np.linalg.inv(cells.T) if law.size == law.outputs else np.linalg.pinv(cells.T)
     except np.linalg.LinAlgError:
         raise _not_invertible(law) from None
-    if not np.abs(inverse @ cells.T - np.eye(law.size)).max() < _LARGEST_RESIDUE:
+    if not is_inverse(np.asarray(inverse, dtype=np.float64), cells):
         raise _not_invertible(law)
     return np.asarray(inverse)
 

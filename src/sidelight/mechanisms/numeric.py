@@ -102,7 +102,9 @@ class Additive(ABC):
         refuse_parameters(cls.name, parameters, cls.known)
         for name in cls.needed:
             if name not in parameters:
-                raise InputError(f"the mechanism {cls.name!r} needs the parameter {name!r}, got none.")
+                raise InputError(
+                    f"the mechanism {cls.name!r} needs the parameter {name!r}, got none; a plan can give it."
+                )
         given = {("failure" if name == "delta" else name): value for name, value in parameters.items()}
         return cls(size, need_budget(cls.name, epsilon), **given)
 
@@ -120,6 +122,10 @@ class Additive(ABC):
     @abstractmethod
     def noise_variance(self) -> float:
         """The variance of the noise, in squared steps."""
+
+    @abstractmethod
+    def noise_below(self, steps: Array) -> Array:
+        """Return the probability that the noise is less than each whole number of steps."""
 
     @abstractmethod
     def _secure(self, count: int) -> NDArray[np.int64]:
@@ -145,10 +151,14 @@ class Additive(ABC):
         return 0.0
 
     @cached_property
+    def places(self) -> Array:
+        """The step that each value's point is moved to, counted from the lower bound, shape (size,)."""
+        return self._steps(self.points or np.linspace(self.lower, self.upper, self.size))
+
+    @cached_property
     def support(self) -> Array:
         """The number reported for each value before noise: its point moved to a step, shape (size,)."""
-        points = self.points or np.linspace(self.lower, self.upper, self.size)
-        return np.asarray(self.lower + self._steps(points) * self.step)
+        return np.asarray(self.lower + self.places * self.step)
 
     def repeated(self, times: int) -> Channel:
         """Return the channel of `times` reports of the same number: their budgets add up."""
@@ -186,9 +196,13 @@ class Additive(ABC):
     def aggregate(self, reports: Reports) -> Aggregate:
         """Add the reports up, in whole steps."""
         values = check_reports(reports, "f")
-        chunks = (np.rint((values[span] - self.lower) / self.step) for span in spans(len(values)))
+        chunks = (self.steps_of(values[span]) for span in spans(len(values)))
         sums = exact_sums((chunk.reshape(-1, 1) for chunk in chunks), 1)
         return Aggregate(len(values), sums, self.name)
+
+    def steps_of(self, values: Array) -> Array:
+        """Return how many whole steps each reported number is from the lower bound."""
+        return np.asarray(np.rint((values - self.lower) / self.step))
 
     def estimate(self, aggregate: Aggregate) -> Array:
         """Return the mean of the reports, shape (1,).
@@ -200,11 +214,14 @@ class Additive(ABC):
 
     def variance(self, reports: int, frequencies: ArrayLike) -> Array:
         """Return the variance of the mean, people included, were these the frequencies of the points."""
+        count = check_whole("reports", reports, at_least=1)
+        return np.array([(self.spread(frequencies) + self.noise_variance * self.step**2) / count])
+
+    def spread(self, frequencies: ArrayLike) -> float:
+        """Return the variance of the points, were these their frequencies."""
         share = check_shares(frequencies, self.size)
         centre = float(share @ self.support)
-        spread = float(share @ (self.support - centre) ** 2)
-        count = check_whole("reports", reports, at_least=1)
-        return np.array([(spread + self.noise_variance * self.step**2) / count])
+        return float(share @ (self.support - centre) ** 2)
 
 
 @dataclass(frozen=True)
@@ -228,6 +245,15 @@ class _LaplaceNoise(Additive):
     def noise_variance(self) -> float:
         """The variance of the noise, in squared steps."""
         return laplace_variance(self.scale)
+
+    def noise_below(self, steps: Array) -> Array:
+        """Return the probability that the noise is less than each whole number of steps, m.
+
+        With r = e^(-1/scale): r^(1-m) / (1+r) up to 0, else 1 - r^m / (1+r).
+        """
+        whole = 1 + math.exp(-1 / self.scale)
+        low = np.exp((np.minimum(steps, 0) - 1) / self.scale) / whole
+        return np.where(steps <= 0, low, 1 - np.exp(-np.maximum(steps, 0) / self.scale) / whole)
 
     @property
     def channel(self) -> ContinuousChannel:
@@ -341,6 +367,15 @@ class Gaussian(Additive):
     def noise_variance(self) -> float:
         """The variance of the noise, in squared steps."""
         return self.scale**2
+
+    def noise_below(self, steps: Array) -> Array:
+        """Return the probability that the noise is less than each whole number of steps.
+
+        Noise is on so fine a grid that it is rounded as good as exactly: off by less than 1/scale^2.
+        """
+        from scipy.special import ndtr
+
+        return np.asarray(ndtr((steps - 0.5) / self.scale))
 
     @property
     def channel(self) -> ContinuousChannel:

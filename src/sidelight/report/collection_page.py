@@ -6,7 +6,7 @@ from typing import Any
 
 from sidelight.collection.advising import Advice
 from sidelight.collection.estimating import Comparison, Estimate, Estimates
-from sidelight.report.collection_terminal import advice_notes, error, readings
+from sidelight.report.collection_terminal import advice_notes, error, readings, with_delta
 from sidelight.report.page import Figure, Page
 from sidelight.report.style import Trace, axis, finite, layout
 from sidelight.report.wording import label, paragraph
@@ -38,7 +38,9 @@ def _page(found: Estimates, compared: Comparison | None) -> Page:
         "notes": readings(found),
         "drawn": min(len(rows), MOST_DRAWN),
         "error": error,
-        "sections": {"summary": "Summary", "figure": "At a glance", "table": "All frequencies"},
+        "delta": with_delta(found),
+        "sections": {"summary": "Summary", "figure": "At a glance", "table": "All frequencies"}
+        | ({"means": "Means"} if found.means else {}),
     }
     title = f"Sidelight estimates from {found.people} reports"
     figures = {"frequencies": frequencies_figure(rows[:MOST_DRAWN], truth[:MOST_DRAWN])}

@@ -34,16 +34,28 @@ def print_estimates(result: Estimates | Comparison) -> None:
     console.print(grid)
     if len(rows) > MOST_ROWS:
         console.print(f"- {len(rows) - MOST_ROWS} further values: see --report or --json.")
+    if found.means:
+        console.print(_means_grid(found))
     for note in notes(result):
         console.print(f"- {note}", markup=False)
+
+
+def _means_grid(found: Estimates) -> Grid:
+    grid = Grid(title="Means of the numbers that stand for the values", title_justify="left")
+    for title in ("attribute", "mean", "standard error", "interval"):
+        grid.add_column(title, justify="left" if title == "attribute" else "right", overflow="fold")
+    for item in found.means.values():
+        interval = f"{item.lower:.5g} to {item.upper:.5g}"
+        grid.add_row(_plain(item.attribute), f"{item.mean:.5g}", f"{item.standard_error:.2g}", interval)
+    return grid
 
 
 def notes(result: Estimates | Comparison) -> list[str]:
     """Return the figures that a page shows as facts, and what a reader must know."""
     found = result.estimates if isinstance(result, Comparison) else result
     said = [
-        f"{found.people} reports of {found.protocol!r}, at most {found.epsilon:.4g} nats for a whole record; "
-        f"estimator {found.estimator!r}.",
+        f"{found.people} reports of {found.protocol!r}, at most {found.epsilon:.4g} nats for a whole record"
+        f"{with_delta(found)}; estimator {found.estimator!r}.",
         f"Mean squared error to expect: {found.expected_error:.3g}.",
     ]
     if isinstance(result, Comparison):
@@ -51,6 +63,11 @@ def notes(result: Estimates | Comparison) -> list[str]:
             f"Measured against the truth: {result.error:.3g}; {result.covered:.0%} of the intervals hold it."
         )
     return said + readings(found)
+
+
+def with_delta(found: Estimates) -> str:
+    """Return the words for a budget that may fail; none for one that always holds."""
+    return f", with delta {found.delta:.3g}" if found.delta else ""
 
 
 def readings(found: Estimates) -> list[str]:

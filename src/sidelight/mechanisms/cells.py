@@ -1,0 +1,204 @@
+"""Frequencies from noisy numbers: a report is put into one of finitely many cells of the number line.
+
+A code stands for a point, and its report is a noisy number. Where the line is cut depends on the mechanism
+alone, so counts of cells merge like any others, and the law from code to cell is a finite matrix. Between two
+points the likelihoods bend, so each gap is cut into a few cells; beyond the outermost points those of Laplace
+noise are all alike, those of Gaussian noise are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, NoReturn, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sidelight.foundation.compiled import spans
+from sidelight.foundation.errors import InputError, TooLargeError
+from sidelight.mechanisms.channel import Channel
+from sidelight.mechanisms.laws import inversion_variance, is_inverse
+from sidelight.mechanisms.mechanism import (
+    Aggregate,
+    check_codes,
+    check_estimable,
+    check_reports,
+    check_shares,
+)
+from sidelight.mechanisms.numeric import Additive, Gaussian
+from sidelight.mechanisms.reports import Reports
+
+Array = NDArray[np.float64]
+
+MOST_CELLS = 1024
+_PIECES = (4, 2)
+"""How many cells a gap between two points is cut into: 4 lose less than 5 % of what the numbers say."""
+_TAIL = 4
+"""Beyond the outermost points Gaussian noise is told apart for so many deviations."""
+_TAIL_PIECES = 4
+
+
+@dataclass(frozen=True)
+class InCells:
+    """A numeric mechanism over codes: estimates frequencies and, from the sum of the reports, the mean.
+
+    Attributes:
+        noise: the mechanism that makes a number noisy.
+    """
+
+    name: ClassVar[str] = "numbers"
+    noise: Additive
+
+    def __post_init__(self) -> None:
+        _ = self.inverse
+
+    @classmethod
+    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
+        """Refuse: a plan names the noise."""
+        _refuse(size, epsilon, parameters)
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self.noise.size
+
+    @property
+    def epsilon(self) -> float:
+        """The realised budget of one report, for numbers at the two bounds."""
+        return self.noise.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The realised probability that the budget does not hold."""
+        return self.noise.delta
+
+    @property
+    def channel(self) -> Channel:
+        """The density of a report: an adversary sees the number, not its cell."""
+        return self.noise.channel
+
+    def repeated(self, times: int) -> Channel:
+        """Return the channel of `times` reports of the same value."""
+        return self.noise.repeated(times)
+
+    @property
+    def cuts(self) -> NDArray[np.int64]:
+        """Where the line is cut, in steps from the lower bound: a cell holds its lower cut, not its upper."""
+        return _view(self.noise)[0]
+
+    @property
+    def law(self) -> Array:
+        """Pr(cell | value), shape (size, cells)."""
+        return _view(self.noise)[1]
+
+    @property
+    def inverse(self) -> Array:
+        """B, (size, cells), with B @ law.T = 1: least squares, weighted for equally common values."""
+        return _view(self.noise)[2]
+
+    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
+        """Return a noisy number for each code, see `Mechanism.randomise`."""
+        codes = check_codes(values, self.size)
+        return self.noise.randomise(self.noise.support[codes], seed=seed, offset=offset)
+
+    def cells_of(self, reports: Reports) -> NDArray[np.intp]:
+        """Return the cell of each report."""
+        values = check_reports(reports, "f")
+        return np.searchsorted(self.cuts, self.noise.steps_of(values), side="right")
+
+    def aggregate(self, reports: Reports) -> Aggregate:
+        """Count the reports in each cell; the last sum is that of the numbers, in whole steps."""
+        values = check_reports(reports, "f")
+        counts = np.zeros(len(self.cuts) + 1, dtype=np.int64)
+        for span in spans(len(values)):
+            counts += np.bincount(self.cells_of(reports[span]), minlength=len(counts))
+        total = self.noise.aggregate(reports).sums
+        return Aggregate(len(values), np.concatenate([counts, total]), self.name)
+
+    def estimate(self, aggregate: Aggregate) -> Array:
+        """Return the unbiased estimate of the values' frequencies."""
+        check_estimable(aggregate, len(self.cuts) + 2, self.name)
+        return np.asarray(self.inverse @ (aggregate.sums[:-1] / aggregate.reports))
+
+    def variance(self, reports: int, frequencies: ArrayLike) -> Array:
+        """Return the variance of each estimate, sampling of people included, were these the frequencies."""
+        share = check_shares(frequencies, self.size)
+        return inversion_variance(self.inverse, self.law, reports, share)
+
+    def spread(self, aggregate: Aggregate) -> Array:
+        """Return the variance of each estimate, sampling of people included, at the estimates themselves.
+
+        It is linear in the frequencies but for the square of the mean, so raw estimates give it without bias,
+        where frequencies forced onto the simplex would be far off once noise is wide.
+        """
+        found = self.estimate(aggregate)
+        seen = np.maximum(found @ self.law, 0.0)
+        return np.asarray((self.inverse**2 @ seen - np.clip(found, 0, 1) ** 2) / aggregate.reports)
+
+    def mean(self, aggregate: Aggregate) -> float:
+        """Return the mean of the reports, unbiased for the mean of the values' points."""
+        check_estimable(aggregate, len(self.cuts) + 2, self.name)
+        total = Aggregate(aggregate.reports, aggregate.sums[-1:])
+        return float(self.noise.estimate(total)[0])
+
+
+@lru_cache(maxsize=16)
+def _view(noise: Additive) -> tuple[NDArray[np.int64], Array, Array]:
+    """Return the cuts, the law of a cell and its inverse; kept, as every file of reports asks again."""
+    cuts = _cuts(noise)
+    law = _law(noise, cuts)
+    return cuts, law, _inverse(noise, law)
+
+
+def _cuts(noise: Additive) -> NDArray[np.int64]:
+    """Return where the line is cut, in whole steps."""
+    points = np.unique(noise.places)
+    if len(points) < noise.size:
+        raise InputError(
+            f"two of the {noise.size} `points` of {noise.name!r} are one number on its grid, so that their "
+            "values cannot be told apart; merge the values, or move the points apart."
+        )
+    reach = _TAIL * noise.scale if isinstance(noise, Gaussian) else 0.0
+    tail = np.linspace(0, reach, _TAIL * _TAIL_PIECES + 1)
+    for pieces in _PIECES:
+        inner = np.interp(np.arange(pieces * (len(points) - 1) + 1) / pieces, np.arange(len(points)), points)
+        cuts = np.unique(np.rint(np.concatenate([points[0] - tail, inner, points[-1] + tail])))
+        if len(cuts) < MOST_CELLS:
+            return cuts.astype(np.int64)
+    raise TooLargeError(
+        f"{noise.size} values through {noise.name!r} would need more than {MOST_CELLS} cells; merge values, "
+        "or take 'grr', 'oue' or 'olh' for so many."
+    )
+
+
+def _law(noise: Additive, cuts: NDArray[np.int64]) -> Array:
+    """Return Pr(cell | value): how likely the noise moves a value's point into each cell."""
+    below = noise.noise_below(cuts - noise.places[:, None])
+    ends = np.zeros((noise.size, 1)), np.ones((noise.size, 1))
+    return np.diff(np.hstack([ends[0], below, ends[1]]), axis=1)
+
+
+def _inverse(noise: Additive, law: Array) -> Array:
+    """Return the estimate as weights of cells, by weighted least squares at equal frequencies.
+
+    A QR decomposition of the weighted law, as normal equations would square its condition number.
+    """
+    root = np.sqrt(law.mean(axis=0))
+    root = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+    orthogonal, triangle = np.linalg.qr((law * root).T)
+    try:
+        inverse = np.linalg.solve(triangle, orthogonal.T) * root
+    except np.linalg.LinAlgError:
+        inverse = np.full_like(law, np.nan)
+    if not is_inverse(inverse, law):
+        raise InputError(
+            f"the noise of {noise.name!r} at the `epsilon` of {noise.budget!r} is so wide that "
+            f"{noise.size} values cannot be told apart in doubles; give a larger `epsilon`, or merge values."
+        )
+    return np.asarray(inverse)
+
+
+def _refuse(*_: object) -> NoReturn:
+    raise InputError("a plan names the noise on a number: 'laplace', 'gaussian' or 'discrete-laplace'.")
