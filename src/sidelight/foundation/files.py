@@ -78,3 +78,16 @@ def json_number(value: float) -> float | str:
     (0.5, 'infinity')
     """
     return value if math.isfinite(value) else "infinity"
+
+
+def json_plain(value: Any) -> Any:
+    """Return plain data with every number in it as JSON can hold it; see `json_number`.
+
+    >>> json_plain({"budgets": (1, float("inf")), "name": "open"})
+    {'budgets': [1, 'infinity'], 'name': 'open'}
+    """
+    if isinstance(value, dict):
+        return {name: json_plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_plain(item) for item in value]
+    return json_number(value) if isinstance(value, float) and not math.isnan(value) else value
