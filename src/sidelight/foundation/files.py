@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 from sidelight.foundation.errors import InputError
 
@@ -53,6 +54,21 @@ def _usual_mode() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+def lock(handle: IO[bytes], *, shared: bool = False, wait: bool = False) -> None:
+    """Lock an open file against other processes until it is closed; raises BlockingIOError where one has it.
+
+    Args:
+        handle: the file.
+        shared: whether others may share the lock.
+        wait: whether to wait for it instead.
+    """
+    if sys.platform == "win32":  # which has no such locks
+        return
+    import fcntl
+
+    fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
 
 
 def strict_json(text: str) -> Any:
