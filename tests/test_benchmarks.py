@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import sidelight as sl
 from sidelight.cli import app
+from sidelight.foundation.files import strict_json
 from sidelight.foundation.plugins import load_object
 from sidelight.studies.benchmarks import MAKERS, exact_analysis, frequency_error, statistical_analysis
 
@@ -18,6 +19,7 @@ FOUR = [[0.2, 0.2, 0.05, 0.05], [0.05, 0.05, 0.2, 0.2]]
 PLUGIN = """
 import numpy as np
 from sidelight.mechanisms.grr import RandomisedResponse
+from sidelight.mechanisms.plain import Identity
 
 def nothing(belief, epsilon):
     return np.zeros((len(belief.schema), len(belief.schema)))
@@ -27,6 +29,9 @@ def shapeless(belief, epsilon):
 
 def response(size, epsilon):
     return RandomisedResponse(size, epsilon)
+
+def open_door(size, epsilon):
+    return Identity(size)
 """
 
 
@@ -130,6 +135,16 @@ def test_commands_take_objects_of_the_users_own(people: str, tmp_path: Path, mon
     for name in ("of_mine:response", "of_mine:RandomisedResponse"):
         assert points[name]["report"] == pytest.approx(points["GRR"]["report"])
     assert points["the"]["report"] < 1
+
+
+def test_leakage_without_bound_is_printed_as_json_knows_it(people: str, tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "door_of_mine.py").write_text(PLUGIN)
+    monkeypatch.chdir(tmp_path)
+    mechanisms = ["bench", "mechanisms", people, "--epsilon", "1", "--mechanism", "door_of_mine:open_door"]
+    told = strict_json(CliRunner().invoke(app, [*mechanisms, "--json"]).output)
+    points = {point["mechanism"]: point for point in told["points"]}
+    assert points["door_of_mine:open_door"]["report"] == "infinity"
+    assert points["GRR"]["report"] <= 1
 
 
 def test_objects_that_are_not_there_are_named(tmp_path: Path, monkeypatch) -> None:

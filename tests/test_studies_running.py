@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,9 +16,10 @@ from typer.testing import CliRunner
 
 import sidelight as sl
 from sidelight.cli import app
+from sidelight.studies.cleaning import Cleaned, clean, clean_after_run
 from sidelight.studies.register import find_study, sharing
 from sidelight.studies.running import Settings, run_studies
-from sidelight.studies.store import default_store, finished, key_of
+from sidelight.studies.store import USED, default_store, finished, key_of, last_used
 
 QUICK = ("pdp-fig2", "pdp-theorem2")
 """Two studies with works of their own, a second each."""
@@ -154,6 +156,106 @@ def _command(path: Path) -> str:
         return ""
 
 
+# what is removed from the cache
+
+
+def pretend(store: Path, digit: str, days: float, *, quick: str = "quick") -> Path:
+    """Put a copy of a finished work under another key, used so many days ago."""
+    folder = store / f"pdp-examples-{quick}-{digit * 16}"
+    shutil.copytree(folder_of(store, "pdp-fig2"), folder)
+    age(folder, days)
+    return folder
+
+
+def age(folder: Path, days: float) -> None:
+    then = time.time() - 86_400 * days
+    os.utime(folder / USED, (then, then))
+
+
+def test_a_run_that_computes_removes_what_nobody_has_used_for_a_month(tmp_path: Path) -> None:
+    run(tmp_path, "pdp-fig2")
+    recent = pretend(tmp_path, "b", 29)
+    renamed = pretend(tmp_path, "a", 31).rename(tmp_path / f"gone-full-{'c' * 16}")
+    age(folder_of(tmp_path, "pdp-fig2"), 400)
+    (tmp_path / ".work-killed").mkdir()
+    os.utime(tmp_path / ".work-killed", (0, 0))
+    (tmp_path / ".work-running").mkdir()
+    assert run(tmp_path, "pdp-theorem2") == [("pdp-theorem2", "computed")]
+    assert not renamed.exists(), "of a study that exists no longer, unused for 31 days"
+    assert recent.is_dir(), "another checkout may take it"
+    assert folder_of(tmp_path, "pdp-fig2").is_dir(), "this version takes it, however old it is"
+    assert [path.name for path in tmp_path.glob(".work-*")] == [".work-running"]
+
+
+def test_taking_a_finished_work_is_a_use_and_removes_nothing(tmp_path: Path) -> None:
+    run(tmp_path, "pdp-fig2")
+    old = pretend(tmp_path, "a", 31)
+    age(folder_of(tmp_path, "pdp-fig2"), 31)
+    assert run(tmp_path, "pdp-fig2") == [("pdp-fig2", "cached")]
+    assert time.time() - last_used(folder_of(tmp_path, "pdp-fig2")) < 3600
+    assert old.is_dir()
+    (old / USED).unlink()
+    os.utime(old, (1_000_000, 1_000_000))
+    assert last_used(old) == 1_000_000, "a cache of a version that wrote no such mark"
+
+
+def test_nothing_is_removed_while_a_run_holds_the_cache(tmp_path: Path) -> None:
+    run(tmp_path, *QUICK)
+    old = pretend(tmp_path, "a", 31)
+    running = run_studies([find_study(name) for name in QUICK], Settings(tmp_path, quick=True))
+    next(running)
+    with pytest.raises(sl.InputError, match="in use by a run of studies; clean it when that has ended"):
+        clean(tmp_path)
+    assert run(tmp_path, "pdp-fig2", fresh=True) == [("pdp-fig2", "computed")], "two runs may hold it"
+    assert old.is_dir(), "the second run removes nothing while the first one holds it"
+    assert [outcome.state for outcome in running] == ["cached"]
+    assert clean(tmp_path) == Cleaned(1, size(folder_of(tmp_path, "pdp-fig2")), 2)
+    assert not old.exists()
+
+
+def size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_cache_that_cannot_be_written_is_still_taken(tmp_path: Path, monkeypatch) -> None:
+    run(tmp_path, "pdp-fig2")
+    whole = Path.open
+
+    def refuse(path: Path, *arguments: object, **further: object) -> object:
+        if path.parent == tmp_path or path.name == USED:
+            raise PermissionError(13, "read only")
+        return whole(path, *arguments, **further)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(Path, "touch", refuse)
+    assert run(tmp_path, "pdp-fig2") == [("pdp-fig2", "cached")]
+    with pytest.raises(sl.InputError, match="cannot be cleaned: read only"):
+        clean(tmp_path)
+    assert clean_after_run(tmp_path) == Cleaned()
+
+
+def test_the_command_says_what_it_removed_and_spares_what_is_not_ours(tmp_path: Path) -> None:
+    runner = CliRunner()
+    run(tmp_path, "pdp-fig2")
+    for digit, days in (("a", 2), ("b", 31)):
+        pretend(tmp_path, digit, days, quick="full")
+    mine = tmp_path / f"pdp-examples-full-{'d' * 16}"
+    mine.mkdir()
+    (mine / "notes.txt").write_text("mine")
+    command = ["study", "clean", "--store", str(tmp_path)]
+    bytes_of_one = size(folder_of(tmp_path, "pdp-fig2"))
+    told = json.loads(runner.invoke(app, [*command, "--days", "30", "--json"]).output)
+    assert told == {"store": str(tmp_path), "removed": 1, "freed": bytes_of_one, "kept": 2}
+    shown = runner.invoke(app, command).output
+    assert shown == f"1 finished works removed, {bytes_of_one:,} bytes; 1 kept in {tmp_path}.\n"
+    assert "0 finished works removed, 0 bytes; 1 kept" in runner.invoke(app, command).output
+    assert "1 finished works removed" in runner.invoke(app, [*command, "--all"]).output
+    assert (mine / "notes.txt").read_text() == "mine"
+    nowhere = ["study", "clean", "--store", str(tmp_path / "nowhere")]
+    assert "0 finished works removed" in runner.invoke(app, nowhere).output
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_commands_list_show_and_run(tmp_path: Path) -> None:
     runner = CliRunner()
     listed = runner.invoke(app, ["study", "list"])
@@ -183,6 +285,8 @@ def test_bad_requests_are_refused(tmp_path: Path) -> None:
         (["study", "run", "pdp-fig2", "--pages", str(tmp_path)], "run all --out"),
         (["study", "run", "pdp-fig2", "--out", __file__], "`out` must be a folder"),
         (["study", "run", "pdp-fig2", "--store", __file__], "`store` must be a folder"),
+        (["study", "clean", "--store", __file__], "`store` must be a folder"),
+        (["study", "clean", "--days", "-1"], "`days` must be a finite number of at least 0"),
     ]:
         error = runner.invoke(app, arguments).exception
         assert isinstance(error, sl.InputError)

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from sidelight.foundation.errors import MissingExtraError
+from sidelight.studies import floating_point, limits
 from sidelight.studies.attacks import AttackStudy
 from sidelight.studies.attacks import Row as AttackRow
 from sidelight.studies.attacks import verdicts as attack_verdicts
 from sidelight.studies.calibration import CalibrationStudy, LimitRow
 from sidelight.studies.correlations import FaceRow, FigureFour
+from sidelight.studies.floating_point import FloatingPointRow, FloatingPointStudy
 from sidelight.studies.knowledge import gaussian_layers
 from sidelight.studies.labels import Row
+from sidelight.studies.limits import LimitRow as WayRow
+from sidelight.studies.limits import LimitStudy, ratio_interval
 from sidelight.studies.register import find_study
 from sidelight.studies.study import StudyResult
 
@@ -122,3 +128,93 @@ def test_gaussian_leakage_must_grow() -> None:
     assert gaussian_layers(4, (0.2, 0.4), "fig4c").verdict == "reproduced"
     assert gaussian_layers(4, (0.4, 0.2), "fig4c").verdict == "differs"
     assert gaussian_layers(4, (-0.5, 0.2), "fig4c").verdict == "not possible"
+
+
+def floating_rows() -> list[FloatingPointRow]:
+    """Rows as they must be: the reference's shares on the naive sampler, nothing on ours."""
+    rows = []
+    for name, (_, low, high) in floating_point.REFERENCE.items():
+        size, share = len(floating_point.CANDIDATES[name]), (low + high) / 2
+        naive = (share, share, share, 0.0, size / 2, 0.1, 0.05, 0.15)
+        nothing = (0.0, 0.0, 0.0, 0.0, float(size), 0.0, -0.01, 0.01)
+        rows += [
+            FloatingPointRow(name, size, 1.0, floating_point.NAIVE, floating_point.DOUBLES, 100, *naive),
+            FloatingPointRow(
+                name, size, 1.0, floating_point.SIMULATED, floating_point.DOUBLES, 100, *nothing
+            ),
+            FloatingPointRow(name, size, 1.0, floating_point.SIMULATED, floating_point.GRID, 100, *nothing),
+            FloatingPointRow(name, size, 1.0, floating_point.SECURE, floating_point.GRID, 100, *nothing),
+        ]
+    return rows
+
+
+def test_the_floating_point_attack_must_meet_its_reference_and_find_nothing_on_ours() -> None:
+    rows = floating_rows()
+    assert read("floating-point", FloatingPointStudy(tuple(rows))).verdict.kind == "measured"
+    for place, changes, words in [
+        (0, {"recovered_lower": 0.1, "recovered_upper": 0.2}, "which is not the reference on 0 or 1"),
+        (1, {"gain_lower": 0.001}, "the naive sampler's test beats its control in 1"),
+        (2, {"left": 1.9}, "ours excludes candidates in 1 of 6"),
+        (3, {"recovered": 0.1}, "ours excludes candidates in 1 of 6"),
+    ]:
+        other = [*rows[:place], replace(rows[place], **changes), *rows[place + 1 :]]
+        result = read("floating-point", FloatingPointStudy(tuple(other)))
+        assert result.verdict.kind == "differs"
+        assert words in result.verdict.reason
+
+
+def test_without_secure_noise_the_study_says_so(monkeypatch) -> None:
+    whole = floating_point.attack_release
+
+    def absent(*arguments: object, secure: bool = True, **further: object) -> object:
+        if secure:
+            raise MissingExtraError("secure noise needs opendp")
+        return whole(*arguments, secure=False, **further)
+
+    monkeypatch.setattr(floating_point, "attack_release", absent)
+    monkeypatch.setattr(floating_point, "BUDGETS", (4.0,))
+    found = floating_point.run(quick=True)
+    assert {row.release for row in found.rows} == {floating_point.NAIVE, floating_point.SIMULATED}
+    reason = read("floating-point", found).verdict.reason
+    assert "seeded noise only: secure noise needs opendp" in reason
+
+
+def way(share: float, upper: float, attacker: str = "boosted trees", epsilon: float = 1.0) -> WayRow:
+    ends = (share, share - 0.01, share + 0.01, -0.02, upper)
+    return WayRow("a table", "grr", epsilon, attacker, 100, 0.6, 0.2, 0.6 - 0.4 * share, *ends)
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind", "words"),
+    [
+        ([way(0.97, 0.01), way(0.90, 0.01, "MLP")], "measured", "none of 2 attacks is beyond"),
+        ([way(0.94, 0.01), way(0.90, 0.01, "MLP")], "differs", "short of 95% in 1 of 1 settings"),
+        ([way(0.97, 0.01), way(1.02, -0.001, epsilon=2.0)], "differs", "1 of 2 attacks is beyond"),
+    ],
+)
+def test_the_best_attack_must_come_near_the_limit_and_none_may_pass_it(rows, kind, words) -> None:
+    verdict = read("attack-limit", LimitStudy(tuple(rows))).verdict
+    assert verdict.kind == kind
+    assert words in verdict.reason
+    assert f"at least {rows[0].share:.1%}" in verdict.reason
+
+
+def test_without_torch_the_trees_attack_alone_and_it_is_said(monkeypatch) -> None:
+    def absent() -> None:
+        raise MissingExtraError("networks need torch")
+
+    monkeypatch.setattr(limits, "torch_library", absent)
+    assert limits.learners(False) == (["boosted"], "networks need torch")
+    reason = read("attack-limit", LimitStudy((way(0.97, 0.01),), "torch is not there")).verdict.reason
+    assert "no network was tried: torch is not there" in reason
+
+
+def test_the_interval_of_a_share_covers_as_often_as_it_says() -> None:
+    """A ratio of means of 0.8; false alarm below 1e-3: fewer than 358 of 400 intervals cover, or all do."""
+    rng = np.random.default_rng(5)
+    covered = 0
+    for _ in range(400):
+        below = rng.exponential(size=200)
+        found = ratio_interval(0.8 * below + 0.1 * rng.standard_normal(200), below, 0.95)
+        covered += found.lower <= 0.8 <= found.upper
+    assert 358 <= covered < 400

@@ -41,10 +41,12 @@ def progress(*, quiet: bool) -> Any:
 
 
 def echo_json(value: object) -> None:
-    """Print plain data as JSON."""
+    """Print plain data as JSON that every program reads: an infinite number is the string "infinity"."""
     import json
 
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    from sidelight.foundation.files import json_plain
+
+    typer.echo(json.dumps(json_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def named_numbers(options: list[str]) -> tuple[list[str], dict[str, float]]:

@@ -1,4 +1,4 @@
-"""The commands `study list`, `study show` and `study run`."""
+"""The commands `study list`, `study show`, `study run` and `study clean`."""
 
 from __future__ import annotations
 
@@ -97,6 +97,29 @@ def run(
         print_tally(outcomes)
     if failed:
         raise typer.Exit(3)
+
+
+@app.command("clean")
+def clean(
+    days: Annotated[float, typer.Option(help="Only what has not been used for so many days.")] = 0.0,
+    everything: Annotated[bool, typer.Option("--all", help="Also what this version would take.")] = False,
+    store: Store = None,
+    json: Json = False,
+) -> None:
+    """Remove finished studies that this version would not take: of former code, libraries or tables."""
+    from dataclasses import asdict
+
+    from sidelight.foundation.errors import check_number
+    from sidelight.studies.cleaning import clean as clean_store
+    from sidelight.studies.store import default_store
+
+    folder = store or default_store()
+    found = clean_store(folder, unused_days=check_number("days", days, at_least=0), everything=everything)
+    if json:
+        echo_json({"store": str(folder), **asdict(found)})
+    else:
+        words = f"{found.removed} finished works removed, {found.freed:,} bytes; {found.kept} kept"
+        typer.echo(f"{words} in {folder}.")
 
 
 def _run(chosen: tuple[Study, ...], settings: Settings, *, quiet: bool) -> list[Outcome]:

@@ -34,7 +34,7 @@ from sidelight.collection.protocol import Aggregated, Protocol, fingerprint
 from sidelight.collection.report_files import form_of
 from sidelight.collection.streaming import Aggregator, Batch
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import strict_json, write_text
+from sidelight.foundation.files import lock, strict_json, write_text
 from sidelight.mechanisms import Aggregate
 from sidelight.mechanisms.cells import InCells
 
@@ -277,7 +277,7 @@ def locked(checkpoint: str | Path) -> BinaryIO:
             f"the checkpoint {checkpoint} cannot be written: {error.strerror}; name another."
         ) from None
     try:
-        _lock(handle)
+        lock(handle)
     except OSError as error:
         handle.close()
         in_use = isinstance(error, BlockingIOError)
@@ -285,14 +285,6 @@ def locked(checkpoint: str | Path) -> BinaryIO:
         raise InputError(f"the checkpoint {checkpoint} {reason}, or name another checkpoint.") from None
     _remove_leftovers(path)
     return handle
-
-
-def _lock(handle: BinaryIO) -> None:
-    if sys.platform == "win32":  # which has no such locks
-        return
-    import fcntl
-
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _remove_leftovers(checkpoint: Path) -> None:

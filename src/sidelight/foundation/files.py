@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 from sidelight.foundation.errors import InputError
 
@@ -55,6 +56,21 @@ def _usual_mode() -> int:
     return 0o666 & ~mask
 
 
+def lock(handle: IO[bytes], *, shared: bool = False, wait: bool = False) -> None:
+    """Lock an open file against other processes until it is closed; raises BlockingIOError where one has it.
+
+    Args:
+        handle: the file.
+        shared: whether others may share the lock.
+        wait: whether to wait for it instead.
+    """
+    if sys.platform == "win32":  # which has no such locks
+        return
+    import fcntl
+
+    fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+
+
 def strict_json(text: str) -> Any:
     """Parse JSON, refusing what JSON does not know and keys given twice."""
     return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins)
@@ -78,3 +94,16 @@ def json_number(value: float) -> float | str:
     (0.5, 'infinity')
     """
     return value if math.isfinite(value) else "infinity"
+
+
+def json_plain(value: Any) -> Any:
+    """Return plain data with every number in it as JSON can hold it; see `json_number`.
+
+    >>> json_plain({"budgets": (1, float("inf")), "name": "open"})
+    {'budgets': [1, 'infinity'], 'name': 'open'}
+    """
+    if isinstance(value, dict):
+        return {name: json_plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_plain(item) for item in value]
+    return json_number(value) if isinstance(value, float) and not math.isnan(value) else value

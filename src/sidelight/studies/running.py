@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from sidelight.foundation.errors import InputError, check_whole, invalid
+from sidelight.studies.cleaning import clean_after_run, holding
 from sidelight.studies.register import sharing
 from sidelight.studies.saving import Saved, check_replaceable, copy_folder
 from sidelight.studies.store import finished, keep, key_of
@@ -79,23 +80,27 @@ class Settings:
 def run_studies(studies: Sequence[Study], settings: Settings) -> Iterator[Outcome]:
     """Yield the outcome of each study as soon as it is known, finished ones first.
 
-    Closing the iterator, or an interruption, ends the running processes; whatever had ended is kept.
+    Closing the iterator, or an interruption, ends the running processes; whatever had ended is kept. A run
+    that computed something also removes what has not been used for long, see `cleaning`.
     """
     if settings.out is not None:
         for study in studies:
             check_replaceable(settings.out / study.name)
     works = list(dict.fromkeys(study.work for study in studies))
     waiting = []
-    for work in works:
-        done = None if settings.fresh else _finished(work, settings)
-        if done is None:
-            waiting.append(work)
-        else:
-            yield from _outcomes(work, studies, settings, "cached", done)
-    waiting.sort(key=lambda work: -work.minutes)
-    for work, error in _in_processes(waiting, settings):
-        done = None if error else _finished(work, settings)
-        yield from _outcomes(work, studies, settings, "computed", done, error)
+    with holding(settings.store):
+        for work in works:
+            done = None if settings.fresh else _finished(work, settings)
+            if done is None:
+                waiting.append(work)
+            else:
+                yield from _outcomes(work, studies, settings, "cached", done)
+        waiting.sort(key=lambda work: -work.minutes)
+        for work, error in _in_processes(waiting, settings):
+            done = None if error else _finished(work, settings)
+            yield from _outcomes(work, studies, settings, "computed", done, error)
+    if waiting:
+        clean_after_run(settings.store)
 
 
 def compute(work: Work, store: Path, *, quick: bool) -> None:

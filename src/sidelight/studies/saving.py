@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import strict_json, write_atomically, write_text
+from sidelight.foundation.files import json_number, strict_json, write_atomically, write_text
 from sidelight.studies.study import Drawing, Kind, Study, StudyResult, Value, Verdict
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _known(value: Value) -> Value:
     if isinstance(value, str):
         return value
     number = float(value)
-    return number if math.isfinite(number) else str(number)
+    return str(number) if math.isnan(number) else json_number(number)
 
 
 def folders_of(results: Path, names: Sequence[str]) -> dict[str, Path]:

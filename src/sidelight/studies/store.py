@@ -12,6 +12,7 @@ import os
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -21,6 +22,12 @@ from sidelight.studies.saving import Saved, load, save
 from sidelight.studies.study import Study, StudyResult, Work, table_file
 
 _DIGITS = 16
+KEY = rf"[a-z0-9-]+-(quick|full)-[0-9a-f]{{{_DIGITS}}}"
+"""How the name of a work's folder looks."""
+USED = ".used"
+"""The file in a work's folder whose time says when it was used last."""
+ASIDE = ".work-"
+"""How the names of folders begin that are written or removed just now."""
 _LIBRARIES = (
     "duckdb", "matplotlib", "numba", "numpy", "opendp", "pyarrow", "scikit-learn", "scipy", "torch",
 )  # fmt: skip
@@ -71,9 +78,18 @@ def _table_state(name: str) -> str:
 def finished(store: Path, key: str, studies: tuple[Study, ...]) -> dict[str, Saved] | None:
     """Return the results of a finished work, or None where it is not finished or cannot be read."""
     try:
-        return {study.name: load(store / key / study.name) for study in studies}
+        found = {study.name: load(store / key / study.name) for study in studies}
     except (OSError, ValueError):
         return None
+    with suppress(OSError):  # a cache that cannot be written is not cleaned either
+        (store / key / USED).touch()
+    return found
+
+
+def last_used(folder: Path) -> float:
+    """Return when a work was used last, in seconds since 1970: computed, or taken from the cache."""
+    mark = folder / USED
+    return (mark if mark.exists() else folder).stat().st_mtime
 
 
 def keep(
@@ -87,12 +103,13 @@ def keep(
 ) -> dict[str, Saved]:
     """Write the results of a work; an interruption leaves nothing under its name."""
     store.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".work-", dir=store) as temporary:
+    with tempfile.TemporaryDirectory(prefix=ASIDE, dir=store) as temporary:
         whole = Path(temporary) / "whole"
         saved = {
             study.name: save(study, result, whole / study.name, quick=quick, seconds=seconds)
             for study, result in zip(studies, results, strict=True)
         }
+        (whole / USED).touch()
         if (store / key).exists():
             shutil.move(store / key, Path(temporary) / "old")
         whole.rename(store / key)

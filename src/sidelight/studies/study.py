@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -29,7 +29,8 @@ class Verdict:
     """What became of a published statement.
 
     Attributes:
-        kind: "reproduced", "differs", "refuted" or "not possible"; "measured" where nothing is published.
+        kind: "reproduced", "differs", "refuted" or "not possible"; "measured" where nothing is published, or
+            "differs" where that is not what we say ourselves.
         reason: one line.
         counter_example: of a refuted statement, the smallest case that shows it.
     """
@@ -83,6 +84,12 @@ class StudyResult:
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[Any, ...], ...] = ()
     drawings: tuple[Drawing, ...] = ()
+
+
+def plain_table(rows: Sequence[Any]) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    """Return the names of the columns and the rows of a table, a dataclass for each row."""
+    names = tuple(field.name for field in fields(rows[0]))
+    return names, tuple(tuple(getattr(row, name) for name in names) for row in rows)
 
 
 @dataclass(frozen=True)

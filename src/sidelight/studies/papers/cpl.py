@@ -7,7 +7,17 @@ from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sidelight.studies.study import OURS, Drawing, Kind, Study, StudyResult, Value, Verdict, Work
+from sidelight.studies.study import (
+    OURS,
+    Drawing,
+    Kind,
+    Study,
+    StudyResult,
+    Value,
+    Verdict,
+    Work,
+    plain_table,
+)
 
 if TYPE_CHECKING:
     from sidelight.studies.calibration import CalibrationStudy
@@ -320,12 +330,7 @@ def _read_figure_8(found: CalibrationStudy) -> StudyResult:
         "budget learnt from LFW over that from CelebA": first.public / first.published,
     }
     drawing = Drawing("cpl-fig8", "budget and error against the limit", partial(figure_8, found))
-    return StudyResult(verdict, ours, *_plain_table(found.limits), (drawing,))
-
-
-def _plain_table(rows: Sequence[Any]) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-    names = tuple(field.name for field in fields(rows[0]))
-    return names, tuple(tuple(getattr(row, name) for name in names) for row in rows)
+    return StudyResult(verdict, ours, *plain_table(found.limits), (drawing,))
 
 
 def _read_fewer(found: CalibrationStudy) -> StudyResult:
@@ -336,14 +341,14 @@ def _read_fewer(found: CalibrationStudy) -> StudyResult:
     drawing = Drawing(
         "calibration-fewer", "what releasing fewer attributes does", partial(figure_fewer, found)
     )
-    return StudyResult(Verdict("measured", reason), {}, *_plain_table(found.fewer), (drawing,))
+    return StudyResult(Verdict("measured", reason), {}, *plain_table(found.fewer), (drawing,))
 
 
 def _read_unequal(found: CalibrationStudy) -> StudyResult:
     gains = [1 - row.unequal / row.uniform for row in found.unequal]
     cut = f"{min(gains):.0%} to {max(gains):.0%}"
     reason = f"unequal budgets cut the weighted error of one budget for all by {cut}"
-    return StudyResult(Verdict("measured", reason), {}, *_plain_table(found.unequal))
+    return StudyResult(Verdict("measured", reason), {}, *plain_table(found.unequal))
 
 
 def _read_channel(found: CalibrationStudy) -> StudyResult:
@@ -354,7 +359,7 @@ def _read_channel(found: CalibrationStudy) -> StudyResult:
         f"the optimal channel is up to {gain:.3f} more accurate than randomised response at the same limit"
     )
     drawing = Drawing("calibration-channel", "accuracy against the limit", partial(figure_channels, found))
-    return StudyResult(Verdict("measured", reason), {}, *_plain_table(found.channels), (drawing,))
+    return StudyResult(Verdict("measured", reason), {}, *plain_table(found.channels), (drawing,))
 
 
 _HISTOGRAM: dict[str, Value] = {f"{name}: pairs close to 0": "most" for name in ("CelebA", "Adult", "Cardio")}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sidelight.studies.study import OURS, Drawing, Study, StudyResult, Verdict, Work
+from sidelight.studies.study import OURS, Drawing, Study, StudyResult, Verdict, Work, plain_table
 
 if TYPE_CHECKING:
     from sidelight.studies.cost import Cost
+    from sidelight.studies.floating_point import FloatingPointStudy
+    from sidelight.studies.limits import LimitStudy
     from sidelight.studies.mechanisms import VarianceStudy
 
 
@@ -71,6 +74,88 @@ def _read_cost(found: list[Cost]) -> StudyResult:
     )
 
 
+def _floating_point(quick: bool) -> FloatingPointStudy:
+    from sidelight.studies.floating_point import run
+
+    return run(quick)
+
+
+def _read_floating_point(found: FloatingPointStudy) -> StudyResult:
+    from sidelight.studies.floating_point import figure_of
+
+    sampler, meets_reference = _naive_sampler(found)
+    release, resists = _our_release(found)
+    drawing = Drawing("floating-point", "what is recovered, and what is left", partial(figure_of, found))
+    verdict = Verdict("measured" if meets_reference and resists else "differs", f"{sampler}; {release}")
+    return StudyResult(verdict, {}, *plain_table(found.rows), (drawing,))
+
+
+def _naive_sampler(found: FloatingPointStudy) -> tuple[str, bool]:
+    """Say what the naive sampler gives away, and whether that meets the reference."""
+    from sidelight.studies.floating_point import NAIVE, REFERENCE, meets
+
+    parts, missed = [], []
+    for name, (words, low, high) in REFERENCE.items():
+        rows = found.of(NAIVE, candidates=name)
+        share, left = (
+            _range([row.recovered for row in rows], ".1%"),
+            _range([row.left for row in rows], ".3g"),
+        )
+        beside = f"reference {words}; {left} of {rows[0].values} candidates are left"
+        parts.append(f"{share} where values are {name} ({beside})")
+        missed += [] if meets(rows, low, high) else [name]
+    words = f"the naive sampler gives away for certain {', '.join(parts)}"
+    return words + (f", which is not the reference on {', '.join(missed)}" if missed else ""), not missed
+
+
+def _our_release(found: FloatingPointStudy) -> tuple[str, bool]:
+    """Say whether our release excludes nothing by its grid and loses nothing by the naive sampler's test."""
+    from sidelight.studies.floating_point import DOUBLES, GRID, SECURE, SIMULATED
+
+    grid = [*found.of(SIMULATED, GRID), *found.of(SECURE, GRID)]
+    open_rows = sum(not row.excludes_nothing for row in grid)
+    beaten = sum(row.gain_lower > 0 for row in found.of(SIMULATED, DOUBLES))
+    noise = f"seeded noise only: {found.missing}" if found.missing else "seeded noise and a real release's"
+    if not open_rows and not beaten:
+        return f"ours excludes no candidate ({noise}), and the naive sampler's test gains nothing on it", True
+    shown = f"ours excludes candidates in {open_rows} of {len(grid)} settings ({noise})"
+    return f"{shown}, and the naive sampler's test beats its control in {beaten}", False
+
+
+def _range(values: Sequence[float], digits: str) -> str:
+    low, high = format(min(values), digits), format(max(values), digits)
+    return low if low == high else f"{low} to {high}"
+
+
+def _limits(quick: bool) -> LimitStudy:
+    from sidelight.studies.limits import run
+
+    return run(quick)
+
+
+def _read_limits(found: LimitStudy) -> StudyResult:
+    from sidelight.studies.limits import ENOUGH, figure_of
+
+    best = found.best()
+    least = min(best, key=lambda row: row.share)
+    short = sum(row.share < ENOUGH for row in best)
+    beyond = sum(row.is_beyond for row in found.rows)
+    way = f"at least {least.share:.1%} [{least.share_lower:.1%}, {least.share_upper:.1%}] of the way"
+    reached = (
+        f"short of {ENOUGH:.0%} in {short} of {len(best)} settings" if short else f"{len(best)} settings"
+    )
+    passed = f"{beyond or 'none'} of {len(found.rows)} attacks {'are' if beyond > 1 else 'is'} beyond it"
+    reason = (
+        f"the best learnt attack goes {way} to the Bayes limit ({least.setting}, {least.attacker}; "
+        f"{reached}); {passed} by more than its interval"
+    )
+    if found.missing:
+        reason += f"; no network was tried: {found.missing}"
+    drawing = Drawing("attack-limit", "share of the way to the Bayes limit", partial(figure_of, found))
+    verdict = Verdict("differs" if short or beyond else "measured", reason)
+    return StudyResult(verdict, {}, *plain_table(found.rows), (drawing,))
+
+
 STUDIES: tuple[Study, ...] = (
     Study(
         "mechanism-variance",
@@ -81,5 +166,19 @@ STUDIES: tuple[Study, ...] = (
     ),
     Study(
         "leakage-cost", OURS, "What leakage figures cost", Work("leakage-cost", _cost, minutes=1), _read_cost
+    ),
+    Study(
+        "attack-limit",
+        OURS,
+        "Learnt attacks against the Bayes limit",
+        Work("attack-limit", _limits, minutes=0.5),
+        _read_limits,
+    ),
+    Study(
+        "floating-point",
+        OURS,
+        "The floating-point attack on a naive sampler and on our release",
+        Work("floating-point", _floating_point),
+        _read_floating_point,
     ),
 )
