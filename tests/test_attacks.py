@@ -224,6 +224,57 @@ def test_smoothing_survives_reports_that_no_record_explains() -> None:
     assert found == pytest.approx(np.array([[0.0, 1.0]] * 2), abs=1e-12)
 
 
+def weighed(records: Records, plan: sl.Plan, reports: Released, secret: int) -> np.ndarray:
+    """Weigh every record by itself, in logarithms; reports that nothing explains give a row of nan."""
+    logs = np.log(records.weights)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for part in plan.releases:
+            likely = likelihood_reader(part.randomiser())(reports[part.name])
+            logs = logs + np.log(likely)[records.codes[:, records.schema.index(part.name)]]
+        chances = np.exp(logs - logs.max(axis=0))
+    size = records.schema.sizes[secret]
+    sums = np.array([chances[records.codes[:, secret] == code].sum(axis=0) for code in range(size)])
+    return (sums / sums.sum(axis=0)).T
+
+
+@pytest.mark.parametrize("withheld", [[], ["a3"], ["a0", "a5", "a8"]])
+@pytest.mark.parametrize("mechanism", ["grr", "oue"])
+def test_records_that_share_their_parts_weigh_as_each_by_itself(mechanism: str, withheld, rng) -> None:
+    sizes = (2, 3, 2, 7, 4, 2, 5, 3, 2)
+    schema = sl.Schema(tuple(sl.categorical(f"a{i}", list("abcdefg"[:k])) for i, k in enumerate(sizes)))
+    drawn = np.stack([rng.integers(0, k, 900) for k in sizes], axis=1).astype(np.uint8)
+    drawn[:, 6] = (drawn[:, 3] + drawn[:, 4]) % 5
+    codes = np.unique(drawn, axis=0)
+    records = Records(schema, codes, rng.dirichlet(np.ones(len(codes))))
+    plan = sl.Plan.uniform(schema, mechanism, 1.5).withholding(withheld)
+    reports = release(drawn[:60], schema, plan, seed=2)
+    for secret in (0, 3, 8):
+        found = posterior(sl.Belief.from_records(records), reports, f"a{secret}")
+        assert found.probabilities == pytest.approx(weighed(records, plan, reports, secret), abs=1e-12)
+
+
+def test_products_below_the_least_double_and_impossible_reports_are_told_apart(rng) -> None:
+    """Twenty attributes of budget 43 and one that is shown: common, hardly likely, impossible reports."""
+    names = [f"a{i}" for i in range(21)]
+    schema = sl.Schema(tuple(sl.categorical(name, ["x", "y", "z"]) for name in names))
+    codes = np.unique(rng.integers(0, 2, size=(40, 21)).astype(np.uint8), axis=0)
+    records = Records(schema, codes, rng.dirichlet(np.ones(len(codes))))
+    parts = [sl.Release(schema[name], "grr", 43.0) for name in names[:-1]]
+    plan = sl.Plan((*parts, sl.Release(schema["a20"], "identity")))
+    true = np.concatenate([codes[:5], np.full((5, 21), 2, dtype=np.uint8), codes[5:10]])
+    true[5:10, 20] = codes[:5, 20]
+    true[10:, 20] = 2
+    reports = release(true, schema, plan, seed=1)
+    assert (reports["a0"].values[5:10] == 2).all(), "no record has it, each is a product of e^-860"
+    found = posterior(sl.Belief.from_records(records), reports, "a1")
+    assert found.impossible == 5
+    expected = weighed(records, plan, reports, 1)
+    assert np.isfinite(expected[:10]).all()
+    assert found.probabilities[:10] == pytest.approx(expected[:10], abs=1e-12)
+    prior = [records.weights[codes[:, 1] == code].sum() for code in range(3)]
+    assert found.probabilities[10:] == pytest.approx(np.array([prior] * 5), abs=1e-12)
+
+
 def test_reports_that_the_belief_holds_impossible_keep_the_prior() -> None:
     belief = sl.Belief.from_joint([[0.5, 0], [0, 0.5]], ["a", "b"])
     plan = sl.Plan.uniform(belief.schema, "identity")

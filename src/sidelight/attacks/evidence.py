@@ -37,8 +37,12 @@ Term = tuple[float, Spoken]
 class Factor(Protocol):
     """What one part of a report says, for several people at once (rows)."""
 
-    def logs(self, columns: Columns) -> Array:
-        """Return the log-likelihood of each row's report under each record, shape (records, rows)."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes that it is about."""
+
+    def likely(self, columns: Columns) -> Array:
+        """Return the likelihood of each row's report under each record, shape (records, rows)."""
 
     def terms(self) -> list[Term]:
         """Return the same as a sum of products."""
@@ -50,13 +54,14 @@ class Choice:
 
     parts: Spoken
 
-    def logs(self, columns: Columns) -> Array:
-        """Return the log-likelihoods at records, see `Factor`."""
-        with np.errstate(divide="ignore"):
-            if len(self.parts) == 1:
-                ((name, likely),) = self.parts.items()
-                return np.asarray(np.log(likely)[columns[name]])
-            return np.asarray(np.log(sum(part[columns[name]] for name, part in self.parts.items())))
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes that it may be about."""
+        return tuple(self.parts)
+
+    def likely(self, columns: Columns) -> Array:
+        """Return the likelihoods at records, see `Factor`."""
+        return np.asarray(sum(part[columns[name]] for name, part in self.parts.items()))
 
     def terms(self) -> list[Term]:
         """Return one term for each attribute that it may be."""
@@ -79,11 +84,10 @@ class Cells:
     favoured: NDArray[np.intp]
     baseline: float
 
-    def logs(self, columns: Columns) -> Array:
-        """Return the log-likelihoods at records, see `Factor`."""
-        low = np.log(self.baseline) if self.baseline else -np.inf
-        table = np.full((int(np.prod(self.sizes)), self.favoured.shape[1]), low)
-        np.put_along_axis(table, self.favoured, 0.0, axis=0)
+    def likely(self, columns: Columns) -> Array:
+        """Return the likelihoods at records, see `Factor`."""
+        table = np.full((int(np.prod(self.sizes)), self.favoured.shape[1]), self.baseline)
+        np.put_along_axis(table, self.favoured, 1.0, axis=0)
         return table[np.ravel_multi_index(tuple(columns[name] for name in self.names), self.sizes)]
 
     def terms(self) -> list[Term]:

@@ -1,8 +1,9 @@
 """Posterior probabilities of an attribute given all reports of a record, exactly, for many records.
 
-A joint belief is weighed record by record. In a tree belief messages move from the leaves to the secret: a
-node multiplies what its report and its children say about its value and tells its parent what that means
-there (Pearl 1988), so the work grows with the number of attributes and not with that of combinations.
+A joint belief is weighed record by record (see `joint`). In a tree belief messages move from the leaves to
+the secret: a node multiplies what its report and its children say about its value and tells its parent what
+that means there (Pearl 1988), so the work grows with the number of attributes and not with that of
+combinations.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.attacks.evidence import Choice, Evidence, Factor, Spoken, evidence_of
+from sidelight.attacks.joint import JointRule
 from sidelight.attacks.released import Released
 from sidelight.belief import Belief, Tree
 from sidelight.collection import Collected
@@ -29,7 +31,7 @@ Rule = Callable[[Sequence[Factor], int], Array]
 """From what the reports of so many people say to the unnormalised posterior of the secret."""
 
 _ROWS = 1 << 12
-_CELLS = 1 << 21
+_CELLS = 1 << 20
 _MOST_TERMS = 1 << 12
 
 
@@ -100,7 +102,7 @@ def _rule(belief: Belief, evidence: Evidence, secret: str) -> tuple[Rule, int]:
         return _TreeRule(belief.tree.rooted_at(secret)), 1
     if belief.records is not None:
         records = _merged(belief.records, evidence.schema.names, secret)
-        return _JointRule(records, secret, belief.smoothing), max(len(records.weights), evidence.cells)
+        return JointRule(records, secret, belief.smoothing), max(len(records.weights), evidence.cells)
     raise InputError("the Bayes attack needs a joint or a tree belief; a pairwise one knows no joint.")
 
 
@@ -168,46 +170,6 @@ def _scaled(message: Array) -> Array:
     """Divide each record's entries by the largest, so that long products stay away from 0."""
     most = message.max(axis=0)
     return np.asarray(np.divide(message, most, out=message, where=most > 0))
-
-
-@dataclass(frozen=True, eq=False)
-class _JointRule:
-    """Weigh every distinct record by the likelihood of the reports."""
-
-    records: Records
-    secret: str
-    spread: float
-
-    def __call__(self, factors: Sequence[Factor], rows: int) -> Array:
-        schema = self.records.schema
-        columns = {name: self.records.codes[:, i].astype(np.intp) for i, name in enumerate(schema.names)}
-        owner = np.eye(schema[self.secret].size)[:, columns[self.secret]]
-        logs = np.zeros((len(self.records.codes), rows))
-        for factor in factors:
-            logs += factor.logs(columns)
-        evenly = self._evenly(factors, rows) if self.spread else np.full((1, rows), -np.inf)
-        most = np.maximum(logs.max(axis=0), evenly.max(axis=0))
-        shift = np.where(np.isfinite(most), most, 0.0)
-        return np.asarray((owner * self.records.weights) @ np.exp(logs - shift) + np.exp(evenly - shift))
-
-    def _evenly(self, factors: Sequence[Factor], rows: int) -> Array:
-        """Return the logarithm of the evenly spread records' part; in them all attributes are independent.
-
-        No attribute is in two factors, so that each factor is averaged on its own.
-        """
-        size = self.records.schema[self.secret].size
-        logs = np.full((size, rows), np.log(self.spread / size))
-        with np.errstate(divide="ignore"):
-            for factor in factors:
-                logs += np.log(sum(weight * self._average(said) for weight, said in factor.terms()))
-        return logs
-
-    def _average(self, said: Spoken) -> Array:
-        """Return the mean of a product over all values but the secret's, shape (values or 1, rows or 1)."""
-        found = np.ones((1, 1))
-        for name, likely in said.items():
-            found = found * (likely if name == self.secret else likely.mean(axis=0, keepdims=True))
-        return found
 
 
 def _merged(records: Records, reported: Sequence[str], secret: str) -> Records:
