@@ -14,7 +14,7 @@ from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.leakage.bounds import Bound, Figure
 from sidelight.leakage.cone import column_pairs
-from sidelight.leakage.families import figure_of, ratio_pairs, report_columns
+from sidelight.leakage.families import figure_of, own_pairs, report_columns
 from sidelight.leakage.generic import generic_worst
 from sidelight.leakage.joint import record_rows
 from sidelight.leakage.total import LARGEST_EXACT, TotalMethod
@@ -27,10 +27,7 @@ _LARGEST_EXPONENT = 600.0
 
 def own_report(prior: Array, channel: Channel | None) -> float:
     """Return what the secret's own report says about it; 0 if it is not released."""
-    possible = np.flatnonzero(prior > 0)
-    if channel is None or len(possible) < 2:
-        return 0.0
-    return float(ratio_pairs(np.eye(channel.size)[possible], channel).max())
+    return float(own_pairs(channel, np.flatnonzero(prior > 0)).max(initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,9 +97,7 @@ class ExactTotals:
         possible = np.flatnonzero(self.priors[axis] > 0)
         rows = np.moveaxis(cells, axis, 0).reshape(cells.shape[axis], -1)[possible]
         pairs, _ = column_pairs(rows / self.priors[axis][possible, None])
-        if own is not None:
-            pairs = pairs + ratio_pairs(np.eye(own.size)[possible], own)
-        return float(pairs.max())
+        return float((pairs + own_pairs(own, possible)).max())
 
 
 def _columns(channel: Channel | None, size: int) -> Array:
