@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,9 +12,11 @@ from hypothesis import strategies as st
 
 import enumeration
 import sidelight as sl
-from sidelight.calibration.constraint import ConstraintName, constraint_of
-from sidelight.calibration.problem import Problem, build
+from sidelight.calibration.constraint import Constraint, ConstraintName, constraint_of
+from sidelight.calibration.problem import LARGEST_BUDGET, Problem, build
 from sidelight.calibration.totals import ExactTotals, JointTotal
+from sidelight.calibration.unequal import certificate, unequal_budgets
+from sidelight.calibration.uniform import excess, uniform_budget
 from sidelight.mechanisms import Channel, create
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -99,6 +104,40 @@ def problem_of(belief: sl.Belief) -> Problem:
         belief, 1.0, limits={}, secrets=None, mechanism="grr", mechanisms={}, fixed={}, weights={},
         plan=None, utility="variance", reports=100,
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Silent:
+    """A constraint whose figures grow by nothing for sure."""
+
+    rule: Constraint
+    name: ConstraintName = "table"
+    promise: str = "none"
+    is_sound: bool = True
+
+    def figures(self, channels: Mapping[str, Channel]) -> np.ndarray:
+        return self.rule.figures(channels)
+
+    def changes(self, channels: Mapping[str, Channel], moved: Mapping[str, Channel]) -> np.ndarray:
+        return np.zeros_like(self.rule.changes(channels, moved))
+
+    def bounds(self, channels: Mapping[str, Channel]) -> dict[str, sl.Bound]:
+        return self.rule.bounds(channels)
+
+
+@given(SEEDS)
+@settings(max_examples=10)
+def test_budgets_are_largest_even_where_no_growth_is_sure(seed: int) -> None:
+    problem = problem_of(random_belief(np.random.default_rng(seed), (2, 3, 2)))
+    rule = constraint_of(problem, "table")
+    one = uniform_budget(problem, rule)
+    budgets = unequal_budgets(problem, Silent(rule), one)
+    assert excess(problem, rule, budgets) <= 0
+    blocked = certificate(problem, Silent(rule), budgets, one).blocked
+    assert all(blocked[name] or budgets[i] == LARGEST_BUDGET for i, name in enumerate(problem.free))
+    assert [*map(bool, blocked.values())] == [
+        bool(name) for name in certificate(problem, rule, budgets, one).blocked.values()
+    ]
 
 
 def test_what_is_released_as_it_is_stays_infinite() -> None:
