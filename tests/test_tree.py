@@ -243,6 +243,40 @@ def test_listed_rays_and_linear_programs_agree_and_the_quick_forms_are_not_below
         assert (tight >= sampled - 1e-9).all()
 
 
+def enumerated_boxes(rows: np.ndarray, reports: np.ndarray, boxes: list[np.ndarray]) -> np.ndarray:
+    """For each report the least over the boxes of the largest over a box's corners, by listing them all."""
+    values = np.zeros((len(rows), len(rows)))
+    for report in reports.T:
+        least = np.full_like(values, np.inf)
+        for low, high in boxes:
+            corners = np.array([np.where(chosen, high, low) for chosen in product((0, 1), repeat=len(low))])
+            least = np.minimum(least, column_pairs(rows @ (report * corners).T)[0])
+        values = np.maximum(values, least)
+    return values
+
+
+@given(SEEDS)
+@settings(max_examples=40)
+def test_boxes_give_what_listing_their_corners_gives(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(2, 6))
+    rows = random_rows(rng, (int(rng.integers(2, 5)), size), float(rng.choice([0.0, 0.4])))
+    reports = rng.random((size, int(rng.integers(1, 5)))) + 0.05
+    reports[rng.random(reports.shape) < rng.choice([0.0, 0.3])] = 0
+    spreads = random_spreads(rng, size) * float(rng.choice([0.1, 1.0, 5.0]))
+    if rng.random() < 0.2:
+        spreads[0, 1:] = np.inf  # no reference but the first value's, and the whole range is unbounded
+    whole = np.exp([[-spreads.max()] * size, [0.0] * size])
+    assert range_pairs(rows, reports, float(spreads.max())) == pytest.approx(
+        enumerated_boxes(rows, reports, [whole]), abs=1e-12
+    )
+    references = [b for b in range(size) if np.isfinite(spreads[:, b]).all()]
+    boxes = [whole, *(np.exp([-spreads[b], spreads[:, b]]) for b in references)]
+    assert box_pairs(rows, reports, spreads) == pytest.approx(
+        enumerated_boxes(rows, reports, boxes), abs=1e-12
+    )
+
+
 @pytest.mark.parametrize("method", ["weighted", "linear programs", "auto"])
 def test_large_alphabets_stay_above_the_exact_total(rng, method) -> None:
     for _ in range(4):

@@ -6,6 +6,7 @@ budgets and then answers quickly. What is returned in the end is checked by an a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, Protocol
@@ -30,6 +31,8 @@ from sidelight.mechanisms import Channel
 Array = NDArray[np.float64]
 ConstraintName = Literal["table", "tree", "published", "robust"]
 USUAL_CONFIDENCE = 0.95
+LARGEST_FIGURE = 1e6
+"""What stands for infinity where figures are subtracted."""
 NAMES: tuple[ConstraintName, ...] = ("table", "tree", "published", "robust")
 
 
@@ -56,8 +59,21 @@ class Constraint(Protocol):
     def figures(self, channels: Channels) -> Array:
         """Return the figure of every secret, shape (secrets,)."""
 
+    def changes(self, channels: Channels, moved: Channels) -> Array:
+        """Return how much each figure grows at least with each moved channel alone, shape (secrets, moved).
+
+        For small moves it is how much they grow, to first order.
+        """
+
     def bounds(self, channels: Channels) -> dict[str, Bound]:
         """Return the figures with what they claim."""
+
+
+def changes_by(figures: Callable[[Channels], Array], channels: Channels, moved: Channels) -> Array:
+    """Return how much each figure grows with each moved channel alone, by asking for all of them again."""
+    base = np.minimum(figures(channels), LARGEST_FIGURE)
+    found = [figures({**channels, name: channel}) for name, channel in moved.items()]
+    return np.asarray((np.minimum(found, LARGEST_FIGURE) - base).T)
 
 
 def constraint_of(
@@ -143,6 +159,13 @@ class TableConstraint:
             found.update(part(channels))
         return np.array([found[name] for name in self.secrets])
 
+    def changes(self, channels: Channels, moved: Channels) -> Array:
+        """Return how much each figure grows at least with each moved channel, shape (secrets, moved)."""
+        found: dict[str, Array] = {}
+        for part in self.totals:
+            found.update(part.changes(channels, moved))
+        return np.array([np.nan_to_num(found[name], posinf=LARGEST_FIGURE) for name in self.secrets])
+
     def bounds(self, channels: Channels) -> dict[str, Bound]:
         """Return the figures with what they claim."""
         found: dict[str, Bound] = {}
@@ -175,6 +198,10 @@ class TreeConstraint:
         """Return the figure of every secret, shape (secrets,)."""
         totals = self.totals(channels, witnesses=False)
         return np.array([totals[name].value for name in self.secrets])
+
+    def changes(self, channels: Channels, moved: Channels) -> Array:
+        """Return how much each figure grows with each moved channel alone, shape (secrets, moved)."""
+        return changes_by(self.figures, channels, moved)
 
     def bounds(self, channels: Channels) -> dict[str, Bound]:
         """Return the figures with what they claim."""
@@ -215,6 +242,10 @@ class PublishedConstraint:
             return own_report(self.belief.prior(secret), channel)
         return worst_ratio(conditional_rows(self.belief, secret, name)[0], channel).value
 
+    def changes(self, channels: Channels, moved: Channels) -> Array:
+        """Return how much each figure grows with each moved channel alone, shape (secrets, moved)."""
+        return changes_by(self.figures, channels, moved)
+
     def bounds(self, channels: Channels) -> dict[str, Bound]:
         """Return the figures with what they claim."""
         return {name: pairwise_sum(self.belief, channels, name) for name in self.secrets}
@@ -246,6 +277,10 @@ class RobustConstraint:
     def figures(self, channels: Channels) -> Array:
         """Return the figure of every secret, shape (secrets,)."""
         return np.array([bound.value for bound in self.bounds(channels).values()])
+
+    def changes(self, channels: Channels, moved: Channels) -> Array:
+        """Return how much each figure grows with each moved channel alone, shape (secrets, moved)."""
+        return changes_by(self.figures, channels, moved)
 
     def bounds(self, channels: Channels) -> dict[str, Bound]:
         """Return the figures with what they claim."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,8 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.leakage.bounds import Bound, Figure
-from sidelight.leakage.cone import column_pairs
-from sidelight.leakage.families import figure_of, ratio_pairs, report_columns
-from sidelight.leakage.generic import generic_worst
+from sidelight.leakage.families import figure_of, own_pairs, report_columns
+from sidelight.leakage.generic import GenericWorst, generic_worst
 from sidelight.leakage.joint import record_rows
 from sidelight.leakage.total import LARGEST_EXACT, TotalMethod
 from sidelight.mechanisms import Channel
@@ -23,14 +23,13 @@ from sidelight.mechanisms import Channel
 Array = NDArray[np.float64]
 Channels = Mapping[str, Channel]
 _LARGEST_EXPONENT = 600.0
+_LARGEST_SIDE = 16
+_FEW_BEHIND = 8
 
 
 def own_report(prior: Array, channel: Channel | None) -> float:
     """Return what the secret's own report says about it; 0 if it is not released."""
-    possible = np.flatnonzero(prior > 0)
-    if channel is None or len(possible) < 2:
-        return 0.0
-    return float(ratio_pairs(np.eye(channel.size)[possible], channel).max())
+    return float(own_pairs(channel, np.flatnonzero(prior > 0)).max(initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,25 +68,49 @@ class ExactTotals:
 
     def __call__(self, channels: Channels) -> dict[str, float]:
         """Return the total of each secret."""
-        columns = [
-            _columns(channels.get(name), size)
-            for name, size in zip(self.names, self.cells.shape, strict=True)
-        ]
+        most = math.fsum(channel.epsilon for channel in channels.values())
+        return {
+            self.names[axis]: min(float(self._pairs(cells, axis, channels).max()), most)
+            for axis, cells in self._contractions(self._reports(channels))
+        }
+
+    def changes(self, channels: Channels, moved: Channels) -> dict[str, Array]:
+        """Return how much each secret's total grows at least with each of the moved channels alone.
+
+        The reports and the two values that reach a total now are still there after a move, and one pass over
+        the table serves all moves. To first order they remain the worst ones.
+        """
+        columns, others = self._reports(channels), self._reports({**channels, **moved})
+        most = math.fsum(channel.epsilon for channel in channels.values())
+        steps = np.array([moved[name].epsilon - channels[name].epsilon for name in moved])
+        places = [self.names.index(name) for name in moved]
+        found = {}
+        for axis, cells in self._contractions(columns):
+            pairs = self._pairs(cells, axis, channels)
+            value, pair = float(pairs.max()), divmod(int(pairs.argmax()), len(pairs))
+            grown = self._grown(cells, axis, pair, columns, others)
+            with np.errstate(invalid="ignore"):  # infinity stays infinity, whatever moves
+                grown[axis] = (self._own(axis, {**channels, **moved}) - self._own(axis, channels))[pair]
+                found[self.names[axis]] = np.minimum(value + grown[places], most + steps) - min(value, most)
+        return found
+
+    def _reports(self, channels: Channels) -> list[Array]:
+        shape = self.cells.shape
+        return [_columns(channels.get(name), size) for name, size in zip(self.names, shape, strict=True)]
+
+    def _contractions(self, columns: Sequence[Array]) -> Iterator[tuple[int, Array]]:
+        """Yield each secret's axis with the table in which this axis alone still has values."""
         wanted = [axis for axis, name in enumerate(self.names) if name in self.secrets]
         rest = [axis for axis in range(self.cells.ndim) if axis not in wanted]
-        most = math.fsum(channel.epsilon for channel in channels.values())
-        found: dict[str, float] = {}
         waiting = [(wanted, _contracted(self.cells, columns, rest))]
         while waiting:
             axes, cells = waiting.pop()
             if len(axes) == 1:
-                name = self.names[axes[0]]
-                found[name] = min(self._largest(cells, axes[0], channels.get(name)), most)
+                yield axes[0], cells
                 continue
             half = len(axes) // 2
             waiting.append((axes[:half], _contracted(cells, columns, axes[half:])))
             waiting.append((axes[half:], _contracted(cells, columns, axes[:half])))
-        return found
 
     def bounds(self, channels: Channels) -> dict[str, Bound]:
         """Return the totals with what they claim."""
@@ -95,14 +118,76 @@ class ExactTotals:
         kind: Figure = "exact" if known else "certified"
         return {name: Bound(value, kind, "exact joint") for name, value in self(channels).items()}
 
-    def _largest(self, cells: Array, axis: int, own: Channel | None) -> float:
-        """Return the largest log-ratio between two values on the axis, their own report's added."""
-        possible = np.flatnonzero(self.priors[axis] > 0)
-        rows = np.moveaxis(cells, axis, 0).reshape(cells.shape[axis], -1)[possible]
-        pairs, _ = column_pairs(rows / self.priors[axis][possible, None])
-        if own is not None:
-            pairs = pairs + ratio_pairs(np.eye(own.size)[possible], own)
-        return float(pairs.max())
+    def _possible(self, axis: int) -> NDArray[np.intp]:
+        return np.flatnonzero(self.priors[axis] > 0)
+
+    def _own(self, axis: int, channels: Channels) -> Array:
+        return own_pairs(channels.get(self.names[axis]), self._possible(axis))
+
+    def _pairs(self, cells: Array, axis: int, channels: Channels) -> Array:
+        """Return the largest log-ratio of every two possible values on the axis, with their own report."""
+        possible = self._possible(axis)
+        priors = self.priors[axis][possible]
+        lines = np.moveaxis(cells, axis, 0)
+        pairs = np.zeros((len(possible), len(possible)))
+        for i, j in combinations(range(len(possible)), 2):
+            ratios = _ratios(lines[possible[i]], lines[possible[j]])
+            if np.isnan(ratios.max()):
+                ratios = ratios[~np.isnan(ratios)]  # reports that neither value sends
+            with np.errstate(divide="ignore"):
+                pairs[i, j] = np.log(ratios.max() * priors[j] / priors[i])
+                pairs[j, i] = -np.log(ratios.min() * priors[j] / priors[i])
+        return np.maximum(pairs, 0.0) + self._own(axis, channels)
+
+    def _grown(
+        self,
+        cells: Array,
+        axis: int,
+        pair: tuple[int, int],
+        columns: Sequence[Array],
+        others: Sequence[Array],
+    ) -> Array:
+        """Return how the worst report's log-ratio changes if each axis in turn has its other columns."""
+        codes = self._possible(axis)[list(pair)]
+        lines = np.moveaxis(cells, axis, 0)
+        ratios = _ratios(lines[codes[0]], lines[codes[1]])
+        reports = np.unravel_index(int(np.nanargmax(ratios)), lines.shape[1:])
+        rest = [other for other in range(self.cells.ndim) if other != axis]
+        now, then = (
+            [chosen[other][:, report] for other, report in zip(rest, reports, strict=True)]
+            for chosen in (columns, others)
+        )
+        grown = np.zeros(self.cells.ndim)
+        for code, sign in zip(codes, (1, -1), strict=True):
+            for other, left, old, new in zip(
+                rest, _all_but_one(self.cells.take(code, axis=axis), now), now, then, strict=True
+            ):
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    grown[other] += sign * np.log((left @ new) / (left @ old))
+        return np.nan_to_num(grown, nan=0.0)
+
+
+def _ratios(top: Array, bottom: Array) -> Array:
+    """Return the ratios in one line; not a number where both are 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(top / bottom).ravel()
+
+
+def _outer(first: Array, second: Array) -> Array:
+    return np.multiply.outer(first, second).ravel()
+
+
+def _all_but_one(cells: Array, vectors: Sequence[Array]) -> list[Array]:
+    """Return, for each axis, the sums over all other axes weighted by their vectors."""
+    if cells.ndim < 2:
+        return [cells] * cells.ndim
+    half = cells.ndim // 2
+    first, second = (reduce(_outer, part) for part in (vectors[:half], vectors[half:]))
+    flat = cells.reshape(len(first), len(second))
+    return [
+        *_all_but_one((flat @ second).reshape(cells.shape[:half]), vectors[:half]),
+        *_all_but_one((first @ flat).reshape(cells.shape[half:]), vectors[half:]),
+    ]
 
 
 def _columns(channel: Channel | None, size: int) -> Array:
@@ -114,12 +199,41 @@ def _columns(channel: Channel | None, size: int) -> Array:
 
 
 def _contracted(cells: Array, columns: Sequence[Array], axes: Sequence[int]) -> Array:
-    """Replace the values on each of the axes by the reports of its channel."""
-    for axis in axes:
-        before, after = cells.shape[:axis], cells.shape[axis + 1 :]
-        flat = cells.reshape(math.prod(before), cells.shape[axis], math.prod(after))
-        cells = np.matmul(columns[axis].T, flat).reshape(*before, columns[axis].shape[1], *after)
+    """Replace the values on each of the axes by the reports of its channel.
+
+    Small neighbours go together, and so do small axes behind them: few passes of larger products are faster.
+    """
+    for group in _groups(columns, axes):
+        matrix = reduce(_product, [columns[axis] for axis in group])
+        before, after = cells.shape[: group[0]], cells.shape[group[-1] + 1 :]
+        reports = [columns[axis].shape[1] for axis in group]
+        behind = math.prod(after)
+        if behind <= _FEW_BEHIND:
+            flat = cells.reshape(-1, len(matrix) * behind) @ _product(matrix, np.eye(behind))
+        else:
+            flat = np.matmul(matrix.T, cells.reshape(math.prod(before), len(matrix), behind))
+        cells = flat.reshape(*before, *reports, *after)
     return cells
+
+
+def _product(first: Array, second: Array) -> Array:
+    """Return the matrix of two channels side by side (Kronecker)."""
+    return np.asarray(np.kron(first, second), dtype=np.float64)
+
+
+def _groups(columns: Sequence[Array], axes: Sequence[int]) -> list[list[int]]:
+    """Return runs of neighbouring axes whose values and reports together are few."""
+    groups: list[list[int]] = []
+    sides = 0
+    for axis in axes:
+        side = max(columns[axis].shape)
+        if groups and groups[-1][-1] == axis - 1 and sides * side <= _LARGEST_SIDE:
+            groups[-1].append(axis)
+            sides *= side
+        else:
+            groups.append([axis])
+            sides = side
+    return groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,14 +272,25 @@ class JointTotal:
         """Return the total of the secret."""
         return {name: bound.value for name, bound in self.bounds(channels).items()}
 
+    def changes(self, channels: Channels, moved: Channels) -> dict[str, Array]:
+        """Return how much the total grows at least with each of the moved channels alone.
+
+        The two rows and the favoured set that reach it now are still there after a move; to first order they
+        remain the worst ones.
+        """
+        kept = None if self.rows is None else generic_worst(self.rows, self._baseline(channels))
+        base = self._bound(channels).value
+        grown = [self._bound({**channels, name: moved[name]}, kept).value - base for name in moved]
+        return {self.secret: np.array(grown)}
+
     def bounds(self, channels: Channels) -> dict[str, Bound]:
         """Return the total with what it claims."""
         return {self.secret: self._bound(channels)}
 
-    def _bound(self, channels: Channels) -> Bound:
+    def _bound(self, channels: Channels, kept: GenericWorst | None = None) -> Bound:
+        """Return the total; of the joint generic bound only the part that `kept` reaches, if it is given."""
         if np.count_nonzero(self.prior) < 2:
             return Bound(0.0, "exact", "only one value is possible")
-        rest = math.fsum(channel.epsilon for name, channel in channels.items() if name != self.secret)
         total = Bound(math.fsum(c.epsilon for c in channels.values()), "certified", "composition")
         if self.method == "composition":
             return total
@@ -174,7 +299,21 @@ class JointTotal:
             return Bound(own, "certified", "own report alone")
         if self.rows is None:
             return total
-        baseline = math.exp(-rest) if rest < _LARGEST_EXPONENT else 0.0  # 0 can only raise the figure
-        value = own + min(generic_worst(self.rows, baseline).value, rest)
-        joint = Bound(value, "certified", "joint generic")
+        baseline = self._baseline(channels)
+        reached = generic_worst(self.rows, baseline).value if kept is None else self._reached(kept, baseline)
+        joint = Bound(own + min(reached, self._rest(channels)), "certified", "joint generic")
         return joint if self.method != "auto" or joint.value < total.value else total
+
+    def _rest(self, channels: Channels) -> float:
+        return math.fsum(channel.epsilon for name, channel in channels.items() if name != self.secret)
+
+    def _baseline(self, channels: Channels) -> float:
+        """Return e^-budget of all other reports together; 0, if it is tiny, can only raise a figure."""
+        rest = self._rest(channels)
+        return math.exp(-rest) if rest < _LARGEST_EXPONENT else 0.0
+
+    def _reached(self, kept: GenericWorst, baseline: float) -> float:
+        """Return ln of the ratio of two rows for a report that favours this set by 1 / baseline."""
+        rows = self.rows[[kept.likelier, kept.unlikelier]] if self.rows is not None else np.ones((2, 1))
+        top, bottom = baseline + (1 - baseline) * rows[:, kept.favoured].sum(axis=1)
+        return math.log(top / bottom) if bottom > 0 else math.inf

@@ -8,13 +8,12 @@ brought back to the safe side along a ray, and then every budget is raised on it
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.calibration.constraint import Constraint
+from sidelight.calibration.constraint import LARGEST_FIGURE, Constraint
 from sidelight.calibration.problem import LARGEST_BUDGET, Problem
 from sidelight.calibration.uniform import RAISE, excess, largest_safe, shares_over
 from sidelight.foundation.errors import InputError
@@ -85,14 +84,18 @@ def _searched(problem: Problem, constraint: Constraint, start: Array) -> Array:
 
     def slack(logs: Array) -> Array:
         figures = constraint.figures(problem.channels(np.exp(logs)))
-        return np.asarray(1 - np.minimum(figures[limited], 1e6) / problem.bounds[limited])
+        return np.asarray(1 - np.minimum(figures[limited], LARGEST_FIGURE) / problem.bounds[limited])
+
+    def slopes(logs: Array) -> Array:
+        grown = _growth(problem, constraint, np.exp(logs), np.exp(logs + _STEP))
+        return np.asarray(-grown[limited] / (problem.bounds[limited, None] * _STEP))
 
     result = minimize(
         lambda logs: problem.weighted(problem.errors(np.exp(logs))) / scale,
         np.log(start),
         jac=lambda logs: _error_slopes(problem, logs) / scale,
         bounds=[(math.log(problem.least), math.log(LARGEST_BUDGET))] * len(start),
-        constraints=[{"type": "ineq", "fun": slack, "jac": lambda logs: _slopes(slack, logs)}],
+        constraints=[{"type": "ineq", "fun": slack, "jac": slopes}],
         method="SLSQP",
         options={"maxiter": _rounds(len(start)), "ftol": 1e-7},
     )
@@ -115,11 +118,10 @@ def _error_slopes(problem: Problem, logs: Array) -> Array:
     return np.asarray(weights * (above - below) / (2 * _STEP))
 
 
-def _slopes(function: Callable[[Array], Array], logs: Array) -> Array:
-    """Return the derivatives of every value by every variable, shape (values, variables)."""
-    base = function(logs)
-    moved = [function(logs + _STEP * unit) for unit in np.eye(len(logs))]
-    return np.asarray((np.array(moved) - base).T / _STEP)
+def _growth(problem: Problem, constraint: Constraint, budgets: Array, raised: Array) -> Array:
+    """Return how much every figure grows at least if one budget alone is raised, shape (secrets, budgets)."""
+    larger = problem.channels(raised)
+    return constraint.changes(problem.channels(budgets), {name: larger[name] for name in problem.free})
 
 
 def _on_ray(problem: Problem, constraint: Constraint, budgets: Array) -> Array:
@@ -138,13 +140,15 @@ def _raised(problem: Problem, constraint: Constraint, budgets: Array) -> Array:
     Leakage grows with every budget, so one that was raised to the end stays blocked when others are.
     """
     budgets = budgets.copy()
+    figures = constraint.figures(problem.channels(budgets))
+    grown = _growth(problem, constraint, budgets, budgets * _LEAST_STEP)
+    stuck = shares_over(figures + grown.T, problem.bounds).max(axis=1) > 0
     for position in np.argsort(_error_slopes(problem, np.log(budgets))):
-        unit = np.zeros(len(budgets))
-        unit[position] = 1.0
-        rest = budgets * (1 - unit)
+        if stuck[position]:
+            continue
 
-        def over(budget: float, rest: Array = rest, unit: Array = unit) -> float:
-            return excess(problem, constraint, rest + budget * unit)
+        def over(budget: float, position: int = position) -> float:
+            return excess(problem, constraint, _with(budgets, position, budget))
 
         budget = float(budgets[position])
         if budget * _LEAST_STEP < LARGEST_BUDGET and over(budget * _LEAST_STEP) <= 0:
@@ -155,20 +159,26 @@ def _raised(problem: Problem, constraint: Constraint, budgets: Array) -> Array:
 def certificate(problem: Problem, constraint: Constraint, budgets: Array, uniform: float) -> Certificate:
     """Raise every budget on its own by 1 % and see which limit breaks."""
     base = constraint.figures(problem.channels(budgets))
+    raised = np.where(budgets * RAISE > LARGEST_BUDGET, budgets, budgets * RAISE)
+    grown = _growth(problem, constraint, budgets, raised)
     blocked: dict[str, str | None] = {}
-    slopes = []
     for position, name in enumerate(problem.free):
-        raised = budgets.copy()
-        raised[position] *= RAISE
-        figures = base if raised[position] > LARGEST_BUDGET else constraint.figures(problem.channels(raised))
-        over = shares_over(figures, problem.bounds)
+        over = shares_over(base + grown[:, position], problem.bounds)
+        if over.max() <= 0 and raised[position] > budgets[position]:  # it may have grown by more than that
+            figures = constraint.figures(problem.channels(_with(budgets, position, raised[position])))
+            over = shares_over(figures, problem.bounds)
         worst = int(np.argmax(over))
         blocked[name] = problem.secrets[worst] if over[worst] > 0 else None
-        grown = np.subtract(figures, base, out=np.zeros_like(base), where=np.isfinite(base))
-        slopes.append(grown / math.log(RAISE))
     one = problem.weighted(problem.errors(np.full(len(budgets), uniform)))
     gain = one / problem.weighted(problem.errors(budgets))
-    return Certificate(blocked, gain, _unbalanced(problem, base, np.array(slopes), budgets))
+    return Certificate(blocked, gain, _unbalanced(problem, base, grown.T / math.log(RAISE), budgets))
+
+
+def _with(budgets: Array, position: int, budget: float) -> Array:
+    """Return the budgets with one of them replaced."""
+    found = budgets.copy()
+    found[position] = budget
+    return found
 
 
 def _unbalanced(problem: Problem, figures: Array, slopes: Array, budgets: Array) -> float:

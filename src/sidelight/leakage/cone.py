@@ -23,8 +23,6 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.leakage.generic import generic_pairs
-
 Array = NDArray[np.float64]
 LARGEST_LISTED = 6
 _TIGHT = 1e-10
@@ -63,54 +61,37 @@ def column_pairs(columns: Array) -> tuple[Array, NDArray[np.intp]]:
 def range_pairs(rows: Array, reports: Array, spread: float) -> Array:
     """Return the bound for messages of which only the largest log-ratio `spread` is known, shape (m, m).
 
-    For each report the best message is two-valued, so it is the generic bound on Pr(value | x, report).
+    With the largest v_a = 1 each lies between e^-spread and 1, and the best message takes one of the two.
 
     Args:
         rows: (m, t), Pr(value | x).
         reports: (t, reports), Pr(report | value) up to a factor for each report.
         spread: the largest log-ratio of a message.
     """
-    values = np.zeros((len(rows), len(rows)))
-    for report in reports.T[(rows @ reports).any(axis=0)]:
-        weighted = rows * report
-        mass = weighted.sum(axis=1)
-        seen = np.flatnonzero(mass > 0)
-        part = generic_pairs(weighted[seen] / mass[seen, None], math.exp(-spread))
-        part += np.log(mass[seen])[:, None] - np.log(mass[seen])
-        values[np.ix_(seen, seen)] = np.maximum(values[np.ix_(seen, seen)], part)
-        values[np.ix_(seen, np.flatnonzero(mass == 0))] = np.inf
-    return values
+    lows = np.full((1, len(reports)), math.exp(-spread))
+    return _boxed(rows, reports, lows, np.ones_like(lows))
 
 
 def box_pairs(rows: Array, reports: Array, spreads: Array) -> Array:
     """Return the bound that keeps the constraints with one value b at a time, the least over b, shape (m, m).
 
-    With v_b = 1 each v_a lies between e^-D[b, a] and e^D[a, b], and the best message takes one of the two.
+    With v_b = 1 each v_a lies between e^-D[b, a] and e^D[a, b]. The box of `range_pairs` is one more, and
+    every report may be bounded by another of these boxes.
     """
-    values = range_pairs(rows, reports, float(spreads.max()))
     references = np.flatnonzero((spreads < _LARGEST_EXPONENT).all(axis=0))
-    if not len(references):
-        return values
-    boxed = np.zeros_like(values)
-    for report in reports.T:
-        boxes = [_box(rows * report, np.exp(-spreads[b]), np.exp(spreads[:, b])) for b in references]
-        boxed = np.maximum(boxed, np.min(boxes, axis=0))
-    return np.asarray(np.minimum(values, boxed))
+    whole = np.full((1, len(spreads)), math.exp(-float(spreads.max())))
+    lows = np.concatenate([whole, np.exp(-spreads[references])])
+    highs = np.concatenate([np.ones_like(whole), np.exp(spreads[:, references].T)])
+    return _boxed(rows, reports, lows, highs)
 
 
-def _box(rows: Array, low: Array, high: Array) -> Array:
-    """Return ln of the largest ratio of every ordered pair of weighted sums, by Dinkelbach's iteration."""
-    tops, floors = rows * high, rows * low
-    ratios = np.ones((len(rows), len(rows)))
-    while True:
-        favoured = rows[:, None, :] > ratios[:, :, None] * rows
-        top = np.where(favoured, tops[:, None, :], floors[:, None, :]).sum(axis=2)
-        bottom = np.where(favoured, tops, floors).sum(axis=2)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            better = np.where(top > 0, top / bottom, 1.0)
-        if not (better > ratios).any():
-            return np.log(ratios)
-        ratios = np.maximum(ratios, better)
+def _boxed(rows: Array, reports: Array, lows: Array, highs: Array) -> Array:
+    """Return ln of what `kernels.box_ratios` finds; loaded late, since loading the compiler takes a while."""
+    from sidelight.leakage.kernels import box_ratios
+
+    weighted = np.multiply(reports.T[:, None, :], rows, order="C")
+    masses = np.ascontiguousarray(weighted.sum(axis=2).T)
+    return np.asarray(np.log(box_ratios(weighted, masses, lows, np.ascontiguousarray(highs))))
 
 
 def ray_columns(rows: Array, reports: Array, spreads: Array) -> Array:

@@ -144,6 +144,16 @@ def ratio_pairs(rows: Array, channel: Channel) -> Array:
     return np.minimum(values, _most(channel))
 
 
+def own_pairs(channel: Channel | None, possible: NDArray[np.intp]) -> Array:
+    """Return what an attribute's own report says about every two of its possible values, shape (m, m)."""
+    same = np.eye(len(possible), dtype=np.bool_)
+    if channel is None or width_of(channel) == channel.size:
+        return np.zeros(same.shape)
+    if favours_sets(channel) or channel.family == "singletons":
+        return np.where(same, 0.0, channel.epsilon)  # some report favours the one value and not the other
+    return ratio_pairs(np.eye(channel.size)[possible], channel)
+
+
 def _most(channel: Channel) -> float:
     """Return what no figure through the channel exceeds: its budget, unless a matrix states the channel."""
     return math.inf if channel.family == "dense" else channel.epsilon

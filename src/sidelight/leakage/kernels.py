@@ -35,3 +35,96 @@ def search_rows(rows: NDArray[np.float64], baseline: float) -> tuple[float, int,
                     break
                 best, likelier, unlikelier = top / bottom, i, j
     return best, likelier, unlikelier
+
+
+@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
+def _boxed_excess(
+    g: NDArray[np.float64],
+    h: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    ratio: float,
+) -> float:
+    """Return the largest (g - ratio h).v over the messages v between `low` and `high`."""
+    total = 0.0
+    for u in range(g.shape[0]):
+        gain = g[u] - ratio * h[u]
+        total += max(gain, 0.0) * high[u] + min(gain, 0.0) * low[u]
+    return total
+
+
+@njit(cache=True)
+def _climb_box(
+    g: NDArray[np.float64],
+    h: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    start: float,
+) -> float:
+    """Return the largest g.v / h.v over the box by Dinkelbach's iteration, or `start` if that is larger."""
+    ratio = start
+    while True:
+        top, bottom = 0.0, 0.0
+        for u in range(g.shape[0]):
+            value = high[u] if g[u] > ratio * h[u] else low[u]
+            top += g[u] * value
+            bottom += h[u] * value
+        if top == 0.0:
+            return ratio
+        if bottom == 0.0:
+            return np.inf
+        if not top / bottom > ratio:
+            return ratio
+        ratio = top / bottom
+
+
+@njit(cache=True)
+def _most_telling(tops: NDArray[np.float64], bottoms: NDArray[np.float64]) -> int:
+    """Return the report whose ratio is the largest before any message is known."""
+    found, best = 0, 0.0
+    for y in range(tops.shape[0]):
+        if tops[y] > best * bottoms[y]:
+            found, best = y, (tops[y] / bottoms[y] if bottoms[y] > 0.0 else np.inf)
+    return found
+
+
+@njit(cache=True)
+def box_ratios(
+    weighted: NDArray[np.float64],
+    masses: NDArray[np.float64],
+    lows: NDArray[np.float64],
+    highs: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return, for every ordered pair of rows, the largest over reports of the least over boxes of the ratio.
+
+    Every box holds all messages and so proves a bound: a report is done with as soon as one box shows that it
+    cannot beat the reports before it. So the report goes first that tells the rows apart best by itself, and
+    so does the box that was the last to decide.
+
+    Args:
+        weighted: (reports, m, t), Pr(value | x) Pr(report | value) up to a factor for each report.
+        masses: (m, reports), the sums over the values.
+        lows: (boxes, t), the least message of each box.
+        highs: (boxes, t), the largest message of each box.
+    """
+    count = masses.shape[0]
+    found = np.ones((count, count))
+    decisive = 0
+    for i, j in np.ndindex((count, count)):
+        best, first = 1.0, _most_telling(masses[i], masses[j])
+        for step in range(weighted.shape[0]):
+            y = (first + step) % weighted.shape[0]
+            g, h = weighted[y, i], weighted[y, j]
+            if best == np.inf or _boxed_excess(g, h, lows[decisive], highs[decisive], best) <= 0.0:
+                continue
+            least = _climb_box(g, h, lows[decisive], highs[decisive], best)
+            for b in range(lows.shape[0]):
+                if least <= best:
+                    break
+                if least == np.inf or _boxed_excess(g, h, lows[b], highs[b], least) < 0.0:
+                    value = _climb_box(g, h, lows[b], highs[b], best)
+                    if value < least:
+                        least, decisive = value, b
+            best = max(best, least)
+        found[i, j] = best
+    return found

@@ -30,13 +30,12 @@ from sidelight.leakage.families import (
     delta_of,
     describe_favoured,
     describe_report,
-    favours_sets,
     figure_of,
+    own_pairs,
     ratio_pairs,
     report_columns,
     report_values,
     single_of,
-    width_of,
     worst_of_pair,
     worst_ratio,
 )
@@ -235,11 +234,7 @@ def _own_report(
 def _own_pairs(belief: Belief, channel: Channel | None, secret: str) -> tuple[Array, NDArray[np.intp]]:
     """Return the own report's log-ratios for every pair of possible values, and those values."""
     possible = np.flatnonzero(belief.prior(secret) > 0)
-    if channel is None or width_of(channel) == channel.size:
-        return np.zeros((len(possible), len(possible))), possible
-    if favours_sets(channel):  # some set has the one value and not the other
-        return channel.epsilon * (1 - np.eye(len(possible))), possible
-    return ratio_pairs(np.eye(channel.size)[possible], channel), possible
+    return own_pairs(channel, possible), possible
 
 
 def _exact_cells(belief: Belief, channels: Mapping[str, Channel], secret: str) -> float:

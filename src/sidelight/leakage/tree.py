@@ -42,7 +42,7 @@ from sidelight.leakage.families import (
     describe_favoured,
     describe_report,
     figure_of,
-    ratio_pairs,
+    own_pairs,
     report_columns,
     report_values,
     worst_of_pair,
@@ -56,7 +56,7 @@ Array = NDArray[np.float64]
 TreeMethod = Literal["auto", "plain", "weighted", "linear programs"]
 METHODS: tuple[TreeMethod, ...] = ("auto", "plain", "weighted", "linear programs")
 LARGEST_REPORTS = 256
-LARGEST_BOXES = 1 << 26
+LARGEST_BOXES = 1 << 29
 LARGEST_KNOWN = 1 << 12
 """So many messages are kept for the next question."""
 Messages = dict[tuple[int, int], "_Message"]
@@ -197,11 +197,8 @@ def _total(
     secret = tree.schema.names[root]
     possible = np.flatnonzero(tree.marginals[root] > 0)
     own = channels.get(secret)
-    pairs = np.zeros((len(possible), len(possible)))
-    if own is not None:
-        pairs += ratio_pairs(np.eye(own.size)[possible], own)
     parts = [messages[child, root] for child in tree.children[root]]
-    pairs += np.sum([np.zeros_like(pairs), *(part.pairs for part in parts)], axis=0)
+    pairs = np.sum([own_pairs(own, possible), *(part.pairs for part in parts)], axis=0)
     used = frozenset[str]().union(*(part.methods for part in parts))
     name = f"tree propagation ({', '.join(sorted(used))})" if used else "tree propagation"
     is_exact = (own is None or figure_of(own) == "exact") and all(part.is_exact for part in parts)
