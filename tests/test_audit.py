@@ -334,3 +334,16 @@ def test_the_delta_of_approximate_releases_is_shown() -> None:
     result = sl.audit(belief, sl.Plan((release,)), ["x"], confidence=0.9)
     assert 0 < result.to_dict()["secrets"]["x"]["total"]["delta"] <= 0.01
     assert 0 < result["x"].robust.delta <= 0.01
+
+
+def test_a_tree_figure_without_a_witness_rests_on_its_rarest_pair() -> None:
+    """Nine people carry it, eight of them of one secret value; the others say nothing."""
+    schema = sl.Schema((sl.categorical("s", "01"), sl.categorical("n", "abcR"), sl.categorical("k", "abcR")))
+    counts = np.zeros((2, 4, 4))
+    counts[:, :3, :3] = 300 * (1 + np.eye(3))
+    counts[:, 3, 3] = 1, 8
+    belief = sl.Belief.from_counts(sl.Counts(schema, counts))
+    plan = sl.Plan.uniform(belief.schema, epsilon=8.0)
+    model = sl.audit(belief, plan, ["s"], model=True)["s"].model
+    assert (model.method, model.witness, model.support) == ("tree propagation (linear programs)", None, 1)
+    assert sl.audit(belief, plan, ["s"], model=True, min_support=100)["s"].model is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,21 @@ def support_of(
     other = _matching(belief, secret, pair[1], favoured)
     found = [int(counts[list(pair)].min()), _matching(belief, secret, pair[0], favoured)]
     return min([*found, other] if other else found)
+
+
+def edge_support(belief: Belief, secret: str, edges: Iterable[tuple[str, str]]) -> int | None:
+    """Return the fewest records behind a figure of a tree whose witness is not known.
+
+    Any cell of any edge may decide it, so it rests on the rarest pair of values that occurs along one.
+    """
+    counts = belief.support(secret)
+    if counts is None:
+        return None
+    tables = [counts]
+    for edge in edges:
+        cells = belief.pair_weights(*edge)
+        tables.append(np.rint(cells - belief.mixed / cells.size).astype(np.int64))
+    return min(int(table[table > 0].min()) for table in tables)
 
 
 def favoured_values(channel: Channel, favoured: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -49,7 +49,7 @@ from sidelight.leakage.families import (
 )
 from sidelight.leakage.generic import generic_worst
 from sidelight.leakage.pair import check_fit
-from sidelight.leakage.support import support_of
+from sidelight.leakage.support import edge_support, support_of
 from sidelight.mechanisms import Channel
 
 Array = NDArray[np.float64]
@@ -208,6 +208,8 @@ def _total(
         return bound
     pair = divmod(int(pairs.argmax()), len(possible))
     said = _reported(tree, channels, messages, pair) if is_exact else None
+    if said is None:
+        return replace(bound, support=edge_support(belief, secret, tree.edges))
     return _with_witness(bound, belief, secret, own, possible, pair, said)
 
 
@@ -218,12 +220,10 @@ def _with_witness(
     own: Channel | None,
     possible: NDArray[np.intp],
     pair: tuple[int, int],
-    said: Reports | None,
+    said: Reports,
 ) -> Bound:
-    """Add the reports that reach the bound, if they are known, and the records behind it."""
+    """Add the reports that reach the bound, and the records behind them."""
     codes = int(possible[pair[0]]), int(possible[pair[1]])
-    if said is None:
-        return replace(bound, support=support_of(belief, secret, codes, {}))
     words = [description for description, _ in said.values()]
     if own is not None:
         worst = worst_of_pair(np.eye(own.size)[possible], own, pair)
