@@ -14,13 +14,14 @@ from sidelight.collection.protocol import (
     Array,
     Codes,
     Collected,
+    check_budget,
     check_channel_size,
     check_records,
     check_same,
     domain_size,
 )
 from sidelight.collection.units import BEST, Unit, check_units, make_unit
-from sidelight.foundation.errors import InputError, check_number, check_whole
+from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import below_each, derive_seed, randomness
 from sidelight.mechanisms import Aggregate
 from sidelight.mechanisms.cells import InCells
@@ -234,7 +235,7 @@ def spl(
     schema: Schema, epsilon: float, mechanism: str = "grr", parameters: Mapping[str, Any] | None = None
 ) -> Split:
     """Return SPL: each of d attributes through the mechanism at epsilon / d, with the same parameters."""
-    part = check_number("epsilon", epsilon, above=0) / len(schema)
+    part = check_budget(epsilon) / len(schema)
     return Split(
         schema, tuple(make_unit(schema, [name], mechanism, part, parameters) for name in schema.names)
     )

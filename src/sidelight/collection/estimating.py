@@ -205,7 +205,7 @@ def estimate(
     check_choice("about", about, ABOUT)
     level = check_number("confidence", confidence, above=0, below=1)
     given = [reports] if isinstance(reports, (Collected, Aggregated)) else list(reports)
-    check_once([item for item in given if isinstance(item, Collected)])
+    check_once(given)
     parts = merged([item.aggregate() if isinstance(item, Collected) else item for item in given])
     schema = parts[0].protocol.schema
     found = unbiased(parts, about)

@@ -31,7 +31,7 @@ from sidelight.collection.describing import (
 from sidelight.collection.direct import Split, spl
 from sidelight.collection.hidden import HiddenChoice, Whole, whole_law
 from sidelight.collection.numbers import to_simplex
-from sidelight.collection.protocol import Collected, FirstPhase, check_same, fingerprint, joined
+from sidelight.collection.protocol import Collected, FirstPhase, check_budget, check_same, fingerprint, joined
 from sidelight.collection.shrinkage import shrink
 from sidelight.collection.unbiased import unbiased
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
@@ -66,7 +66,7 @@ class TwoPhase:
     groups: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, above=0))
+        object.__setattr__(self, "epsilon", check_budget(self.epsilon))
         check_choice("method", self.method, METHODS)
         check_choice("copying", self.copying, COPYING)
         check_number("share", self.share, above=0, below=1)
