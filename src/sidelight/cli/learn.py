@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,12 +19,14 @@ from sidelight.cli.common import (
     Missing,
     ReportFile,
     check_writable,
+    echo_json,
     progress,
     read_table,
 )
 
 if TYPE_CHECKING:
     from sidelight.learning.learnt import Learnt
+    from sidelight.learning.rounds import TreeSettings
 
 
 def learn(
@@ -39,9 +43,13 @@ def learn(
     ] = "learnt",
     k: Annotated[str, typer.Option(help="'search', 'published' or a whole number.")] = "search",
     confidence: Annotated[float, typer.Option(help="Of a learnt omega.")] = 0.95,
-    depth: Annotated[int, typer.Option(help="Rounds, and longest path, of a tree.")] = 5,
-    scheme: Annotated[str, typer.Option(help="Of a tree: 'turns', 'leaves' or 'published'.")] = "turns",
-    budgets: Annotated[str, typer.Option(help="Of a tree's rounds: 'closed' or 'published'.")] = "closed",
+    depth: Annotated[int | None, typer.Option(help="Rounds, and longest path, of a tree [5].")] = None,
+    scheme: Annotated[
+        str | None, typer.Option(help="Of a tree: 'turns' [the default], 'leaves' or 'published'.")
+    ] = None,
+    budgets: Annotated[
+        str | None, typer.Option(help="Of a tree's rounds: 'closed' [the default] or 'published'.")
+    ] = None,
     test_share: Annotated[float, typer.Option(help="Records kept for testing.")] = 0.3,
     seed: Annotated[int | None, typer.Option(help="For a simulation that can be repeated.")] = None,
     drop: Drop = None,
@@ -53,40 +61,64 @@ def learn(
 ) -> None:
     """Learn a model of a label from simulated private reports, and tell what they leak about it."""
     from sidelight.collection.labels.gathering import LabelSettings
-    from sidelight.foundation.errors import InputError
+    from sidelight.foundation.errors import check_choice, check_whole
+    from sidelight.learning.learnt import MODELS
     from sidelight.learning.learnt import learn as learn_model
-    from sidelight.learning.rounds import TreeSettings
+    from sidelight.report.table_notes import reading_notes
 
     check_writable(output, (".json",))
     check_writable(draw, (".svg",))
     check_writable(report, (".html", ".htm"))
-    if draw and model != "tree":
-        raise InputError("--draw is for a tree; leave it out, or use --model tree.")
-    source: Any = omega if omega in ("learnt", "known") else _number("omega", omega)
-    width: Any = k if k in ("search", "published") else _number("k", k, whole=True)
-    settings = LabelSettings(epsilon, protocol, source, width, confidence)  # type: ignore[arg-type]
-    tree = TreeSettings(epsilon, depth, scheme, budgets)  # type: ignore[arg-type]
+    if seed is not None:
+        check_whole("seed", seed, at_least=0)
+    of_tree = {"--draw": draw, "--depth": depth, "--scheme": scheme, "--budgets": budgets}
+    if check_choice("model", model, MODELS) != "tree":
+        _refuse_of_tree(of_tree)
+    settings = LabelSettings(
+        epsilon, protocol, _named_or_number("omega", omega, ("learnt", "known")),  # type: ignore[arg-type]
+        _named_or_number("k", k, ("search", "published"), whole=True), confidence,  # type: ignore[arg-type]
+    )  # fmt: skip
+    tree = _tree_settings(epsilon, of_tree)
     with progress(quiet=json):
         table = read_table(
-            data, None, drop or [], [label],
+            data, None, drop or [], [],
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
         )  # fmt: skip
         found = learn_model(
             table, label, model, settings, tree,  # type: ignore[arg-type]
             test_share=test_share, compare=report is not None, seed=seed,
         )  # fmt: skip
-    _show(found, output, draw, report, json)
+    _show(replace(found, notes=tuple(reading_notes(table))), output, draw, report, json)
     if not found.statement.is_kept:
         raise typer.Exit(1)
 
 
-def _number(name: str, text: str, *, whole: bool = False) -> float | int:
+def _refuse_of_tree(options: Mapping[str, object]) -> None:
+    from sidelight.foundation.errors import InputError
+
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(f"{name} is for a tree; leave it out, or use --model tree.")
+
+
+def _tree_settings(epsilon: float, options: dict[str, Any]) -> TreeSettings:
+    from sidelight.learning.rounds import TreeSettings
+
+    parts = {name: options[f"--{name}"] for name in ("depth", "scheme", "budgets")}
+    return TreeSettings(epsilon, **{name: value for name, value in parts.items() if value is not None})
+
+
+def _named_or_number(name: str, text: str, names: tuple[str, ...], *, whole: bool = False) -> str | float:
+    """Return one of an option's names, or the number that it is."""
     from sidelight.foundation.errors import invalid
 
+    if text in names:
+        return text
     try:
         return int(text) if whole else float(text)
     except ValueError:
-        raise invalid(name, "a number or one of its names", text) from None
+        named = " or ".join(map(repr, names))
+        raise invalid(name, f"a {'whole ' * whole}number, {named}", text) from None
 
 
 def _show(found: Learnt, output: Path | None, draw: Path | None, report: Path | None, json: bool) -> None:
@@ -99,11 +131,11 @@ def _show(found: Learnt, output: Path | None, draw: Path | None, report: Path | 
         written.append(draw_tree(found.model, found.attributes, found.label, draw))
     if report:
         written.append(sl.write_report(found, report))
-    if json:
-        typer.echo(found.to_json())
-        return
-    from sidelight.report.learning_terminal import print_learnt
+    from sidelight.report.learning_terminal import notes, print_learnt
 
+    if json:
+        echo_json(found.to_data() | {"notes": notes(found)})
+        return
     print_learnt(found)
     for path in written:
         typer.echo(f"Written: {path}.")

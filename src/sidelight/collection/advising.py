@@ -73,12 +73,14 @@ class Advice:
         people: how many would report.
         epsilon: the budget of a record.
         origin: where the assumed frequencies came from.
+        notes: what else a reader must know.
     """
 
     options: tuple[Option, ...]
     people: int
     epsilon: float
     origin: str
+    notes: tuple[str, ...] = ()
 
     @property
     def advised(self) -> Option:
@@ -112,7 +114,12 @@ class Advice:
             "people": self.people, "epsilon": self.epsilon, "assumed": self.origin,
             "advised": self.advised.name,
         }  # fmt: skip
-        return json.dumps({**head, "options": rows}, indent=2, ensure_ascii=False, allow_nan=False)
+        return json.dumps(
+            {**head, "options": rows, "notes": list(self.notes)},
+            indent=2,
+            ensure_ascii=False,
+            allow_nan=False,
+        )
 
 
 def advise(

@@ -253,8 +253,13 @@ def smp(
 def product(
     schema: Schema, epsilon: float, groups: Sequence[Sequence[str]] | None = None, mechanism: str = "grr"
 ) -> Split | Sample:
-    """Return the product domain of all attributes, or one group, drawn and disclosed, at epsilon."""
+    """Return the product domain of all attributes, or one group, drawn and disclosed, at epsilon.
+
+    An attribute that no group names is a group of one.
+    """
     parts = [list(group) for group in groups] if groups is not None else [list(schema.names)]
+    named = {name for part in parts for name in part}
+    parts += [[name] for name in schema.names if name not in named]
     units = tuple(make_unit(schema, part, mechanism, epsilon) for part in parts)
     return Split(schema, units) if len(units) == 1 else Sample(schema, units)
 

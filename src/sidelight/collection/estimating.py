@@ -140,7 +140,7 @@ class Estimates:
         }  # fmt: skip
         rows = {
             "estimates": [vars(item) for item in self],
-            "means": [vars(item) for item in self.means.values()],
+            "means": [item.to_data() for item in self.means.values()],
         }
         return json.dumps({**head, **rows}, indent=2, ensure_ascii=False, allow_nan=False)
 
@@ -164,6 +164,13 @@ class Comparison:
         return float(np.mean([np.mean((self.estimates[n] - self.truth[n]) ** 2) for n in schema.names]))
 
     @property
+    def means(self) -> dict[str, float]:
+        """The true means of the attributes that are reported as numbers."""
+        return {
+            name: float(np.dot(item.points, self.truth[name])) for name, item in self.estimates.means.items()
+        }
+
+    @property
     def covered(self) -> float:
         """How many of the intervals hold the truth, as a share."""
         found = self.estimates
@@ -177,7 +184,8 @@ class Comparison:
         data = json.loads(self.estimates.to_json())
         flat = [float(value) for name in self.estimates.schema.names for value in self.truth[name]]
         rows = [row | {"truth": value} for row, value in zip(data["estimates"], flat, strict=True)]
-        head = {**data, "error": self.error, "covered": self.covered, "estimates": rows}
+        means = [row | {"truth": self.means[row["attribute"]]} for row in data["means"]]
+        head = {**data, "error": self.error, "covered": self.covered, "estimates": rows, "means": means}
         return json.dumps(head, indent=2, ensure_ascii=False, allow_nan=False)
 
 
@@ -207,6 +215,8 @@ def estimate(
     given = [reports] if isinstance(reports, (Collected, Aggregated)) else list(reports)
     check_once(given)
     parts = merged([item.aggregate() if isinstance(item, Collected) else item for item in given])
+    if estimator == "published":
+        _check_published(parts)
     schema = parts[0].protocol.schema
     found = unbiased(parts, about)
     frequencies = _frequencies(estimator, schema, found, parts, given)
@@ -272,6 +282,16 @@ def merged(parts: Sequence[Aggregated]) -> list[Aggregated]:
     for part in seconds:
         _check_belongs(part, firsts[0])
     return [*firsts, *seconds]
+
+
+def _check_published(parts: Sequence[Aggregated]) -> None:
+    """Raise unless reports of Corr-RR's second phase are among them: only there its estimator is its own."""
+    names = [part.protocol.name for part in parts]
+    if "corr-rr" not in names:
+        raise InputError(
+            f"the estimator 'published' is Corr-RR's, for reports of both phases; the reports are of "
+            f"{names[-1]!r}. Take 'best'."
+        )
 
 
 def _needs_first(part: Aggregated) -> bool:
