@@ -285,12 +285,11 @@ def merged(parts: Sequence[Aggregated]) -> list[Aggregated]:
 
 
 def _check_published(parts: Sequence[Aggregated]) -> None:
-    """Raise unless reports of Corr-RR's second phase are among them: only there its estimator is its own."""
-    names = [part.protocol.name for part in parts]
-    if "corr-rr" not in names:
+    """Raise unless a second phase is among them: only there the estimator differs from inversion."""
+    if not any(_needs_first(part) for part in parts):
         raise InputError(
-            f"the estimator 'published' is Corr-RR's, for reports of both phases; the reports are of "
-            f"{names[-1]!r}. Take 'best'."
+            "the estimator 'published' is Corr-RR's, for the reports of both its phases; these are of "
+            f"{parts[-1].protocol.name!r}. Take 'best'."
         )
 
 
