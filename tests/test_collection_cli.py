@@ -193,6 +193,7 @@ def test_advice_from_numbers_data_and_a_first_phase(run, people: Path) -> None:
             "--public is said of",
         ),
         (["advise", "--first", "r.parquet", "--people", "9", "--public"], "--public is said of a table"),
+        (["advise", "--first", "r.parquet", "--people", "9", "--drop", "sex"], "--drop sex is a column of"),
         (["estimate", "r.parquet", "--copying", "corrected"], "--copying goes with --learn"),
         (["estimate", "r.parquet", "--groups", "2"], "--groups goes with --learn"),
         (["example", "survey", "-o", "x.csv", "--seed", "-5"], "`seed` must be a whole number of at least 0"),

@@ -73,6 +73,15 @@ Batches = Annotated[
 Append = Annotated[
     bool, typer.Option("--append", help="With --batches: the folder holds reports of other people already.")
 ]
+CopyingName = Annotated[
+    str | None,
+    typer.Option(
+        help="With --learn: Corr-RR's copy probabilities, 'published' [the default] or 'corrected'."
+    ),
+]
+Groups = Annotated[
+    int | None, typer.Option(help="With --learn: groups that the attributes are divided in [1].")
+]
 SaveProtocol = Annotated[Path | None, typer.Option(help="Write the protocol to this file (.toml or .json).")]
 
 
@@ -143,15 +152,8 @@ def estimate(
         Path | None,
         typer.Option(help="Write the second phase's parameters, learnt from these reports, to this file."),
     ] = None,
-    copying: Annotated[
-        str | None,
-        typer.Option(
-            help="With --learn: Corr-RR's copy probabilities, 'published' [the default] or 'corrected'."
-        ),
-    ] = None,
-    groups: Annotated[
-        int | None, typer.Option(help="With --learn: groups that the attributes are divided in [1].")
-    ] = None,
+    copying: CopyingName = None,
+    groups: Groups = None,
     follow: Follow = None,
     checkpoint: Checkpoint = None,
     expect: Expect = None,
@@ -451,6 +453,8 @@ def _assumed(
     _refuse_several({"a table": data, "--first": first or None, str(numbers): numbers})
     if public and data is None:
         raise sl.InputError("--public is said of a table; name it, or leave --public out.")
+    if drop and data is None:
+        raise sl.InputError(f"--drop {drop[0]} is a column of a table; name it, or leave --drop out.")
     if first:
         found = sl.estimate([sl.read_reports(path) for path in first])
         return _Assumed(found.schema, found)

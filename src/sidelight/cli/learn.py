@@ -25,8 +25,26 @@ from sidelight.cli.common import (
 )
 
 if TYPE_CHECKING:
+    from sidelight.collection.labels.gathering import LabelSettings
     from sidelight.learning.learnt import Learnt
     from sidelight.learning.rounds import TreeSettings
+
+
+OmegaSource = Annotated[
+    str | None,
+    typer.Option(
+        help="For 'khr': 'learnt' from a share of the people [the default], 'known', or a number in (0, 1]."
+    ),
+]
+Width = Annotated[
+    str | None, typer.Option(help="For 'khr': 'search' [the default], 'published' or a whole number.")
+]
+Scheme = Annotated[
+    str | None, typer.Option(help="Of a tree: 'turns' [the default], 'leaves' or 'published'.")
+]
+Rounds = Annotated[
+    str | None, typer.Option(help="Of a tree's rounds: 'closed' [the default] or 'published'.")
+]
 
 
 def learn(
@@ -38,18 +56,12 @@ def learn(
     draw: Annotated[Path | None, typer.Option(help="Draw the tree (.svg).")] = None,
     report: ReportFile = None,
     protocol: Annotated[str, typer.Option(help="'khr', 'basic' or 'labeldp'.")] = "khr",
-    omega: Annotated[
-        str, typer.Option(help="'learnt' from a share of the people, 'known', or a number in (0, 1].")
-    ] = "learnt",
-    k: Annotated[str, typer.Option(help="'search', 'published' or a whole number.")] = "search",
-    confidence: Annotated[float, typer.Option(help="Of a learnt omega.")] = 0.95,
+    omega: OmegaSource = None,
+    k: Width = None,
+    confidence: Annotated[float | None, typer.Option(help="Of a learnt omega [0.95].")] = None,
     depth: Annotated[int | None, typer.Option(help="Rounds, and longest path, of a tree [5].")] = None,
-    scheme: Annotated[
-        str | None, typer.Option(help="Of a tree: 'turns' [the default], 'leaves' or 'published'.")
-    ] = None,
-    budgets: Annotated[
-        str | None, typer.Option(help="Of a tree's rounds: 'closed' [the default] or 'published'.")
-    ] = None,
+    scheme: Scheme = None,
+    budgets: Rounds = None,
     test_share: Annotated[float, typer.Option(help="Records kept for testing.")] = 0.3,
     seed: Annotated[int | None, typer.Option(help="For a simulation that can be repeated.")] = None,
     drop: Drop = None,
@@ -60,7 +72,6 @@ def learn(
     json: Json = False,
 ) -> None:
     """Learn a model of a label from simulated private reports, and tell what they leak about it."""
-    from sidelight.collection.labels.gathering import LabelSettings
     from sidelight.foundation.errors import check_choice, check_whole
     from sidelight.learning.learnt import MODELS
     from sidelight.learning.learnt import learn as learn_model
@@ -73,11 +84,8 @@ def learn(
         check_whole("seed", seed, at_least=0)
     of_tree = {"--draw": draw, "--depth": depth, "--scheme": scheme, "--budgets": budgets}
     if check_choice("model", model, MODELS) != "tree":
-        _refuse_of_tree(of_tree)
-    settings = LabelSettings(
-        epsilon, protocol, _named_or_number("omega", omega, ("learnt", "known")),  # type: ignore[arg-type]
-        _named_or_number("k", k, ("search", "published"), whole=True), confidence,  # type: ignore[arg-type]
-    )  # fmt: skip
+        _refuse(of_tree, "is for a tree", "use --model tree")
+    settings = _label_settings(epsilon, protocol, omega, k, confidence)
     tree = _tree_settings(epsilon, of_tree)
     with progress(quiet=json):
         table = read_table(
@@ -93,12 +101,32 @@ def learn(
         raise typer.Exit(1)
 
 
-def _refuse_of_tree(options: Mapping[str, object]) -> None:
+def _refuse(options: Mapping[str, object], reason: str, instead: str) -> None:
     from sidelight.foundation.errors import InputError
 
     for name, value in options.items():
         if value is not None:
-            raise InputError(f"{name} is for a tree; leave it out, or use --model tree.")
+            raise InputError(f"{name} {reason}; leave it out, or {instead}.")
+
+
+def _label_settings(
+    epsilon: float, protocol: str, omega: str | None, k: str | None, confidence: float | None
+) -> LabelSettings:
+    from sidelight.collection.labels.gathering import LabelSettings
+
+    parts: dict[str, Any] = {}
+    if omega is not None:
+        parts["omega"] = _named_or_number("omega", omega, ("learnt", "known"))
+    if k is not None:
+        parts["k"] = _named_or_number("k", k, ("search", "published"), whole=True)
+    if confidence is not None:
+        parts["confidence"] = confidence
+    settings = LabelSettings(epsilon, protocol, **parts)  # type: ignore[arg-type]
+    if protocol != "khr":
+        _refuse({"--omega": omega, "--k": k}, "is for kHR", "use --protocol khr")
+    if protocol != "khr" or settings.omega != "learnt":
+        _refuse({"--confidence": confidence}, "is that of a learnt omega", "let kHR learn it")
+    return settings
 
 
 def _tree_settings(epsilon: float, options: dict[str, Any]) -> TreeSettings:
