@@ -18,7 +18,7 @@ def reading_notes(table: Table) -> list[str]:
 
 
 def publishing_notes(schema: Schema, holder: str) -> list[str]:
-    """Say that a file holds what was taken from raw data: bins whose edges are single people's values.
+    """Say that a file holds what was taken from raw data: bins whose edges are people's own values.
 
     Args:
         schema: the attributes that were inferred from the data.
@@ -29,6 +29,6 @@ def publishing_notes(schema: Schema, holder: str) -> list[str]:
         return [f"{AS_PUBLIC} They are in {holder}."]
     shown = ", ".join(binned[:_MOST_NAMED]) + (", ..." if len(binned) > _MOST_NAMED else "")
     return [
-        f"{AS_PUBLIC} They are in {holder}: the edges of the bins of {shown} are the exact values of single "
+        f"{AS_PUBLIC} They are in {holder}: the edges of the bins of {shown} are exact values of some "
         "people. Collect by a plan or protocol file with edges of your own to avoid it."
     ]
