@@ -118,6 +118,74 @@ def test_attack_on_what_collect_writes(run, tmp_path: Path, protocol: str) -> No
     assert found["limit"]["lower"] <= found["score"]["upper"]
 
 
+@pytest.fixture
+def phases(run, tmp_path: Path, monkeypatch) -> Path:
+    """Reports of both phases of everyone on the Titanic, and the truth of everyone."""
+    monkeypatch.chdir(tmp_path)
+    table = sl.example("titanic")
+    labels = {a.name: np.asarray(a.values)[table.codes()[:, i]] for i, a in enumerate(table.schema)}
+    pq.write_table(pa.table(labels), "people.parquet")
+    first = ["--protocol", "corr-rr", "--epsilon", 5, "--share", 0.4, "--seed", 1]
+    assert run("collect", "people.parquet", "-o", "first.parquet", *first)[0] == 0
+    assert run("estimate", "first.parquet", "--learn", "p.toml")[0] == 0
+    second = ["--parameters", "p.toml", "--seed", 1]
+    assert run("collect", "people.parquet", "-o", "second.parquet", *second)[0] == 0
+    return tmp_path
+
+
+@pytest.mark.usefixtures("phases")
+@pytest.mark.parametrize("phase", ["first", "second"])
+def test_the_rows_of_a_phase_are_found_in_the_whole_table(run, phase: str) -> None:
+    """As if the truth of these people alone had been given: what they hold, and in their order."""
+    attacked = ["attack", f"{phase}.parquet", "--secret", "survived", "--json"]
+    named = ["--parameters", "p.toml"] if phase == "second" else []
+    found = json.loads(run(*attacked, "--truth", "people.parquet", *named)[1])["results"]["Bayes"]
+    table = sl.read("people.parquet")
+    rows = sl.TwoPhase(table.schema, 5.0, share=0.4).in_first(table.rows) == (phase == "first")
+    released = sl.read_reports(f"{phase}.parquet")
+    alone = sl.attack(
+        released, sl.BayesAttacker(sl.Belief.from_data(table)), secret="survived", truth=table.codes()[rows]
+    )
+    assert found["records"] == len(released) == rows.sum()
+    assert found["score"]["value"] == alone.score.value
+    assert found["beats_control"]
+
+
+@pytest.mark.usefixtures("phases")
+def test_a_second_phase_asks_for_its_parameters(run) -> None:
+    asked = ["--secret", "survived", "--truth", "people.parquet"]
+    assert "give --parameters, which say whose they are" in run("attack", "second.parquet", *asked)[2]
+    assert "two protocols are mixed" in run("attack", "first.parquet", *asked, "--parameters", "p.toml")[2]
+
+
+@pytest.mark.usefixtures("phases")
+@pytest.mark.parametrize(
+    "option",
+    [("--epsilon", 1), ("--model", "mlp"), ("--noise", "laplace"), ("--share", 0.5), ("--seed", 0),
+     ("--leniency", 2), ("--through", "sex"), ("--entity", "sex")],
+)  # fmt: skip
+def test_what_a_file_of_reports_says_itself_is_refused(run, option: tuple) -> None:
+    code, _, err = run(
+        "attack", "first.parquet", "--secret", "survived", "--truth", "people.parquet", *option
+    )
+    assert code == 2
+    assert f"leave {option[0]} out" in err
+
+
+@pytest.mark.usefixtures("phases")
+def test_categories_are_sent_to_reports(run) -> None:
+    code, _, err = run("attack", "people.parquet", "--secret", "survived", "--model", "imputation")
+    assert code == 2
+    assert "then `attack REPORTS --truth people.parquet`" in err
+
+
+def test_noise_that_is_next_to_nothing_gets_no_figure(run, sheet: Path, tmp_path: Path) -> None:
+    page = tmp_path / "attack.html"
+    asked = ["--secret", "the_total", "--epsilon", 1e300, "--model", "imputation", "--report", page]
+    assert "below -1000%" in run("attack", sheet, *asked)[1]
+    assert "below -1000 %" in page.read_text()
+
+
 def test_an_empty_table_is_one_line(run, tmp_path: Path) -> None:
     path = tmp_path / "empty.parquet"
     pq.write_table(pa.table({"a": pa.array([], pa.float64()), "b": pa.array([], pa.float64())}), path)
@@ -146,6 +214,11 @@ def test_without_torch_the_command_names_the_extra(run, sheet: Path, monkeypatch
         (("--truth", "people.csv"), "holds no reports, so its records are the truth"),
         (("--entity", "whom"), "did you mean 'who'"),
         (("--through", "who"), "is not numeric"),
+        (("--through", "the_total"), "no number to reconstruct 'The Total' from but itself"),
+        (("--share", "0.2"), "laplace noise has a budget and no share; leave --share out"),
+        (("--noise", "swap", "--entity", "who", "--epsilon", "2"), "leave --epsilon out"),
+        (("--noise", "swap", "--entity", "who", "--leniency", "2"), "leave --leniency out"),
+        (("--parameters", "p.toml"), "leave --parameters out"),
         (("--report", "attack.txt"), "must end in .html"),
     ],
 )

@@ -347,7 +347,10 @@ OVERLAPPING = (make_unit(UNEQUAL, ["a", "b"], "grr", 1), make_unit(UNEQUAL, ["b"
         (lambda: smp(UNEQUAL, 1, shares=(1, 2)), "one number for each of 3 units"),
         (lambda: smp(UNEQUAL, 1, shares=(1, 2, 0)), "`shares` must be a whole number"),
         (lambda: product_domain(UNEQUAL, 1, mechanism="oue"), "must be reported through one of grr, ss"),
-        (lambda: product_domain(UNEQUAL, 1, [["a", "b"]]), "no unit reports the attribute 'c'"),
+        (
+            lambda: Split(UNEQUAL, (make_unit(UNEQUAL, ["a", "b"], "grr", 1),)),
+            "no unit reports the attribute 'c'",
+        ),
         (lambda: Split(UNEQUAL, OVERLAPPING), "is in two units"),
         (lambda: rs_rfd(UNEQUAL, 1, SKEWED, ""), "say where the priors"),
         (lambda: rs_rfd(UNEQUAL, 1, {**SKEWED, "b": [0.9, 0.3]}, "x"), "add up to 1"),

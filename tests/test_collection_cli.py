@@ -12,7 +12,7 @@ import pytest
 
 import sidelight as sl
 from conftest import Shown
-from sidelight.collection import smp
+from sidelight.collection import smp, write_protocol
 from sidelight.report.page import page_of, render
 
 COLLECT = ("collect", "people.parquet", "-o", "r.parquet")
@@ -169,7 +169,7 @@ def test_advice_from_numbers_data_and_a_first_phase(run, people: Path) -> None:
             ["collect", "people.parquet", "-o", "r.parquet", "--protocol", "magic"],
             "`protocol` must be one of",
         ),
-        (["collect", "people.parquet", "-o", "r.parquet", "--protocol", "rs+rfd"], "RS+RFD needs priors"),
+        (["collect", "people.parquet", "-o", "r.parquet", "--protocol", "rs+rfd"], "rs+rfd needs --prior"),
         (["collect", "people.parquet", "-o", "r.parquet", "--epsilon", "-1"], "`epsilon` must be"),
         (["collect", "none.parquet", "-o", "r.parquet"], "there is no file"),
         (["estimate", "none.parquet"], "there is no file none.parquet"),
@@ -186,11 +186,93 @@ def test_advice_from_numbers_data_and_a_first_phase(run, people: Path) -> None:
         ([*COLLECT, "--protocol", "smp", "--share", "0.5"], "--share belongs to"),
         ([*COLLECT, "--protocol", "smp", "--prior", "people.parquet"], "--prior belongs to"),
         ([*COLLECT, "--protocol", "product", "--group", "sex,sex"], "names an attribute twice"),
+        ([*COLLECT, "--epsilon", "1000"], "below 700"),
+        (["advise", "people.parquet", "--epsilon", "710"], "below 700"),
+        (
+            ["advise", "--attributes", "3", "--values", "4", "--people", "9", "--public"],
+            "--public is said of",
+        ),
+        (["advise", "--first", "r.parquet", "--people", "9", "--public"], "--public is said of a table"),
+        (["advise", "--first", "r.parquet", "--people", "9", "--drop", "sex"], "--drop sex is a column of"),
+        (["estimate", "r.parquet", "--copying", "corrected"], "--copying goes with --learn"),
+        (["estimate", "r.parquet", "--groups", "2"], "--groups goes with --learn"),
+        (["example", "survey", "-o", "x.csv", "--seed", "-5"], "`seed` must be a whole number of at least 0"),
     ],
 )
 def test_bad_requests_get_one_line(run, people: Path, arguments: list[str], words: str) -> None:
     assert people.exists()
     assert words in refused(run(*arguments))
+
+
+def test_a_file_of_another_kind_is_named(run, people: Path) -> None:
+    sl.Plan.uniform(sl.read(str(people)).schema).write("plan.toml")
+    run("collect", people, "-o", "first.parquet", "--protocol", "corr-rr", "--save-protocol", "spl.json")
+    run("estimate", "first.parquet", "--learn", "learnt.toml")
+    kinds = {"plan.toml": "--plan", "spl.json": "--protocol", "learnt.toml": "--parameters"}
+    for name, right in kinds.items():
+        for option in ("--protocol", "--parameters"):
+            shown = run(*COLLECT, option, name)
+            assert shown.code == (0 if option == right else 2), (option, name, shown.err)
+            assert option == right or f"use {right}." in refused(shown)
+    other = sl.Schema((sl.categorical("height", "uv"),))
+    write_protocol(smp(other, 1.0), "other.toml")
+    assert "the protocol reports 'height'" in refused(run(*COLLECT, "--protocol", "other.toml"))
+
+
+@pytest.mark.usefixtures("people")
+def test_attributes_that_no_group_names_are_alone(run) -> None:
+    assert run(*COLLECT, "--protocol", "product", "--group", "sex,smokes").code == 0
+    assert sl.read_reports("r.parquet").protocol.labels == ("sex x smokes", "job")
+
+
+@pytest.mark.usefixtures("people")
+def test_the_published_estimator_is_that_of_corr_rr(run) -> None:
+    for protocol in ("spl", "corr-rr", "rs+fd"):  # of Corr-RR the first phase alone
+        run(*COLLECT, "--protocol", protocol, "--epsilon", 3)
+        assert "'published' is Corr-RR's" in refused(run("estimate", "r.parquet", "--estimator", "published"))
+
+
+@pytest.fixture
+def measured(tmp_path: Path) -> Path:
+    """People with a number each, an identifier and a constant."""
+    rng = np.random.default_rng(6)
+    path = tmp_path / "measured.csv"
+    rows = [f"p{i},{value:.12f},{'ab'[i % 2]},same" for i, value in enumerate(rng.normal(70, 9, 400))]
+    path.write_text("\n".join(["who,weight,kind,fixed", *rows]))
+    return path
+
+
+def test_what_is_taken_from_raw_data_is_said(run, measured: Path) -> None:
+    """The edges in a report file are exact values of people; a protocol file says nothing new."""
+    reports = ("-o", "r.parquet", "--save-protocol", "p.toml")
+    shown = run("collect", measured, *reports)
+    edges = sl.read_reports("r.parquet").protocol.schema["weight"].edges
+    assert all(f"{edge:.12f}" in measured.read_text() for edge in edges)
+    said = json.loads(run("collect", measured, *reports, "--json").out)["notes"]
+    for words in (
+        "as if they were public",
+        "the edges of the bins of weight are exact values of some people",
+    ):
+        assert words in shown.out
+        assert any(words in note for note in said)
+    for column in ("who", "fixed"):
+        assert f"Column {column!r} " in shown.out
+        assert any(note.startswith(f"Column {column!r} ") and "set aside" in note for note in said)
+    assert (
+        json.loads(run("collect", measured, "-o", "r.parquet", "--protocol", "p.toml", "--json").out)["notes"]
+        == []
+    )
+    advice = json.loads(run("advise", measured, "--json").out)["notes"]
+    assert [note.split()[1] for note in advice] == ["'who'", "'fixed'"]
+    assert "exact values of some people" in run("advise", measured, "--save-protocol", "p.toml").out
+
+
+@pytest.mark.usefixtures("people")
+def test_raw_values_are_warned_of(run) -> None:
+    shown = run(*COLLECT, "--protocol", "spl", "--mechanism", "identity")
+    assert "Warning: the raw values of sex, smokes, job are written as they are" in shown.out
+    assert "budget is infinite." in shown.out
+    assert "Warning" not in run(*COLLECT, "--protocol", "spl").out
 
 
 def test_files_that_do_not_fit_get_one_line(run, people: Path) -> None:

@@ -169,7 +169,17 @@ def test_reports_of_two_plans_are_not_mixed(records: np.ndarray) -> None:
             first.aggregate() + other.aggregate()
         with pytest.raises(sl.InputError, match="reports of two protocols are mixed"):
             first.protocol.aggregate(other)
-    assert sl.estimate([first, first]).people == 1800
+    assert sl.estimate([first, spl(SCHEMA, 1.0).randomise(records, seed=2)]).people == 1800
+
+
+def test_the_very_same_reports_count_once(records: np.ndarray) -> None:
+    reports = spl(SCHEMA, 1.0).randomise(records, seed=1)
+    sums = reports.aggregate()
+    for twice in ([reports, reports], [sums, sums], [reports[:10], sums, sums]):
+        with pytest.raises(sl.InputError, match="are the very same; name each once"):
+            sl.estimate(twice)
+    with pytest.raises(sl.InputError, match="reports 1 and 2 of 2 are the very same"):
+        _ = reports + reports
 
 
 def test_nothing_is_estimated_from_no_reports(records: np.ndarray) -> None:

@@ -328,6 +328,22 @@ def test_the_command_line_collects_and_estimates_numbers(
     assert "estimates from 2500 reports" in advised.out
 
 
+def test_the_true_mean_stands_beside_the_estimated_one(run, table: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("plan.toml").write_text(plan("laplace").to_toml())
+    run("collect", table, "--plan", "plan.toml", "-o", "r.parquet", "--seed", 1)
+    compared = ("estimate", "r.parquet", "--truth", table)
+    found = json.loads(run(*compared, "--json").out)
+    shares = [row["truth"] for row in found["estimates"] if row["attribute"] == "level"]
+    mean = float(np.dot(shares, POINTS))
+    assert found["means"][0]["truth"] == pytest.approx(mean)
+    assert abs(found["means"][0]["mean"] - mean) < 5 * found["means"][0]["standard_error"]
+    shown = run(*compared, "--report", "r.html").out.split("Means of the numbers")[1]
+    assert "truth" in shown
+    assert f"{mean:.5g}" in shown
+    assert f'<td class="number">{mean:.5g}</td></tr>' in Path("r.html").read_text()
+
+
 def test_means_are_shown_only_where_there_are_some(capsys) -> None:
     found = sl.estimate(smp(SCHEMA, 1.0).randomise(people(100), seed=1))
     print_estimates(found)

@@ -35,6 +35,7 @@ from sidelight.learning.learnt import labelled_rows, learn, read_model
 from sidelight.learning.questions import LARGEST_QUESTION, Question, product_question
 from sidelight.learning.rounds import Round, TreeRounds, TreeSettings, candidates
 from sidelight.learning.simplex import project
+from sidelight.learning.statement import Statement
 from sidelight.learning.synthetic import private_synthetic
 from sidelight.schema import categorical
 
@@ -348,6 +349,7 @@ def test_the_command_writes_a_model_with_its_leakage(run, table: Path, tmp_path:
         )
         assert (code, err) == (0, "")
         assert "Label leakage" in out
+        assert ("Decision tree" if model == "tree" else "Naive Bayes") + " for label from" in out
         assert "within the budget of 4" in out
         stored = json.loads(path.read_text())
         assert stored["statement"]["leakage"] <= 4.0 + 1e-9
@@ -377,14 +379,29 @@ def test_the_command_fails_where_the_promise_is_not_kept(run, table: Path) -> No
     ("options", "message"),
     [
         (["--label", "diagnosis"], "no column 'diagnosis'"),
-        (["--label", "same"], "same"),
+        (["--label", "same"], "the label 'same' is constant; choose another column"),
         (["--label", "label", "--omega", "1.5"], "`omega` must be above 0 and at most 1"),
-        (["--label", "label", "--omega", "much"], "`omega` must be"),
+        (
+            ["--label", "label", "--omega", "much"],
+            "`omega` must be a number, 'learnt' or 'known', got 'much'",
+        ),
+        (
+            ["--label", "label", "--k", "many"],
+            "`k` must be a whole number, 'search' or 'published', got 'many'",
+        ),
+        (["--label", "label", "--seed", "-1"], "`seed` must be a whole number of at least 0, got -1"),
+        (["--label", "label", "--model", "bayes", "--depth", "3"], "--depth is for a tree"),
+        (["--label", "label", "--model", "bayes", "--scheme", "turns"], "--scheme is for a tree"),
+        (["--label", "label", "--model", "bayes", "--budgets", "closed"], "--budgets is for a tree"),
         (["--label", "label", "--model", "forest"], "`model` must be one of"),
         (["--label", "label", "--epsilon", "0"], "`epsilon` must be"),
         (["--label", "label", "--scheme", "odd"], "`scheme` must be one of"),
         (["--label", "label", "--test-share", "1"], "`test_share` must be"),
         (["--label", "label", "--model", "bayes", "--draw", "t.svg"], "--draw is for a tree"),
+        (["--label", "label", "--protocol", "basic", "--k", "3"], "--k is for kHR"),
+        (["--label", "label", "--protocol", "labeldp", "--omega", "known"], "--omega is for kHR"),
+        (["--label", "label", "--omega", "0.9", "--confidence", "0.9"], "--confidence is that of a learnt"),
+        (["--label", "label", "--protocol", "basic", "--confidence", "0.9"], "--confidence is that of a"),
         (["--label", "label", "--report", "model.pdf"], "must end in .html"),
         (["--label", "label", "--omega", "0.3"], "since the likeliest of 3 values"),
     ],
@@ -394,6 +411,34 @@ def test_bad_options_are_one_line(run, table: Path, options, message) -> None:
     assert code == 2
     assert message in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", [("--model", "forest"), ("--seed", "-1"), ("--k", "many")])
+def test_options_are_checked_before_the_table_is_read(run, option: tuple[str, str]) -> None:
+    _, _, err = run("learn", "none.csv", "--label", "label", *option)
+    assert f"`{option[0][2:]}` must be" in err
+
+
+def test_a_seed_is_checked_in_python_too(table: Path) -> None:
+    for refused in (lambda: learn(sl.read(str(table)), "label", seed=-1), lambda: sl.survey(100, seed=-1)):
+        with pytest.raises(sl.InputError, match="`seed` must be a whole number of at least 0"):
+            refused()
+
+
+def test_columns_that_were_set_aside_are_told(run, table: Path, tmp_path: Path) -> None:
+    asked = ["learn", table, "--label", "label", "--epsilon", 4, "--model", "bayes", "--seed", 1]
+    page = tmp_path / "model.html"
+    assert "Column 'same' is constant; set aside." in run(*asked, "--report", page)[1]
+    assert "Column &#39;same&#39; is constant; set aside." in page.read_text()
+    said = json.loads(run(*asked, "--json")[1])["notes"]
+    assert "Column 'same' is constant; set aside." in said
+    assert "Bins and alphabets were taken from the data as if they were public." in said
+
+
+def test_a_leak_without_limit_is_said_in_words() -> None:
+    said = Statement("khr", 1.0, 1.0, None, "given", 1.0, "exact", math.inf)
+    assert said.sentence().endswith("LabelDP would leak without limit.")
+    assert replace(said, labeldp=2.0).sentence().endswith("LabelDP would leak 2.000.")
 
 
 def test_adult_is_fast_enough(data: Path) -> None:

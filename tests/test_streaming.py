@@ -94,7 +94,7 @@ def test_both_phases_come_in_any_order(method: str, tmp_path: Path) -> None:
         follower.scan()
         with pytest.raises(sl.InputError, match="add those of the first"):
             follower.aggregator.estimate()
-        write_batches(first, tmp_path / "in", 2)
+        write_batches(first, tmp_path / "in", 2, append=True)
         foreign = sl.TwoPhase(SCHEMA, 2.5).first.randomise(records(50), seed=1)
         sl.write_reports(foreign, tmp_path / "in" / "foreign.parquet")
         scan = follower.scan()

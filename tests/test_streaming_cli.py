@@ -17,7 +17,7 @@ import pytest
 
 import sidelight as sl
 from sidelight.cli.follow import _stopping
-from sidelight.collection import Follower, read_checkpoint
+from sidelight.collection import Follower, read_checkpoint, write_batches
 
 PROGRAM = [sys.executable, "-c", "from sidelight.cli import main; main()"]
 
@@ -63,8 +63,24 @@ def test_batches_are_collected_and_followed(run, folder: Path, people: Path) -> 
     del followed["found"]
     assert followed == {"batches": 6, "people": 1200, "refused": [], "left": 0}
     assert json.loads(run("estimate", "in/checkpoint.json", "--json")[1]) == at_once
-    run("collect", people, "-o", "in", "--batches", 2, "--seed", 2)
+    run("collect", people, "-o", "in", "--batches", 2, "--seed", 2, "--append")
     assert json.loads(run("estimate", "--follow", "in", "--once", "--json")[1])["people"] == 2400
+
+
+def test_a_second_run_mixes_nobody_s_reports_unless_told_to(run, folder: Path, people: Path) -> None:
+    before = sorted(folder.iterdir())
+    code, _, err = run("collect", people, "-o", "in", "--batches", 2)
+    assert code == 2
+    assert "spend their budget twice" in err
+    assert "(--append)" in err
+    assert sorted(folder.iterdir()) == before
+    with pytest.raises(sl.InputError, match="holds 6 report files already"):
+        write_batches(sl.read_reports(before[0]), folder, 1)
+    (folder.parent / "notes").mkdir()
+    (folder.parent / "notes" / "read.txt").write_text("other files do not matter")
+    assert run("collect", people, "-o", "notes", "--batches", 2)[0] == 0
+    assert run("collect", people, "-o", "in", "--batches", 2, "--append")[0] == 0
+    assert len(list(folder.iterdir())) == 8
 
 
 def test_refused_files_are_told_by_name_each_time(run, folder: Path) -> None:
@@ -134,11 +150,16 @@ def test_checkpoints_are_merged_unless_they_overlap(run, folder: Path) -> None:
         (["estimate", "x.parquet", "--checkpoint", "c.json"], "--checkpoint goes with --follow"),
         (["estimate", "--follow", "in", "--learn", "p.toml"], "--learn needs the reports themselves"),
         (["estimate", "--follow", "none"], "there is no folder none"),
+        (["estimate", "--follow", "people.parquet"], "people.parquet is a file, not a folder"),
+        (["estimate", "in"], "in is a folder; name it with --follow"),
+        (["estimate", "in/x.parquet", "--every", "3"], "--every goes with --follow"),
         (["estimate", "--follow", "in", "--every", "0"], "`every` must be"),
         (["estimate", "--follow", "in", "--checkpoint", "c.txt"], "must end in .json"),
         (["estimate", "--follow", "in", "--once", "--estimator", "em"], "'em' needs the reports themselves"),
         (["estimate", "--follow", "in", "--expect", "none.toml"], "none.toml cannot be read"),
         (["collect", "people.parquet", "-o", "in", "--batches", "0"], "`batches` must be"),
+        (["collect", "people.parquet", "-o", "in", "--batches", "2"], "in holds 6 report files already"),
+        (["collect", "people.parquet", "-o", "r.parquet", "--append"], "--append goes with --batches"),
         (["collect", "people.parquet", "-o", "people.parquet", "--batches", "2"], "cannot be made"),
     ],
 )
@@ -161,7 +182,8 @@ def test_a_truncated_checkpoint_stops_the_command(run, folder: Path) -> None:
 
 def test_only_an_expected_plan_is_taken(run, folder: Path, people: Path) -> None:
     sl.Plan.uniform(sl.read(str(people)).schema, "oue", 0.5).write("plan.toml")
-    run("collect", people, "-o", "in", "--batches", 1, "--plan", "plan.toml", "--save-protocol", "p.json")
+    planned = ("--plan", "plan.toml", "--save-protocol", "p.json")
+    run("collect", people, "-o", "in", "--batches", 1, "--append", *planned)
     for name in ("plan.toml", "p.json"):
         shutil.rmtree("state", ignore_errors=True)
         Path("state").mkdir()

@@ -66,6 +66,11 @@ def read_numbers(
         else:
             columns[name] = column
     whose = None if entity is None else _labels(table, find_column(entity, names, path))
+    if len(columns) < 2:
+        raise InputError(
+            f"there is no number to reconstruct {target!r} from but itself; name another column of numbers "
+            "of the same records."
+        )
     numbers = Numbers.of(columns, entities=whose)
     if numbers.dropped:
         notes.append(f"{numbers.dropped} records with a missing number were left out.")
@@ -103,7 +108,10 @@ def _numbers(table: pa.Table, name: str, path: str) -> Array:
     try:
         return np.asarray(table.column(name).cast(pa.float64()).to_numpy(), dtype=np.float64)
     except pa.ArrowException:
-        raise InputError(f"column {name!r} of {path} is not numeric; name columns of numbers.") from None
+        raise InputError(
+            f"column {name!r} of {path} is not numeric; name columns of numbers. For categories make "
+            f"reports and attack those: `collect {path} -o REPORTS`, then `attack REPORTS --truth {path}`."
+        ) from None
 
 
 def _unfit(column: Array) -> str:

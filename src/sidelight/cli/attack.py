@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,29 +12,48 @@ from sidelight.cli.common import Data, Encoding, Json, ReportFile, check_writabl
 
 if TYPE_CHECKING:
     from sidelight.attacks import AttackComparison, Noise
+    from sidelight.collection import Collected
+    from sidelight.sources import Table
+
+
+Noises = Annotated[
+    str | None,
+    typer.Option(help="'laplace' [the default], 'gaussian', 'gaussian-classic', 'interval' or 'swap'."),
+]
+Budget = Annotated[float | None, typer.Option(help="The secret's budget [1].")]
+Leniency = Annotated[float | None, typer.Option(help="The other attributes' budgets over the secret's [1].")]
+Share = Annotated[float | None, typer.Option(help="Share of swapped values, for 'swap' [0.5].")]
+Model = Annotated[
+    str | None,
+    typer.Option(help="'mlp' [the default], 'cnn', 'rnn', 'lstm', 'attention', 'boosted' or 'imputation'."),
+]
+Through = Annotated[
+    list[str] | None, typer.Option(help="Another attribute; repeatable. All numeric ones by default.")
+]
+Entity = Annotated[str | None, typer.Option(help="The column that says whose record it is.")]
+Truth = Annotated[
+    str | None,
+    typer.Option(help="The true records, where DATA is a file of reports; of one phase, or of all people."),
+]
+Published = Annotated[
+    Path | None, typer.Option(help="The published parameters, where DATA is a second phase of all people.")
+]
+Seed = Annotated[int | None, typer.Option(help="Of the simulated noise and the training [0].")]
 
 
 def attack(
     data: Data,
     secret: Annotated[str, typer.Option(help="The attribute that is attacked.")],
-    noise: Annotated[
-        str, typer.Option(help="'laplace', 'gaussian', 'gaussian-classic', 'interval' or 'swap'.")
-    ] = "laplace",
-    epsilon: Annotated[float, typer.Option(help="The secret's budget.")] = 1.0,
-    leniency: Annotated[float, typer.Option(help="The other attributes' budgets over the secret's.")] = 1.0,
-    share: Annotated[float, typer.Option(help="Share of swapped values, for 'swap'.")] = 0.5,
-    model: Annotated[
-        str,
-        typer.Option(help="'mlp', 'cnn', 'rnn', 'lstm', 'attention', 'boosted' or 'imputation'."),
-    ] = "mlp",
-    through: Annotated[
-        list[str] | None, typer.Option(help="Another attribute; repeatable. All numeric ones by default.")
-    ] = None,
-    entity: Annotated[str | None, typer.Option(help="The column that says whose record it is.")] = None,
-    truth: Annotated[
-        str | None, typer.Option(help="The true records, where DATA is a file of reports.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the simulated noise and the training.")] = 0,
+    noise: Noises = None,
+    epsilon: Budget = None,
+    leniency: Leniency = None,
+    share: Share = None,
+    model: Model = None,
+    through: Through = None,
+    entity: Entity = None,
+    truth: Truth = None,
+    parameters: Published = None,
+    seed: Seed = None,
     encoding: Encoding = "utf-8",
     report: ReportFile = None,
     json: Json = False,
@@ -42,25 +62,57 @@ def attack(
 
     On a file of reports the attack is Bayes' rule: noise, budgets and models are what the file says.
     """
-    from sidelight.attacks.owner import Noise
     from sidelight.attacks.released import is_reports_file
     from sidelight.foundation.errors import InputError
 
     check_writable(report, (".html", ".htm"))
     with progress(quiet=json):
         if is_reports_file(data):
+            simulated = {
+                "--noise": noise, "--epsilon": epsilon, "--leniency": leniency, "--share": share,
+                "--model": model, "--through": through, "--entity": entity, "--seed": seed,
+            }  # fmt: skip
+            _refuse(simulated, f"{data} holds reports, made as the file says, and the attack is Bayes' rule")
             if truth is None:
                 raise InputError(f"{data} holds reports; give --truth, the true records to compare with.")
-            result = _on_reports(data, truth, secret, encoding)
+            result = _on_reports(data, truth, secret, parameters, encoding)
         else:
-            if truth is not None:
-                raise InputError(f"{data} holds no reports, so its records are the truth; leave --truth out.")
-            family = Noise(noise, leniency)  # type: ignore[arg-type]
-            if not family.has_budget and entity is None:
-                raise InputError("swaps stay among the records of one entity; name its column with --entity.")
-            level = epsilon if family.has_budget else share
-            result = _on_numbers(data, secret, family, level, model, through or [], entity, seed, encoding)
+            of_reports = {"--truth": truth, "--parameters": parameters}
+            _refuse(of_reports, f"{data} holds no reports, so its records are the truth")
+            family, level = _noise(noise, epsilon, leniency, share, entity)
+            chosen = "mlp" if model is None else model
+            result = _on_numbers(
+                data, secret, family, level, chosen, through or [], entity, seed or 0, encoding
+            )
     _show(result, report, json)
+
+
+def _refuse(options: Mapping[str, object], reason: str) -> None:
+    from sidelight.foundation.errors import InputError
+
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(f"{reason}; leave {name} out.")
+
+
+def _noise(
+    name: str | None, epsilon: float | None, leniency: float | None, share: float | None, entity: str | None
+) -> tuple[Noise, float]:
+    """Return the family of noise and its level."""
+    from sidelight.attacks.owner import Noise
+    from sidelight.foundation.errors import InputError
+
+    family = Noise(
+        "laplace" if name is None else name,  # type: ignore[arg-type]
+        1.0 if leniency is None else leniency,
+    )
+    if family.has_budget:
+        _refuse({"--share": share}, f"{family.family} noise has a budget and no share")
+        return family, 1.0 if epsilon is None else epsilon
+    _refuse({"--epsilon": epsilon, "--leniency": leniency}, "swaps have a share and no budget")
+    if entity is None:
+        raise InputError("swaps stay among the records of one entity; name its column with --entity.")
+    return family, 0.5 if share is None else share
 
 
 def _on_numbers(
@@ -102,7 +154,9 @@ def _on_numbers(
     return AttackComparison(f"Reconstruction of {file.secret}", results, notes)
 
 
-def _on_reports(data: str, truth: str, secret: str, encoding: str) -> AttackComparison:
+def _on_reports(
+    data: str, truth: str, secret: str, parameters: Path | None, encoding: str
+) -> AttackComparison:
     """Infer the secret from reports by the belief of the true records themselves."""
     import sidelight as sl
     from sidelight.attacks import AttackComparison, BayesAttacker, attack
@@ -113,9 +167,26 @@ def _on_reports(data: str, truth: str, secret: str, encoding: str) -> AttackComp
     table = sl.read(truth, schema=schema, rest=True, require=[secret], encoding=encoding)
     belief = sl.Belief.from_data(table)
     attacker = BayesAttacker(belief if belief.kind == "joint" else sl.Belief.tree_of(belief))
-    result = attack(released, attacker, secret=secret, truth=table)
+    result = attack(released, attacker, secret=secret, truth=_of_phase(released, table, parameters))
     note = f"For an attacker who knows the distribution of {table.source.label} ({attacker.belief.kind})."
     return AttackComparison(f"Inference of {secret} from reports", {"Bayes": result}, (note,))
+
+
+def _of_phase(released: Collected, table: Table, parameters: Path | None) -> Any:
+    """Return the true records of those who reported: of a phase, where the table holds all people."""
+    import sidelight as sl
+    from sidelight.collection import phase_rows
+
+    published = sl.Parameters.read(parameters) if parameters else None
+    if table.rows == released.people:
+        return table
+    rows = phase_rows(released, table.rows, published)
+    if rows is None and released.protocol.name in ("corr-rr", "cond-rr"):
+        raise sl.InputError(
+            f"{table.source.label} has {table.rows} records, the second phase {released.people} reports; "
+            "give --parameters, which say whose they are, or the truth of these records alone."
+        )
+    return table if rows is None else table.codes()[rows]
 
 
 def _show(result: AttackComparison, report: Path | None, json: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,6 +70,18 @@ Seed = Annotated[int | None, typer.Option(help="Simulate; without a seed the noi
 Batches = Annotated[
     int | None, typer.Option(help="Write so many report files, each a batch of its own, into a folder.")
 ]
+Append = Annotated[
+    bool, typer.Option("--append", help="With --batches: the folder holds reports of other people already.")
+]
+CopyingName = Annotated[
+    str | None,
+    typer.Option(
+        help="With --learn: Corr-RR's copy probabilities, 'published' [the default] or 'corrected'."
+    ),
+]
+Groups = Annotated[
+    int | None, typer.Option(help="With --learn: groups that the attributes are divided in [1].")
+]
 SaveProtocol = Annotated[Path | None, typer.Option(help="Write the protocol to this file (.toml or .json).")]
 
 
@@ -84,6 +98,7 @@ def collect(
     share: Share = None,
     seed: Seed = None,
     batches: Batches = None,
+    append: Append = False,
     save_protocol: SaveProtocol = None,
     drop: Drop = None,
     bins: Bins = 10,
@@ -97,15 +112,13 @@ def collect(
     """Make one report for each record, as its people would."""
     from sidelight.collection import write_protocol
 
-    if batches is None:
-        check_writable(output, (".parquet",))
+    _check_output(output, batches, append)
     check_writable(save_protocol, (".toml", ".json"))
     _refuse_several({"--plan": plan, "--protocol": protocol, "--parameters": parameters})
     with progress(quiet=json):
         given = _given(plan, protocol, parameters)
-        read = _reading(given)
-        table = read_table(
-            data, read, drop or [], [],
+        table = _read(
+            given, data, drop or [],
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
             engine=engine, master=master,
         )  # fmt: skip
@@ -114,10 +127,10 @@ def collect(
             "--share": share,
         }  # fmt: skip
         reports = _collected(table, given, protocol or "best", options, seed, encoding)
-        _write(reports, output, batches)
+        _write(reports, output, batches, append)
     if save_protocol:
         write_protocol(reports.protocol, save_protocol)
-    _show_collected(reports, output, json)
+    _show_collected(reports, _notes(reports, table, given), output, json)
 
 
 def estimate(
@@ -139,16 +152,14 @@ def estimate(
         Path | None,
         typer.Option(help="Write the second phase's parameters, learnt from these reports, to this file."),
     ] = None,
-    copying: Annotated[
-        str, typer.Option(help="With --learn: Corr-RR's copy probabilities, 'published' or 'corrected'.")
-    ] = "published",
-    groups: Annotated[int, typer.Option(help="With --learn: groups that the attributes are divided in.")] = 1,
+    copying: CopyingName = None,
+    groups: Groups = None,
     follow: Follow = None,
     checkpoint: Checkpoint = None,
     expect: Expect = None,
     once: Once = False,
     idle: Idle = None,
-    every: Every = 2.0,
+    every: Every = None,
     encoding: Encoding = "utf-8",
     report: ReportFile = None,
     json: Json = False,
@@ -160,6 +171,8 @@ def estimate(
     check_writable(learn, (".toml", ".json"))
     files = reports or []
     state = State(files, follow, checkpoint, expect or [], once, idle, every)
+    if learn is None:
+        _refuse_without("--learn", {"--copying": copying, "--groups": groups})
     if state.is_asked_for(learn):
         settings = {"estimator": estimator, "confidence": confidence, "about": about}
         known_to = (lambda schema: _truth(truth, schema, encoding)) if truth else None
@@ -220,13 +233,12 @@ def advise(
     budget = 1.0 if epsilon is None else epsilon
     with progress(quiet=json):
         rules = {"bins": bins, "max_values": max_values, "missing": missing, "encoding": encoding}
-        schema, rows, known, origin = _assumed(
-            data, attributes, values, public, first or [], drop or [], rules
-        )
-        count = people if people is not None else rows
+        assumed = _assumed(data, attributes, values, public, first or [], drop or [], rules)
+        count = people if people is not None else assumed.rows
         if count is None:
             raise sl.InputError("say how many people will report with --people, got none.")
-        advice = sl.advise(schema, budget, count, known, origin)
+        advice = sl.advise(assumed.schema, budget, count, assumed.known, assumed.origin)
+        advice = replace(advice, notes=assumed.notes(save_protocol))
     if save_protocol:
         write_protocol(advice.choice, save_protocol)
     written = sl.write_report(advice, report) if report else None
@@ -240,14 +252,29 @@ def advise(
         typer.echo(f"The report is in {written}.")
 
 
-def _write(reports: Collected, output: Path, batches: int | None) -> None:
+def _check_output(output: Path, batches: int | None, append: bool) -> None:
+    """Refuse before the work what could not, or must not, be written after it."""
+    from sidelight.collection.following import check_inbox
+    from sidelight.foundation.errors import InputError, check_whole
+
+    if batches is None:
+        check_writable(output, (".parquet",))
+        if append:
+            raise InputError("--append goes with --batches; give it, or leave --append out.")
+        return
+    check_whole("batches", batches, at_least=1)
+    if not append:
+        check_inbox(output)
+
+
+def _write(reports: Collected, output: Path, batches: int | None, append: bool) -> None:
     import sidelight as sl
     from sidelight.collection.following import write_batches
 
     if batches is None:
         sl.write_reports(reports, output)
     else:
-        write_batches(reports, output, batches)
+        write_batches(reports, output, batches, append=append)
 
 
 def _refuse_several(options: dict[str, object]) -> None:
@@ -272,14 +299,28 @@ def _given(plan: Path | None, protocol: str | None, parameters: Path | None) -> 
     return None
 
 
-def _reading(given: Any) -> Plan | None:
-    """Return a plan by whose schema the table is read."""
+def _read(given: Any, data: str, drop: list[str], **rules: Any) -> Table:
+    """Open the table by the schema of what a file gives, if anything."""
     import sidelight as sl
 
     if given is None or isinstance(given, sl.Plan):
-        return given
+        return read_table(data, given, drop, [], **rules)
     schema = given.second.schema if isinstance(given, sl.Parameters) else given.schema
-    return sl.Plan.uniform(schema)
+    try:
+        return read_table(data, sl.Plan.uniform(schema), drop, [], **rules)
+    except sl.InputError as error:  # no plan was given
+        raise sl.InputError(str(error).replace("the plan releases", "the protocol reports", 1)) from None
+
+
+def _notes(reports: Collected, table: Table, given: Any) -> list[str]:
+    """Return what whoever collects must know."""
+    from sidelight.report.collection_terminal import collected_notes
+    from sidelight.report.table_notes import publishing_notes, reading_notes
+
+    if given is not None:
+        return collected_notes(reports)
+    schema = reports.protocol.schema
+    return [*collected_notes(reports), *reading_notes(table), *publishing_notes(schema, "every report file")]
 
 
 def _collected(
@@ -325,6 +366,10 @@ def _named_protocol(schema: Schema, name: str, options: dict[str, Any], encoding
         return choose_protocol(schema, budget)
     groups = [part.split(",") for part in options["--group"] or []] or None
     prior = options["--prior"]
+    if name == "rs+rfd" and prior is None:
+        raise sl.InputError(
+            "--protocol rs+rfd needs --prior, a public table whose frequencies the fakes follow."
+        )
     public = sl.read(prior, schema=schema, encoding=encoding) if prior else None
     return make_protocol(
         name, schema, budget, mechanism=options["--mechanism"] or "grr", groups=groups,
@@ -333,7 +378,15 @@ def _named_protocol(schema: Schema, name: str, options: dict[str, Any], encoding
     )  # fmt: skip
 
 
-def _design(reports: list[Collected], copying: str, groups: int) -> TwoPhase:
+def _refuse_without(needed: str, options: dict[str, object]) -> None:
+    import sidelight as sl
+
+    for name, value in options.items():
+        if value is not None:
+            raise sl.InputError(f"{name} goes with {needed}; give it, or leave {name} out.")
+
+
+def _design(reports: list[Collected], copying: str | None, groups: int | None) -> TwoPhase:
     """Return the two-phase design whose first phase these reports are."""
     import sidelight as sl
 
@@ -344,7 +397,10 @@ def _design(reports: list[Collected], copying: str, groups: int) -> TwoPhase:
             f"{reports[0].protocol.name!r}."
         )
     schema = reports[0].protocol.schema
-    return sl.TwoPhase(schema, phase.epsilon, phase.method, copying, phase.share, groups)  # type: ignore[arg-type]
+    return sl.TwoPhase(
+        schema, phase.epsilon, phase.method, copying or "published",  # type: ignore[arg-type]
+        phase.share, 1 if groups is None else groups,
+    )  # fmt: skip
 
 
 def _truth(data: str, schema: Schema, encoding: str) -> Any:
@@ -354,34 +410,68 @@ def _truth(data: str, schema: Schema, encoding: str) -> Any:
     return true_frequencies(sl.read(data, schema=schema, encoding=encoding), schema)
 
 
+@dataclass(frozen=True)
+class _Assumed:
+    """The schema that is meant, and what is assumed of it.
+
+    Attributes:
+        schema: the attributes.
+        known: frequencies, or the estimates of a first phase; None where nothing is known.
+        origin: where they came from.
+        table: the table that the schema was inferred from, if any.
+    """
+
+    schema: Schema
+    known: Any = None
+    origin: str = ""
+    table: Table | None = None
+
+    @property
+    def rows(self) -> int | None:
+        return None if self.table is None else self.table.rows
+
+    def notes(self, written: Path | None) -> tuple[str, ...]:
+        """Say what the table's reading left out, and what a protocol that is written holds of it."""
+        from sidelight.report.table_notes import publishing_notes, reading_notes
+
+        if self.table is None:
+            return ()
+        published = publishing_notes(self.schema, "the protocol file, and every report made by it")
+        return (*reading_notes(self.table), *(published if written else []))
+
+
 def _assumed(
     data: str | None, attributes: int | None, values: int | None, public: bool, first: list[Path],
     drop: list[str], rules: dict[str, Any],
-) -> tuple[Schema, int | None, Any, str]:  # fmt: skip
-    """Return the schema, the table's rows, and the frequencies that are assumed, with their origin."""
+) -> _Assumed:  # fmt: skip
+    """Return the schema, and the frequencies that are assumed, with their origin."""
     import sidelight as sl
     from sidelight.collection import true_frequencies
     from sidelight.foundation.errors import check_whole
 
     numbers = None if attributes is None and values is None else "--attributes and --values"
     _refuse_several({"a table": data, "--first": first or None, str(numbers): numbers})
+    if public and data is None:
+        raise sl.InputError("--public is said of a table; name it, or leave --public out.")
+    if drop and data is None:
+        raise sl.InputError(f"--drop {drop[0]} is a column of a table; name it, or leave --drop out.")
     if first:
         found = sl.estimate([sl.read_reports(path) for path in first])
-        return found.schema, None, found, ""
+        return _Assumed(found.schema, found)
     if data is None:
         if attributes is None or values is None:
             raise sl.InputError("name a table, or give --attributes and --values.")
         labels = [str(value) for value in range(check_whole("values", values, at_least=2))]
         count = check_whole("attributes", attributes, at_least=1)
         named = tuple(sl.categorical(f"x{number + 1}", labels) for number in range(count))
-        return sl.Schema(named), None, None, ""
+        return _Assumed(sl.Schema(named))
     table = read_table(data, None, drop, [], **rules)
     if not public:
-        return table.schema, table.rows, None, ""
-    return table.schema, table.rows, true_frequencies(table, table.schema), f"public data: {data}"
+        return _Assumed(table.schema, table=table)
+    return _Assumed(table.schema, true_frequencies(table, table.schema), f"public data: {data}", table)
 
 
-def _show_collected(reports: Collected, output: Path, json: bool) -> None:
+def _show_collected(reports: Collected, notes: list[str], output: Path, json: bool) -> None:
     import json as writer
 
     from sidelight.foundation.files import json_number
@@ -391,12 +481,15 @@ def _show_collected(reports: Collected, output: Path, json: bool) -> None:
         shown = {
             "protocol": protocol.name, "people": reports.people, "epsilon": json_number(protocol.epsilon),
             "delta": protocol.delta, "proof": protocol.proof, "is_simulation": reports.is_simulation,
-            "output": str(output),
+            "output": str(output), "notes": notes,
         }  # fmt: skip
         typer.echo(writer.dumps(shown, indent=2, ensure_ascii=False, allow_nan=False))
         return
     typer.echo(f"{reports.people} reports of {protocol.name!r} are in {output}.")
     failing = f", with delta {protocol.delta:.3g}" if protocol.delta else ""
-    typer.echo(f"A record's budget is {protocol.epsilon:.6g}{failing}: {protocol.proof}.")
-    if reports.is_simulation:
-        typer.echo("The noise came from a seed: a simulation, which protects nobody.")
+    if math.isfinite(protocol.epsilon):
+        typer.echo(f"A record's budget is {protocol.epsilon:.6g}{failing}: {protocol.proof}.")
+    else:
+        typer.echo("A record's budget is infinite.")
+    for note in notes:
+        typer.echo(note)

@@ -36,8 +36,9 @@ Expect = Annotated[
 ]
 Once = Annotated[bool, typer.Option("--once", help="With --follow: take what is there, and stop.")]
 Idle = Annotated[float | None, typer.Option(help="With --follow: stop after so many seconds without news.")]
-Every = Annotated[float, typer.Option(help="With --follow: look again after so many seconds.")]
+Every = Annotated[float | None, typer.Option(help="With --follow: look again after so many seconds [2].")]
 
+_EVERY = 2.0
 _REFRESH = 5.0
 """While many files wait, estimates are shown after so many seconds."""
 
@@ -53,7 +54,7 @@ class State:
         expect: files that name the protocols whose reports are taken.
         once: stop when everything that is there was looked at.
         idle: stop after so many seconds without news.
-        every: look again after so many seconds.
+        every: look again after so many seconds; None for the usual.
     """
 
     files: list[Path]
@@ -62,7 +63,7 @@ class State:
     expect: list[Path]
     once: bool
     idle: float | None
-    every: float
+    every: float | None = None
 
     def is_asked_for(self, learn: Path | None) -> bool:
         """Whether estimates are to come from a followed folder or checkpoints, not from report files."""
@@ -72,13 +73,16 @@ class State:
             raise InputError(f"--follow {self.follow} and the file {self.files[0]} exclude each other.")
         if self.follow is None and not self.files:
             raise InputError("name report files, or a folder with --follow.")
+        folder = next((path for path in self.files if path.is_dir()), None)
+        if folder is not None:
+            raise InputError(f"{folder} is a folder; name it with --follow, or name its report files.")
         checkpoints = [path for path in self.files if path.suffix.lower() == ".json"]
         if checkpoints and len(checkpoints) < len(self.files):
             raise InputError(f"{checkpoints[0]} is a checkpoint, other files are not; name one kind.")
         asked = self.follow is not None or bool(checkpoints)
         if asked and learn:
             raise InputError("--learn needs the reports themselves, not their sums; name the report files.")
-        waits = {"--once": self.once, "--idle": self.idle is not None}
+        waits = {"--once": self.once, "--idle": self.idle is not None, "--every": self.every is not None}
         keeps = {"--checkpoint": self.checkpoint is not None, "--expect": bool(self.expect)}
         for option, given in (waits | ({} if checkpoints else keeps)).items():
             if given and self.follow is None:
@@ -120,7 +124,7 @@ def _follow(state: State, folder: Path, expected: list[Protocol], showing: Showi
     from sidelight.collection.following import Follower
     from sidelight.foundation.errors import check_number
 
-    check_number("every", state.every, above=0)
+    every = _EVERY if state.every is None else check_number("every", state.every, above=0)
     if state.idle is not None:
         check_number("idle", state.idle, at_least=0)
     with _stopping() as stop, Follower(folder, state.checkpoint, expected=expected) as follower:
@@ -136,7 +140,7 @@ def _follow(state: State, folder: Path, expected: list[Protocol], showing: Showi
             if stop.is_set() or (not scan.left and state.is_over(news)):
                 break
             if not scan.left:
-                stop.wait(state.every)
+                stop.wait(every)
         follower.write()
         _close(follower, showing)
 

@@ -17,7 +17,7 @@ from sidelight.collection.estimating import ESTIMATORS, Estimate, Estimates, est
 from sidelight.collection.following import Follower, Pace, write_batches
 from sidelight.collection.hidden import HiddenChoice, rs_fd, rs_rfd
 from sidelight.collection.means import Mean
-from sidelight.collection.phases import Parameters, TwoPhase
+from sidelight.collection.phases import Parameters, TwoPhase, phase_rows
 from sidelight.collection.predicting import predicted_error, predicted_variances
 from sidelight.collection.protocol import Aggregated, Collected, Protocol
 from sidelight.collection.report_files import batch_to_arrow, read_reports, write_reports
@@ -51,6 +51,7 @@ __all__ = [
     "estimate",
     "estimate_joint",
     "make_protocol",
+    "phase_rows",
     "planned",
     "predicted_error",
     "predicted_variances",

@@ -6,12 +6,12 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
 from sidelight.collection.direct import Sample, Split, smp, spl
 from sidelight.collection.estimating import Estimates
+from sidelight.collection.grouping import LARGEST_GROUP, even_groups, merged_groups
 from sidelight.collection.hidden import rs_fd, rs_rfd
 from sidelight.collection.numbers import to_simplex
 from sidelight.collection.phases import TwoPhase
@@ -25,12 +25,12 @@ from sidelight.collection.predicting import (
     uniform,
     unit_error,
 )
-from sidelight.collection.protocol import Array, Protocol, domain_size
-from sidelight.collection.units import BEST, Unit, make_unit
-from sidelight.foundation.errors import check_number, check_whole
+from sidelight.collection.protocol import Array, Protocol, check_budget, domain_size
+from sidelight.collection.units import BEST, make_unit
+from sidelight.foundation.errors import check_whole
+from sidelight.foundation.progress import track
 from sidelight.schema import Schema
 
-LARGEST_GROUP = 4096
 MOST_VALUES = 500
 """Hidden choices are compared up to so many values of all attributes together."""
 _SHARES = 1 << 20
@@ -73,12 +73,14 @@ class Advice:
         people: how many would report.
         epsilon: the budget of a record.
         origin: where the assumed frequencies came from.
+        notes: what else a reader must know.
     """
 
     options: tuple[Option, ...]
     people: int
     epsilon: float
     origin: str
+    notes: tuple[str, ...] = ()
 
     @property
     def advised(self) -> Option:
@@ -112,7 +114,12 @@ class Advice:
             "people": self.people, "epsilon": self.epsilon, "assumed": self.origin,
             "advised": self.advised.name,
         }  # fmt: skip
-        return json.dumps({**head, "options": rows}, indent=2, ensure_ascii=False, allow_nan=False)
+        return json.dumps(
+            {**head, "options": rows, "notes": list(self.notes)},
+            indent=2,
+            ensure_ascii=False,
+            allow_nan=False,
+        )
 
 
 def advise(
@@ -132,7 +139,7 @@ def advise(
             equally likely: uniform ones would flatter every estimator that leans on uniformity.
         origin: where they came from, in words.
     """
-    check_number("epsilon", epsilon, above=0)
+    check_budget(epsilon)
     check_whole("people", people, at_least=1)
     known, source = _known(schema, frequencies, origin)
     cases = [known] if known is not None else _equally_likely(schema)
@@ -147,7 +154,10 @@ def advise(
         protocols["product (grr)"] = Split(schema, (make_unit(schema, schema.names, "grr", epsilon),))
     if compares_hidden(schema):
         protocols |= _hidden_choices(schema, epsilon, known, source)
-    options = [_option(name, protocol, people, cases) for name, protocol in protocols.items()]
+    options = [
+        _option(name, protocol, people, cases)
+        for name, protocol in track(list(protocols.items()), "protocols")
+    ]
     if "corr-rr" in protocols:
         options.append(_published(schema, epsilon, people, cases))
     return Advice(tuple(sorted(options, key=lambda option: option.error)), people, epsilon, source)
@@ -220,8 +230,9 @@ def choose_protocol(schema: Schema, epsilon: float, frequencies: Frequencies | N
     the summed error of one report of unit u, n people expect (sum of sqrt A_u)^2 / n. So groups are merged
     while that lowers the sum of roots; even groupings are tried as well, and SPL.
     """
+    check_budget(epsilon)
     known = frequencies if frequencies is not None else uniform(schema)
-    groupings = [_merged(schema, epsilon, known), *_even(schema)]
+    groupings = [merged_groups(schema, epsilon, known), *even_groups(schema)]
     options: list[Split | Sample] = [_sampled(schema, epsilon, known, groups) for groups in groupings]
     options.append(spl(schema, epsilon, BEST))
     return min(options, key=lambda option: predicted_error(option, 1_000_000, known))
@@ -242,40 +253,6 @@ def _shares(errors: Sequence[float]) -> tuple[int, ...]:
     if roots.max() <= 1.01 * roots.min():
         return (1,) * len(errors)
     return tuple(max(1, round(_SHARES * root / roots.sum())) for root in roots)
-
-
-def _merged(schema: Schema, epsilon: float, known: Frequencies) -> list[tuple[str, ...]]:
-    """Merge the two groups whose merging helps most, until none does."""
-    groups: list[tuple[str, ...]] = [(name,) for name in schema.names]
-    costs: dict[tuple[str, ...], float] = {}
-
-    def cost(group: tuple[str, ...]) -> float:
-        if group not in costs:
-            unit: Unit = make_unit(schema, group, BEST, epsilon)
-            costs[group] = math.sqrt(unit_error(unit, known))
-        return costs[group]
-
-    while len(groups) > 1:
-        gains = {
-            (a, b): cost(a) + cost(b) - cost(a + b)
-            for a, b in combinations(groups, 2)
-            if domain_size([schema[name].size for name in a + b]) <= LARGEST_GROUP
-        }
-        best = max(gains, key=lambda pair: gains[pair], default=None)
-        if best is None or gains[best] <= 0:
-            break
-        groups = [group for group in groups if group not in best] + [best[0] + best[1]]
-    return groups
-
-
-def _even(schema: Schema) -> list[list[tuple[str, ...]]]:
-    """Return the groupings into runs of equal length."""
-    found = []
-    for length in range(2, len(schema) + 1):
-        runs = [schema.names[i : i + length] for i in range(0, len(schema), length)]
-        if all(domain_size([schema[name].size for name in run]) <= LARGEST_GROUP for run in runs):
-            found.append(runs)
-    return found
 
 
 def _finite(value: float) -> float | None:

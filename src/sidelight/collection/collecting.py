@@ -146,7 +146,7 @@ def make_protocol(
         schema: the attributes.
         epsilon: the budget of a whole record.
         mechanism: inside SPL, SMP and product; "best" takes the one with the least variance.
-        groups: the groups of "product"; all attributes in one by default.
+        groups: the groups of "product", what they leave out alone; all attributes in one by default.
         priors: the frequencies that RS+RFD draws its fakes from.
         origin: where the priors came from.
         share: of Corr-RR and Cond-RR: how many of all people take part in the first phase.
@@ -162,7 +162,9 @@ def make_protocol(
         return rs_fd(schema, epsilon)
     if name == "rs+rfd":
         if priors is None:
-            raise InputError("RS+RFD needs priors to draw its fakes from; name a table that is public.")
+            raise InputError(
+                "RS+RFD needs `priors` to draw its fakes from, got none; give those of a public table."
+            )
         return rs_rfd(schema, epsilon, priors, origin)
     return TwoPhase(schema, epsilon, "corr-rr" if name == "corr-rr" else "cond-rr", share=share)
 

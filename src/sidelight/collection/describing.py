@@ -91,6 +91,7 @@ def _attribute(attribute: Attribute) -> dict[str, Any]:
 
 def protocol_from(data: Mapping[str, Any], label: str = "the protocol") -> Protocol:
     """Return the protocol that `protocol_data` described."""
+    check_kind(data, label, "protocol")
     check_version(data, label, PROTOCOL_VERSION, "protocol")
     parsed = validated(ProtocolFile, data, label)
     try:
@@ -175,6 +176,18 @@ def parsed_text(text: str, label: str, parse: Callable[[str], Any]) -> Mapping[s
     if not isinstance(data, dict):
         raise InputError(f"{label} must hold a table of named values, got a {type(data).__name__}.")
     return data
+
+
+KINDS = {"release": "plan", "protocol": "protocol", "second": "parameters"}
+"""The part that only one kind of file has, and what it is called, also as an option."""
+
+
+def check_kind(data: Mapping[str, Any], label: str, wanted: str) -> None:
+    """Raise if the data are those of another kind of file."""
+    found = next((kind for part, kind in KINDS.items() if part in data), wanted)
+    if found != wanted:
+        noun = "a file of published parameters" if found == "parameters" else f"a {found}"
+        raise InputError(f"{label} is {noun}, no {wanted} file; use --{found}.")
 
 
 def check_version(data: Mapping[str, Any], label: str, newest: int, noun: str) -> None:

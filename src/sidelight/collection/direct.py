@@ -14,13 +14,14 @@ from sidelight.collection.protocol import (
     Array,
     Codes,
     Collected,
+    check_budget,
     check_channel_size,
     check_records,
     check_same,
     domain_size,
 )
 from sidelight.collection.units import BEST, Unit, check_units, make_unit
-from sidelight.foundation.errors import InputError, check_number, check_whole
+from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import below_each, derive_seed, randomness
 from sidelight.mechanisms import Aggregate
 from sidelight.mechanisms.cells import InCells
@@ -234,7 +235,7 @@ def spl(
     schema: Schema, epsilon: float, mechanism: str = "grr", parameters: Mapping[str, Any] | None = None
 ) -> Split:
     """Return SPL: each of d attributes through the mechanism at epsilon / d, with the same parameters."""
-    part = check_number("epsilon", epsilon, above=0) / len(schema)
+    part = check_budget(epsilon) / len(schema)
     return Split(
         schema, tuple(make_unit(schema, [name], mechanism, part, parameters) for name in schema.names)
     )
@@ -252,8 +253,13 @@ def smp(
 def product(
     schema: Schema, epsilon: float, groups: Sequence[Sequence[str]] | None = None, mechanism: str = "grr"
 ) -> Split | Sample:
-    """Return the product domain of all attributes, or one group, drawn and disclosed, at epsilon."""
+    """Return the product domain of all attributes, or one group, drawn and disclosed, at epsilon.
+
+    An attribute that no group names is a group of one.
+    """
     parts = [list(group) for group in groups] if groups is not None else [list(schema.names)]
+    named = {name for part in parts for name in part}
+    parts += [[name] for name in schema.names if name not in named]
     units = tuple(make_unit(schema, part, mechanism, epsilon) for part in parts)
     return Split(schema, units) if len(units) == 1 else Sample(schema, units)
 

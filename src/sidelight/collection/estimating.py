@@ -140,7 +140,7 @@ class Estimates:
         }  # fmt: skip
         rows = {
             "estimates": [vars(item) for item in self],
-            "means": [vars(item) for item in self.means.values()],
+            "means": [item.to_data() for item in self.means.values()],
         }
         return json.dumps({**head, **rows}, indent=2, ensure_ascii=False, allow_nan=False)
 
@@ -164,6 +164,13 @@ class Comparison:
         return float(np.mean([np.mean((self.estimates[n] - self.truth[n]) ** 2) for n in schema.names]))
 
     @property
+    def means(self) -> dict[str, float]:
+        """The true means of the attributes that are reported as numbers."""
+        return {
+            name: float(np.dot(item.points, self.truth[name])) for name, item in self.estimates.means.items()
+        }
+
+    @property
     def covered(self) -> float:
         """How many of the intervals hold the truth, as a share."""
         found = self.estimates
@@ -177,7 +184,8 @@ class Comparison:
         data = json.loads(self.estimates.to_json())
         flat = [float(value) for name in self.estimates.schema.names for value in self.truth[name]]
         rows = [row | {"truth": value} for row, value in zip(data["estimates"], flat, strict=True)]
-        head = {**data, "error": self.error, "covered": self.covered, "estimates": rows}
+        means = [row | {"truth": self.means[row["attribute"]]} for row in data["means"]]
+        head = {**data, "error": self.error, "covered": self.covered, "estimates": rows, "means": means}
         return json.dumps(head, indent=2, ensure_ascii=False, allow_nan=False)
 
 
@@ -205,8 +213,10 @@ def estimate(
     check_choice("about", about, ABOUT)
     level = check_number("confidence", confidence, above=0, below=1)
     given = [reports] if isinstance(reports, (Collected, Aggregated)) else list(reports)
-    check_once([item for item in given if isinstance(item, Collected)])
+    check_once(given)
     parts = merged([item.aggregate() if isinstance(item, Collected) else item for item in given])
+    if estimator == "published":
+        _check_published(parts)
     schema = parts[0].protocol.schema
     found = unbiased(parts, about)
     frequencies = _frequencies(estimator, schema, found, parts, given)
@@ -272,6 +282,15 @@ def merged(parts: Sequence[Aggregated]) -> list[Aggregated]:
     for part in seconds:
         _check_belongs(part, firsts[0])
     return [*firsts, *seconds]
+
+
+def _check_published(parts: Sequence[Aggregated]) -> None:
+    """Raise unless a second phase is among them: only there the estimator differs from inversion."""
+    if not any(_needs_first(part) for part in parts):
+        raise InputError(
+            "the estimator 'published' is Corr-RR's, for the reports of both its phases; these are of "
+            f"{parts[-1].protocol.name!r}. Take 'best'."
+        )
 
 
 def _needs_first(part: Aggregated) -> bool:

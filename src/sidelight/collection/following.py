@@ -75,10 +75,33 @@ class Scan:
         return bool(self.taken or self.repeated or self.refused)
 
 
-def write_batches(collected: Collected, folder: str | Path, count: int) -> list[Path]:
-    """Write reports as so many report files, each a batch with an id of its own, into a folder."""
+def check_inbox(folder: str | Path) -> None:
+    """Raise if a folder holds report files already: whoever reports again spends the budget again."""
+    target = Path(folder)
+    held = sum(_is_complete(path.name) for path in target.iterdir()) if target.is_dir() else 0
+    if held:
+        raise InputError(
+            f"the folder {folder} holds {held} report files already; people who report again count twice, "
+            "and spend their budget twice. Name another folder, or, if these are other people, say `append` "
+            "(--append)."
+        )
+
+
+def write_batches(
+    collected: Collected, folder: str | Path, count: int, *, append: bool = False
+) -> list[Path]:
+    """Write reports as so many report files, each a batch with an id of its own, into a folder.
+
+    Args:
+        collected: the reports.
+        folder: is made if need be.
+        count: how many files.
+        append: whether it may hold report files already, because they are other people's.
+    """
     check_whole("batches", count, at_least=1, at_most=max(collected.people, 1))
     target = Path(folder)
+    if not append:
+        check_inbox(target)
     try:
         target.mkdir(exist_ok=True)
     except OSError as error:
@@ -115,6 +138,10 @@ class Follower:
     ) -> None:
         self.folder = Path(folder)
         if not self.folder.is_dir():
+            if self.folder.exists():
+                raise InputError(
+                    f"{folder} is a file, not a folder; follow the folder that reports come into."
+                )
             raise InputError(f"there is no folder {folder}.")
         self.path = Path(checkpoint) if checkpoint is not None else self.folder / CHECKPOINT
         check_ending(self.path)

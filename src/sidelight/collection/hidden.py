@@ -21,13 +21,14 @@ from sidelight.collection.protocol import (
     Array,
     Codes,
     Collected,
+    check_budget,
     check_channel_size,
     check_records,
     check_same,
     domain_size,
 )
 from sidelight.foundation.bits import code_counts
-from sidelight.foundation.errors import InputError, check_number, invalid
+from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.randomness import Words, below, derive_seed, randomness
 from sidelight.mechanisms import Aggregate, Reports
 from sidelight.mechanisms.arrays import respond
@@ -71,7 +72,7 @@ class HiddenChoice:
     origin: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "budget", check_number("epsilon", self.budget, above=0))
+        object.__setattr__(self, "budget", check_budget(self.budget))
         members = [name for group in self.groups for name in group]
         if sorted(members) != sorted(self.schema.names):
             raise invalid("groups", "a partition of the attributes", self.groups)

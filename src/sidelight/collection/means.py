@@ -25,6 +25,7 @@ class Mean:
         standard_error: of the mean.
         lower: the interval's lower end, not below the least point.
         upper: its upper end, not above the greatest.
+        points: the numbers themselves.
     """
 
     attribute: str
@@ -32,6 +33,11 @@ class Mean:
     standard_error: float
     lower: float
     upper: float
+    points: tuple[float, ...]
+
+    def to_data(self) -> dict[str, str | float]:
+        """Return the figures as plain data."""
+        return {name: value for name, value in vars(self).items() if name != "points"}
 
 
 def means(
@@ -53,7 +59,7 @@ def means(
         mean = mechanism.mean(sums)
         points = mechanism.noise.support
         ends = np.clip([mean - deviations * error, mean + deviations * error], points.min(), points.max())
-        result[name] = Mean(name, mean, error, float(ends[0]), float(ends[1]))
+        result[name] = Mean(name, mean, error, float(ends[0]), float(ends[1]), tuple(points.tolist()))
     return result
 
 

@@ -14,7 +14,8 @@ def to_simplex(values: ArrayLike) -> Array:
     >>> to_simplex([0.7, 0.6, -0.3]).round(2).tolist()
     [0.55, 0.45, 0.0]
     """
-    given = np.asarray(values, dtype=np.float64)
+    raw = np.asarray(values, dtype=np.float64)
+    given = raw - raw.max(axis=-1, keepdims=True)  # the nearest stay so, and huge values keep their digits
     falling = -np.sort(-given, axis=-1)
     excess = np.cumsum(falling, axis=-1) - 1
     rank = np.arange(1, given.shape[-1] + 1)

@@ -21,6 +21,7 @@ from sidelight.collection.copying import COPYING, Copying, conditional_law, copy
 from sidelight.collection.describing import (
     ProtocolFile,
     Strict,
+    check_kind,
     check_version,
     protocol_data,
     protocol_from,
@@ -31,7 +32,7 @@ from sidelight.collection.describing import (
 from sidelight.collection.direct import Split, spl
 from sidelight.collection.hidden import HiddenChoice, Whole, whole_law
 from sidelight.collection.numbers import to_simplex
-from sidelight.collection.protocol import Collected, FirstPhase, check_same, fingerprint, joined
+from sidelight.collection.protocol import Collected, FirstPhase, check_budget, check_same, fingerprint, joined
 from sidelight.collection.shrinkage import shrink
 from sidelight.collection.unbiased import unbiased
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
@@ -66,7 +67,7 @@ class TwoPhase:
     groups: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, above=0))
+        object.__setattr__(self, "epsilon", check_budget(self.epsilon))
         check_choice("method", self.method, METHODS)
         check_choice("copying", self.copying, COPYING)
         check_number("share", self.share, above=0, below=1)
@@ -84,8 +85,7 @@ class TwoPhase:
 
     def in_first(self, people: int, offset: int = 0) -> NDArray[np.bool_]:
         """Return who takes part in the first phase, by position; the choice is public and always the same."""
-        words = randomness(0, "collection/phase").words(offset, people)
-        return np.asarray(words < np.uint64(min(self.share * _WORDS, _WORDS - 2048)))
+        return _in_first(self.share, people, offset)
 
     def learn(
         self,
@@ -184,6 +184,7 @@ class Parameters:
     def read(cls, path: str | Path) -> Parameters:
         """Read parameters from a .toml or .json file."""
         data = read_data(path)
+        check_kind(data, str(path), "parameters")
         check_version(data, str(path), PARAMETERS_VERSION, "parameter file")
         parsed = validated(_ParametersFile, data, str(path))
         second = protocol_from(dict(data["second"]), str(path))
@@ -196,6 +197,27 @@ class Parameters:
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
         return cls(design, second, parsed.reports, parsed.round)
+
+
+def phase_rows(
+    reports: Collected, people: int, parameters: Parameters | None = None
+) -> NDArray[np.bool_] | None:
+    """Return which rows of the whole table reports of one phase are of; None where nothing says so.
+
+    Args:
+        reports: of a first phase, which say their share, or of a second one.
+        people: the rows of the whole table.
+        parameters: those that the second phase was collected with.
+    """
+    if parameters is not None:
+        check_same(parameters.second, reports.protocol)
+        return ~parameters.design.in_first(people)
+    return None if reports.phase is None else _in_first(reports.phase.share, people)
+
+
+def _in_first(share: float, people: int, offset: int = 0) -> NDArray[np.bool_]:
+    words = randomness(0, "collection/phase").words(offset, people)
+    return np.asarray(words < np.uint64(min(share * _WORDS, _WORDS - 2048)))
 
 
 def origin_of(first: Split) -> str:

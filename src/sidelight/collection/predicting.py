@@ -32,6 +32,8 @@ from sidelight.schema import Schema
 
 Frequencies = Mapping[str, Array]
 _DRAWS = 200
+_LEAST_DRAWS = 2
+_MOST_DRAWN = 2_000_000
 _SEED = 20_250_101
 _LIKELIEST_DRAWS = 24
 _LIKELIEST_WORK = 100_000
@@ -147,11 +149,12 @@ def shrunken_error(
     for names in shared_domains(schema):
         truth = np.stack([frequencies[name] for name in names])
         spread = np.stack([variances[name] for name in names])
-        noise = rng.normal(size=(_DRAWS, *truth.shape)) * np.sqrt(spread)
+        draws = min(max(_MOST_DRAWN // truth.size, _LEAST_DRAWS), _DRAWS)  # many values need fewer draws
+        noise = rng.normal(size=(draws, *truth.shape)) * np.sqrt(spread)
         noise -= noise.mean(axis=-1, keepdims=True)
         size = truth.shape[-1]
         noise *= np.sqrt(size / max(size - 1, 1))
-        found = method(truth + noise, np.broadcast_to(spread.sum(axis=-1), (_DRAWS, len(names))))
+        found = method(truth + noise, np.broadcast_to(spread.sum(axis=-1), (draws, len(names))))
         errors += list(((found - truth) ** 2).mean(axis=(0, 2)))
     return float(np.mean(errors))
 

@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.errors import InputError, invalid
+from sidelight.foundation.errors import InputError, check_number, invalid
 from sidelight.mechanisms import Aggregate, Reports
+from sidelight.plan import LARGEST_EPSILON
 from sidelight.schema import Schema
 
 Array = NDArray[np.float64]
@@ -187,18 +188,25 @@ def joined(items: Sequence[Collected]) -> Collected:
     return Collected(first.protocol, parts, senders, int(starts[-1]), is_simulation, first.phase)
 
 
-def check_once(items: Sequence[Collected]) -> None:
-    """Raise if a batch is among them twice: its people would count twice."""
-    places: dict[str, int] = {}
+def check_once(items: Sequence[Collected | Aggregated]) -> None:
+    """Raise if the same reports, or their sums, are among them twice: their people would count twice."""
+    places: dict[str | int, int] = {}
     for place, item in enumerate(items, start=1):
-        if item.batch is None:
+        if not item.people:
             continue
-        earlier = places.setdefault(item.batch, place)
+        batch = item.batch if isinstance(item, Collected) else None
+        earlier = places.setdefault(id(item) if batch is None else batch, place)
         if earlier != place:
+            same = f"are the same batch, {batch!r}" if batch else "are the very same"
             raise InputError(
-                f"reports {earlier} and {place} of {len(items)} are the same batch, {item.batch!r}; name "
-                "each report file once."
+                f"reports {earlier} and {place} of {len(items)} {same}; name each once, else its people "
+                "count twice."
             )
+
+
+def check_budget(epsilon: object) -> float:
+    """Return the budget of a record or of a part of it, within what a plan may spend as well."""
+    return check_number("epsilon", epsilon, above=0, below=LARGEST_EPSILON)
 
 
 def fingerprint(protocol: Protocol) -> str:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import combinations
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.collection.protocol import Array, Codes, domain_size
-from sidelight.foundation.errors import InputError, check_choice, check_number
+from sidelight.collection.protocol import Array, Codes, check_budget, domain_size
+from sidelight.foundation.errors import InputError, check_choice
 from sidelight.mechanisms import MECHANISMS, WITHOUT_BUDGET, Aggregate, Mechanism, Reports, create, make
 from sidelight.mechanisms.cells import InCells
 from sidelight.mechanisms.counting import Counting
@@ -50,7 +49,7 @@ class Unit:
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
         if self.epsilon is not None:
-            object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, above=0))
+            object.__setattr__(self, "epsilon", check_budget(self.epsilon))
         check_choice("mechanism", self.mechanism, MECHANISMS)
         if self.mechanism in UNUSABLE:
             raise InputError(
@@ -202,17 +201,22 @@ def best_mechanism(sizes: Sequence[int], epsilon: float) -> tuple[str, dict[str,
     >>> best_mechanism([2], 1.0), best_mechanism([30], 1.0)
     (('grr', {}), ('ss', {'width': 8}))
     """
+    width = _best_width(tuple(sizes), epsilon)
+    return ("grr", {}) if width == 1 else ("ss", {"width": width})
+
+
+@lru_cache(maxsize=1 << 12)
+def _best_width(sizes: tuple[int, ...], epsilon: float) -> int:
     size = domain_size(sizes)
-    found: dict[float, tuple[str, dict[str, int]]] = {}
+    found: dict[float, int] = {}
     for width in _widths(size, epsilon) if size > 2 else [1]:
-        kind, settings = ("grr", {}) if width == 1 else ("ss", {"width": width})
-        mechanism = create(kind, size, epsilon, **settings)
+        mechanism = create("grr", size, epsilon) if width == 1 else create("ss", size, epsilon, width=width)
         spread = [
             part * _product_moments(mechanism, size // part)[0] if len(sizes) > 1 else
             part * float(mechanism.variance(1, 0.0))
             for part in sizes
         ]  # fmt: skip
-        found.setdefault(sum(spread), (kind, settings))
+        found.setdefault(sum(spread), width)
     return found[min(found)]
 
 
@@ -238,16 +242,17 @@ def check_units(schema: Schema, units: Sequence[Unit], *, disjoint: bool) -> Non
             raise InputError(f"the unit {unit.label!r} has sizes {unit.sizes}, the schema has {sizes}.")
     if len({unit.label for unit in units}) < len(units):
         raise InputError(f"two units have one label: {', '.join(unit.label for unit in units)}.")
-    covered = {name for unit in units for name in unit.names}
+    holders: dict[str, Unit] = {}
+    for unit in units:
+        for name in unit.names:
+            holder = holders.setdefault(name, unit)
+            if disjoint and holder is not unit:
+                raise InputError(
+                    f"the attribute {name!r} is in two units, {holder.label!r} and {unit.label!r}."
+                )
     for name in schema.names:
-        if name not in covered:
+        if name not in holders:
             raise InputError(f"no unit reports the attribute {name!r}; add it or leave it out of the schema.")
-    for first, second in combinations(units, 2):
-        shared = set(first.names) & set(second.names)
-        if disjoint and shared:
-            raise InputError(
-                f"the attribute {min(shared)!r} is in two units, {first.label!r} and {second.label!r}."
-            )
 
 
 def marginal(joint: Array, axis: int) -> NDArray[np.float64]:

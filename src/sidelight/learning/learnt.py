@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sidelight.collection.describing import AttributeFile, Strict, check_version, read_data, validated
 from sidelight.collection.labels.gathering import LabelledRows, LabelSettings
 from sidelight.collection.labels.responses import BasicResponse, HeadsResponse
-from sidelight.foundation.errors import InputError, check_choice, check_number, unknown
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
 from sidelight.foundation.files import write_text
 from sidelight.learning.bayes import BayesModel, private_bayes
 from sidelight.learning.cart import private_tree
@@ -26,6 +26,7 @@ from sidelight.schema import Attribute, Schema
 from sidelight.sources import Table
 
 ModelKind = Literal["tree", "bayes"]
+MODELS: tuple[ModelKind, ...] = ("tree", "bayes")
 MODEL_VERSION = 1
 
 
@@ -48,6 +49,7 @@ class Learnt:
         source: where the records came from.
         spent: what each round of a tree, or each attribute of Naive Bayes, asked for; none for LabelDP.
         references: the accuracy of other models on the same records, by name; see `learn`.
+        notes: what else a reader must know; of the run, not of the model, so that no file has them.
     """
 
     kind: ModelKind
@@ -64,6 +66,7 @@ class Learnt:
     source: str
     spent: tuple[Spending, ...] = ()
     references: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def to_data(self) -> dict[str, Any]:
         """Return the model and its figures as plain data."""
@@ -123,7 +126,7 @@ def learn(
             and without any protection.
         seed: for a simulation that can be repeated; without one the noise is secure.
     """
-    check_choice("model", kind, ("tree", "bayes"))
+    check_choice("model", kind, MODELS)
     chosen = settings or LabelSettings()
     rows, attributes, target = labelled_rows(table, label)
     training, testing = split_rows(len(rows), test_share, seed)
@@ -223,6 +226,8 @@ def labelled_rows(table: Table, label: str) -> tuple[LabelledRows, tuple[Attribu
 def split_rows(rows: int, test_share: float, seed: int | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return which rows are for training and which for testing, by chance."""
     check_number("test_share", test_share, above=0, below=1)
+    if seed is not None:
+        check_whole("seed", seed, at_least=0)
     order = np.random.default_rng(seed).permutation(rows)
     kept = round(rows * (1 - test_share))
     if kept < 1 or kept >= rows:

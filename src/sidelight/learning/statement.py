@@ -56,7 +56,7 @@ class Statement:
         text = f"Label leakage {found}, {verdict} the budget of {self.epsilon:g}"
         if self.protocol == "labeldp":
             return f"{text}: LabelDP releases the attributes as they are."
-        return f"{text}; {self._promised()}. LabelDP would leak {_nats(self.labeldp)}."
+        return f"{text}; {self._promised()}. LabelDP would leak {_amount(self.labeldp)}."
 
     def _promised(self) -> str:
         """Say what is promised, and on which condition."""
@@ -159,6 +159,10 @@ def labeldp_of(rows: LabelledRows, epsilon: float) -> float:
     mass = cells.sum(axis=1, keepdims=True)
     conditionals = np.divide(cells, mass, out=np.full_like(cells, np.nan), where=mass > 0)
     return labeldp_leakage(conditionals, SubsetSelection(rows.classes, epsilon).channel).value
+
+
+def _amount(value: float) -> str:
+    return _nats(value) if math.isfinite(value) else "without limit"
 
 
 def _nats(value: float) -> str:

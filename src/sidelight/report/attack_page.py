@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sidelight.attacks.intervals import Interval
 from sidelight.attacks.result import AttackComparison, AttackResult
+from sidelight.report.attack_terminal import removed_share
 from sidelight.report.page import Figure, Page
 from sidelight.report.style import Trace, axis, layout
 from sidelight.report.wording import label
@@ -57,6 +58,7 @@ def comparison_page(comparison: AttackComparison) -> Page:
         "first": next(iter(results.values())),
         "releases": list(dict.fromkeys(result.release for result in results.values())),
         "verdict": verdict_sentence(comparison),
+        "removed": removed_share,
         "sections": {key: text for key, text in _SECTIONS.items() if key in figures or key not in _DRAWN},
     }
     return Page(f"Sidelight attack: {comparison.title}", "attack.html.j2", context, figures)

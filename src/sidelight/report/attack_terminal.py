@@ -20,6 +20,9 @@ _COLUMNS = (
 )
 
 
+_LEAST_REMOVED = -10.0
+
+
 def print_attack(comparison: AttackComparison) -> None:
     """Print every result beside its control, its baseline and the limit, and what to know about them."""
     console = Console(highlight=False, width=None if Console().is_terminal else 180)
@@ -55,9 +58,20 @@ def _cells(name: str, result: AttackResult) -> list[str]:
         _interval(result.control),
         _interval(result.baseline),
         _interval(result.limit),
-        "" if removed is None else f"{removed:.1%}",
+        removed_share(removed),
         _interval(result.gain),
     ]
+
+
+def removed_share(removed: float | None) -> str:
+    """Write the share of the noise that an attack removes; one that adds many times as much says no figure.
+
+    >>> removed_share(0.7), removed_share(-0.25), removed_share(-3e6), removed_share(None)
+    ('70.0%', '-25.0%', 'below -1000%', '')
+    """
+    if removed is None:
+        return ""
+    return f"{removed:.1%}" if removed >= _LEAST_REMOVED else f"below {_LEAST_REMOVED:.0%}"
 
 
 def _interval(interval: Interval | None) -> str:

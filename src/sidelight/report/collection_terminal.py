@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.table import Table as Grid
 
 from sidelight.collection.advising import MOST_VALUES, Advice
 from sidelight.collection.estimating import Comparison, Estimates
+from sidelight.collection.protocol import Collected
 
+SIMULATED = "The noise came from a seed: a simulation, which protects nobody."
 MOST_ROWS = 60
 """A terminal shows so many values; the rest is in the report and in JSON."""
 
@@ -35,18 +38,19 @@ def print_estimates(result: Estimates | Comparison) -> None:
     if len(rows) > MOST_ROWS:
         console.print(f"- {len(rows) - MOST_ROWS} further values: see --report or --json.")
     if found.means:
-        console.print(_means_grid(found))
+        console.print(_means_grid(found, result.means if isinstance(result, Comparison) else {}))
     for note in notes(result):
         console.print(f"- {note}", markup=False)
 
 
-def _means_grid(found: Estimates) -> Grid:
+def _means_grid(found: Estimates, truth: Mapping[str, float]) -> Grid:
     grid = Grid(title="Means of the numbers that stand for the values", title_justify="left")
-    for title in ("attribute", "mean", "standard error", "interval"):
+    for title in ("attribute", "mean", "standard error", "interval", *(("truth",) if truth else ())):
         grid.add_column(title, justify="left" if title == "attribute" else "right", overflow="fold")
     for item in found.means.values():
         interval = f"{item.lower:.5g} to {item.upper:.5g}"
-        grid.add_row(_plain(item.attribute), f"{item.mean:.5g}", f"{item.standard_error:.2g}", interval)
+        cells = [_plain(item.attribute), f"{item.mean:.5g}", f"{item.standard_error:.2g}", interval]
+        grid.add_row(*cells, *([f"{truth[item.attribute]:.5g}"] if truth else []))
     return grid
 
 
@@ -79,7 +83,22 @@ def readings(found: Estimates) -> list[str]:
         f"expect is {found.unbiased_error:.3g}.",
     ]
     if found.is_simulation:
-        said.append("The noise came from a seed: a simulation, which protects nobody.")
+        said.append(SIMULATED)
+    return said
+
+
+def collected_notes(collected: Collected) -> list[str]:
+    """Return what whoever makes reports must know: values that are written as they are, a simulation."""
+    said = []
+    units = getattr(collected.protocol, "units", ())
+    raw = [unit.label for unit in units if not math.isfinite(unit.randomiser.epsilon)]
+    if raw:
+        said.append(
+            f"Warning: the raw values of {', '.join(raw)} are written as they are. Nothing protects them: "
+            "treat the reports like the data."
+        )
+    if collected.is_simulation:
+        said.append(SIMULATED)
     return said
 
 
@@ -112,7 +131,7 @@ def advice_notes(advice: Advice) -> list[str]:
             f"Protocols that hide their choice are compared up to {MOST_VALUES} values of all attributes "
             "together; here are more."
         )
-    return said
+    return [*said, *advice.notes]
 
 
 def error(value: float | None) -> str:

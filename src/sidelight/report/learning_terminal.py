@@ -7,6 +7,7 @@ from rich.table import Table as Grid
 
 from sidelight.learning.decision import DecisionTree, tree_text
 from sidelight.learning.learnt import Learnt
+from sidelight.report.table_notes import AS_PUBLIC
 from sidelight.report.terminal import nats
 
 
@@ -14,7 +15,8 @@ def print_learnt(found: Learnt) -> None:
     """Print the accuracy with its control, the leakage statement, and the tree if it is one."""
     console = Console(highlight=False, width=None if Console().is_terminal else 160)
     statement = found.statement
-    heading = f"{model_name(found)} for {found.label.name} from {found.trained} people"
+    name = model_name(found)
+    heading = f"{name[0].upper()}{name[1:]} for {found.label.name} from {found.trained} people"
     grid = Grid(title=heading, title_justify="left")
     for title in ("protocol", "accuracy", "commonest label", "label leakage (nats)", "budget", "LabelDP"):
         grid.add_column(title, justify="left" if title == "protocol" else "right")
@@ -48,5 +50,4 @@ def notes(found: Learnt) -> list[str]:
         f"Tested on {found.tested} records of {found.source} that were not collected. The collection was "
         "simulated from raw data: accuracy and leakage are themselves unprotected statements about them."
     )
-    notes.append("Bins and alphabets were taken from the data as if they were public.")
-    return notes
+    return [*notes, AS_PUBLIC, *found.notes]

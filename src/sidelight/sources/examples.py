@@ -136,6 +136,7 @@ _SURVEY: tuple[Attribute, ...] = (
 def survey(rows: int, seed: int) -> Table:
     """Return `rows` records drawn from the survey's joint distribution."""
     check_whole("rows", rows, at_least=2)
+    check_whole("seed", seed, at_least=0)
     schema, joint = survey_joint()
     cells = np.random.default_rng(seed).choice(joint.size, size=rows, p=joint.ravel())
     return _labelled(schema, np.column_stack(np.unravel_index(cells, joint.shape)), "the example survey")
