@@ -383,7 +383,7 @@ def test_the_command_fails_where_the_promise_is_not_kept(run, table: Path) -> No
         (["--label", "label", "--model", "forest"], "`model` must be one of"),
         (["--label", "label", "--epsilon", "0"], "`epsilon` must be"),
         (["--label", "label", "--scheme", "odd"], "`scheme` must be one of"),
-        (["--label", "label", "--test-share", "1"], "`test_share` must be"),
+        (["--label", "label", "--test-share", "1"], "`--test-share` must be"),
         (["--label", "label", "--model", "bayes", "--draw", "t.svg"], "--draw is for a tree"),
         (["--label", "label", "--report", "model.pdf"], "must end in .html"),
         (["--label", "label", "--omega", "0.3"], "since the likeliest of 3 values"),
