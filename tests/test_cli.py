@@ -117,6 +117,7 @@ def test_a_limit_for_one_secret_leaves_the_others_limits_in_a_saved_plan(
     [
         (["--bins", 10], "--bins 10 would change nothing: the plan releases every attribute"),
         (["--max-values", 2], "--max-values 2 would change nothing"),
+        (["--missing", "value"], "--missing value would change nothing"),
         (["--drop", "sex"], "the plan releases 'sex', so --drop sex cannot leave it out"),
         (["--epsilon", 1], "--epsilon and --plan exclude each other"),
     ],
@@ -182,10 +183,11 @@ def test_a_table_in_the_terminal_has_no_minus_zero_and_says_nothing_twice(run, t
     withheld = run("audit", table, "--mechanism", "withheld")
     assert "0.000  s" in withheld.out
     assert "-0.0" not in withheld.out + run("audit", table, "--mechanism", "withheld", "--json").out
-    rare = run("audit", table, "--min-support", 50, "--secret", "sex")
-    assert rare.out.count("budget alone") == 1
-    assert "(60 records, 2 attributes)" in rare.out
+    assert "(60 records, 2 attributes)" in withheld.out
     assert "(60 records, 1 attribute)" in run("audit", table, "--drop", "smokes").out
+    rare = run("audit", table, "--min-support", 50, "--secret", "sex")
+    assert rare.out.count("1.000 to 2.000") == 1
+    assert rare.out.count("rests on too few records") == 1
 
 
 def test_doctor(run) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sidelight.sources import Table
 
 
-def _given(context: typer.Context, parameter: typer.CallbackParam, value: int) -> int | None:
+def _given(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
     """Return an option only where somebody wrote it: a default beside a plan is no contradiction."""
     source = context.get_parameter_source(str(parameter.name))
     return None if source is None or source.name.startswith("DEFAULT") else value
@@ -29,7 +29,9 @@ Bins = Annotated[int | None, typer.Option(callback=_given, help="Bins of a numer
 MaxValues = Annotated[
     int | None, typer.Option(callback=_given, help="Fold the rarest values above so many into one.")
 ]
-Missing = Annotated[str, typer.Option(help="'value' (of its own) or 'drop' (the record).")]
+Missing = Annotated[
+    str | None, typer.Option(callback=_given, help="'value' (of its own) or 'drop' (the record).")
+]
 Encoding = Annotated[str, typer.Option(help="Of a text file.")]
 Smoothing = Annotated[float, typer.Option(help="Evenly spread records added to the belief.")]
 MinSupport = Annotated[int, typer.Option(help="Suppress figures that rest on fewer records.")]
@@ -158,7 +160,7 @@ def read_table(
     if plan is None:
         return sl.read(source, drop=drop, require=named, **options)
     table = sl.read(source, drop=drop, schema=plan.schema, rest=True, require=named, **options)
-    _refuse_rules(table, plan, {"--bins": rules.get("bins"), "--max-values": rules.get("max_values")})
+    _refuse_rules(table, plan, rules)
     return table
 
 
@@ -192,11 +194,12 @@ def _check_planned(data: str, plan: Plan | None, columns: Sequence[str], drop: l
             )
 
 
-def _refuse_rules(table: Table, plan: Plan, rules: dict[str, object]) -> None:
+def _refuse_rules(table: Table, plan: Plan, rules: Mapping[str, object]) -> None:
     """Refuse rules for columns that the plan says nothing about where there is no such column."""
     from sidelight.foundation.errors import InputError
 
-    for option, value in rules.items():
+    options = {"--bins": "bins", "--max-values": "max_values", "--missing": "missing"}
+    for option, value in ((option, rules.get(name)) for option, name in options.items()):
         if value is not None and all(name in plan.names for name in table.schema.names):
             raise InputError(
                 f"{option} {value} would change nothing: the plan releases every attribute and says which "

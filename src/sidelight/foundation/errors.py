@@ -51,6 +51,8 @@ def unknown(noun: str, value: str, known: Iterable[str]) -> InputError:
 
     >>> str(unknown("column", "incom", ["age", "income"]))
     "there is no column 'incom'; did you mean 'income'? There are: age, income."
+    >>> str(unknown("column", "nope", ["age", "income"]))
+    "there is no column 'nope'. There are: age, income."
     >>> str(unknown("value of sex", "x", ["f", "m"]))
     "there is no value 'x' of sex. There are: f, m."
     """
