@@ -832,7 +832,7 @@ def test_numbers_are_read_from_a_file_by_lenient_names(tmp_path: Path) -> None:
     assert found.numbers.names == ("Grand Total", "Some Part")
     assert set(found.numbers.entities.tolist()) == {0, 1, 2}
     assert [note.split("'")[1] for note in found.notes] == ["same", "holes"]
-    with pytest.raises(sl.InputError, match="there is no column of .*sheet.csv 'grnd'"):
+    with pytest.raises(sl.InputError, match="there is no column 'grnd' of .*sheet.csv"):
         read_numbers(str(path), "grnd")
     with pytest.raises(sl.InputError, match="'who' of .* is not numeric"):
         read_numbers(str(path), "grand_total", through=["who"])

@@ -102,6 +102,9 @@ def test_a_plan_that_does_not_fit_is_refused(audit: sl.Audit) -> None:
         sl.audit(audit.belief, coded)
     with pytest.raises(sl.InputError, match="there is no attribute 'cabin'"):
         sl.audit(audit.belief, audit.plan, ["cabin"])
+    limited = sl.Plan(audit.plan.releases, limits={"cabin": 1.0})
+    with pytest.raises(sl.InputError, match="the plan has a limit for 'cabin', which is not among"):
+        sl.audit(audit.belief, limited)
 
 
 def test_large_joints_get_an_interval(rng) -> None:

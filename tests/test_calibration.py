@@ -326,6 +326,29 @@ def test_a_plan_lends_its_mechanisms_parameters_and_repetitions(titanic: sl.Beli
     assert sl.audit(titanic, result.plan).is_within
 
 
+def test_a_plan_lends_its_limits_where_none_are_given(titanic: sl.Belief) -> None:
+    own = {"class": math.inf, "sex": 0.25}
+    lent = sl.Plan.uniform(titanic.schema, limit=0.5, limits=own)
+    found = {
+        name: sl.calibrate(titanic, plan=lent, budgets="uniform", **given)  # type: ignore[arg-type]
+        for name, given in {
+            "none": {}, "secrets": {"secrets": ["sex"]}, "limits": {"limits": {"sex": 2.0}},
+            "limit": {"limit": 2.0},
+        }.items()
+    }  # fmt: skip
+    assert dict(found["none"].limits) == {"sex": 0.25, "age": 0.5, "survived": 0.5}
+    assert dict(found["secrets"].limits) == {"sex": 0.25}
+    assert dict(found["limits"].limits) == {"sex": 2.0, "age": 0.5, "survived": 0.5}
+    assert set(found["limit"].limits.values()) == {2.0}
+    assert [found["none"].plan.limit_of(name) for name in titanic.schema.names] == [math.inf, 0.25, 0.5, 0.5]
+    assert found["none"].is_within
+    with pytest.raises(sl.InputError, match="'class' is named as a secret, but the plan lets it leak"):
+        sl.calibrate(titanic, plan=lent, secrets=["class", "sex"])
+    everything = sl.Plan.uniform(titanic.schema, limit=math.inf)
+    with pytest.raises(sl.InputError, match="every limit is infinite"):
+        sl.calibrate(titanic, plan=everything)
+
+
 def test_accuracy_as_utility(titanic: sl.Belief) -> None:
     result = sl.calibrate(titanic, 1.0, utility="accuracy", budgets="uniform")
     odds = math.exp(result.budgets["sex"])
@@ -417,7 +440,7 @@ def test_the_result_as_data(titanic: sl.Belief) -> None:
         ({"secrets": ["x"]}, "there is no attribute 'x'"),
         ({"secrets": []}, "`secrets` must name at least one"),
         ({"limits": {"x": 1.0}}, "there is no attribute 'x'"),
-        ({"weights": {"age": 0}}, "`weight of age` must be a finite number above 0, got 0"),
+        ({"weights": {"age": 0}}, "`weight of age` must be a finite number above 0 and"),
         ({"weights": {"age": -1.0}}, "`weight of age` must be"),
         ({"weights": {"agee": 1.0}}, "did you mean 'age'?"),
         ({"weights": {"age": 1.0}, "fixed": {"age": 0.1}}, "'age' has a weight but no budget to choose"),
@@ -441,7 +464,8 @@ def test_the_result_as_data(titanic: sl.Belief) -> None:
         ({"confidence": 0.9}, "`confidence` is for the constraint 'robust', got 0.9 for 'table'"),
         ({"limits": [1.0]}, "`limits` must be a mapping from attributes"),
         ({"weights": [1.0]}, "`weights` must be a mapping from attributes"),
-        ({"weights": {"age": math.nan}}, "`weight of age` must be a finite number above 0, got nan"),
+        ({"weights": {"age": math.nan}}, "`weight of age` must be a finite number above 0 and"),
+        ({"weights": {"age": 1e300}}, "below 1e+09, got 1e+300"),
         ({"secrets": 5}, "`secrets` must be a list of attributes, got 5"),
         ({"frontier": 2}, "`frontier` must be a list of numbers, got 2"),
         ({"plan": "plan.toml"}, "`plan` must be a `Plan`, got 'str'"),

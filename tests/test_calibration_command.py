@@ -100,6 +100,46 @@ def test_a_plan_lends_its_mechanisms(run, table: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "limits", "is_lent"),
+    [
+        ([], {"age": 0.5, "income": 0.25}, True),
+        (["--not-secret", "age"], {"income": 0.25}, True),
+        (["--secret", "income"], {"income": 0.25}, True),
+        (["--secret", "sex=0.75", "--secret", "age"], {"sex": 0.75, "age": 0.5}, True),
+        (["--secret", "sex=0.75"], {"sex": 0.75}, False),
+        (["--limit", "2"], {"age": 2.0, "sex": 2.0, "income": 2.0}, False),
+    ],
+)
+def test_a_plan_lends_the_limits_that_are_not_given(
+    run, table: Path, tmp_path: Path, options: list[str], limits: dict[str, float], is_lent: bool
+) -> None:
+    plan = tmp_path / "plan.toml"
+    own = {"sex": float("inf"), "income": 0.25}
+    sl.Plan.uniform(sl.read(str(table)).schema, limit=0.5, limits=own).write(plan)
+    code, out, _ = run("calibrate", table, "--plan", plan, "--uniform", "--json", *options)
+    assert code == 0
+    assert json.loads(out)["limits"] == limits
+    shown = run("calibrate", table, "--plan", plan, "--uniform", *options)[1]
+    assert (f"Limits that were not given are those of {plan}." in shown) == is_lent
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--secret", "sex"], "'sex' is named as a secret, but the plan lets it leak without limit"),
+        (["--not-secret", "age", "--not-secret", "income"], "`--secret` must name at least one attribute"),
+    ],
+)
+def test_a_plan_without_a_limit_lends_none(
+    run, table: Path, tmp_path: Path, options: list[str], words: str
+) -> None:
+    plan = tmp_path / "plan.toml"
+    sl.Plan.uniform(sl.read(str(table)).schema, limits={"sex": float("inf")}).write(plan)
+    code, _, err = run("calibrate", table, "--plan", plan, *options)
+    assert (code, words in err) == (2, True), err
+
+
+@pytest.mark.parametrize(
     ("options", "words"),
     [
         (["--limit", "0"], "a limit of 0 for"),
@@ -107,7 +147,11 @@ def test_a_plan_lends_its_mechanisms(run, table: Path, tmp_path: Path) -> None:
         (["--weight", "age"], "`--weight` must be of the form attribute=number"),
         (["--weight", "age=0"], "`weight of age` must be a finite number above 0"),
         (["--weight", "agee=1"], "there is no column 'agee'"),
-        (["--weight", "age=nan"], "`weight of age` must be a finite number above 0, got nan"),
+        (["--weight", "age=nan"], "`weight of age` must be a finite number above 0 and below 1e+09, got nan"),
+        (["--weight", "age=1e300"], "`weight of age` must be a finite number above 0 and below 1e+09"),
+        (["--fix", "age=-1"], "`epsilon of age` must be a finite number above 0"),
+        (["--secret", "income=much"], "the limit of 'income' must be a number, got 'much'"),
+        (["--secret", "income,age"], "to name several columns, repeat the option"),
         (["--weight", "age=2", "--withhold", "age"], "'age' has a weight but is not released"),
         (["--secret", "incom=1"], "there is no column 'incom'"),
         (["--fix", "age=x"], "`--fix` must be of the form attribute=number"),

@@ -76,6 +76,120 @@ def test_a_saved_plan_audits_to_the_same_figures(run, table: Path, tmp_path: Pat
     assert json.loads(first.out) == json.loads(second.out)
 
 
+@pytest.fixture
+def planned(tmp_path: Path, table: Path) -> Path:
+    """A plan that releases both attributes and lets one of them leak without limit."""
+    path = tmp_path / "plan.toml"
+    schema = sl.read(str(table)).schema
+    sl.Plan.uniform(schema, limit=0.5, limits={"sex": float("inf")}).write(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "limits"),
+    [
+        ([], {"sex": "infinity", "smokes": 0.5}),
+        (["--limit", 0.25], {"sex": 0.25, "smokes": 0.25}),
+        (["--limit", 0.25, "--secret", "sex"], {"sex": 0.25}),
+        (["--limit", 0.25, "--secret", "sex=9", "--secret", "smokes"], {"sex": 9.0, "smokes": 0.25}),
+        (["--secret", "sex=9"], {"sex": 9.0}),
+    ],
+)
+def test_a_given_limit_wins_over_the_plan(
+    run, table: Path, planned: Path, options: list[object], limits: dict[str, object]
+) -> None:
+    shown = run("audit", table, "--plan", planned, "--json", *options)
+    data = json.loads(shown.out)
+    assert {name: item["limit"] for name, item in data["secrets"].items()} == limits
+    assert shown.code == (0 if all(limit in ("infinity", 9.0) for limit in limits.values()) else 1)
+
+
+def test_a_limit_for_one_secret_leaves_the_others_limits_in_a_saved_plan(
+    run, table: Path, planned: Path, tmp_path: Path
+) -> None:
+    saved = tmp_path / "saved.toml"
+    run("audit", table, "--plan", planned, "--limit", 0.25, "--secret", "sex", "--save-plan", saved)
+    assert [sl.Plan.read(saved).limit_of(name) for name in ("sex", "smokes")] == [0.25, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--bins", 10], "--bins 10 would change nothing: the plan releases every attribute"),
+        (["--max-values", 2], "--max-values 2 would change nothing"),
+        (["--missing", "value"], "--missing value would change nothing"),
+        (["--drop", "sex"], "the plan releases 'sex', so --drop sex cannot leave it out"),
+        (["--epsilon", 1], "--epsilon and --plan exclude each other"),
+    ],
+)
+def test_what_a_plan_decides_cannot_be_given_beside_it(
+    run, table: Path, planned: Path, options: list[object], words: str
+) -> None:
+    assert words in refused(run("audit", table, "--plan", planned, *options))
+
+
+@pytest.mark.parametrize("options", [["--bins", 3], ["--max-values", 2]])
+def test_every_command_that_reads_a_plan_refuses_bins_beside_it(
+    run, table: Path, planned: Path, tmp_path: Path, options: list[object]
+) -> None:
+    collect = ("collect", table, "-o", tmp_path / "reports.parquet", "--plan", planned)
+    assert "would change nothing" in refused(run(*collect, *options))
+    assert run(*collect).code == 0
+    assert "would change nothing" in refused(run("calibrate", table, "--plan", planned, *options))
+
+
+def test_bins_beside_a_plan_are_for_what_it_does_not_release(run, tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("sex,age\n" + "".join(f"{'fm'[i % 2]},{i % 50 + 0.5}\n" for i in range(200)))
+    plan = tmp_path / "plan.toml"
+    sl.Plan.uniform(sl.read(str(path), columns=["sex"]).schema).write(plan)
+    shown = run("audit", path, "--plan", plan, "--secret", "age", "--bins", 2, "--json")
+    assert shown.code == 0
+    assert json.loads(shown.out)["secrets"]["age"]["commonest"]["share"] == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["audit", "--epsilon", -1],
+        ["audit", "--limit", -1],
+        ["audit", "--secret", "sex=-1"],
+        ["audit", "--belief", "magic"],
+        ["audit", "--method", "tree"],
+        ["audit", "--confidence", 3],
+        ["audit", "--synergy", -1],
+        ["audit", "--smoothing", -1],
+        ["calibrate", "--weight", "sex=0"],
+        ["calibrate", "--confidence", 3],
+        ["calibrate", "--constraint", "robust", "--confidence", 3],
+        ["calibrate", "--limit", -1],
+        ["calibrate", "--fix", "sex=0"],
+        ["calibrate", "--utility", "magic"],
+        ["calibrate", "--smoothing", -1],
+        ["knowledge", "--scale", 0],
+        ["knowledge", "--smoothing", -1],
+    ],
+    ids=str,
+)
+def test_plain_numbers_and_choices_are_checked_before_the_table_is_read(
+    run, monkeypatch, table: Path, arguments: list[object]
+) -> None:
+    monkeypatch.setattr(sl, "read", lambda *_, **__: pytest.fail("the table was read"))
+    command, *options = arguments
+    refused(run(command, table, *options))
+
+
+def test_a_table_in_the_terminal_has_no_minus_zero_and_says_nothing_twice(run, table: Path) -> None:
+    withheld = run("audit", table, "--mechanism", "withheld")
+    assert "0.000  s" in withheld.out
+    assert "-0.0" not in withheld.out + run("audit", table, "--mechanism", "withheld", "--json").out
+    assert "(60 records, 2 attributes)" in withheld.out
+    assert "(60 records, 1 attribute)" in run("audit", table, "--drop", "smokes").out
+    rare = run("audit", table, "--min-support", 50, "--secret", "sex")
+    assert rare.out.count("1.000 to 2.000") == 1
+    assert rare.out.count("rests on too few records") == 1
+
+
 def test_doctor(run) -> None:
     shown = run("doctor")
     assert shown.code == 0
@@ -123,19 +237,27 @@ def refused(shown: Shown) -> str:
         (["--secret", "id"], "identifies its records"),
         (["--epsilon", "-1"], "`epsilon` must be a finite number above 0, got -1.0"),
         (["--epsilon", "nan"], "`epsilon` must be a finite number above 0, got nan"),
-        (["--epsilon", "ten"], "'--epsilon'"),
+        (["--epsilon", "ten"], "`--epsilon` must be a number, got 'ten'"),
+        (["--bins", "2.5"], "`--bins` must be a whole number, got '2.5'"),
         (["--limit", "-1"], "`limit` must be a number of at least 0"),
-        (["--secret", "sex=high"], "there is no column 'sex=high'"),
+        (["--secret", "sex=high"], "the limit of 'sex' must be a number, got 'high'"),
         (["--secret", "sex=-1"], "`limit of sex` must be a number of at least 0"),
         (["--save-plan", "plan.yaml"], "plan.yaml must end in .toml or .json"),
         (["--report", "audit.pdf"], "audit.pdf must end in .html or .htm"),
         (["--mechanism", "magic"], "`mechanism` must be one of"),
-        (["--belief", "magic"], "`kind` must be one of"),
+        (["--secret", "nope"], "there is no column 'nope'. There are"),
+        (["--secret", "sex,smokes"], "there is no column 'sex,smokes'; to name several columns, repeat"),
+        (["--drop", "sex,smokes"], "there is no column 'sex,smokes'; to name several columns, repeat"),
+        (["--belief", "magic"], "`belief` must be one of"),
+        (["--method", "tree"], "`method` must be a bound on the total, got 'tree'. --belief tree shows"),
+        (["--adversary", "magic"], "`adversary` must be one of"),
+        (["--confidence", "3"], "`confidence` must be a finite number above 0 and below 1"),
+        (["--synergy", "-1"], "`--synergy` must be a whole number of at least 0"),
         (["--method", "magic"], "`method` must be one of"),
         (["--missing", "magic"], "`missing` must be one of"),
         (["--bins", "1"], "`bins` must be a whole number of at least 2"),
         (["--smoothing", "-1"], "`smoothing` must be a finite number of at least 0"),
-        (["--min-support", "-1"], "`min_support` must be a whole number"),
+        (["--min-support", "-1"], "`--min-support` must be a whole number"),
         (["--encoding", "klingon"], "`encoding` must be one of"),
         (["--report", "missing/audit.html"], "missing/audit.html cannot be written"),
         (["--plan", "none.toml"], "none.toml cannot be read: No such file"),
@@ -148,6 +270,19 @@ def test_bad_options_get_one_line(run, table: Path, options: list[str], words: s
 
 
 @pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("exact", "needs a joint belief; use --belief joint or --method composition"),
+        ("joint generic", "use --belief joint, or --method composition"),
+    ],
+)
+def test_advice_names_options_and_not_arguments(run, tmp_path: Path, method: str, words: str) -> None:
+    path = tmp_path / "three.csv"
+    path.write_text("a,b,c\n" + "x,p,u\ny,q,v\nx,q,v\ny,p,u\n" * 5)
+    assert words in refused(run("audit", path, "--belief", "pairwise", "--method", method))
+
+
+@pytest.mark.parametrize(
     ("name", "content", "words"),
     [
         ("none.csv", None, "there is no file"),
@@ -155,7 +290,7 @@ def test_bad_options_get_one_line(run, table: Path, options: list[str], words: s
         ("header.csv", b"a,b\n", "has 0 rows; it needs at least two"),
         ("single.csv", b"a,b\n1,2\n", "has 1 row; it needs at least two"),
         ("corrupt.parquet", b"PAR1" + b"\x00" * 40, "is not a Parquet file, or it is damaged"),
-        ("binary.csv", b"a,b\nx,\xff\xfe\xfa\nz,\xe9\nw,\xe9\n", "is not UTF-8 text; convert it"),
+        ("binary.csv", b"a,b\nx,\xff\xfe\xfa\nz,\xe9\nw,\xe9\n", "(for example --encoding latin-1)"),
         ("table.xlsx", b"PK", "must end in one of .csv"),
     ],
 )

@@ -313,7 +313,7 @@ BELIEF, QUERY = pair([[0.3, 0.2], [0.2, 0.3]])
         (lambda: QUERY.with_scale(math.nan), "`scale` must be a finite number above 0"),
         (lambda: sl.Query.sum(BELIEF.schema, 1.0, {"z": 1.0}), "there is no attribute 'z'"),
         (lambda: sl.Query.additive(BELIEF.schema, {"x1": [0, 1, 2]}), "`parts of x1` must be 2 finite"),
-        (lambda: sl.Query.count(BELIEF.schema, {"x1": ["9"]}), "there is no value of x1 '9'"),
+        (lambda: sl.Query.count(BELIEF.schema, {"x1": ["9"]}), "there is no value '9' of x1"),
         (lambda: sl.Query.additive(BELIEF.schema, {"x1": 3}), "`parts of x1` must be 2 finite"),
         (lambda: sl.Query.additive(BELIEF.schema, {"x1": ["0", "1"]}), "`parts of x1` must be numbers"),
         (lambda: sl.Query.additive(BELIEF.schema, {"x1": [[0], [1, 2]]}), "vectors of one length"),

@@ -49,6 +49,28 @@ def test_json_says_the_same_as_the_library(run, table: Path) -> None:
     assert len(data["graph"]["nodes"]) == 4 * 8
 
 
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (["--attributes", "b,c", "--attributes", "a"], {"a", "b,c"}),
+        (["--attributes", "a,d"], {"a", "d"}),
+        (["--attributes", "a", "--attributes", "d"], {"a", "d"}),
+        (["--attributes", " a , d ", "--attributes", "b,c"], {"a", "b,c", "d"}),
+        (["--drop", "b,c"], {"a", "d"}),
+    ],
+)
+def test_a_column_may_have_a_comma_in_its_name(
+    run, tmp_path: Path, options: list[str], names: set[str]
+) -> None:
+    path = tmp_path / "commas.csv"
+    path.write_text('a,"b,c",d\n' + "x,p,u\ny,q,v\nx,q,u\ny,p,u\n" * 8)
+    code, out, err = run("knowledge", path, "--json", *options)
+    assert code == 0, err
+    assert {node["target"] for node in json.loads(out)["graph"]["nodes"]} == names
+    code, _, err = run("knowledge", path, "--drop", "a,d")
+    assert (code, "to name several columns, repeat the option" in err) == (2, True)
+
+
 def test_a_limit_that_is_exceeded_exits_1(run, table: Path) -> None:
     assert run("knowledge", table, "--limit", 0.1)[0] == 1
     assert run("knowledge", table, "--limit", 20)[0] == 0
@@ -95,7 +117,7 @@ def test_an_attribute_outside_the_query_may_be_known_and_adds_nothing(run, table
         (["--only"], "name one --target"),
         (["--query", "median"], "`query` must be one of 'sum'"),
         (["--query", "count"], "needs at least one --count"),
-        (["--query", "count", "--count", "sick=7"], "there is no value of sick '7'"),
+        (["--query", "count", "--count", "sick=7"], "there is no value '7' of sick"),
         (["--weight", "sick"], "--weight must be name=number"),
         (["--query", "mean", "--weight", "sick=2"], "--weight belongs to --query sum"),
         (["--limit", 0], "`limit` must be a finite number above 0"),

@@ -396,7 +396,7 @@ def test_the_command_fails_where_the_promise_is_not_kept(run, table: Path) -> No
         (["--label", "label", "--model", "forest"], "`model` must be one of"),
         (["--label", "label", "--epsilon", "0"], "`epsilon` must be"),
         (["--label", "label", "--scheme", "odd"], "`scheme` must be one of"),
-        (["--label", "label", "--test-share", "1"], "`test_share` must be"),
+        (["--label", "label", "--test-share", "1"], "`--test-share` must be"),
         (["--label", "label", "--model", "bayes", "--draw", "t.svg"], "--draw is for a tree"),
         (["--label", "label", "--protocol", "basic", "--k", "3"], "--k is for kHR"),
         (["--label", "label", "--protocol", "labeldp", "--omega", "known"], "--omega is for kHR"),

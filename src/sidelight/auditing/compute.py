@@ -93,8 +93,14 @@ def _secrets(belief: Belief, plan: Plan, secrets: Iterable[str] | None) -> list[
         names = [secrets] if isinstance(secrets, str) else list(secrets)
     if not names:
         raise InputError("`secrets` must name at least one attribute, got none.")
-    for name in [*names, *plan.limits]:
+    for name in names:
         belief.schema.index(name)
+    for name in plan.limits:
+        if name not in belief.schema:
+            raise InputError(
+                f"the plan has a limit for {name!r}, which is not among the table's attributes: "
+                f"{', '.join(belief.schema.names)}."
+            )
     return names
 
 

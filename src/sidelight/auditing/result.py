@@ -186,7 +186,7 @@ def _leakage_to_dict(leakage: Leakage) -> dict[str, Any]:
 def _bound_to_dict(bound: Bound) -> dict[str, Any]:
     witness = None if bound.witness is None else vars(bound.witness)
     return {
-        "value": json_number(bound.value),
+        "value": json_number(bound.value + 0.0),  # what is added turns minus zero into zero
         "kind": bound.kind,
         "method": bound.method,
         "witness": witness,

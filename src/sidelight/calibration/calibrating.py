@@ -16,10 +16,11 @@ from sidelight.calibration.constraint import (
     ConstraintName,
     RobustConstraint,
     TreeConstraint,
+    check_constraint,
     constraint_of,
 )
 from sidelight.calibration.infeasible import check_feasible
-from sidelight.calibration.problem import Problem, build, check_belief
+from sidelight.calibration.problem import Problem, build, check_belief, usual_limit
 from sidelight.calibration.result import (
     Alternative,
     Budgets,
@@ -46,7 +47,7 @@ _SETTLINGS = 3
 
 def calibrate(
     belief: Belief,
-    limit: float = 1.0,
+    limit: float | None = None,
     *,
     limits: Mapping[str, float] | None = None,
     secrets: Iterable[str] | None = None,
@@ -69,9 +70,9 @@ def calibrate(
 
     Args:
         belief: what the adversary knows.
-        limit: how much each secret may leak in total, in nats.
+        limit: how much each secret may leak in total, in nats; by default as the plan says, without one 1.
         limits: the limit of single secrets, where it differs.
-        secrets: the attributes to protect; all of the belief's by default, and those named in `limits`.
+        secrets: the attributes to protect; by default all to which the plan, if there is one, sets a limit.
         budgets: "unequal", one for each attribute with the least weighted error, or "uniform", one for all.
         constraint: "table" (certified for the belief), "tree" (for an adversary who models the population as
             a tree learnt from it), "robust" (for every distribution the sample leaves open) or "published"
@@ -84,11 +85,12 @@ def calibrate(
         weights: how much the error of each attribute counts; 1 by default.
         utility: "variance" (of the estimated frequencies) or "accuracy" (of a guess from one report).
         reports: how many people report; as many as the belief has records by default.
-        plan: takes mechanisms, parameters and repetitions from here; its budgets are replaced.
+        plan: takes mechanisms, parameters, repetitions and, if not given, limits from here; no budgets.
         collected: a belief about the people the plan will be used on; the plan is audited under it too.
         frontier: factors on all limits at which the weighted error is computed as well.
         compare: whether to say what one budget for all would be under the other constraints.
     """
+    check_constraint(constraint, method, confidence)
     factors = _asked(budgets, collected, frontier)
     problem = build(
         belief, limit, limits=limits or {}, secrets=secrets, mechanism=mechanism,
@@ -96,7 +98,7 @@ def calibrate(
         reports=reports,
     )  # fmt: skip
     solved = _solved(problem, lambda asked: constraint_of(asked, constraint, method, confidence), budgets)
-    found = _result(limit, method, budgets, collected, *solved)
+    found = _result(usual_limit(plan) if limit is None else limit, method, budgets, collected, *solved)
     settled, rule, one, _ = solved
     return replace(
         found,

@@ -18,7 +18,7 @@ from sidelight.belief import Belief, Credal
 from sidelight.belief.credal import Region
 from sidelight.calibration.problem import Problem
 from sidelight.calibration.totals import Channels, ExactTotals, JointTotal, own_report
-from sidelight.foundation.errors import InputError, check_choice
+from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.credal import joint_region, robust_upper
 from sidelight.leakage.families import worst_ratio
@@ -80,15 +80,7 @@ def constraint_of(
     problem: Problem, name: ConstraintName, method: TotalMethod = "auto", confidence: float | None = None
 ) -> Constraint:
     """Return the constraint called `name`, prepared for a problem."""
-    check_choice("constraint", name, NAMES)
-    check_choice("method", method, ("auto", "exact", "joint generic", "composition"))
-    if name != "table" and method != "auto":
-        raise InputError(f"`method` is for the constraint 'table'; leave it out for {name!r}.")
-    if name != "robust" and confidence is not None:
-        raise InputError(
-            f"`confidence` is for the constraint 'robust', got {confidence!r} for {name!r}; leave it out, or "
-            "use 'robust'."
-        )
+    check_constraint(name, method, confidence)
     belief = problem.belief
     if name == "tree" or (name == "table" and belief.tree is not None and method == "auto"):
         return TreeConstraint(Belief.tree_of(belief), problem.secrets)
@@ -99,6 +91,22 @@ def constraint_of(
             belief.credal(USUAL_CONFIDENCE if confidence is None else confidence), problem.secrets
         )
     return TableConstraint.of(problem, method)
+
+
+def check_constraint(name: str, method: str, confidence: float | None) -> None:
+    """Raise if there is no such constraint, or if it does not go with the method or the confidence."""
+    check_choice("constraint", name, NAMES)
+    check_choice("method", method, ("auto", "exact", "joint generic", "composition"))
+    if name != "table" and method != "auto":
+        raise InputError(f"`method` is for the constraint 'table'; leave it out for {name!r}.")
+    if confidence is None:
+        return
+    if name != "robust":
+        raise InputError(
+            f"`confidence` is for the constraint 'robust', got {confidence!r} for {name!r}; leave it out, or "
+            "use 'robust'."
+        )
+    check_number("confidence", confidence, above=0, below=1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,7 @@ from sidelight.plan import Plan, Release
 Array = NDArray[np.float64]
 LARGEST_BUDGET = 20.0
 """No budget is set beyond it: a report is then the truth but for one in hundreds of millions."""
+LARGEST_WEIGHT = 1e9
 LEAST_SHARE = 1e-6
 """The least budget that is tried, as a share of the smallest limit."""
 LEAST_BUDGET = 1e-12
@@ -181,7 +182,7 @@ class Problem:
 
 def build(
     belief: Belief,
-    limit: float,
+    limit: float | None,
     *,
     limits: Mapping[str, float],
     secrets: Iterable[str] | None,
@@ -202,7 +203,7 @@ def build(
         "limits": limits, "mechanisms": mechanisms, "fixed": fixed, "weights": weights,
     }.items():  # fmt: skip
         check_mapping(name, given)
-    bounds = _limits(belief, limit, limits, secrets)
+    bounds = _limits(belief, limit, limits, secrets, plan)
     releases, automatic = _releases(belief, mechanism, mechanisms, fixed, plan)
     named = [release.name for release in releases]
     free = tuple(r.name for r in releases if r.epsilon is not None and r.name not in fixed)
@@ -215,7 +216,7 @@ def build(
         if name not in free:
             why = "no budget to choose" if name in named else "is not released"
             raise InputError(f"{name!r} has a weight but {why}; leave its weight out.")
-        check_number(f"weight of {name}", weight, above=0)
+        check_weight(name, weight)
     count = reports if reports is not None else (belief.sample_size or _USUAL_REPORTS)
     return Problem(
         belief,
@@ -227,6 +228,16 @@ def build(
         check_whole("reports", count, at_least=1),
         automatic,
     )
+
+
+def check_weight(name: str, weight: object) -> float:
+    """Return the weight of an attribute as a float; beyond a billion nothing else would count."""
+    return check_number(f"weight of {name}", weight, above=0, below=LARGEST_WEIGHT)
+
+
+def usual_limit(plan: Plan | None) -> float:
+    """Return the limit of secrets without one of their own, where none is given."""
+    return 1.0 if plan is None else plan.limit
 
 
 def check_belief(name: str, value: object) -> None:
@@ -252,15 +263,23 @@ def _names(belief: Belief, secrets: Iterable[str] | None) -> list[str]:
 
 
 def _limits(
-    belief: Belief, limit: float, limits: Mapping[str, float], secrets: Iterable[str] | None
+    belief: Belief,
+    limit: float | None,
+    limits: Mapping[str, float],
+    secrets: Iterable[str] | None,
+    plan: Plan | None,
 ) -> dict[str, float]:
+    """Return the limit of every secret: its own, else the one for all, else the plan's."""
     names = _names(belief, secrets)
     if not names:
         raise InputError("`secrets` must name at least one attribute, got none.")
     for name in [*names, *limits]:
         belief.schema.index(name)
-    general = check_number("limit", limit, at_least=0, infinite=True)
-    found = dict.fromkeys([*names, *limits], general)
+    if limit is None:
+        found = _planned(names, limits, plan, is_named=secrets is not None)
+    else:
+        general = check_number("limit", limit, at_least=0, infinite=True)
+        found = dict.fromkeys([*names, *limits], general)
     for name, value in limits.items():
         found[name] = check_number(f"limit of {name}", value, at_least=0, infinite=True)
     if all(math.isinf(value) for value in found.values()):
@@ -268,6 +287,21 @@ def _limits(
             "every limit is infinite, so any budget keeps them; give at least one secret a limit."
         )
     return found
+
+
+def _planned(
+    names: Iterable[str], limits: Mapping[str, float], plan: Plan | None, *, is_named: bool
+) -> dict[str, float]:
+    """Return the plan's limits, or 1; what it lets leak without limit is no secret, nor named as one."""
+    own = {} if plan is None else plan.limits
+    found = {name: own.get(name, usual_limit(plan)) for name in names}
+    open_ones = [name for name, limit in found.items() if math.isinf(limit) and name not in limits]
+    if is_named and open_ones:
+        raise InputError(
+            f"{open_ones[0]!r} is named as a secret, but the plan lets it leak without limit; give its limit."
+        )
+    kept = {name: limit for name, limit in found.items() if name not in open_ones}
+    return kept or found
 
 
 def _releases(

@@ -21,6 +21,8 @@ from sidelight.cli.common import (
     ReportFile,
     Secret,
     Smoothing,
+    check_counts,
+    check_limits,
     check_writable,
     named_numbers,
     progress,
@@ -37,7 +39,9 @@ if TYPE_CHECKING:
 PlanFile = Annotated[Path | None, typer.Option(help="A plan file (.toml or .json).")]
 Epsilon = Annotated[float | None, typer.Option(help="Budget of every attribute, without a plan [1].")]
 Mechanism = Annotated[str | None, typer.Option(help="Mechanism of every attribute, without a plan [grr].")]
-Limit = Annotated[float | None, typer.Option(help="How much each secret may leak, in nats [1].")]
+Limit = Annotated[
+    float | None, typer.Option(help="How much each secret may leak, in nats [as in the plan, else 1].")
+]
 Withhold = Annotated[list[str] | None, typer.Option(help="An attribute that is not released; repeatable.")]
 BeliefKind = Annotated[
     str, typer.Option(help="'auto', 'joint', 'pairwise', or 'tree': also the figure of a tree model.")
@@ -47,9 +51,7 @@ Confidence = Annotated[
     float | None, typer.Option(help="Also figures that hold together with this confidence, as 0.95.")
 ]
 Synergies = Annotated[int, typer.Option(help="How many pairs of reports to name that say more together.")]
-Method = Annotated[
-    str, typer.Option(help="Of the total: 'auto', 'exact', 'tree', 'joint generic', 'composition'.")
-]
+Method = Annotated[str, typer.Option(help="Of the total: 'auto', 'exact', 'joint generic' or 'composition'.")]
 SavePlan = Annotated[Path | None, typer.Option(help="Write the plan that was audited to this file.")]
 
 
@@ -100,28 +102,29 @@ def audit(
     secrets, limits = named_numbers(secret or [])
     check_writable(report, (".html", ".htm"))
     check_writable(save_plan, (".toml", ".json"))
+    check_limits(limit, limits)
+    _check(epsilon, belief, method, adversary, confidence)
+    check_counts(smoothing=smoothing, synergies=synergy, min_support=min_support)
     with progress(quiet=json):
         given = sl.Plan.read(plan) if plan else None
         refuse_both(given, {"--epsilon": epsilon, "--mechanism": mechanism})
         table = read_table(
             data, given, drop or [], [*secrets, *(withhold or [])],
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
-            engine=engine, master=master,
+            engine=engine, master=master, numbered=secrets,
         )  # fmt: skip
-        chosen = _plan(table, given, epsilon, mechanism, limit, limits, withhold or [])
+        plain = given or sl.Plan.uniform(
+            table.schema, mechanism or "grr", 1.0 if epsilon is None else epsilon
+        )
+        kept = plain.withholding(withhold) if withhold else plain
+        chosen = _limited(kept, limit, limits, secrets if given else [])
         kind = "auto" if belief == "tree" else belief
         known = sl.Belief.from_data(table, kind, smoothing=smoothing)  # type: ignore[arg-type]
         result = sl.audit(
-            known,
-            chosen,
-            secrets or None,
-            method=method,  # type: ignore[arg-type]
-            adversary=adversary,  # type: ignore[arg-type]
-            model=belief == "tree",
-            confidence=confidence,
-            synergies=synergy,
-            min_support=min_support,
-        )
+            known, chosen, secrets or None,
+            method=method, adversary=adversary, model=belief == "tree",  # type: ignore[arg-type]
+            confidence=confidence, synergies=synergy, min_support=min_support,
+        )  # fmt: skip
     if save_plan:
         chosen.write(save_plan)
     _show(result, table, report, json)
@@ -129,22 +132,31 @@ def audit(
         raise typer.Exit(1)
 
 
-def _plan(
-    table: Table,
-    given: Plan | None,
-    epsilon: float | None,
-    mechanism: str | None,
-    limit: float | None,
-    limits: dict[str, float],
-    withhold: list[str],
-) -> Plan:
+def _check(epsilon: float | None, belief: str, method: str, adversary: str, confidence: float | None) -> None:
+    """Refuse before the work what no table makes right."""
+    from sidelight.foundation.errors import check_choice, check_number, invalid
+
+    if epsilon is not None:
+        check_number("epsilon", epsilon, above=0)
+    if confidence is not None:
+        check_number("confidence", confidence, above=0, below=1)
+    check_choice("belief", belief, ("auto", "joint", "pairwise", "tree"))
+    check_choice("adversary", adversary, ("report", "guess"))
+    if method == "tree":  # a model's figure is no bound, so no verdict may rest on it
+        raise invalid("method", "a bound on the total", method, "--belief tree shows that figure beside it.")
+    check_choice("method", method, ("auto", "exact", "joint generic", "composition"))
+
+
+def _limited(plan: Plan, limit: float | None, limits: dict[str, float], secrets: list[str]) -> Plan:
+    """Return the plan with the limits that were given: one for a secret, one for all audited, the plan's."""
     import sidelight as sl
 
-    budget = 1.0 if epsilon is None else epsilon
-    plan = given or sl.Plan.uniform(table.schema, mechanism or "grr", budget)
-    kept = plan.withholding(withhold) if withhold else plan
-    general = limit if limit is not None else kept.limit
-    return sl.Plan(kept.releases, general, {**kept.limits, **limits}, kept.origin)
+    if limit is None:
+        return sl.Plan(plan.releases, plan.limit, {**plan.limits, **limits}, plan.origin)
+    if secrets:
+        own = {**plan.limits, **dict.fromkeys(secrets, limit), **limits}
+        return sl.Plan(plan.releases, plan.limit, own, plan.origin)
+    return sl.Plan(plan.releases, limit, limits, plan.origin)
 
 
 def _show(result: Audit, table: Table, report: Path | None, json: bool) -> None:

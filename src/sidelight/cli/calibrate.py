@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,8 @@ from sidelight.cli.common import (
     Missing,
     ReportFile,
     Smoothing,
+    check_counts,
+    check_limits,
     check_writable,
     named_numbers,
     progress,
@@ -40,10 +43,16 @@ Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="Write the plan to this .toml or .json file.")
 ]
 Limit = Annotated[
-    float | None, typer.Option(help="How much every attribute may leak, in nats [1 if no secret is named].")
+    float | None,
+    typer.Option(
+        help="How much every attribute may leak, in nats [if no secret is named: the plan's, or 1]."
+    ),
 ]
 Secrets = Annotated[
-    Names, typer.Option(help="A secret, or secret=limit; repeatable. Without --limit the only secrets.")
+    Names,
+    typer.Option(
+        help="A secret, or secret=limit [the plan's, or 1]; repeatable. Without --limit the only ones."
+    ),
 ]
 NotSecret = Annotated[Names, typer.Option(help="An attribute that may leak without limit; repeatable.")]
 Weight = Annotated[Names, typer.Option(help="attribute=number: how much its error counts [1]; repeatable.")]
@@ -53,7 +62,9 @@ AsIs = Annotated[Names, typer.Option(help="An attribute that is released without
 MechanismName = Annotated[
     str | None, typer.Option(help="Of every attribute, without a plan [grr]; 'auto' chooses by error.")
 ]
-PlanFile = Annotated[Path | None, typer.Option(help="Take mechanisms and bins from this plan.")]
+PlanFile = Annotated[
+    Path | None, typer.Option(help="Take mechanisms, bins and limits that are not given from here.")
+]
 Uniform = Annotated[bool, typer.Option("--uniform", help="One budget for all attributes.")]
 ConstraintChoice = Annotated[
     str, typer.Option(help="'table' (certified), 'tree' (a model), 'robust' or 'published' (no bound).")
@@ -99,34 +110,35 @@ def calibrate(
     check_writable(output, (".toml", ".json"))
     check_writable(report, (".html", ".htm"))
     secrets, limits = named_numbers(secret or [])
+    check_limits(limit, limits)
     fixed, weights = _numbers("--fix", fix or []), _numbers("--weight", weight or [])
-    hidden, plain = withhold or [], as_is or []
-    _refuse_contradictions(
-        {"--withhold": hidden, "--as-is": plain}, {"--secret": secrets, "--not-secret": not_secret or []}
-    )
-    named = [*secrets, *(not_secret or []), *weights, *fixed, *hidden, *plain]
+    _check(fixed, weights, utility, constraint, method, confidence, smoothing)
+    hidden, plain, free = withhold or [], as_is or [], not_secret or []
+    _refuse_opposites({"--withhold": hidden, "--as-is": plain}, {"--secret": secrets, "--not-secret": free})
+    named = [*secrets, *free, *weights, *fixed, *hidden, *plain]
     rules = {
         "bins": bins, "max_values": max_values, "missing": missing, "encoding": encoding, "engine": engine,
-        "master": master,
+        "master": master, "numbered": secrets,
     }  # fmt: skip
     options: dict[str, Any] = {
-        "limits": limits, "budgets": "uniform" if uniform else "unequal", "constraint": constraint,
-        "method": method, "confidence": confidence, "mechanism": mechanism or "grr", "fixed": fixed,
+        "limit": limit, "limits": limits, "budgets": "uniform" if uniform else "unequal",
+        "constraint": constraint, "method": method, "confidence": confidence, "fixed": fixed,
         "mechanisms": dict.fromkeys(hidden, "withheld") | dict.fromkeys(plain, "identity"),
-        "weights": weights, "utility": utility,
+        "mechanism": mechanism or "grr", "weights": weights, "utility": utility,
         "frontier": _FRONTIER if report else (), "compare": report is not None,
     }  # fmt: skip
     with progress(quiet=json):
         table, given = _read(data, plan, mechanism, drop or [], named, rules)
-        chosen = _secrets(table, secrets, not_secret or [], everyone=limit is not None)
+        chosen = _secrets(table, secrets, free, given, everyone=limit is not None)
         options |= {"secrets": chosen, "plan": given, "collected": _collected(collected, table, encoding)}
-        result = _calibrated(table, smoothing, 1.0 if limit is None else limit, options)
-    _show(result, table, output, report, json)
+        result = _calibrated(table, smoothing, options)
+    is_given = limit is not None or bool(secrets and set(secrets) <= set(limits))
+    _show(result, table, output, report, json, lender=None if is_given else plan)
     if not all(audit.is_within for audit in (result.audit, result.collected) if audit is not None):
         raise typer.Exit(1)
 
 
-def _refuse_contradictions(*pairs: dict[str, list[str]]) -> None:
+def _refuse_opposites(*pairs: dict[str, list[str]]) -> None:
     """Refuse an attribute that two options say opposite things about."""
     from sidelight.foundation.errors import InputError
 
@@ -152,10 +164,35 @@ def _read(
     return read_table(data, given, drop, named, **rules), given
 
 
-def _calibrated(table: Table, smoothing: float, limit: float, options: dict[str, Any]) -> Calibration:
+def _check(
+    fixed: dict[str, float],
+    weights: dict[str, float],
+    utility: str,
+    constraint: str,
+    method: str,
+    confidence: float | None,
+    smoothing: float,
+) -> None:
+    """Refuse before the work what no table makes right."""
+    from sidelight.calibration.constraint import check_constraint
+    from sidelight.calibration.problem import check_weight
+    from sidelight.calibration.utility import UTILITIES
+    from sidelight.foundation.errors import check_choice, check_number
+    from sidelight.plan import LARGEST_EPSILON
+
+    check_constraint(constraint, method, confidence)
+    check_counts(smoothing=smoothing)
+    check_choice("utility", utility, UTILITIES)
+    for name, budget in fixed.items():
+        check_number(f"epsilon of {name}", budget, above=0, below=LARGEST_EPSILON)
+    for name, weight in weights.items():
+        check_weight(name, weight)
+
+
+def _calibrated(table: Table, smoothing: float, options: dict[str, Any]) -> Calibration:
     import sidelight as sl
 
-    return sl.calibrate(sl.Belief.from_data(table, smoothing=smoothing), limit, **options)
+    return sl.calibrate(sl.Belief.from_data(table, smoothing=smoothing), **options)
 
 
 def _numbers(option: str, texts: list[str]) -> dict[str, float]:
@@ -169,12 +206,21 @@ def _numbers(option: str, texts: list[str]) -> dict[str, float]:
     return numbers
 
 
-def _secrets(table: Table, named: list[str], excluded: list[str], *, everyone: bool) -> list[str] | None:
-    """Return the secrets: all attributes with --limit or if none is named, less those that are not secret."""
+def _secrets(
+    table: Table, named: list[str], excluded: list[str], plan: Plan | None, *, everyone: bool
+) -> list[str] | None:
+    """Return the secrets: all attributes with --limit or if none is named, less those that are not secret.
+
+    Where the limits are the plan's, what it lets leak without limit is no secret either.
+    """
+    if named and not everyone:
+        return [name for name in named if name not in excluded]
     if not excluded:
-        return named if named and not everyone else None
-    pool = named if named and not everyone else table.schema.names
-    return [name for name in pool if name not in excluded]
+        return None
+    names = table.schema.names
+    if plan is not None and not everyone:
+        names = tuple(name for name in names if plan.limit_of(name) < math.inf)
+    return [name for name in names if name not in excluded]
 
 
 def _collected(data: str | None, table: Table, encoding: str) -> Belief | None:
@@ -186,8 +232,15 @@ def _collected(data: str | None, table: Table, encoding: str) -> Belief | None:
     )
 
 
-def _show(result: Calibration, table: Table, output: Path | None, report: Path | None, json: bool) -> None:
-    """Write what was asked for, and print the rest."""
+def _show(
+    result: Calibration,
+    table: Table,
+    output: Path | None,
+    report: Path | None,
+    json: bool,
+    lender: Path | None,
+) -> None:
+    """Write what was asked for, and print the rest; the plan that lent limits is named."""
     import sidelight as sl
 
     if output:
@@ -199,6 +252,8 @@ def _show(result: Calibration, table: Table, output: Path | None, report: Path |
     from sidelight.report.calibration_terminal import print_calibration
 
     print_calibration(result, table)
+    if lender:
+        typer.echo(f"Limits that were not given are those of {lender}.")
     if output:
         typer.echo(f"The plan is in {output}.")
     if written:

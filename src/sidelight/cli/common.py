@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,13 +14,24 @@ if TYPE_CHECKING:
     from sidelight.plan import Plan
     from sidelight.sources import Table
 
+
+def _given(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
+    """Return an option only where somebody wrote it: a default beside a plan is no contradiction."""
+    source = context.get_parameter_source(str(parameter.name))
+    return None if source is None or source.name.startswith("DEFAULT") else value
+
+
 Data = Annotated[str, typer.Argument(help="A CSV, TSV or Parquet file, a glob or a folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 ReportFile = Annotated[Path | None, typer.Option("--report", help="Write an HTML report to this file.")]
 Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; repeatable.")]
-Bins = Annotated[int, typer.Option(help="Bins of a numeric column.")]
-MaxValues = Annotated[int, typer.Option(help="Fold the rarest values above so many into one.")]
-Missing = Annotated[str, typer.Option(help="'value' (of its own) or 'drop' (the record).")]
+Bins = Annotated[int | None, typer.Option(callback=_given, help="Bins of a numeric column.")]
+MaxValues = Annotated[
+    int | None, typer.Option(callback=_given, help="Fold the rarest values above so many into one.")
+]
+Missing = Annotated[
+    str | None, typer.Option(callback=_given, help="'value' (of its own) or 'drop' (the record).")
+]
 Encoding = Annotated[str, typer.Option(help="Of a text file.")]
 Smoothing = Annotated[float, typer.Option(help="Evenly spread records added to the belief.")]
 MinSupport = Annotated[int, typer.Option(help="Suppress figures that rest on fewer records.")]
@@ -75,6 +87,25 @@ def _number(text: str) -> float | None:
         return None
 
 
+def check_limits(limit: float | None, limits: Mapping[str, float]) -> None:
+    """Refuse before the work limits that no plan may have."""
+    from sidelight.foundation.errors import check_number
+
+    if limit is not None:
+        check_number("limit", limit, at_least=0, infinite=True)
+    for name, value in limits.items():
+        check_number(f"limit of {name}", value, at_least=0, infinite=True)
+
+
+def check_counts(*, smoothing: float, **counts: int) -> None:
+    """Refuse before the work a count below 0: of evenly spread records, or of anything whole."""
+    from sidelight.foundation.errors import check_number, check_whole
+
+    check_number("smoothing", smoothing, at_least=0)
+    for name, count in counts.items():
+        check_whole(name, count, at_least=0)
+
+
 def check_writable(path: Path | None, suffixes: tuple[str, ...]) -> None:
     """Refuse before the work what could not be written after it."""
     from sidelight.foundation.errors import InputError
@@ -103,22 +134,77 @@ def read_table(
     named: list[str],
     engine: str = "local",
     master: str | None = None,
+    *,
+    numbered: Sequence[str] = (),
     **rules: Any,
 ) -> Table:
-    """Open the table; columns that the plan releases are coded as the plan says."""
+    """Open the table; columns that the plan releases are coded as the plan says.
+
+    Args:
+        data: where it is.
+        plan: what is released, if that is known.
+        drop: the columns to leave out.
+        named: the columns that other options name.
+        engine: what reads and counts.
+        master: of Spark.
+        numbered: those of `named` that may have been meant as name=number.
+        rules: how columns become attributes, and the encoding.
+    """
     import sidelight as sl
 
     source, options = _opened(data, engine, master, rules)
+    if plan is not None or any(set(name) & set(",=") for name in (*drop, *named)):
+        columns = _columns(source, rules["encoding"])
+        check_written(columns, [*drop, *named], numbered)
+        _check_planned(data, plan, columns, drop)
     if plan is None:
         return sl.read(source, drop=drop, require=named, **options)
-    columns = _columns(source, rules["encoding"])
-    missing = [name for name in plan.names if name not in columns]
-    if missing:
-        raise sl.InputError(
-            f"the plan releases {missing[0]!r}, which is not a column of {data}; its columns are "
-            f"{', '.join(columns[:20])}."
-        )
-    return sl.read(source, drop=drop, schema=plan.schema, rest=True, require=named, **options)
+    table = sl.read(source, drop=drop, schema=plan.schema, rest=True, require=named, **options)
+    _refuse_rules(table, plan, rules)
+    return table
+
+
+def check_written(columns: Sequence[str], names: Iterable[str], numbered: Sequence[str] = ()) -> None:
+    """Explain names that are no columns but lists of them, or columns with something that is no number."""
+    from sidelight.foundation.errors import InputError
+
+    for name in names:
+        parts = [part.strip() for part in name.split(",")]
+        if name not in columns and len(parts) > 1 and set(parts) & set(columns):
+            raise InputError(f"there is no column {name!r}; to name several columns, repeat the option.")
+        column, _, text = name.rpartition("=")
+        if name not in columns and name in numbered and column in columns:
+            raise InputError(f"the limit of {column!r} must be a number, got {text!r}.")
+
+
+def _check_planned(data: str, plan: Plan | None, columns: Sequence[str], drop: list[str]) -> None:
+    """Refuse a plan that releases what is not there, or is to be left out."""
+    from sidelight.foundation.errors import InputError
+
+    for name in plan.names if plan else ():
+        if name not in columns:
+            raise InputError(
+                f"the plan releases {name!r}, which is not a column of {data}; its columns are "
+                f"{', '.join(columns[:20])}."
+            )
+        if name in drop:
+            raise InputError(
+                f"the plan releases {name!r}, so --drop {name} cannot leave it out; change the plan, or keep "
+                "the column."
+            )
+
+
+def _refuse_rules(table: Table, plan: Plan, rules: Mapping[str, object]) -> None:
+    """Refuse rules for columns that the plan says nothing about where there is no such column."""
+    from sidelight.foundation.errors import InputError
+
+    options = {"--bins": "bins", "--max-values": "max_values", "--missing": "missing"}
+    for option, value in ((option, rules.get(name)) for option, name in options.items()):
+        if value is not None and all(name in plan.names for name in table.schema.names):
+            raise InputError(
+                f"{option} {value} would change nothing: the plan releases every attribute and says which "
+                "values each has. Change the plan, or leave the option out."
+            )
 
 
 def _opened(data: str, engine: str, master: str | None, rules: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -143,13 +229,12 @@ def _columns(source: Any, encoding: str) -> list[str]:
 
 def explain(error: Exception) -> int:
     """Print an error as one line and return the exit code: 2 for bad input, 3 for a fault of ours."""
-    from sidelight.foundation.errors import SidelightError
+    from sidelight.cli.messages import message_of
 
     if os.environ.get("SIDELIGHT_TRACEBACK"):
         raise error
-    usage = getattr(error, "format_message", None)
-    if isinstance(error, SidelightError) or usage:
-        message = usage() if usage else str(error)
+    message = message_of(error)
+    if message is not None:
         typer.echo("error: " + " ".join(message.split()), err=True)
         return 2
     kind = type(error).__name__

@@ -20,7 +20,9 @@ from sidelight.cli.common import (
     Missing,
     ReportFile,
     Smoothing,
+    check_counts,
     check_writable,
+    check_written,
     named_numbers,
     progress,
 )
@@ -36,16 +38,21 @@ Show = Callable[[bool], float]
 QueryKind = Annotated[str, typer.Option(help="'sum' of codes, 'mean', 'count' or 'histogram'.")]
 Scale = Annotated[float, typer.Option(help="Scale of the Laplace noise.")]
 Attributes = Annotated[
-    list[str] | None, typer.Option(help="What the query is about, parted by commas. All columns by default.")
+    list[str] | None,
+    typer.Option(help="What the query is about: a column or several parted by commas; repeatable [all]."),
 ]
 Weight = Annotated[
     list[str] | None, typer.Option(help="Weight of an attribute in a sum, name=number; repeatable.")
 ]
 Count = Annotated[list[str] | None, typer.Option(help="What a count counts, name=value; repeatable.")]
 Target = Annotated[
-    list[str] | None, typer.Option(help="The attributes under attack, parted by commas. All by default.")
+    list[str] | None,
+    typer.Option(help="The attributes under attack: one or several parted by commas; repeatable [all]."),
 ]
-Known = Annotated[list[str] | None, typer.Option(help="What the adversary knows, parted by commas.")]
+Known = Annotated[
+    list[str] | None,
+    typer.Option(help="What the adversary knows: an attribute or several parted by commas; repeatable."),
+]
 Only = Annotated[bool, typer.Option("--only", help="This adversary alone; for wide tables.")]
 Limit = Annotated[
     float | None, typer.Option(help="Most that anyone may learn, in nats; finds the least noise.")
@@ -88,16 +95,18 @@ def knowledge(
 ) -> None:
     """Tell what one noisy answer reveals to adversaries who already know some attributes."""
     import sidelight as sl
-    from sidelight.foundation.errors import check_number, check_whole
+    from sidelight.foundation.errors import check_number
 
-    asked, attacked, given = _split(attributes), _split(target), _split(known)
+    lists = (attributes or [], target or [], known or [])
+    columns = _columns(data, encoding, [*lists[0], *lists[1], *lists[2], *(drop or [])])
+    check_written(columns, drop or [])
+    asked, attacked, given = (_split(options, columns) for options in lists)
     named = list(dict.fromkeys([*asked, *attacked, *given]))
     wanted = Wanted(
         query=query, scale=check_number("scale", scale, above=0), asked=asked, attacked=attacked,
         weight=weight or [], count=count or [], adversary=_adversary(attacked, given, only=only), only=only,
         limit=limit, belief=belief, reach=reach, smoothing=smoothing,
-        min_support=check_whole("min_support", min_support, at_least=0),
-        files={"--report": report, "--graph": graph},
+        min_support=min_support, files={"--report": report, "--graph": graph},
     )  # fmt: skip
     _check(wanted)
     with progress(quiet=json):
@@ -142,6 +151,7 @@ def _check(wanted: Wanted) -> None:
     check_choice("query", wanted.query, ("sum", "mean") if is_gaussian else KINDS)
     if wanted.limit is not None:
         check_number("limit", wanted.limit, above=0)
+    check_counts(smoothing=wanted.smoothing, min_support=wanted.min_support)
     check_writable(wanted.files["--report"], (".html", ".htm"))
     check_writable(wanted.files["--graph"], (".json", ".dot"))
     for given, option, fits in ((wanted.weight, "--weight", "sum"), (wanted.count, "--count", "count")):
@@ -167,9 +177,19 @@ def _check(wanted: Wanted) -> None:
         )
 
 
-def _split(options: list[str] | None) -> list[str]:
-    """Split lists at their commas."""
-    return [name.strip() for option in options or [] for name in option.split(",") if name.strip()]
+def _columns(data: str, encoding: str, options: list[str]) -> list[str]:
+    """Return the columns of a table, if a comma in an option makes it matter what they are called."""
+    from sidelight.sources import column_names
+
+    return column_names(data, encoding=encoding) if any("," in option for option in options) else []
+
+
+def _split(options: list[str], columns: list[str]) -> list[str]:
+    """Split lists at their commas, but not the name of a column that has some."""
+    lists = [[option] if option in columns else option.split(",") for option in options]
+    return [
+        name.strip() if name not in columns else name for names in lists for name in names if name.strip()
+    ]
 
 
 def _adversary(attacked: list[str], given: list[str], *, only: bool) -> Adversary | None:

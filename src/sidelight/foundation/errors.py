@@ -12,6 +12,9 @@ import math
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
+_ALIKE = 0.7
+"""From here on a name is offered for another; 'nope' and 'income' are at 0.6."""
+
 
 class SidelightError(Exception):
     """Everything Sidelight raises on purpose."""
@@ -48,12 +51,17 @@ def unknown(noun: str, value: str, known: Iterable[str]) -> InputError:
 
     >>> str(unknown("column", "incom", ["age", "income"]))
     "there is no column 'incom'; did you mean 'income'? There are: age, income."
+    >>> str(unknown("column", "nope", ["age", "income"]))
+    "there is no column 'nope'. There are: age, income."
+    >>> str(unknown("value of sex", "x", ["f", "m"]))
+    "there is no value 'x' of sex. There are: f, m."
     """
     names = [str(name) for name in known]
-    close = get_close_matches(str(value), names, n=1)
+    close = get_close_matches(str(value), names, n=1, cutoff=_ALIKE)
     hint = f"; did you mean {close[0]!r}?" if close else "."
     shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-    return InputError(f"there is no {noun} {value!r}{hint} There are: {shown or 'none'}.")
+    kind, of, whole = noun.partition(" of ")
+    return InputError(f"there is no {kind} {value!r}{of}{whole}{hint} There are: {shown or 'none'}.")
 
 
 def check_number(

@@ -66,11 +66,11 @@ def notes(audit: Audit, table: Table) -> list[str]:
     """Return what a reader of the figures must know."""
     belief = audit.belief
     known = "every pair of attributes" if belief.kind == "pairwise" else "the joint distribution"
-    size = f"{table.rows} records, {len(belief.schema)} attributes"
+    size = f"{counted(table.rows, 'record')}, {counted(len(belief.schema), 'attribute')}"
     found = [f"For an adversary who knows {known} of {table.source.label} ({size})."]
     found += [f"Column {item.column!r} {item.reason}; set aside." for item in table.set_aside]
     if table.dropped:
-        found.append(f"{table.dropped} records with a missing value were left out.")
+        found.append(f"Left out: {counted(table.dropped, 'record')} with a missing value.")
     if belief.zero_cells and not belief.smoothing and not audit.min_support:
         found.append(
             f"Pairs of values that never occur together: {belief.zero_cells}; the figures take it as certain."
@@ -118,13 +118,27 @@ def interval(leakage: Leakage) -> str:
     """Say a leakage in one line: the figure if it is exact, else both ends and their methods."""
     if leakage.is_exact:
         return f"{nats(leakage.value)}  ({leakage.upper.method})"
-    lower, upper = leakage.lower, leakage.upper
-    return f"{nats(lower.value)} to {nats(upper.value)}  ({_plain(lower.method)}; {_plain(upper.method)})"
+    methods = dict.fromkeys([leakage.lower.method, leakage.upper.method])
+    ends = f"{nats(leakage.lower.value)} to {nats(leakage.upper.value)}"
+    return f"{ends}  ({'; '.join(_plain(method) for method in methods)})"
 
 
 def nats(value: float) -> str:
-    """Write a figure for people."""
-    return f"{value:.3f}" if math.isfinite(value) else "∞"
+    """Write a figure for people.
+
+    >>> nats(1.43378), nats(-0.0), nats(-1e-17), nats(math.inf)
+    ('1.434', '0.000', '0.000', '∞')
+    """
+    return f"{value:.3f}".replace("-0.000", "0.000") if math.isfinite(value) else "∞"
+
+
+def counted(number: int, noun: str) -> str:
+    """Write how many there are of something.
+
+    >>> counted(1, "attribute"), counted(7, "attribute")
+    ('1 attribute', '7 attributes')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _plain(text: str) -> str:

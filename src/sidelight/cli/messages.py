@@ -1,0 +1,66 @@
+"""The library's messages in the words of the command line: options for arguments."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+_ALIASES = {"kind": "belief", "secrets": "secret", "synergies": "synergy"}
+"""Arguments that are options by another name."""
+_PARSED = {"float_parsing": "a number", "int_parsing": "a whole number", "int_from_float": "a whole number"}
+
+
+def message_of(error: Exception) -> str | None:
+    """Return what to say about bad input; None if the error is a fault of ours."""
+    from sidelight.foundation.errors import SidelightError
+
+    if hasattr(error, "format_message"):
+        return _unparsed(error) or str(error.format_message())
+    return in_options(str(error), _options()) if isinstance(error, SidelightError) else None
+
+
+def in_options(message: str, options: dict[str, str]) -> str:
+    """Name the options of a command, by the names of its arguments, where a message names these arguments.
+
+    An argument that is called as its option stays as it is.
+
+    >>> in_options("`kind` must be one of 'joint', 'tree', got 'x'.", {"belief": "--belief"})
+    "`--belief` must be one of 'joint', 'tree', got 'x'."
+    >>> in_options("use kind='joint' or method='joint generic'.", {"method": "--method"})
+    "use kind='joint' or --method 'joint generic'."
+    """
+
+    def option(argument: str) -> str | None:
+        return options.get(argument) or options.get(_ALIASES.get(argument, ""))
+
+    def setting(found: re.Match[str]) -> str:
+        name, value = option(found[1]), found[2]
+        return f"{name} {value if ' ' not in value else repr(value)}" if name else found[0]
+
+    def subject(found: re.Match[str]) -> str:
+        name = option(found[1])
+        return f"`{name}`" if name and name != f"--{found[1]}" else found[0]
+
+    return re.sub(r"\b([a-z_]+)='([^']+)'", setting, re.sub(r"^`([a-z_]+)`", subject, message))
+
+
+def _options() -> dict[str, str]:
+    """Return the options of the command that runs, by the names of their arguments."""
+    from typer.main import get_command
+
+    from sidelight.cli import app
+
+    command: Any = get_command(app)
+    for word in sys.argv[1:]:
+        command = getattr(command, "commands", {}).get(word, command)
+    return {param.name: max(param.opts, key=len) for param in command.params if param.opts[0][0] == "-"}
+
+
+def _unparsed(error: Any) -> str | None:
+    """Return the message for a text that is no number, with the text; None for any other error of usage."""
+    found: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
+    if not found or found[0]["type"] not in _PARSED or getattr(error, "param", None) is None:
+        return None
+    option = max(error.param.opts, key=len)
+    return f"`{option}` must be {_PARSED[found[0]['type']]}, got {found[0]['input']!r}."
