@@ -216,7 +216,7 @@ def test_a_file_of_another_kind_is_named(run, people: Path) -> None:
             assert option == right or f"use {right}." in refused(shown)
     other = sl.Schema((sl.categorical("height", "uv"),))
     write_protocol(smp(other, 1.0), "other.toml")
-    assert "the protocol reports 'height'" in refused(run(*COLLECT, "--protocol", "other.toml"))
+    assert "the protocol releases 'height'" in refused(run(*COLLECT, "--protocol", "other.toml"))
 
 
 @pytest.mark.usefixtures("people")

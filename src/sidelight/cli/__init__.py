@@ -10,13 +10,15 @@ from typing import Annotated
 
 import typer
 
+from sidelight.cli.advise import advise
 from sidelight.cli.attack import attack
 from sidelight.cli.audit import audit, demo
 from sidelight.cli.bench import app as bench
 from sidelight.cli.calibrate import calibrate
-from sidelight.cli.collect import advise, collect, estimate
+from sidelight.cli.collect import collect
 from sidelight.cli.common import explain
 from sidelight.cli.doctor import doctor
+from sidelight.cli.estimate import estimate
 from sidelight.cli.example import example
 from sidelight.cli.knowledge import knowledge
 from sidelight.cli.learn import learn

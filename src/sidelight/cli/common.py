@@ -39,6 +39,8 @@ Secret = Annotated[
     list[str] | None, typer.Option(help="A secret, or secret=limit; repeatable. All attributes by default.")
 ]
 
+RecordEpsilon = Annotated[float | None, typer.Option("--epsilon", help="Budget of a whole record [1].")]
+SaveProtocol = Annotated[Path | None, typer.Option(help="Write the protocol to this file (.toml or .json).")]
 EngineName = Annotated[str, typer.Option("--engine", help="What reads and counts: 'local' or 'spark'.")]
 Master = Annotated[
     str | None, typer.Option(help="With --engine spark: its master, as 'local[2]' or 'sc://host'.")
@@ -118,6 +120,15 @@ def check_writable(path: Path | None, suffixes: tuple[str, ...]) -> None:
         raise InputError(f"{path} cannot be written: its folder does not exist, or it is a folder itself.")
 
 
+def refuse_several(options: dict[str, object]) -> None:
+    """Refuse options of which one at most can be meant."""
+    from sidelight.foundation.errors import InputError
+
+    given = [name for name, value in options.items() if value is not None]
+    if len(given) > 1:
+        raise InputError(f"{' and '.join(given)} exclude each other; leave one out.")
+
+
 def refuse_both(plan: Plan | None, options: dict[str, object]) -> None:
     """Refuse options that a plan already answers."""
     from sidelight.foundation.errors import InputError
@@ -136,6 +147,7 @@ def read_table(
     master: str | None = None,
     *,
     numbered: Sequence[str] = (),
+    giver: str = "plan",
     **rules: Any,
 ) -> Table:
     """Open the table; columns that the plan releases are coded as the plan says.
@@ -148,6 +160,7 @@ def read_table(
         engine: what reads and counts.
         master: of Spark.
         numbered: those of `named` that may have been meant as name=number.
+        giver: what the plan stands for in messages, as "protocol".
         rules: how columns become attributes, and the encoding.
     """
     import sidelight as sl
@@ -156,11 +169,11 @@ def read_table(
     if plan is not None or any(set(name) & set(",=") for name in (*drop, *named)):
         columns = _columns(source, rules["encoding"])
         check_written(columns, [*drop, *named], numbered)
-        _check_planned(data, plan, columns, drop)
+        _check_planned(data, plan, columns, drop, giver)
     if plan is None:
         return sl.read(source, drop=drop, require=named, **options)
     table = sl.read(source, drop=drop, schema=plan.schema, rest=True, require=named, **options)
-    _refuse_rules(table, plan, rules)
+    _refuse_rules(table, plan, rules, giver)
     return table
 
 
@@ -177,24 +190,24 @@ def check_written(columns: Sequence[str], names: Iterable[str], numbered: Sequen
             raise InputError(f"the limit of {column!r} must be a number, got {text!r}.")
 
 
-def _check_planned(data: str, plan: Plan | None, columns: Sequence[str], drop: list[str]) -> None:
+def _check_planned(data: str, plan: Plan | None, columns: Sequence[str], drop: list[str], giver: str) -> None:
     """Refuse a plan that releases what is not there, or is to be left out."""
     from sidelight.foundation.errors import InputError
 
     for name in plan.names if plan else ():
         if name not in columns:
             raise InputError(
-                f"the plan releases {name!r}, which is not a column of {data}; its columns are "
+                f"the {giver} releases {name!r}, which is not a column of {data}; its columns are "
                 f"{', '.join(columns[:20])}."
             )
         if name in drop:
             raise InputError(
-                f"the plan releases {name!r}, so --drop {name} cannot leave it out; change the plan, or keep "
-                "the column."
+                f"the {giver} releases {name!r}, so --drop {name} cannot leave it out; change the {giver}, "
+                "or keep the column."
             )
 
 
-def _refuse_rules(table: Table, plan: Plan, rules: Mapping[str, object]) -> None:
+def _refuse_rules(table: Table, plan: Plan, rules: Mapping[str, object], giver: str) -> None:
     """Refuse rules for columns that the plan says nothing about where there is no such column."""
     from sidelight.foundation.errors import InputError
 
@@ -202,8 +215,8 @@ def _refuse_rules(table: Table, plan: Plan, rules: Mapping[str, object]) -> None
     for option, value in ((option, rules.get(name)) for option, name in options.items()):
         if value is not None and all(name in plan.names for name in table.schema.names):
             raise InputError(
-                f"{option} {value} would change nothing: the plan releases every attribute and says which "
-                "values each has. Change the plan, or leave the option out."
+                f"{option} {value} would change nothing: the {giver} releases every attribute and says "
+                f"which values each has. Change the {giver}, or leave the option out."
             )
 
 

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from sidelight.calibration import Calibration
+from sidelight.report.table_notes import reading_notes
 from sidelight.report.terminal import nats
 from sidelight.report.wording import budget, error
 from sidelight.sources import Table
@@ -16,13 +17,9 @@ def print_calibration(result: Calibration, table: Table) -> None:
     console = Console(highlight=False, width=None if Console().is_terminal else 160)
     console.print(_budgets(result))
     console.print(_leakage(result))
-    for note in [*result.notes(), *_table_notes(table)]:
+    statement = "Computed from raw data: the budgets are themselves a statement about them."
+    for note in [*result.notes(), *reading_notes(table), statement]:
         console.print(f"- {note}", markup=False)
-
-
-def _table_notes(table: Table) -> list[str]:
-    found = [f"Column {item.column!r} {item.reason}; set aside." for item in table.set_aside]
-    return [*found, "Computed from raw data: the budgets are themselves a statement about them."]
 
 
 def _budgets(result: Calibration) -> Grid:

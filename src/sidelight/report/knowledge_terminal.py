@@ -14,6 +14,7 @@ from sidelight.leakage import Bound
 from sidelight.leakage.knowledge import AdversaryAudit, KnowledgeAudit, NoiseChoice, NumberSum, Query
 from sidelight.leakage.knowledge.audit import audit_to_dict
 from sidelight.leakage.knowledge.suppression import SUPPRESSED
+from sidelight.report.table_notes import reading_notes
 from sidelight.report.terminal import nats
 from sidelight.sources import Table
 
@@ -156,7 +157,7 @@ def _notes(audit: KnowledgeAudit, table: Table) -> list[str]:
             f"Figures that rest on fewer than {audit.min_support} records show group privacy alone: those "
             f"of {int(audit.hidden.sum())} adversaries. The graphs are left out."
         )
-    found += [f"Column {item.column!r} {item.reason}; set aside." for item in table.set_aside]
+    found += reading_notes(table)
     found.append("Computed from raw data: this is itself an unprotected statement about them.")
     return found
 

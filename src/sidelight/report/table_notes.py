@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sidelight.report.wording import counted
 from sidelight.schema import Schema
 from sidelight.sources import Table
 
@@ -13,7 +14,7 @@ def reading_notes(table: Table) -> list[str]:
     """Say which columns were set aside, and how many records were left out."""
     found = [f"Column {item.column!r} {item.reason}; set aside." for item in table.set_aside]
     if table.dropped:
-        found.append(f"{table.dropped} records with a missing value were left out.")
+        found.append(f"Left out: {counted(table.dropped, 'record')} with a missing value.")
     return found
 
 

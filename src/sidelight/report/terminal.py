@@ -14,6 +14,8 @@ from sidelight.belief import Belief
 from sidelight.leakage import Bound, Leakage, pairwise_sum, total_leakage
 from sidelight.plan import Plan
 from sidelight.report.figures import worst_first
+from sidelight.report.table_notes import reading_notes
+from sidelight.report.wording import counted
 from sidelight.sources import Table
 
 _STYLE = {"within": "green", "exceeded": "bold red", "not certified": "yellow"}
@@ -68,9 +70,7 @@ def notes(audit: Audit, table: Table) -> list[str]:
     known = "every pair of attributes" if belief.kind == "pairwise" else "the joint distribution"
     size = f"{counted(table.rows, 'record')}, {counted(len(belief.schema), 'attribute')}"
     found = [f"For an adversary who knows {known} of {table.source.label} ({size})."]
-    found += [f"Column {item.column!r} {item.reason}; set aside." for item in table.set_aside]
-    if table.dropped:
-        found.append(f"Left out: {counted(table.dropped, 'record')} with a missing value.")
+    found += reading_notes(table)
     if belief.zero_cells and not belief.smoothing and not audit.min_support:
         found.append(
             f"Pairs of values that never occur together: {belief.zero_cells}; the figures take it as certain."
@@ -130,15 +130,6 @@ def nats(value: float) -> str:
     ('1.434', '0.000', '0.000', '∞')
     """
     return f"{value:.3f}".replace("-0.000", "0.000") if math.isfinite(value) else "∞"
-
-
-def counted(number: int, noun: str) -> str:
-    """Write how many there are of something.
-
-    >>> counted(1, "attribute"), counted(7, "attribute")
-    ('1 attribute', '7 attributes')
-    """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _plain(text: str) -> str:

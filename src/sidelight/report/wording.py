@@ -118,3 +118,12 @@ def paragraph(*lines: str, width: int = 52) -> str:
     """
     wrapped = [part for line in lines for part in textwrap.wrap(line, width)]
     return "<br>".join(html.escape(part, quote=False) for part in wrapped)
+
+
+def counted(number: int, noun: str) -> str:
+    """Write how many there are of something.
+
+    >>> counted(1, "attribute"), counted(7, "attribute")
+    ('1 attribute', '7 attributes')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,135 @@
+"""The command `estimate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sidelight.cli.common import Encoding, Json, ReportFile, check_writable, progress
+from sidelight.cli.follow import (
+    Checkpoint,
+    Every,
+    Expect,
+    Follow,
+    Idle,
+    Once,
+    Showing,
+    State,
+    estimate_from_state,
+)
+
+if TYPE_CHECKING:
+    from sidelight.collection import Collected, TwoPhase
+    from sidelight.schema import Schema
+
+CopyingName = Annotated[
+    str | None,
+    typer.Option(
+        help="With --learn: Corr-RR's copy probabilities, 'published' [the default] or 'corrected'."
+    ),
+]
+Groups = Annotated[
+    int | None, typer.Option(help="With --learn: groups that the attributes are divided in [1].")
+]
+
+
+def estimate(
+    reports: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Report files; of both phases where there are two. Or checkpoints."),
+    ] = None,
+    estimator: Annotated[
+        str, typer.Option(help="'best', 'inversion', 'simplex', 'shrinkage', 'em' or 'published'.")
+    ] = "best",
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    about: Annotated[
+        str, typer.Option(help="'collected' (those who reported) or 'population' (theirs).")
+    ] = "collected",
+    truth: Annotated[
+        str | None, typer.Option(help="The true records, to compare with: a CSV, TSV or Parquet file.")
+    ] = None,
+    learn: Annotated[
+        Path | None,
+        typer.Option(help="Write the second phase's parameters, learnt from these reports, to this file."),
+    ] = None,
+    copying: CopyingName = None,
+    groups: Groups = None,
+    follow: Follow = None,
+    checkpoint: Checkpoint = None,
+    expect: Expect = None,
+    once: Once = False,
+    idle: Idle = None,
+    every: Every = None,
+    encoding: Encoding = "utf-8",
+    report: ReportFile = None,
+    json: Json = False,
+) -> None:
+    """Estimate the frequencies of every attribute from reports."""
+    import sidelight as sl
+
+    check_writable(report, (".html", ".htm"))
+    check_writable(learn, (".toml", ".json"))
+    files = reports or []
+    state = State(files, follow, checkpoint, expect or [], once, idle, every)
+    if learn is None:
+        _refuse_without("--learn", {"--copying": copying, "--groups": groups})
+    if state.is_asked_for(learn):
+        settings = {"estimator": estimator, "confidence": confidence, "about": about}
+        known_to = (lambda schema: _truth(truth, schema, encoding)) if truth else None
+        estimate_from_state(state, Showing(settings, known_to, report, json))
+        return
+    with progress(quiet=json):
+        read = [sl.read_reports(path) for path in files]
+        found = sl.estimate(read, estimator=estimator, confidence=confidence, about=about)  # type: ignore[arg-type]
+        known = _truth(truth, found.schema, encoding) if truth else None
+        if learn:
+            _design(read, copying, groups).learn(read).write(learn)
+    result = found.against(known) if known is not None else found
+    written = sl.write_report(result, report) if report else None
+    if json:
+        typer.echo(result.to_json())
+    else:
+        _show_estimates(result, learn, written)
+
+
+def _show_estimates(result: Any, learn: Path | None, written: Path | None) -> None:
+    from sidelight.report.collection_terminal import print_estimates
+
+    print_estimates(result)
+    for path, what in ((learn, "parameters of the second phase"), (written, "report")):
+        if path:
+            typer.echo(f"The {what} {'are' if what.startswith('param') else 'is'} in {path}.")
+
+
+def _refuse_without(needed: str, options: dict[str, object]) -> None:
+    import sidelight as sl
+
+    for name, value in options.items():
+        if value is not None:
+            raise sl.InputError(f"{name} goes with {needed}; give it, or leave {name} out.")
+
+
+def _design(reports: list[Collected], copying: str | None, groups: int | None) -> TwoPhase:
+    """Return the two-phase design whose first phase these reports are."""
+    import sidelight as sl
+
+    phase = reports[0].phase
+    if phase is None:
+        raise sl.InputError(
+            f"--learn needs reports of a first phase, made with --protocol corr-rr or cond-rr; got "
+            f"{reports[0].protocol.name!r}."
+        )
+    schema = reports[0].protocol.schema
+    return sl.TwoPhase(
+        schema, phase.epsilon, phase.method, copying or "published",  # type: ignore[arg-type]
+        phase.share, 1 if groups is None else groups,
+    )  # fmt: skip
+
+
+def _truth(data: str, schema: Schema, encoding: str) -> Any:
+    import sidelight as sl
+    from sidelight.collection import true_frequencies
+
+    return true_frequencies(sl.read(data, schema=schema, encoding=encoding), schema)
