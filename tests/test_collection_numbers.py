@@ -32,10 +32,12 @@ from sidelight.collection import (
     write_checkpoint,
     write_protocol,
 )
-from sidelight.collection.em import Term, likeliest, likeliest_numbers, maximise
-from sidelight.collection.protocol import fingerprint
+from sidelight.collection.direct import OfUnits, number_parts
+from sidelight.collection.em import likeliest, likeliest_each, likeliest_numbers
+from sidelight.collection.protocol import Aggregated, fingerprint
 from sidelight.collection.unbiased import unbiased
 from sidelight.collection.units import make_unit
+from sidelight.mechanisms import Aggregate
 from sidelight.mechanisms.cells import InCells
 from sidelight.mechanisms.numeric import gaussian_delta
 from sidelight.report.collection_terminal import print_estimates
@@ -116,6 +118,77 @@ def test_intervals_cover_at_their_rate(kind, name: str, epsilon: float, about: s
     assert np.all(inside <= binom.isf(1e-6, 400, 0.98))
 
 
+@pytest.mark.parametrize(
+    ("kind", "size", "epsilon", "count", "about"),
+    [
+        (Sample, 50, 4.0, 2000, "collected"),
+        (Sample, 100, 8.0, 2000, "population"),
+        (Split, 100, 4.0, 1000, "population"),
+    ],
+)
+def test_intervals_of_means_of_many_values_cover_at_their_rate(kind, size, epsilon, count, about) -> None:
+    """Half of the people at either end, where people differ most: of 400 intervals so many hold the mean
+    that a rate of 93 to 98 % fails once in 10^6 (0.72 to 0.89 with variances at projected frequencies).
+    """
+    schema = sl.Schema((sl.categorical("x", [str(value) for value in range(size)]), SCHEMA["sex"]))
+    number = make_unit(schema, ["x"], "laplace", epsilon, {"lower": 0, "upper": size - 1})
+    protocol = kind(schema, (number, make_unit(schema, ["sex"], "grr", 1.0)))
+    rng, inside, errors, off = np.random.default_rng(3), 0, [], []
+    for seed in range(400):
+        records = np.stack([(size - 1) * rng.integers(0, 2, count), rng.integers(0, 2, count)], axis=1)
+        true = records[:, 0].mean() if about == "collected" else (size - 1) / 2
+        sums = protocol.randomise(records.astype(np.uint8), seed=seed).aggregate()
+        mean = sl.estimate(sums, estimator="inversion", about=about).means["x"]
+        inside += mean.lower <= true <= mean.upper
+        errors.append(mean.standard_error)
+        off.append(mean.mean - true)
+    assert binom.ppf(1e-6, 400, 0.93) <= inside <= binom.isf(1e-6, 400, 0.98)
+    assert 0.85 < math.sqrt(np.mean(np.square(errors)) / np.mean(np.square(off))) < 1.2
+
+
+@pytest.mark.parametrize(
+    ("kind", "epsilon", "about"),
+    [(Split, 12.0, "population"), (Sample, 20.0, "collected"), (Sample, 4.0, "population")],
+)
+def test_intervals_hold_rare_values_too(kind, epsilon: float, about: str) -> None:
+    """Values that one or two of 1,000 people have: 400 intervals each, at least 91 % (false alarm 1e-6)."""
+    shares = np.array([0.996, 0.002, 0.001, 0.001])
+    number = make_unit(SCHEMA, ["level"], "laplace", epsilon, {"lower": 0, "upper": 3})
+    protocol = kind(SCHEMA, (number, make_unit(SCHEMA, ["sex"], "grr", 1.0)))
+    rng, inside = np.random.default_rng(7), np.zeros(4)
+    for seed in range(400):
+        records = np.stack([rng.choice(4, 1000, p=shares), rng.integers(0, 2, 1000)], axis=1)
+        true = truth(records) if about == "collected" else shares
+        sums = protocol.randomise(records.astype(np.uint8), seed=seed).aggregate()
+        found = sl.estimate(sums, estimator="inversion", about=about)
+        inside += (found.lower["level"] <= true) & (true <= found.upper["level"])
+    assert np.all(inside >= binom.ppf(1e-6, 400, 0.94))
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-3, 1e200, 1e300])
+def test_means_keep_their_errors_whatever_the_unit(scale: float) -> None:
+    """The same noise on numbers in other units; squares of the numbers would leave the range of doubles."""
+    schema = sl.Schema((sl.categorical("x", "abc"),))
+    records = np.resize([0, 1, 2], (300, 1)).astype(np.uint8)
+    found = [
+        sl.estimate(spl(schema, 2.0, "laplace", {"lower": -top, "upper": top}).randomise(records, seed=1))
+        for top in (1.0, scale)
+    ]
+    for about in ("mean", "standard_error", "lower", "upper"):
+        one, other = (getattr(item.means["x"], about) for item in found)
+        assert other / scale == pytest.approx(one, rel=1e-6)
+
+
+def test_the_interval_of_a_mean_holds_it_even_outside_the_points() -> None:
+    protocol = protocol_of(Split, "laplace", 0.05)
+    found = [
+        sl.estimate(protocol.randomise(people(20), seed=seed), estimator="inversion").means["level"]
+        for seed in range(10)
+    ]
+    assert any(not POINTS[0] <= item.mean <= POINTS[-1] for item in found)
+    assert all(item.lower <= item.mean <= item.upper for item in found)
+
+
 def test_the_mean_is_that_of_the_numbers_and_its_error_counts_who_was_not_asked() -> None:
     records = people(3000)
     split = protocol_of(Split, "laplace").randomise(records, seed=1)
@@ -134,37 +207,93 @@ def test_the_mean_is_that_of_the_numbers_and_its_error_counts_who_was_not_asked(
     assert list(sl.estimate(sample).means) == ["level"]
 
 
-def test_best_takes_the_likeliest_frequencies_and_so_does_em(rng: np.random.Generator) -> None:
-    records = people(4000)
-    collected = protocol_of(Split, "laplace", 1.0).randomise(records, seed=2)
+def log_posterior(mechanism: InCells, counts: np.ndarray, frequencies: np.ndarray) -> float:
+    """By its definition: multinomial counts and a Dirichlet prior of 1.1."""
+    return float(counts @ np.log(frequencies @ mechanism.law) + 0.1 * np.log(frequencies).sum())
+
+
+def test_best_takes_the_likeliest_frequencies_given_the_prior(rng: np.random.Generator) -> None:
+    collected = protocol_of(Split, "laplace", 1.0).randomise(people(4000), seed=2)
     best, likeliest = sl.estimate(collected.aggregate()), sl.estimate(collected, estimator="em")
-    np.testing.assert_allclose(best["level"], likeliest["level"], atol=1e-9)
     mechanism = collected.protocol.units[0].randomiser
     counts = collected.aggregate().parts[0].sums[:-1]
-
-    def log_likelihood(frequencies: np.ndarray) -> float:
-        return float(counts @ np.log(frequencies @ mechanism.law))
-
     assert all(
-        log_likelihood(best["level"]) > log_likelihood(0.95 * best["level"] + 0.05 * other) - 1e-3
+        log_posterior(mechanism, counts, best["level"])
+        > log_posterior(mechanism, counts, 0.95 * best["level"] + 0.05 * other) - 1e-3
+        for other in rng.dirichlet(np.ones(4), size=50)
+    )
+    assert all(
+        counts @ np.log(likeliest["level"] @ mechanism.law)
+        > counts @ np.log((0.95 * likeliest["level"] + 0.05 * other) @ mechanism.law) - 1e-3
         for other in rng.dirichlet(np.ones(4), size=50)
     )
 
 
 def test_many_collections_at_once_have_the_likeliest_frequencies_of_each(rng: np.random.Generator) -> None:
-    mechanism = protocol_of(Split, "laplace", 1.0).units[0].randomiser
-    counts = rng.multinomial(3000, SHARES @ mechanism.law, size=(2, 3))
-    found = likeliest(mechanism.law, counts)
-    assert found.shape == (2, 3, 4)
-    schema = SCHEMA.select(["level"])
-    for place in np.ndindex(2, 3):
-        term = Term(("level",), mechanism.law.T, counts[place].astype(float))
-        np.testing.assert_allclose(found[place], maximise(schema, [term]), atol=1e-9)
+    """Of three mechanisms, two of them equal, and different numbers of people: as one by one."""
+    mechanisms = [protocol_of(Split, "laplace", epsilon).units[0].randomiser for epsilon in (1.0, 8.0, 1.0)]
+    counts = [
+        rng.multinomial([[3000], [50]], SHARES @ mechanism.law, size=(2, 3)) for mechanism in mechanisms
+    ]
+    found = likeliest_each(list(zip(mechanisms, counts, strict=True)))
+    for mechanism, given, frequencies in zip(mechanisms, counts, found, strict=True):
+        assert frequencies.shape == (2, 3, 4)
+        for place in np.ndindex(2, 3):
+            np.testing.assert_allclose(frequencies[place], likeliest(mechanism, given[place]), atol=1e-9)
+    assert likeliest_each([]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "epsilon", "count", "even"),
+    [
+        ("gaussian", 5, 8.0, 10**8, 1.0),
+        ("gaussian", 5, 4.0, 10**7, 1.0),
+        ("laplace", 10, 4.0, 10**7, 1.0),
+        ("laplace", 20, 8.0, 10**7, 1.0),
+        ("laplace", 50, 8.0, 10**6, 0.05),
+        ("laplace", 10, 1.0, 10**3, 1.0),
+        ("laplace", 10, 8.0, 10**4, 0.01),
+    ],
+)
+def test_best_is_no_worse_than_projection_however_many_report(name, size, epsilon, count, even) -> None:
+    """Mean squared errors of 8 collections of the same counts (at most 1.03 times, where the noise is least),
+    and what is expected within a factor of 3; warnings are errors. The draws are fixed.
+    """
+    schema = sl.Schema((sl.categorical("x", [str(value) for value in range(size)]),))
+    extra = {"delta": 1e-3} if name == "gaussian" else {}
+    protocol = spl(schema, epsilon, name, {"lower": 0, "upper": size - 1, **extra})
+    rng, errors, expected = np.random.default_rng(11), np.zeros(2), 0.0
+    for _ in range(8):
+        true = rng.dirichlet(np.full(size, even))
+        counts = rng.multinomial(count, true @ protocol.units[0].randomiser.law)
+        sums = Aggregated(protocol, count, (Aggregate(count, np.append(counts, 0), "numbers"),))
+        best = sl.estimate(sums, about="population")
+        errors += [
+            best.against({"x": true}).error,
+            sl.estimate(sums, estimator="simplex").against({"x": true}).error,
+        ]
+        expected += best.expected_error
+    assert errors[0] < 1.1 * errors[1]
+    assert errors[0] / 3 < expected < 3 * errors[0]
+
+
+def test_the_expected_error_is_never_nothing_where_noise_is_small() -> None:
+    """About the people who reported, 20 collections: within a factor of 2 of the error (measured 0.7)."""
+    schema = sl.Schema((sl.categorical("x", "abcde"),))
+    protocol = spl(schema, 30.0, "laplace", {"lower": 0, "upper": 4})
+    rng, actual, expected = np.random.default_rng(1), [], []
+    for seed in range(20):
+        records = rng.choice(5, (10_000, 1), p=rng.dirichlet(np.ones(5))).astype(np.uint8)
+        found = sl.estimate(protocol.randomise(records, seed=seed))
+        actual.append(found.against({"x": np.bincount(records[:, 0], minlength=5) / 10_000}).error)
+        expected.append(found.expected_error)
+    assert min(expected) > 0
+    assert 0.5 < np.mean(expected) / np.mean(actual) < 2
 
 
 def test_likeliest_frequencies_are_nearer_than_projected_ones_by_as_much_as_expected() -> None:
-    """Mean squared errors of 30 collections with wide noise: measured 0.39 of the projected ones', and 1.2
-    and 1.0 times as much was expected; every bound is 5.8 standard errors away or more (false alarm 1e-8).
+    """Mean squared errors of 30 collections with wide noise, drawn with fixed seeds: measured 0.20 of the
+    projected ones', and 0.85 and 0.91 times as much was expected.
     """
     schema = sl.Schema((sl.categorical("x", [str(value) for value in range(10)]),))
     protocol = spl(schema, 1.0, "laplace", {"lower": 0, "upper": 9})
@@ -178,9 +307,9 @@ def test_likeliest_frequencies_are_nearer_than_projected_ones_by_as_much_as_expe
         best = sl.estimate(sums)
         errors += [best.against(true).error, sl.estimate(sums, estimator="simplex").against(true).error]
         expected += [best.expected_error, predicted_error(protocol, 5000, {"x": frequencies}, shrinks=True)]
-    assert errors[0] < 0.8 * errors[1]
-    assert np.all(expected > 0.4 * errors[0])
-    assert np.all(expected < 2.5 * errors[0])
+    assert errors[0] < 0.4 * errors[1]
+    assert np.all(expected > 0.5 * errors[0])
+    assert np.all(expected < 2 * errors[0])
 
 
 def test_joints_of_numbers_are_estimated_from_their_cells() -> None:
@@ -427,10 +556,15 @@ def unit(name: str, epsilon: float = 1.0, **changes: object) -> object:
         (lambda: unit("laplace", points=[-1, 0, 2]), "4 numbers, one for each value"),
         (lambda: unit("laplace", points=[-1, 0, 1, 2.5]), "between -1.0 and 2.0"),
         (lambda: unit("laplace", upper=-1), "`upper` must be"),
+        (
+            lambda: unit("laplace", lower=-4e307, upper=4e307, points=()),
+            "that doubles hold a number with its",
+        ),
         (lambda: unit("laplace", -1.0), "`epsilon` must be"),
         (lambda: unit("laplace", delta=0.1), "has no parameter 'delta'"),
         (lambda: unit("gaussian", delta=0.0), "`delta` must be"),
         (lambda: smp(SCHEMA, 1.0, "gaussian", (), {"lower": 0, "upper": 1}), "needs the parameter 'delta'"),
+        (lambda: smp(SCHEMA, 1.0, "laplace", (), {"lower": 0}), "a plan or a protocol file can give it"),
         (lambda: make_unit(SCHEMA, ["level", "sex"], "laplace", 1.0, NOISES["laplace"]), "one of grr, ss"),
         (lambda: record_budget(protocol_of(Split, "laplace")), "are numbers, too many to enumerate"),
         (lambda: protocol_of(Split, "laplace").randomise(np.full((2, 2), 4)), "codes from 0 to 3"),
@@ -447,18 +581,59 @@ def test_too_many_values_are_refused_and_many_are_not_slow() -> None:
     def of(size: int) -> sl.Schema:
         return sl.Schema((sl.categorical("x", [str(value) for value in range(size)]),))
 
-    with pytest.raises(sl.InputError, match="600 values through 'laplace' would need more than 1024 cells"):
+    with pytest.raises(
+        sl.TooLargeError, match="600 values through 'laplace' would need more than 1024 cells"
+    ):
         spl(of(600), 1.0, "laplace", {"lower": 0, "upper": 599})
     mechanism = spl(of(400), 1.0, "laplace", {"lower": 0, "upper": 399}).units[0].randomiser
     assert 400 < mechanism.law.shape[1] <= 1024
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, 1e300])
-def test_reports_that_are_no_numbers_of_the_grid_are_refused(bad: float) -> None:
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 1e300, -1e9])
+@pytest.mark.parametrize(
+    "use",
+    [
+        sl.estimate,
+        lambda found: sl.estimate(found, estimator="em"),
+        lambda found: estimate_joint(found, ["level"]),
+    ],
+)
+def test_reports_that_no_noise_makes_are_refused(bad: float, use) -> None:
+    """One of them would otherwise move the mean as far as it likes, or be put into the last cell."""
     collected = protocol_of(Split, "laplace").randomise(people(30), seed=1)
     collected.parts[0].values[3] = bad
-    with pytest.raises(sl.InputError, match="the column 'level': `reports` must be finite"):
-        collected.aggregate()
+    with pytest.raises(sl.InputError, match=r"`reports` must be finite.*1 of 30 are not, such as"):
+        use(collected)
+
+
+def test_impossible_reports_do_not_stop_a_stream(tmp_path: Path) -> None:
+    protocol = protocol_of(Split, "discrete-laplace")
+    bad, good = (protocol.randomise(people(1024), seed=seed) for seed in (1, 2))
+    bad.parts[0].values[:] = 2.0**50
+    aggregator = Aggregator()
+    with pytest.raises(sl.InputError, match="the column 'level': .*1024 of 1024 are not, such as"):
+        aggregator.take(sl.write_reports(bad, tmp_path / "bad.parquet"))
+    assert aggregator.take(sl.write_reports(good, tmp_path / "good.parquet"))
+    assert aggregator.estimate().people == 1024
+
+
+def test_a_tiny_delta_is_still_stated_and_said_in_the_proof() -> None:
+    for kind in (Split, Sample):
+        units = (unit("gaussian", 60.0, delta=5e-324), make_unit(SCHEMA, ["sex"], "grr", 1.0))
+        assert "deltas" in kind(SCHEMA, units).proof
+    assert Split(SCHEMA, units).delta == 5e-324
+
+
+def test_what_is_alone_is_found_once_for_each_part(monkeypatch) -> None:
+    asked = []
+    alone = OfUnits.sole_numbers.fget
+    monkeypatch.setattr(OfUnits, "sole_numbers", property(lambda self: asked.append(1) or alone(self)))
+    schema = sl.Schema(tuple(sl.categorical(f"x{place}", "abc") for place in range(20)))
+    sums = spl(schema, 20.0, "laplace", {"lower": 0, "upper": 2}).randomise(
+        np.zeros((9, 20), dtype=np.uint8), seed=1
+    )
+    assert len(number_parts([sums.aggregate()], alone=True)) == 20
+    assert len(asked) == 1
 
 
 def test_tiny_budgets_have_finite_and_honest_errors() -> None:
