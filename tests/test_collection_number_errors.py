@@ -78,7 +78,9 @@ def test_intervals_of_means_of_many_values_cover_at_their_rate(kind, size, epsil
     [(Split, 12.0, "population"), (Sample, 20.0, "collected"), (Sample, 4.0, "population")],
 )
 def test_intervals_hold_rare_values_too(kind, epsilon: float, about: str) -> None:
-    """Values that one or two of 1,000 people have: 400 intervals each, at least 91 % (false alarm 1e-6)."""
+    """Values that one or two of 1,000 people have: of 400 intervals each so many hold them that a rate of
+    94 % fails once in 10^6.
+    """
     shares = np.array([0.996, 0.002, 0.001, 0.001])
     number = make_unit(SCHEMA, ["level"], "laplace", epsilon, {"lower": 0, "upper": 3})
     protocol = kind(SCHEMA, (number, make_unit(SCHEMA, ["sex"], "grr", 1.0)))
