@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from scipy.stats import binom
 
 import sidelight as sl
 from sidelight.attacks.evidence import evidence_of
@@ -20,7 +19,6 @@ from sidelight.collection import (
     Split,
     estimate_joint,
     planned,
-    predicted_error,
     predicted_variances,
     read_checkpoint,
     read_protocol,
@@ -32,7 +30,8 @@ from sidelight.collection import (
     write_checkpoint,
     write_protocol,
 )
-from sidelight.collection.em import Term, likeliest, likeliest_numbers, maximise
+from sidelight.collection.direct import OfUnits, number_parts
+from sidelight.collection.em import likeliest_numbers
 from sidelight.collection.protocol import fingerprint
 from sidelight.collection.unbiased import unbiased
 from sidelight.collection.units import make_unit
@@ -89,33 +88,6 @@ def test_frequencies_and_means_are_unbiased_with_the_stated_errors(kind, name: s
     assert np.all(np.abs(squares.mean(axis=0) - 1) < 5 * squares.std(axis=0) / math.sqrt(200))
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "epsilon", "about"),
-    [
-        (Split, "laplace", 2.0, "collected"),
-        (Sample, "laplace", 8.0, "population"),
-        (Split, "gaussian", 3.0, "collected"),
-        (Sample, "discrete-laplace", 3.0, "collected"),
-    ],
-)
-def test_intervals_cover_at_their_rate(kind, name: str, epsilon: float, about: str) -> None:
-    """Of 400 intervals each of four frequencies and a mean; false alarm 1e-6 at a true rate of 93 to 98 %.
-
-    Gaussian noise is wide here: variances at projected frequencies would cover 80 %.
-    """
-    protocol = protocol_of(kind, name, epsilon)
-    inside = np.zeros(5)
-    for seed in range(400):
-        records = people(1500, seed)
-        frequencies = truth(records) if about == "collected" else SHARES
-        found = sl.estimate(protocol.randomise(records, seed=seed), estimator="inversion", about=about)
-        mean, true_mean = found.means["level"], float(frequencies @ POINTS)
-        held = (found.lower["level"] <= frequencies) & (frequencies <= found.upper["level"])
-        inside += [*held, mean.lower <= true_mean <= mean.upper]
-    assert np.all(inside >= binom.ppf(1e-6, 400, 0.93))
-    assert np.all(inside <= binom.isf(1e-6, 400, 0.98))
-
-
 def test_the_mean_is_that_of_the_numbers_and_its_error_counts_who_was_not_asked() -> None:
     records = people(3000)
     split = protocol_of(Split, "laplace").randomise(records, seed=1)
@@ -132,55 +104,6 @@ def test_the_mean_is_that_of_the_numbers_and_its_error_counts_who_was_not_asked(
     expected = math.sqrt((noise + spread) / asked - spread / 3000)
     assert some.standard_error == pytest.approx(expected, rel=0.02)
     assert list(sl.estimate(sample).means) == ["level"]
-
-
-def test_best_takes_the_likeliest_frequencies_and_so_does_em(rng: np.random.Generator) -> None:
-    records = people(4000)
-    collected = protocol_of(Split, "laplace", 1.0).randomise(records, seed=2)
-    best, likeliest = sl.estimate(collected.aggregate()), sl.estimate(collected, estimator="em")
-    np.testing.assert_allclose(best["level"], likeliest["level"], atol=1e-9)
-    mechanism = collected.protocol.units[0].randomiser
-    counts = collected.aggregate().parts[0].sums[:-1]
-
-    def log_likelihood(frequencies: np.ndarray) -> float:
-        return float(counts @ np.log(frequencies @ mechanism.law))
-
-    assert all(
-        log_likelihood(best["level"]) > log_likelihood(0.95 * best["level"] + 0.05 * other) - 1e-3
-        for other in rng.dirichlet(np.ones(4), size=50)
-    )
-
-
-def test_many_collections_at_once_have_the_likeliest_frequencies_of_each(rng: np.random.Generator) -> None:
-    mechanism = protocol_of(Split, "laplace", 1.0).units[0].randomiser
-    counts = rng.multinomial(3000, SHARES @ mechanism.law, size=(2, 3))
-    found = likeliest(mechanism.law, counts)
-    assert found.shape == (2, 3, 4)
-    schema = SCHEMA.select(["level"])
-    for place in np.ndindex(2, 3):
-        term = Term(("level",), mechanism.law.T, counts[place].astype(float))
-        np.testing.assert_allclose(found[place], maximise(schema, [term]), atol=1e-9)
-
-
-def test_likeliest_frequencies_are_nearer_than_projected_ones_by_as_much_as_expected() -> None:
-    """Mean squared errors of 30 collections with wide noise: measured 0.39 of the projected ones', and 1.2
-    and 1.0 times as much was expected; every bound is 5.8 standard errors away or more (false alarm 1e-8).
-    """
-    schema = sl.Schema((sl.categorical("x", [str(value) for value in range(10)]),))
-    protocol = spl(schema, 1.0, "laplace", {"lower": 0, "upper": 9})
-    rng = np.random.default_rng(8)
-    errors, expected = np.zeros(2), np.zeros(2)
-    for seed in range(30):
-        frequencies = rng.dirichlet(np.ones(10))
-        records = rng.choice(10, (5000, 1), p=frequencies).astype(np.uint8)
-        sums = protocol.randomise(records, seed=seed).aggregate()
-        true = {"x": np.bincount(records[:, 0], minlength=10) / 5000}
-        best = sl.estimate(sums)
-        errors += [best.against(true).error, sl.estimate(sums, estimator="simplex").against(true).error]
-        expected += [best.expected_error, predicted_error(protocol, 5000, {"x": frequencies}, shrinks=True)]
-    assert errors[0] < 0.8 * errors[1]
-    assert np.all(expected > 0.4 * errors[0])
-    assert np.all(expected < 2.5 * errors[0])
 
 
 def test_joints_of_numbers_are_estimated_from_their_cells() -> None:
@@ -443,10 +366,15 @@ def unit(name: str, epsilon: float = 1.0, **changes: object) -> object:
         (lambda: unit("laplace", points=[-1, 0, 2]), "4 numbers, one for each value"),
         (lambda: unit("laplace", points=[-1, 0, 1, 2.5]), "between -1.0 and 2.0"),
         (lambda: unit("laplace", upper=-1), "`upper` must be"),
+        (
+            lambda: unit("laplace", lower=-4e307, upper=4e307, points=()),
+            "that doubles hold a number with its",
+        ),
         (lambda: unit("laplace", -1.0), "`epsilon` must be"),
         (lambda: unit("laplace", delta=0.1), "has no parameter 'delta'"),
         (lambda: unit("gaussian", delta=0.0), "`delta` must be"),
         (lambda: smp(SCHEMA, 1.0, "gaussian", (), {"lower": 0, "upper": 1}), "needs the parameter 'delta'"),
+        (lambda: smp(SCHEMA, 1.0, "laplace", (), {"lower": 0}), "a plan or a protocol file can give it"),
         (lambda: make_unit(SCHEMA, ["level", "sex"], "laplace", 1.0, NOISES["laplace"]), "one of grr, ss"),
         (lambda: record_budget(protocol_of(Split, "laplace")), "are numbers, too many to enumerate"),
         (lambda: protocol_of(Split, "laplace").randomise(np.full((2, 2), 4)), "codes from 0 to 3"),
@@ -463,18 +391,59 @@ def test_too_many_values_are_refused_and_many_are_not_slow() -> None:
     def of(size: int) -> sl.Schema:
         return sl.Schema((sl.categorical("x", [str(value) for value in range(size)]),))
 
-    with pytest.raises(sl.InputError, match="600 values through 'laplace' would need more than 1024 cells"):
+    with pytest.raises(
+        sl.TooLargeError, match="600 values through 'laplace' would need more than 1024 cells"
+    ):
         spl(of(600), 1.0, "laplace", {"lower": 0, "upper": 599})
     mechanism = spl(of(400), 1.0, "laplace", {"lower": 0, "upper": 399}).units[0].randomiser
     assert 400 < mechanism.law.shape[1] <= 1024
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, 1e300])
-def test_reports_that_are_no_numbers_of_the_grid_are_refused(bad: float) -> None:
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 1e300, -1e9])
+@pytest.mark.parametrize(
+    "use",
+    [
+        sl.estimate,
+        lambda found: sl.estimate(found, estimator="em"),
+        lambda found: estimate_joint(found, ["level"]),
+    ],
+)
+def test_reports_that_no_noise_makes_are_refused(bad: float, use) -> None:
+    """One of them would otherwise move the mean as far as it likes, or be put into the last cell."""
     collected = protocol_of(Split, "laplace").randomise(people(30), seed=1)
     collected.parts[0].values[3] = bad
-    with pytest.raises(sl.InputError, match="the column 'level': `reports` must be finite"):
-        collected.aggregate()
+    with pytest.raises(sl.InputError, match=r"`reports` must be finite.*1 of 30 are not, such as"):
+        use(collected)
+
+
+def test_impossible_reports_do_not_stop_a_stream(tmp_path: Path) -> None:
+    protocol = protocol_of(Split, "discrete-laplace")
+    bad, good = (protocol.randomise(people(1024), seed=seed) for seed in (1, 2))
+    bad.parts[0].values[:] = 2.0**50
+    aggregator = Aggregator()
+    with pytest.raises(sl.InputError, match="the column 'level': .*1024 of 1024 are not, such as"):
+        aggregator.take(sl.write_reports(bad, tmp_path / "bad.parquet"))
+    assert aggregator.take(sl.write_reports(good, tmp_path / "good.parquet"))
+    assert aggregator.estimate().people == 1024
+
+
+def test_a_tiny_delta_is_still_stated_and_said_in_the_proof() -> None:
+    for kind in (Split, Sample):
+        units = (unit("gaussian", 60.0, delta=5e-324), make_unit(SCHEMA, ["sex"], "grr", 1.0))
+        assert "deltas" in kind(SCHEMA, units).proof
+    assert Split(SCHEMA, units).delta == 5e-324
+
+
+def test_what_is_alone_is_found_once_for_each_part(monkeypatch) -> None:
+    asked = []
+    alone = OfUnits.sole_numbers.fget
+    monkeypatch.setattr(OfUnits, "sole_numbers", property(lambda self: asked.append(1) or alone(self)))
+    schema = sl.Schema(tuple(sl.categorical(f"x{place}", "abc") for place in range(20)))
+    sums = spl(schema, 20.0, "laplace", {"lower": 0, "upper": 2}).randomise(
+        np.zeros((9, 20), dtype=np.uint8), seed=1
+    )
+    assert len(number_parts([sums.aggregate()], alone=True)) == 20
+    assert len(asked) == 1
 
 
 def test_tiny_budgets_have_finite_and_honest_errors() -> None:

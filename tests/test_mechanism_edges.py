@@ -98,15 +98,16 @@ def test_gaussian_noise_keeps_its_delta_with_a_margin_for_the_grid(delta: float,
 @pytest.mark.parametrize("value", [1e12, -1e300, math.inf, math.nan])
 def test_a_report_beyond_the_grid_is_refused(value: float):
     laplace = create("laplace", 2, 1.0, lower=0.0, upper=1.0)
-    with pytest.raises(InputError, match=r"within 2\^53 steps"):
+    with pytest.raises(InputError, match="from -800 to 801, where noise can lead; 1 of 2 are not, such as"):
         laplace.aggregate(Reports(np.array([0.5, value])))
     with pytest.raises(InputError, match=r"within 2\^53 steps"):
         create("she", 2, 1.0).aggregate(Reports(np.array([[0.5, value]])))
 
 
 def test_sums_are_exact_or_refused():
+    """Noise of 2^46 steps, the widest there is, may lead further than 2^53."""
     step = 2.0**53 / (1 << 24)
-    laplace = create("laplace", 2, 1.0, lower=0.0, upper=1.0)
+    laplace = create("laplace", 2, 2.0**-22, lower=0.0, upper=1.0)
     kept = laplace.aggregate(Reports(np.array([step, -step] * 3000)))
     assert kept.sums.tolist() == [0]
     with pytest.raises(InputError, match="more than 64 bits"):
@@ -117,6 +118,13 @@ def test_sums_are_exact_or_refused():
     assert half.sums.tolist() == [1000 * 2**53]
     with pytest.raises(InputError, match="more than 64 bits"):
         half + half
+
+
+def test_variances_of_extreme_bounds_do_not_raise():
+    assert create("laplace", 2, 1.0, lower=-1e200, upper=1e200).variance(1, [0.5, 0.5]).tolist() == [math.inf]
+    assert create("laplace", 2, 1.0, lower=0, upper=1e-100).variance(1, [0.5, 0.5])[0] == pytest.approx(
+        2.25e-200
+    )
 
 
 def test_aggregates_of_different_mechanisms_do_not_mix():

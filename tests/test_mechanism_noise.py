@@ -1,4 +1,4 @@
-"""Where the words of noise come from: secure words, words drawn again, and streams that are not shared.
+"""Noise: secure words, words drawn again, streams that are not shared, and how far noise can lead.
 
 Statistical checks use fixed seeds; each states how rare a false alarm is.
 """
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from sidelight.foundation import compiled
+from sidelight.foundation.errors import InputError
 from sidelight.foundation.randomness import Secure, below
 from sidelight.mechanisms import Reports, create, unary
 from sidelight.mechanisms.exact import WORDS
@@ -123,3 +124,59 @@ def test_simulated_histograms_have_no_signed_zero():
     simulated = mechanism.randomise(np.zeros(200_000, dtype=np.uint8), seed=1).values
     assert (simulated == 0).any()
     assert not np.signbit(simulated[simulated == 0]).any()
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_reports_as_far_as_noise_can_lead_are_taken_and_no_further(name: str):
+    extra = {"delta": 1e-5} if name == "gaussian" else {}
+    mechanism = create(name, 3, 2.0, lower=-5.0, upper=15.0, **extra)
+    most = np.floor(mechanism.reach * mechanism.scale) * mechanism.step
+    ends = np.array([-5.0 - most, 15.0 + most])
+    assert mechanism.aggregate(Reports(ends)).reports == 2
+    further = ends + np.array([-1.0, 1.0]) * 3 * mechanism.step
+    with pytest.raises(InputError, match="2 of 2 are not, such as"):
+        mechanism.aggregate(Reports(further))
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_noise_beyond_reach_is_less_likely_than_one_in_1e300(name: str):
+    """Noise for people by its law, in logarithms; simulated noise by the most that one word gives."""
+    from scipy.stats import norm
+
+    extra = {"delta": 1e-5} if name == "gaussian" else {}
+    mechanism = create(name, 2, 1.0, lower=0.0, upper=1 << 20, **extra)
+    beyond = norm.logsf(mechanism.reach) if name == "gaussian" else -mechanism.reach
+    assert beyond + math.log(2) < math.log(1e-300)
+
+    class Extreme:
+        def __init__(self, word: int) -> None:
+            self.word = word
+
+        def words(self, _: int, count: int) -> np.ndarray:
+            return np.full(count, self.word, dtype=np.uint64) * (np.arange(count) % 2 == 0)
+
+    for word in (0, (1 << 64) - 1):
+        noise = np.empty(2)
+        mechanism._simulated(Extreme(word), 0, noise)
+        assert np.abs(noise).max() < 40 * mechanism.scale
+        assert np.abs(noise).max() < mechanism.reach * mechanism.scale
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "grid"),
+    [
+        (0.3, 1.7, 0.1),
+        (1e6 + 0.1, 1e6 + 1.1, 0.1),
+        (-1e-3, 1e-3, 1e-7),
+        (0.0, 2.0**40, 1.0),
+        (1e9, 1e9 + 1, 2**-20),
+    ],
+)
+def test_own_reports_are_on_the_grid_and_others_are_not(lower: float, upper: float, grid: float):
+    for epsilon in (0.1, 3.0, 900.0):
+        mechanism = create("discrete-laplace", 2, epsilon, lower=lower, upper=upper, grid=grid)
+        reports = mechanism.randomise(np.resize([lower, upper], 2000), seed=1)
+        assert mechanism.aggregate(reports).reports == 2000
+    reports.values[7] += 0.37 * grid
+    with pytest.raises(InputError, match="on the grid.*1 of 2000 are not"):
+        mechanism.aggregate(reports)

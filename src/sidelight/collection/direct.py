@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -43,17 +44,22 @@ class OfUnits:
     @property
     def sole_numbers(self) -> dict[str, InCells]:
         """The mechanisms of attributes that are reported as a noisy number and in no other way."""
+        ways = Counter(name for unit in self.units for name in unit.names)
         return {
             unit.label: unit.randomiser
             for unit in self.units
-            if isinstance(unit.randomiser, InCells)
-            and not any(unit.label in other.names for other in self.units if other is not unit)
+            if isinstance(unit.randomiser, InCells) and ways[unit.label] == 1
         }
 
     @property
     def has_numbers(self) -> bool:
         """Whether some unit reports a noisy number."""
         return any(isinstance(unit.randomiser, InCells) for unit in self.units)
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether the budget holds without a delta: no unit's mechanism has one."""
+        return not any(unit.randomiser.delta for unit in self.units)
 
     def aggregate(self, collected: Collected) -> Aggregated:
         """Add reports up."""
@@ -91,13 +97,13 @@ class Split(OfUnits):
 
     @property
     def delta(self) -> float:
-        """The sum of the units' realised deltas, an upper end (Dwork, Roth 2014, Theorem 3.16)."""
+        """The sum of the units' deltas, an upper end (Dwork, Roth 2014, Theorem 3.16)."""
         return min(sum(unit.randomiser.delta for unit in self.units), 1.0)
 
     @property
     def proof(self) -> str:
         """Why."""
-        if self.delta:
+        if not self.is_pure:
             return "units have noise of their own: their budgets add up, and their deltas do at most"
         if self.has_numbers:
             return (
@@ -169,7 +175,7 @@ class Sample(OfUnits):
 
     @property
     def delta(self) -> float:
-        """The mean of the units' realised deltas: a report is of one unit, known which, at its share."""
+        """The mean of the units' deltas: a report is of one unit, known which, at its share."""
         whole = sum(self.shares)
         return sum(
             unit.randomiser.delta * share / whole for unit, share in zip(self.units, self.shares, strict=True)
@@ -178,7 +184,7 @@ class Sample(OfUnits):
     @property
     def proof(self) -> str:
         """Why."""
-        if self.delta:
+        if not self.is_pure:
             return (
                 "the choice depends on no value, and a report is of one unit: the largest budget, and the "
                 "mean of the deltas at most"
@@ -290,14 +296,17 @@ def number_parts(parts: Sequence[Aggregated], *, alone: bool = False) -> list[tu
         parts: what was reported.
         alone: whether to leave out attributes that are reported in another way too.
     """
-    return [
-        (unit.label, unit.randomiser, sums)
-        for part in parts
-        if isinstance(part.protocol, OfUnits)
-        for unit, sums in zip(part.protocol.units, part.parts, strict=True)
-        if isinstance(unit.randomiser, InCells) and sums.reports
-        if not alone or unit.label in part.protocol.sole_numbers
-    ]
+    found = []
+    for part in parts:
+        if isinstance(part.protocol, OfUnits):
+            sole = part.protocol.sole_numbers
+            found += [
+                (unit.label, unit.randomiser, sums)
+                for unit, sums in zip(part.protocol.units, part.parts, strict=True)
+                if isinstance(unit.randomiser, InCells) and sums.reports
+                if not alone or unit.label in sole
+            ]
+    return found
 
 
 def _columns(schema: Schema, unit: Unit) -> list[int]:

@@ -18,7 +18,7 @@ from sidelight.collection.hidden import HiddenChoice
 from sidelight.collection.means import Mean, means
 from sidelight.collection.numbers import to_simplex
 from sidelight.collection.phases import origin_of
-from sidelight.collection.predicting import best_error, likeliest_error, shrunken_error
+from sidelight.collection.predicting import best_error, likeliest_errors, shrunken_error
 from sidelight.collection.protocol import Aggregated, Array, Collected, check_once, fingerprint, mixed
 from sidelight.collection.shrinkage import choose, shrink, shrunken
 from sidelight.collection.unbiased import ABOUT, About, Unbiased, unbiased
@@ -250,10 +250,10 @@ def _expected(
     if estimator == "best":
         people = sum(part.people for part in parts) if about == "collected" else math.inf
         numbers = {
-            name: likeliest_error(mechanism, sums.reports, people, frequencies[name])
-            for name, mechanism, sums in number_parts(parts, alone=True)
+            name: (mechanism, sums.reports) for name, mechanism, sums in number_parts(parts, alone=True)
         }
-        return unbiased_error, best_error(schema, frequencies, variances, numbers)
+        errors = likeliest_errors(numbers, people, frequencies)
+        return unbiased_error, best_error(schema, frequencies, variances, errors)
     if estimator not in _IMPROVED:
         return unbiased_error, unbiased_error
     return unbiased_error, shrunken_error(schema, frequencies, variances, _IMPROVED[estimator])

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sidelight.collection.direct import number_parts
-from sidelight.collection.numbers import to_simplex
 from sidelight.collection.protocol import Aggregated
 from sidelight.collection.unbiased import About, Unbiased
+from sidelight.mechanisms import Aggregate
 from sidelight.mechanisms.cells import InCells
 
 
@@ -23,8 +23,8 @@ class Mean:
         attribute: its name.
         mean: of the reports, without bias; it may lie outside the points.
         standard_error: of the mean.
-        lower: the interval's lower end, not below the least point.
-        upper: its upper end, not above the greatest.
+        lower: the interval's lower end, not below the least point unless the mean is.
+        upper: its upper end, not above the greatest unless the mean is.
         points: the numbers themselves.
     """
 
@@ -55,19 +55,26 @@ def means(
     result = {}
     for name, mechanism, sums in number_parts(parts):
         asked = math.inf if about == "population" else people
-        error = _standard_error(mechanism, found[name], sums.reports, asked)
+        error = _standard_error(mechanism, found[name], sums, asked)
         mean = mechanism.mean(sums)
         points = mechanism.noise.support
         ends = np.clip([mean - deviations * error, mean + deviations * error], points.min(), points.max())
-        result[name] = Mean(name, mean, error, float(ends[0]), float(ends[1]), tuple(points.tolist()))
+        low, high = min(float(ends[0]), mean), max(float(ends[1]), mean)
+        result[name] = Mean(name, mean, error, low, high, tuple(points.tolist()))
     return result
 
 
-def _standard_error(mechanism: InCells, found: Unbiased, reports: int, people: float) -> float:
-    """Return the standard error of the mean of so many reports, about the mean of so many people.
+def _standard_error(mechanism: InCells, found: Unbiased, sums: Aggregate, people: float) -> float:
+    """Return the standard error of the mean of the reports, about the mean of so many people.
 
-    Noise counts in full; how people differ counts as far as not all of them reported the attribute.
+    Noise counts in full; how people differ counts as far as not all of them reported the attribute. Their
+    variance comes from the raw frequencies: projected ones are too even once noise is wide. It is found in
+    steps, since squares of the numbers themselves may leave the range of doubles.
     """
-    spread = mechanism.noise.spread(to_simplex(found.estimate))
-    noise = mechanism.noise.noise_variance * mechanism.noise.step**2
-    return math.sqrt((spread + noise) / reports - spread / people)
+    places = mechanism.noise.places
+    middle = (places.min() + places.max()) / 2
+    mean = sums.sums[-1] / sums.reports - middle
+    square = float(found.estimate @ (places - middle) ** 2)
+    spread = float(np.clip(square - mean**2, 0.0, (places.max() - places.min()) ** 2 / 4))
+    variance = (spread + mechanism.noise.noise_variance) / sums.reports - spread / people
+    return math.sqrt(max(variance, 0.0)) * mechanism.noise.step

@@ -6,12 +6,13 @@ the people who report, so that not asking all of them counts and who they are do
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from sidelight.collection.direct import Sample, Split
-from sidelight.collection.em import likeliest
+from sidelight.collection.em import likeliest_each
 from sidelight.collection.hidden import HiddenChoice
 from sidelight.collection.linear import (
     WORST_CONDITION,
@@ -36,6 +37,7 @@ _LEAST_DRAWS = 2
 _MOST_DRAWN = 2_000_000
 _SEED = 20_250_101
 _LIKELIEST_DRAWS = 24
+_LEAST_DRAWS = 2
 _LIKELIEST_WORK = 100_000
 _FIRST_PHASES = 3
 PUBLISHED_TRIALS = 48
@@ -100,21 +102,34 @@ def best_error(
     return total / len(schema)
 
 
-def likeliest_error(mechanism: InCells, reports: int, people: float, frequencies: Array) -> float:
-    """Return the mean squared error to expect of the likeliest frequencies of noisy numbers, by simulation.
+def likeliest_errors(
+    numbers: Mapping[str, tuple[InCells, int]], people: float, frequencies: Frequencies
+) -> dict[str, float]:
+    """Return the mean squared errors to expect of the likeliest frequencies of noisy numbers, by simulation.
+
+    Who the people are is drawn first, and what is found is compared with their own frequencies.
 
     Args:
-        mechanism: what makes the numbers.
-        reports: how many there are.
+        numbers: by attribute, what makes the numbers and how many of them there are.
         people: whose frequencies are meant; infinitely many for a population.
         frequencies: were these the true ones.
     """
     rng = np.random.default_rng(_SEED)
-    seen = frequencies @ mechanism.law
-    draws = min(max(_LIKELIEST_WORK // mechanism.law.size, 2), _LIKELIEST_DRAWS)
-    found = likeliest(mechanism.law, rng.multinomial(reports, seen / seen.sum(), size=draws))
-    sampling = float((frequencies * (1 - frequencies)).mean()) / people
-    return max(float(((found - frequencies) ** 2).mean()) - sampling, 0.0)
+    truths, counts = [], []
+    for name, (mechanism, reports) in numbers.items():
+        share = frequencies[name] / frequencies[name].sum()
+        draws = min(max(_LIKELIEST_WORK // mechanism.law.size, _LEAST_DRAWS), _LIKELIEST_DRAWS)
+        asked = rng.multinomial(reports, share, size=draws)
+        law = mechanism.law / mechanism.law.sum(axis=1, keepdims=True)
+        counts.append((mechanism, rng.multinomial(asked, law).sum(axis=1)))
+        if math.isinf(people):
+            truths.append(np.broadcast_to(share, asked.shape))
+        else:
+            rest = rng.multinomial(max(int(people) - reports, 0), share, size=draws)
+            truths.append((asked + rest) / (asked + rest).sum(axis=1, keepdims=True))
+    found = likeliest_each(counts)
+    errors = [float(((one - truth) ** 2).mean()) for one, truth in zip(found, truths, strict=True)]
+    return dict(zip(numbers, errors, strict=True))
 
 
 def _numbers(protocol: Protocol | TwoPhase, people: int, frequencies: Frequencies) -> dict[str, float]:
@@ -124,10 +139,8 @@ def _numbers(protocol: Protocol | TwoPhase, people: int, frequencies: Frequencie
     if isinstance(protocol, Sample):
         for label, share in zip(protocol.labels, protocol.shares, strict=True):
             reports[label] = max(round(people * share / sum(protocol.shares)), 1)
-    return {
-        name: likeliest_error(mechanism, reports[name], people, frequencies[name])
-        for name, mechanism in protocol.sole_numbers.items()
-    }
+    numbers = {name: (mechanism, reports[name]) for name, mechanism in protocol.sole_numbers.items()}
+    return likeliest_errors(numbers, people, frequencies)
 
 
 def shrunken_error(

@@ -121,8 +121,10 @@ def _one(unit: Unit, name: str, sums: Aggregate) -> Unbiased:
     estimate = marginal(unit.estimate(sums), axis)
     moments = unit.moments(name)
     reports = sums.reports
+    if isinstance(unit.randomiser, InCells):
+        return _number(unit.randomiser, sums, estimate)
     if moments is None:
-        spread = _spread(unit, sums, estimate)
+        spread = unit.randomiser.variance(reports, to_simplex(estimate))
         zero = np.zeros_like(estimate)
         return Unbiased(estimate, spread, zero, zero, reports)
     none, full = (np.full_like(estimate, value) for value in moments)
@@ -131,11 +133,19 @@ def _one(unit: Unit, name: str, sums: Aggregate) -> Unbiased:
     )
 
 
-def _spread(unit: Unit, sums: Aggregate, estimate: Array) -> Array:
-    """Return the variances where they are no function of a value's own frequency alone."""
-    if isinstance(unit.randomiser, InCells):
-        return unit.randomiser.spread(sums)
-    return unit.randomiser.variance(sums.reports, to_simplex(estimate))
+def _number(mechanism: InCells, sums: Aggregate, estimate: Array) -> Unbiased:
+    """Return the estimate from noisy numbers; its variance is f(1-f)/n and what the noise adds.
+
+    That of people is taken at the frequency in question, as rare values would seem not to vary. The noise's
+    depends on all frequencies: it is taken at the raw estimates, and is no less than what the projected ones
+    of the other values add, since a few reports by chance leave nothing of it.
+    """
+    near, share = np.clip(estimate, 0, 1), to_simplex(estimate)
+    own = (mechanism.inverse**2 * mechanism.law).sum(axis=1)
+    others = mechanism.variance(sums.reports, share) - share * (own - share) / sums.reports
+    noise = np.maximum(mechanism.spread(sums) - near * (1 - near) / sums.reports, others)
+    people = np.full_like(estimate, 1 / sums.reports)
+    return Unbiased(estimate, np.maximum(noise, 0.0), people, -people, sums.reports)
 
 
 def _combined(items: Sequence[Unbiased]) -> Unbiased:

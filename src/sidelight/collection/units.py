@@ -93,7 +93,7 @@ class Unit:
         try:
             return InCells(made)
         except InputError as error:
-            raise InputError(f"no frequencies of {self.label!r} could be estimated: {error}") from None
+            raise type(error)(f"no frequencies of {self.label!r} could be estimated: {error}") from None
 
     def codes(self, records: Codes, columns: Sequence[int]) -> Codes:
         """Return the records' values of this unit, whose attributes are the given columns."""

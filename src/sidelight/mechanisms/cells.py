@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, ClassVar, NoReturn, Self
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,6 @@ from sidelight.mechanisms.mechanism import (
     Aggregate,
     check_codes,
     check_estimable,
-    check_reports,
     check_shares,
 )
 from sidelight.mechanisms.numeric import Additive, Gaussian
@@ -34,7 +33,11 @@ Array = NDArray[np.float64]
 
 MOST_CELLS = 1024
 _PIECES = (4, 2)
-"""How many cells a gap between two points is cut into: 4 lose less than 5 % of what the numbers say."""
+"""How many cells a gap between two points is cut into.
+
+4 have less than 5 % more variance than ever finer cells and 2 less than 25 %, Gaussian noise unless it is so
+wide that a million reports say nothing.
+"""
 _TAIL = 4
 """Beyond the outermost points Gaussian noise is told apart for so many deviations."""
 _TAIL_PIECES = 4
@@ -55,9 +58,9 @@ class InCells:
         _ = self.inverse
 
     @classmethod
-    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
+    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:  # noqa: ARG003
         """Refuse: a plan names the noise."""
-        _refuse(size, epsilon, parameters)
+        raise InputError("a plan names the noise on a number: 'laplace', 'gaussian' or 'discrete-laplace'.")
 
     @property
     def size(self) -> int:
@@ -71,8 +74,8 @@ class InCells:
 
     @property
     def delta(self) -> float:
-        """The realised probability that the budget does not hold."""
-        return self.noise.delta
+        """The probability that the budget does not hold: the wanted one, as the realised may round down."""
+        return self.noise.failure if isinstance(self.noise, Gaussian) else self.noise.delta
 
     @property
     def channel(self) -> Channel:
@@ -83,20 +86,24 @@ class InCells:
         """Return the channel of `times` reports of the same value."""
         return self.noise.repeated(times)
 
+    @cached_property
+    def _view(self) -> tuple[NDArray[np.int64], Array, Array]:
+        return _view(self.noise)
+
     @property
     def cuts(self) -> NDArray[np.int64]:
         """Where the line is cut, in steps from the lower bound: a cell holds its lower cut, not its upper."""
-        return _view(self.noise)[0]
+        return self._view[0]
 
     @property
     def law(self) -> Array:
         """Pr(cell | value), shape (size, cells)."""
-        return _view(self.noise)[1]
+        return self._view[1]
 
     @property
     def inverse(self) -> Array:
         """B, (size, cells), with B @ law.T = 1: least squares, weighted for equally common values."""
-        return _view(self.noise)[2]
+        return self._view[2]
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return a noisy number for each code, see `Mechanism.randomise`."""
@@ -105,17 +112,18 @@ class InCells:
 
     def cells_of(self, reports: Reports) -> NDArray[np.intp]:
         """Return the cell of each report."""
-        values = check_reports(reports, "f")
+        return self._cells(self.noise.check_reported(reports))
+
+    def _cells(self, values: Array) -> NDArray[np.intp]:
         return np.searchsorted(self.cuts, self.noise.steps_of(values), side="right")
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count the reports in each cell; the last sum is that of the numbers, in whole steps."""
-        values = check_reports(reports, "f")
-        counts = np.zeros(len(self.cuts) + 1, dtype=np.int64)
-        for span in spans(len(values)):
-            counts += np.bincount(self.cells_of(reports[span]), minlength=len(counts))
         total = self.noise.aggregate(reports).sums
-        return Aggregate(len(values), np.concatenate([counts, total]), self.name)
+        counts = np.zeros(len(self.cuts) + 1, dtype=np.int64)
+        for span in spans(len(reports)):
+            counts += np.bincount(self._cells(reports.values[span]), minlength=len(counts))
+        return Aggregate(len(reports), np.concatenate([counts, total]), self.name)
 
     def estimate(self, aggregate: Aggregate) -> Array:
         """Return the unbiased estimate of the values' frequencies."""
@@ -131,7 +139,8 @@ class InCells:
         """Return the variance of each estimate, sampling of people included, at the estimates themselves.
 
         It is linear in the frequencies but for the square of the mean, so raw estimates give it without bias,
-        where frequencies forced onto the simplex would be far off once noise is wide.
+        where frequencies forced onto the simplex would be far off once noise is wide; the counts of cells
+        would as well, but are further off where reports are few.
         """
         found = self.estimate(aggregate)
         seen = np.maximum(found @ self.law, 0.0)
@@ -146,10 +155,13 @@ class InCells:
 
 @lru_cache(maxsize=16)
 def _view(noise: Additive) -> tuple[NDArray[np.int64], Array, Array]:
-    """Return the cuts, the law of a cell and its inverse; kept, as every file of reports asks again."""
+    """Return the cuts, the law of a cell and its inverse; kept, as every file of reports makes it again."""
     cuts = _cuts(noise)
     law = _law(noise, cuts)
-    return cuts, law, _inverse(noise, law)
+    view = cuts, law, _inverse(noise, law)
+    for array in view:
+        array.flags.writeable = False
+    return view
 
 
 def _cuts(noise: Additive) -> NDArray[np.int64]:
@@ -177,7 +189,7 @@ def _law(noise: Additive, cuts: NDArray[np.int64]) -> Array:
     """Return Pr(cell | value): how likely the noise moves a value's point into each cell."""
     below = noise.noise_below(cuts - noise.places[:, None])
     ends = np.zeros((noise.size, 1)), np.ones((noise.size, 1))
-    return np.diff(np.hstack([ends[0], below, ends[1]]), axis=1)
+    return np.maximum(np.diff(np.hstack([ends[0], below, ends[1]]), axis=1), 0.0)
 
 
 def _inverse(noise: Additive, law: Array) -> Array:
@@ -198,7 +210,3 @@ def _inverse(noise: Additive, law: Array) -> Array:
             f"{noise.size} values cannot be told apart in doubles; give a larger `epsilon`, or merge values."
         )
     return np.asarray(inverse)
-
-
-def _refuse(*_: object) -> NoReturn:
-    raise InputError("a plan names the noise on a number: 'laplace', 'gaussian' or 'discrete-laplace'.")

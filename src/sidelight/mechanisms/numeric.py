@@ -52,6 +52,8 @@ Array = NDArray[np.float64]
 _FINE = 1 << 24
 _GRID_MARGIN = 1e-9
 _MOST_UNITS = 1 << 46
+_OFF_GRID = 1e-3
+"""A report may be off the grid by such a part of a step, and by what doubles round."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ class Additive(ABC):
     name: ClassVar[str]
     known: ClassVar[tuple[str, ...]] = ("lower", "upper", "points")
     needed: ClassVar[tuple[str, ...]] = ("lower", "upper")
+    reach: ClassVar[float]
+    """So many scales noise goes at most, but for a probability below 1e-300."""
     size: int
     budget: float
     lower: float
@@ -95,6 +99,8 @@ class Additive(ABC):
             fix = "Subtract an offset from the bounds and the numbers."
             raise invalid("lower", f"so near to 0 that doubles hold steps of {self.step:g}", self.lower, fix)
         check_scale(self.scale, self.budget)
+        if not math.isfinite(self.upper - self.lower + self.reach * self.scale * self.step):
+            raise invalid("upper", "so near to `lower` that doubles hold a number with its noise", self.upper)
 
     @classmethod
     def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
@@ -103,7 +109,8 @@ class Additive(ABC):
         for name in cls.needed:
             if name not in parameters:
                 raise InputError(
-                    f"the mechanism {cls.name!r} needs the parameter {name!r}, got none; a plan can give it."
+                    f"the mechanism {cls.name!r} needs the parameter {name!r}, got none; "
+                    "a plan or a protocol file can give it."
                 )
         given = {("failure" if name == "delta" else name): value for name, value in parameters.items()}
         return cls(size, need_budget(cls.name, epsilon), **given)
@@ -195,10 +202,44 @@ class Additive(ABC):
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Add the reports up, in whole steps."""
-        values = check_reports(reports, "f")
+        values = self.check_reported(reports)
         chunks = (self.steps_of(values[span]) for span in spans(len(values)))
         sums = exact_sums((chunk.reshape(-1, 1) for chunk in chunks), 1)
         return Aggregate(len(values), sums, self.name)
+
+    def check_reported(self, reports: Reports) -> Array:
+        """Return the reported numbers, or raise if the mechanism cannot have made some of them.
+
+        One such number would move a mean as far as it likes, and enough of them stop a sum.
+        """
+        values = check_reports(reports, "f")
+        found = [self._is_impossible(values[span]) for span in spans(len(values))]
+        strange = np.concatenate(found) if found else np.zeros(0, dtype=np.bool_)
+        if strange.any():
+            most = self.reach * self.scale * self.step
+            raise InputError(
+                f"`reports` must be finite numbers{self._where}, from {self.lower - most:g} to "
+                f"{self.upper + most:g}, where noise can lead; {int(strange.sum())} of {len(values)} are "
+                f"not, such as {float(values[strange.argmax()])!r}; leave them out, or read them with the "
+                "protocol that made them."
+            )
+        return values
+
+    @property
+    def _where(self) -> str:
+        """What else must hold of a report, for a message."""
+        return ""
+
+    def _is_impossible(self, values: Array) -> NDArray[np.bool_]:
+        """Whether each number is none, or further outside the bounds than noise goes.
+
+        Noise for people is exact, and its tails are those of `reach`; simulated Laplace noise ends at 37
+        scales and Gaussian noise at 9 deviations. One step more, for rounding.
+        """
+        most = self.reach * self.scale + 1
+        with np.errstate(over="ignore", invalid="ignore"):
+            steps = (values - self.lower) / self.step
+            return ~((steps >= -most) & (steps <= self.units + most))
 
     def steps_of(self, values: Array) -> Array:
         """Return how many whole steps each reported number is from the lower bound."""
@@ -215,17 +256,15 @@ class Additive(ABC):
     def variance(self, reports: int, frequencies: ArrayLike) -> Array:
         """Return the variance of the mean, people included, were these the frequencies of the points."""
         count = check_whole("reports", reports, at_least=1)
-        return np.array([(self.spread(frequencies) + self.noise_variance * self.step**2) / count])
-
-    def spread(self, frequencies: ArrayLike) -> float:
-        """Return the variance of the points, were these their frequencies."""
         share = check_shares(frequencies, self.size)
-        centre = float(share @ self.support)
-        return float(share @ (self.support - centre) ** 2)
+        spread = float(share @ (self.places - share @ self.places) ** 2)
+        return np.array([(spread + self.noise_variance) / count * self.step * self.step])
 
 
 @dataclass(frozen=True)
 class _LaplaceNoise(Additive):
+    reach: ClassVar[float] = 800.0
+
     @cached_property
     def scale(self) -> float:
         """The scale of the noise, in steps: the range over the budget, rounded up."""
@@ -310,6 +349,18 @@ class DiscreteLaplace(_LaplaceNoise):
             raise invalid("grid", f"a whole part of the range {self.upper - self.lower:g}", self.grid)
         return round(steps)
 
+    @property
+    def _where(self) -> str:
+        return f" on the grid, {self.lower:g} and whole steps of {self.grid:g}"
+
+    def _is_impossible(self, values: Array) -> NDArray[np.bool_]:
+        """Whether each number is beyond reach or off the grid; on a fine grid rounding is no matter."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            steps = (values - self.lower) / self.step
+            rounding = 2 * np.spacing(np.maximum(np.abs(values), abs(self.lower))) / self.step
+            is_off = np.abs(steps - np.rint(steps)) > _OFF_GRID + rounding
+        return super()._is_impossible(values) | is_off
+
 
 @dataclass(frozen=True)
 class Gaussian(Additive):
@@ -331,6 +382,7 @@ class Gaussian(Additive):
     name: ClassVar[str] = "gaussian"
     known: ClassVar[tuple[str, ...]] = ("lower", "upper", "points", "delta", "calibration")
     needed: ClassVar[tuple[str, ...]] = ("lower", "upper", "delta")
+    reach: ClassVar[float] = 40.0
     failure: float = 1e-6
     calibration: Literal["analytic", "classic"] = "analytic"
 
