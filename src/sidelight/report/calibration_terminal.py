@@ -21,8 +21,7 @@ def print_calibration(result: Calibration, table: Table) -> None:
 
 
 def _table_notes(table: Table) -> list[str]:
-    found = [f"Column {item.column!r} {item.reason}; set aside." for item in table.set_aside]
-    return [*found, "Computed from raw data: the budgets are themselves a statement about them."]
+    return [*table.notes(), "Computed from raw data: the budgets are themselves a statement about them."]
 
 
 def _budgets(result: Calibration) -> Grid:

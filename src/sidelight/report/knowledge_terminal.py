@@ -156,7 +156,7 @@ def _notes(audit: KnowledgeAudit, table: Table) -> list[str]:
             f"Figures that rest on fewer than {audit.min_support} records show group privacy alone: those "
             f"of {int(audit.hidden.sum())} adversaries. The graphs are left out."
         )
-    found += [f"Column {item.column!r} {item.reason}; set aside." for item in table.set_aside]
+    found += table.notes()
     found.append("Computed from raw data: this is itself an unprotected statement about them.")
     return found
 

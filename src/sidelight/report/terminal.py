@@ -68,9 +68,7 @@ def notes(audit: Audit, table: Table) -> list[str]:
     known = "every pair of attributes" if belief.kind == "pairwise" else "the joint distribution"
     size = f"{table.rows} records, {len(belief.schema)} attributes"
     found = [f"For an adversary who knows {known} of {table.source.label} ({size})."]
-    found += [f"Column {item.column!r} {item.reason}; set aside." for item in table.set_aside]
-    if table.dropped:
-        found.append(f"{table.dropped} records with a missing value were left out.")
+    found += table.notes()
     if belief.zero_cells and not belief.smoothing and not audit.min_support:
         found.append(
             f"Pairs of values that never occur together: {belief.zero_cells}; the figures take it as certain."
