@@ -35,7 +35,7 @@ app = typer.Typer(
 )
 
 Epsilon = Annotated[
-    list[float] | None, typer.Option(help="A budget of every attribute; repeatable [1, 3, 5].")
+    list[float] | None, typer.Option(help="A budget of every attribute, below 30; repeatable [1, 3, 5].")
 ]
 AnalyserOption = Annotated[
     list[str] | None,

@@ -105,7 +105,7 @@ def _unsniffed(where: str, file: Path, *, is_utf8: bool) -> str:
             f"{where} has two kinds of line ends, CR LF and LF alone, perhaps inside quotes; write it with "
             "one kind."
         )
-    return f"{where} cannot be told apart into rows and columns; check its separator, its quotes and its encoding."
+    return f"{where} shows no rows and columns; check its separator, its quotes and its encoding."
 
 
 def not_columns(label: str, error: Exception) -> InputError:
