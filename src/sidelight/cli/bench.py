@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="bench",
     help="Compare analysers of leakage, or mechanisms by error against leakage, your own among them.",
-    no_args_is_help=True,
     rich_markup_mode=None,
 )
 

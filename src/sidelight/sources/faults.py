@@ -23,11 +23,16 @@ _COLUMN = re.compile(
 )
 _ARROW = re.compile(r"Duplicate column names found|Conversion failed for column .+ with type \w+")
 _MODEL = re.compile(r"Main file schema: (.+)$|original file \"([^\"]+)\"", re.MULTILINE)
+_INTERRUPTED = "Query interrupted"
+"""What DuckDB makes of Ctrl-C: a RuntimeError of these words."""
 _HEAD = 1 << 16
 
 
 class reading:  # noqa: N801 - a context manager, read as a verb
-    """Turn DuckDB's errors into one line that names the file, and the column where one alone is asked for."""
+    """Turn DuckDB's errors into one line that names the file, and the column where one alone is asked for.
+
+    An interruption while DuckDB works stays an interruption.
+    """
 
     def __init__(self, label: str, column: str = "", kind: str = "") -> None:
         self.label, self.column, self.kind = label, column, kind
@@ -36,7 +41,9 @@ class reading:  # noqa: N801 - a context manager, read as a verb
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, duckdb.Error) and not isinstance(error, duckdb.InterruptException):
+        if isinstance(error, duckdb.InterruptException) or str(error) == _INTERRUPTED:
+            raise KeyboardInterrupt from error
+        if isinstance(error, duckdb.Error):
             raise unreadable(self.label, error, self.column, self.kind) from error
 
 
