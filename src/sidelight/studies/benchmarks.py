@@ -18,7 +18,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.belief import Belief
+from sidelight.belief import Belief, check_belief
 from sidelight.foundation.errors import InputError, SidelightError, check_number, invalid
 from sidelight.foundation.progress import track
 from sidelight.leakage.analysers import (
@@ -43,8 +43,8 @@ Maker = Callable[[int, float], Mechanism]
 BUDGETS = (1.0, 3.0, 5.0)
 LARGEST_BUDGET = 30.0
 """Budgets are compared below this one. A guess is wrong with a probability of about exp(-epsilon), which is 1
-minus a double: at 30 its rounding, 2^-53, shifts the leakage by one part in ten thousand, at 37 it is all that is
-left, and from 44 on the 64 random bits of a report realise less than the budget."""
+minus a double: at 30 its rounding, 2^-53, shifts the leakage by less than one part in ten thousand, at 37 it
+is all that is left, and from 44 on the 64 random bits of a report realise less than the budget."""
 
 MAKERS: Mapping[str, Maker] = {
     "GRR": partial(create, "grr"),
@@ -148,6 +148,7 @@ def benchmark_analysers(
     >>> benchmark_analysers(belief, half, [1.0]).points[0].region
     'R1'
     """
+    check_belief("belief", belief)
     points, refused = [], {}
     for epsilon in _checked(budgets):
         truth = _matrix(belief, reference, epsilon, name)
@@ -170,7 +171,8 @@ def _checked(budgets: Sequence[float]) -> list[float]:
 
 def _called(function: Callable[..., T], name: str, contract: str, *arguments: object) -> T:
     """Call what may be a function of the user's; where that fails, say what it must take and return."""
-    if any(function is ours for ours in (generic_analysis, *ANALYSERS.values(), *MAKERS.values())):
+    ours: list[object] = [generic_analysis, *ANALYSERS.values(), *MAKERS.values()]
+    if any(function is one for one in ours):
         return function(*arguments)
     try:
         return function(*arguments)
@@ -213,6 +215,7 @@ def benchmark_mechanisms(
         budgets: of every attribute.
         people: how many report; as many as the table has by default.
     """
+    check_belief("belief", belief)
     count = people or belief.sample_size
     if count is None:
         raise InputError("the belief was given by hand; say how many `people` report.")

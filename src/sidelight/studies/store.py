@@ -88,7 +88,7 @@ def finished(store: Path, key: str, studies: tuple[Study, ...]) -> dict[str, Sav
 
 
 def check_folder(name: str, folder: Path) -> None:
-    """Raise in terms of `name` unless files can be written to the folder, which is made where there is none."""
+    """Raise in terms of `name` unless the folder can be written to; it is made where there is none."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
