@@ -32,7 +32,7 @@ def at() -> SimpleNamespace:
 Call = Callable[[SimpleNamespace], object]
 MISTAKES: list[tuple[Call, str]] = [
     (lambda _: sl.Belief.from_data(None), "`source` must be a path"),
-    (lambda _: sl.Belief.from_counts(), "`given` must be `Counts`, or an array of counts and the names"),
+    (lambda _: sl.Belief.from_counts(), "from_counts needs at least one count table, got none"),
     (lambda at: sl.Belief.from_counts(at.table), "and the names of its axes, got 'Table'"),
     (lambda _: sl.Belief.from_counts([[1, 2], [3, 4]]), "and the names of its axes, got 'list'"),
     (lambda _: sl.Belief.from_counts([0.5, 0.5], ["a"]), "whole numbers, being counts; use from_joint"),

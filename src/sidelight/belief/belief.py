@@ -290,10 +290,12 @@ def check_belief(name: str, value: object) -> None:
 
 def _count_tables(given: Sequence[Any]) -> tuple[Counts, ...]:
     """Return the tables of counts that were given, or the one that an array and its names make."""
-    if given and all(isinstance(part, Counts) for part in given):
+    if not given:
+        raise InputError("from_counts needs at least one count table, got none.")
+    if all(isinstance(part, Counts) for part in given):
         return tuple(given)
     if len(given) != 2:
-        kinds = ", ".join(type(part).__name__ for part in given) or "nothing"
+        kinds = ", ".join(type(part).__name__ for part in given)
         raise invalid("given", "`Counts`, or an array of counts and the names of its axes", kinds)
     cells = _numbers("cells", given[0])
     if not np.array_equal(cells, np.floor(cells)):
