@@ -169,3 +169,48 @@ def test_what_is_no_mechanism_no_matrix_or_has_nothing_to_leak_is_refused() -> N
     for cells, names in (([[0.25, 0.25], [0.25, 0.25]], ["a", "b"]), ([0.5, 0.5], ["a"])):
         with pytest.raises(sl.InputError, match="no attribute says anything about another"):
             sl.benchmark_mechanisms(sl.Belief.from_joint(cells, names), budgets=[1.0], people=10)
+
+
+@pytest.mark.parametrize("budget", [30, 45, 100, 600, 710, 1000])
+def test_budgets_beyond_doubles_are_refused(budget: float, people: str) -> None:
+    belief = sl.Belief.from_data(sl.read(people))
+    for place in (sl.benchmark_analysers, sl.benchmark_mechanisms):
+        with pytest.raises(sl.InputError, match="`budgets` must be a finite number above 0 and below 30"):
+            place(belief, budgets=[1.0, budget])
+    shown = CliRunner().invoke(app, ["bench", "mechanisms", people, "--epsilon", str(budget), "--json"])
+    assert shown.exit_code
+    assert "NaN" not in shown.output
+
+
+def test_shares_are_right_up_to_the_largest_budget() -> None:
+    belief = sl.Belief.from_joint(FOUR, ["secret", "other"])
+    points = sl.benchmark_mechanisms(belief, budgets=[29.9], people=1000).points
+    shares = {point.mechanism: (point.report, point.guess) for point in points}
+    assert shares["GRR"] == pytest.approx((1, 1), abs=1e-4)
+    assert shares["SS"] == pytest.approx((1, 1), abs=1e-4)
+    assert all(0 < share <= 1 + 1e-9 for pair in shares.values() for share in pair if share is not None)
+
+
+@pytest.mark.parametrize(
+    ("words", "contract"),
+    [
+        (["analysers", "--analyser", "json:loads"], "must take a Belief and a budget and return a matrix"),
+        (["analysers", "--reference", "json:loads"], "must take a Belief and a budget and return a matrix"),
+        (["analysers", "--reference", "builtins:len"], "must take a Belief and a budget and return a matrix"),
+        (["mechanisms", "--mechanism", "json:loads"], "must take a number of values and a budget and return"),
+    ],
+)
+def test_a_function_that_does_not_fit_is_named(run, people: str, words: list[str], contract: str) -> None:
+    command, *options = words
+    shown = run("bench", command, people, *options)
+    said = " ".join((shown.out + shown.err).split())
+    assert f"'{options[1]}' failed with TypeError" in said
+    assert contract in said
+    assert shown.code == (0 if "--analyser" in words else 2)
+
+
+def test_leakage_that_is_no_number_is_refused(monkeypatch) -> None:
+    belief = sl.Belief.from_joint(FOUR, ["secret", "other"])
+    monkeypatch.setattr("sidelight.studies.benchmarks.leakage_matrix", lambda *_: np.full((2, 2), np.nan))
+    with pytest.raises(sl.InputError, match="the leakage of 'GRR' is no number"):
+        sl.benchmark_mechanisms(belief, {"GRR": MAKERS["GRR"]}, people=10)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -326,7 +327,28 @@ def test_an_internal_error_exits_3_and_an_interruption_130(run, monkeypatch, tab
     assert shown.code == 3
     assert "internal error (ZeroDivisionError)" in shown.err
     monkeypatch.setattr(sl, "read", interrupted)
+    shown = run("audit", table)
+    assert shown.code == 130
+    assert shown.err == "interrupted; nothing was left half written.\n"
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("Query interrupted"), duckdb.InterruptException("INTERRUPT Error: Interrupted!")]
+)
+def test_an_interruption_while_duckdb_works_exits_130(run, monkeypatch, table: Path, error) -> None:
+    def query(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("sidelight.sources.local.LocalSource._query", query)
     assert run("audit", table).code == 130
+
+
+@pytest.mark.parametrize(("group", "command"), [("study", "clean"), ("bench", "mechanisms")])
+def test_a_group_of_commands_alone_prints_its_help(run, group: str, command: str) -> None:
+    shown = run(group)
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out == run(group, "--help").out
+    assert f"\n  {command} " in shown.out
 
 
 def interrupted(*_: object, **__: object) -> None:

@@ -48,6 +48,18 @@ def test_a_second_run_takes_what_is_finished(tmp_path: Path) -> None:
     assert folder_of(store, "pdp-fig2").stat().st_mtime_ns > stamp
 
 
+@pytest.mark.parametrize("option", ["store", "out"])
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path, option: str) -> None:
+    (tmp_path / "file").write_text("in the way")
+    bad = str(tmp_path / "file" / "below")
+    folders = {"store": str(tmp_path / "store")} | {option: bad}
+    words = [word for name, folder in folders.items() for word in (f"--{name}", folder)]
+    shown = CliRunner().invoke(app, ["study", "run", "pdp-fig2", "--quick", *words])
+    assert isinstance(shown.exception, sl.InputError)
+    assert f"`{option}` must be a folder that can be written, got '{bad}'." in str(shown.exception)
+    assert not list(tmp_path.glob("store/pdp-*"))
+
+
 def test_a_torn_or_strange_folder_is_computed_again(tmp_path: Path) -> None:
     run(tmp_path, "pdp-fig2")
     result = folder_of(tmp_path, "pdp-fig2") / "pdp-fig2" / "result.json"

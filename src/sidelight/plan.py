@@ -6,6 +6,7 @@ A plan is a file that people keep in version control: TOML or JSON, versioned, p
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,16 +16,18 @@ from typing import Any, Literal, get_args
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
+from sidelight.foundation.arguments import check_is
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid, unknown
 from sidelight.foundation.files import json_number, strict_json, write_text
 from sidelight.foundation.mapping import FrozenMapping
 from sidelight.mechanisms import WITHOUT_BUDGET, Channel, Mechanism, make
-from sidelight.schema import Attribute, Kind, Missing, Schema
+from sidelight.schema import Attribute, Kind, Missing, Schema, as_schema
 
 View = Literal["report", "guess"]
 PLAN_VERSION = 1
 LARGEST_EPSILON = 700
 LARGEST_TIMES = 1_000_000
+PLAN_FIX = "Plan.uniform(table.schema) makes one."
 
 
 @dataclass(frozen=True)
@@ -116,10 +119,13 @@ class Plan:
         limit: float = 1.0,
         limits: Mapping[str, float] | None = None,
     ) -> Plan:
-        """Release every attribute through the same mechanism with the same budget, where it has one."""
+        """Release every attribute through the same mechanism with the same budget, where it has one.
+
+        The schema of a table or a belief is taken where one of them is given.
+        """
         check_number("epsilon", epsilon, above=0)
         budget = None if mechanism in WITHOUT_BUDGET else epsilon
-        releases = tuple(Release(attribute, mechanism, budget) for attribute in schema)
+        releases = tuple(Release(attribute, mechanism, budget) for attribute in as_schema(schema))
         return cls(releases, limit, dict(limits or {}))
 
     @property
@@ -265,6 +271,7 @@ def _plain(value: Any) -> Any:
 
 
 def _from_text(text: str, label: str, parse: Callable[[str], Any], language: str) -> Plan:
+    check_is("text", text, str, "It is the content of a plan's file; Plan.read reads the file itself.")
     try:
         data = parse(text)
     except (ValueError, RecursionError) as error:
@@ -303,6 +310,8 @@ def _from_file(parsed: _PlanFile) -> Plan:
 
 
 def _is_toml(path: str | Path) -> bool:
+    if not isinstance(path, str | os.PathLike):
+        raise invalid("path", "the path of a .toml or .json file", type(path).__name__)
     suffix = Path(path).suffix.lower()
     if suffix not in (".toml", ".json"):
         raise InputError(f"{path} must end in .toml or .json.")

@@ -144,6 +144,14 @@ class Schema:
         return Schema(tuple(self[name] for name in names))
 
 
+def as_schema(value: object) -> Schema:
+    """Return a schema, or that of a table, a belief or a plan."""
+    found = getattr(value, "schema", value)
+    if not isinstance(found, Schema):
+        raise invalid("schema", "a `Schema`", type(value).__name__, "A table's is table.schema.")
+    return found
+
+
 def categorical(name: str, values: Sequence[str], *, ordinal: bool = False) -> Attribute:
     """Return an attribute with the given labels.
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from sidelight.attacks.intervals import Interval, mean_interval, paired_interval, student_interval
 from sidelight.foundation.errors import unknown
+from sidelight.foundation.html import html_table
 
 Array = NDArray[np.float64]
 Measure = Literal["error rate", "mean distance"]
@@ -143,6 +144,17 @@ class AttackResult:
             f"AttackResult({self.attack} on {self.target}: {self.measure} {self.score.value:.4g}, "
             f"control {self.control.value:.4g}, {verdict})"
         )
+
+    def _repr_html_(self) -> str:
+        figures = {
+            "attack": self.score,
+            "control": self.control,
+            "baseline": self.baseline,
+            "limit": self.limit,
+        }
+        found = {**figures, "gain over control": self.gain}
+        rows = [[name, *vars(item).values()] for name, item in found.items() if item is not None]
+        return html_table(repr(self), ("", self.measure, "lower", "upper"), rows)
 
 
 @dataclass(frozen=True, eq=False)

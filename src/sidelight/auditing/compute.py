@@ -8,7 +8,8 @@ from typing import Any
 
 from sidelight.auditing.result import SUPPRESSED, Audit, SecretAudit, published_sum
 from sidelight.auditing.suppression import suppressed
-from sidelight.belief import Belief, Credal
+from sidelight.belief import Belief, Credal, check_belief
+from sidelight.foundation.arguments import check_is
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.progress import track
 from sidelight.leakage import (
@@ -26,7 +27,7 @@ from sidelight.leakage import (
 )
 from sidelight.leakage.total import TotalMethod
 from sidelight.mechanisms import Channel
-from sidelight.plan import Plan, View
+from sidelight.plan import PLAN_FIX, Plan, View
 
 
 def audit(
@@ -56,6 +57,8 @@ def audit(
         synergies: how many pairs of reports to name that say more together than apart.
         min_support: replace figures that rest on fewer records by what the budgets alone say.
     """
+    check_belief("belief", belief)
+    check_is("plan", plan, Plan, PLAN_FIX)
     check_whole("min_support", min_support, at_least=0)
     check_whole("synergies", synergies, at_least=0)
     names = _secrets(belief, plan, secrets)

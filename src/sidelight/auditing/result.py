@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import json_number
+from sidelight.foundation.html import html_table
 from sidelight.leakage import AverageLeakage, Bound, Leakage, Synergy, pair_leakage, saturation
 from sidelight.plan import Plan, View
 
@@ -64,6 +66,12 @@ class SecretAudit:
             return "within"
         return "exceeded" if self.total.lower.value > most else "not certified"
 
+    def __repr__(self) -> str:
+        low, high = self.total.lower.value, self.total.upper.value
+        return (
+            f"SecretAudit({self.secret}: total {low:.4g} to {high:.4g}, limit {self.limit:g}, {self.verdict})"
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Audit:
@@ -91,6 +99,32 @@ class Audit:
         if secret not in self.secrets:
             raise InputError(f"{secret!r} was not audited; audited were {', '.join(self.secrets)}.")
         return self.secrets[secret]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.secrets)
+
+    def __len__(self) -> int:
+        return len(self.secrets)
+
+    def __contains__(self, secret: object) -> bool:
+        return secret in self.secrets
+
+    def __repr__(self) -> str:
+        verdicts = Counter(item.verdict for item in self.secrets.values())
+        found = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        return f"Audit({len(self)} secrets, {len(self.plan.names)} releases: {found})"
+
+    def _repr_html_(self) -> str:
+        titles = (
+            "secret",
+            "direct",
+            "worst neighbour",
+            "total at least",
+            "total at most",
+            "limit",
+            "verdict",
+        )
+        return html_table(repr(self), titles, [_shown(item) for item in self.secrets.values()])
 
     @cached_property
     def pairs(self) -> NDArray[np.float64]:
@@ -156,6 +190,13 @@ class Audit:
     def to_json(self) -> str:
         """Return all figures as JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _shown(item: SecretAudit) -> list[object]:
+    """Return a secret's line in a notebook."""
+    worst = f"{item.neighbours[0].value:.4g} {item.neighbours[0].through[0]}" if item.neighbours else None
+    total = (item.total.lower.value, item.total.upper.value)
+    return [item.secret, item.direct.value, worst, *total, item.limit, item.verdict]
 
 
 def _secret_to_dict(item: SecretAudit) -> dict[str, Any]:

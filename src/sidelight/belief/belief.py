@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.belief.tree import Tree
+from sidelight.foundation.arguments import check_is
 from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
 from sidelight.schema import Schema, categorical
-from sidelight.sources import Counts, Records, Table
+from sidelight.sources import Counts, Records, Table, read
 
 if TYPE_CHECKING:
     from sidelight.belief.credal import Credal
@@ -60,7 +61,7 @@ class Belief:
     @classmethod
     def from_data(
         cls,
-        table: Table,
+        table: Table | object,
         kind: Literal["auto", "joint", "pairwise", "tree"] = "auto",
         *,
         smoothing: float = 0.0,
@@ -68,13 +69,14 @@ class Belief:
         """Take the table's own distribution, or learn a tree from its pairs.
 
         Args:
-            table: the rows.
+            table: the rows: a table, or what `read` makes one of by its own rules, as a file or a DataFrame.
             kind: "joint", "pairwise", "tree" (a model), or "auto": joint as long as the distinct records
                 fit in memory, else pairwise.
             smoothing: how many evenly spread records to add.
         """
         check_choice("kind", kind, ("auto", "joint", "pairwise", "tree"))
         amount = check_number("smoothing", smoothing, at_least=0)
+        table = table if isinstance(table, Table) else read(table)
         source = table.source.label
         if kind in ("auto", "joint"):
             records = table.records(LARGEST_RECORDS)
@@ -90,11 +92,19 @@ class Belief:
         return cls.tree_of(pairs) if kind == "tree" else pairs
 
     @classmethod
-    def from_counts(cls, *counts: Counts, smoothing: float = 0.0, source: str = "counts") -> Belief:
-        """Take counts: one table over all attributes (joint), or one for every pair (pairwise)."""
+    def from_counts(cls, *given: Any, smoothing: float = 0.0, source: str = "counts") -> Belief:
+        """Take counts: one table over all attributes (joint), or one for every pair (pairwise).
+
+        Args:
+            *given: `Counts`, one or several; or an array of counts and its schema, or the names of its axes.
+            smoothing: how many evenly spread records to add.
+            source: where they came from, in words.
+
+        >>> Belief.from_counts([[3, 2], [2, 3]], ["a", "b"]).sample_size
+        10
+        """
         amount = check_number("smoothing", smoothing, at_least=0)
-        if not counts:
-            raise InputError("from_counts needs at least one count table, got none.")
+        counts = _count_tables(given)
         for part in counts:
             _check_weights("counts", part.cells)
         if len(counts) == 1:
@@ -113,19 +123,18 @@ class Belief:
         array([[0.6, 0.4],
                [0.4, 0.6]])
         """
-        array = np.asarray(cells, dtype=np.float64)
+        array = _numbers("cells", cells)
         _check_weights("cells", array)
         if abs(array.sum() - 1) > 1e-9:
             raise invalid(
                 "cells", "probabilities that sum to 1", float(array.sum()), "Use from_counts for counts."
             )
-        if not isinstance(schema, Schema):
-            schema = _plain_schema(schema, array.shape)
-        return cls._of_cells(schema, array, None, 0.0, source)
+        return cls._of_cells(_plain_schema(schema, array.shape), array, None, 0.0, source)
 
     @classmethod
     def from_tree(cls, tree: Tree, *, source: str = "by hand") -> Belief:
         """Take a tree, made by `Tree.from_pairs` or `Tree.from_conditionals`, as the joint itself."""
+        check_is("tree", tree, Tree, "Tree.from_pairs makes one; Belief.tree_of learns one.")
         return cls(tree.schema, "tree", tree.blocks(), None, None, 0.0, source, tree=tree)
 
     @classmethod
@@ -134,6 +143,7 @@ class Belief:
 
         It keeps the strongest pairs exactly and lets every other pair follow from them.
         """
+        check_belief("belief", belief)
         if belief.tree is not None:
             return belief
         tree = Tree.learn(belief.schema, belief.pair_probabilities())
@@ -273,6 +283,37 @@ class Belief:
         return f"Belief({self.kind}, {len(self.schema)} attributes, {size})"
 
 
+def check_belief(name: str, value: object) -> None:
+    """Raise in terms of `name` unless the value is a belief."""
+    check_is(name, value, Belief, "Belief.from_data makes one from a table.")
+
+
+def _count_tables(given: Sequence[Any]) -> tuple[Counts, ...]:
+    """Return the tables of counts that were given, or the one that an array and its names make."""
+    if not given:
+        raise InputError("from_counts needs at least one count table, got none.")
+    if all(isinstance(part, Counts) for part in given):
+        return tuple(given)
+    if len(given) != 2:
+        kinds = ", ".join(type(part).__name__ for part in given)
+        raise invalid("given", "`Counts`, or an array of counts and the names of its axes", kinds)
+    cells = _numbers("cells", given[0])
+    if not np.array_equal(cells, np.floor(cells)):
+        raise InputError("`cells` must be whole numbers, being counts; use from_joint for probabilities.")
+    _check_weights("cells", cells)
+    return (Counts(_plain_schema(given[1], cells.shape), cells.astype(np.int64)),)
+
+
+def _numbers(name: str, cells: ArrayLike) -> Array:
+    """Return cells as an array of numbers, or raise in terms of `name`."""
+    try:
+        return np.asarray(cells, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise invalid(
+            name, "numbers with one axis for each attribute", cells, "Give all rows the same length."
+        ) from None
+
+
 def _check_weights(name: str, cells: NDArray[Any]) -> None:
     if cells.ndim == 0 or cells.size == 0:
         raise invalid(name, "an array with one axis for each attribute", cells.shape)
@@ -282,9 +323,13 @@ def _check_weights(name: str, cells: NDArray[Any]) -> None:
         raise InputError(f"`{name}` must not all be 0.")
 
 
-def _plain_schema(names: Sequence[str], shape: tuple[int, ...]) -> Schema:
-    if len(names) != len(shape):
-        raise invalid("schema", f"{len(shape)} names, one for each axis", list(names))
+def _plain_schema(names: Schema | Sequence[str], shape: tuple[int, ...]) -> Schema:
+    """Return the schema as it is, or that of axes with these names."""
+    if isinstance(names, Schema):
+        return names
+    is_listed = isinstance(names, Sequence) and all(isinstance(name, str) for name in names)
+    if not is_listed or isinstance(names, str) or len(names) != len(shape):
+        raise invalid("schema", f"a `Schema` or {len(shape)} names, one for each axis", names)
     return Schema(
         tuple(categorical(name, [str(i) for i in range(k)]) for name, k in zip(names, shape, strict=True))
     )

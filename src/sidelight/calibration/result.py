@@ -15,6 +15,7 @@ from sidelight.calibration.problem import LARGEST_BUDGET
 from sidelight.calibration.unequal import Certificate
 from sidelight.calibration.utility import Utility
 from sidelight.foundation.files import json_number
+from sidelight.foundation.html import html_table
 from sidelight.leakage.bounds import Bound
 from sidelight.plan import Plan, Release
 
@@ -205,6 +206,19 @@ class Calibration:
     def to_json(self) -> str:
         """Return everything as JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def __repr__(self) -> str:
+        low, high = min(self.budgets.values()), max(self.budgets.values())
+        kept = "limits certified" if self.is_within else "limits not certified"
+        return f"Calibration({self.constraint}: {len(self.budgets)} budgets, {low:.4g} to {high:.4g}; {kept})"
+
+    def _repr_html_(self) -> str:
+        chosen = self.chosen
+        rows = [
+            [name, self.plan[name].mechanism, chosen.budgets[name], chosen.errors[name]]
+            for name in self.budgets
+        ]
+        return html_table(repr(self), ("attribute", "mechanism", "budget", "expected error"), rows)
 
 
 def number(value: float) -> float | str | None:

@@ -24,6 +24,7 @@ from sidelight.cli.knowledge import knowledge
 from sidelight.cli.learn import learn
 from sidelight.cli.study import app as study
 
+_INTERRUPTED = 130
 app = typer.Typer(
     name="sidelight", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
 )
@@ -45,14 +46,19 @@ def _options(
     ] = False,
 ) -> None:
     """Tell what the attributes of a private data collection reveal about each other."""
+    _overview(context)
+
+
+def _overview(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
 for command in (demo, example, audit, calibrate, knowledge, advise, collect, estimate, attack, learn, doctor):
     app.command()(command)
-app.add_typer(study)
-app.add_typer(bench)
+for group in (study, bench):
+    group.callback(invoke_without_command=True)(_overview)
+    app.add_typer(group)
 
 
 def main() -> None:
@@ -60,8 +66,9 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except KeyboardInterrupt:
-        typer.echo("interrupted; nothing was left half written.", err=True)
-        sys.exit(130)
+        code = _INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last line of defence turns everything into an exit code
         sys.exit(explain(error))
+    if code == _INTERRUPTED:  # which typer makes of an interruption inside a command
+        typer.echo("interrupted; nothing was left half written.", err=True)
     sys.exit(code if isinstance(code, int) else 0)

@@ -102,12 +102,12 @@ class _Assumed:
 
     def notes(self, written: Path | None) -> tuple[str, ...]:
         """Say what the table's reading left out, and what a protocol that is written holds of it."""
-        from sidelight.report.table_notes import publishing_notes, reading_notes
+        from sidelight.report.publishing import publishing_notes
 
         if self.table is None:
             return ()
         published = publishing_notes(self.schema, "the protocol file, and every report made by it")
-        return (*reading_notes(self.table), *(published if written else []))
+        return (*self.table.notes(), *(published if written else []))
 
 
 def _assumed(

@@ -30,12 +30,11 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="bench",
     help="Compare analysers of leakage, or mechanisms by error against leakage, your own among them.",
-    no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 Epsilon = Annotated[
-    list[float] | None, typer.Option(help="A budget of every attribute; repeatable [1, 3, 5].")
+    list[float] | None, typer.Option(help="A budget of every attribute, below 30; repeatable [1, 3, 5].")
 ]
 AnalyserOption = Annotated[
     list[str] | None,

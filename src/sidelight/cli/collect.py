@@ -164,12 +164,12 @@ def _read(given: Any, data: str, drop: list[str], **rules: Any) -> Table:
 def _notes(reports: Collected, table: Table, given: Any) -> list[str]:
     """Return what whoever collects must know."""
     from sidelight.report.collection_terminal import collected_notes
-    from sidelight.report.table_notes import publishing_notes, reading_notes
+    from sidelight.report.publishing import publishing_notes
 
     if given is not None:
         return collected_notes(reports)
     schema = reports.protocol.schema
-    return [*collected_notes(reports), *reading_notes(table), *publishing_notes(schema, "every report file")]
+    return [*collected_notes(reports), *table.notes(), *publishing_notes(schema, "every report file")]
 
 
 def _collected(

@@ -75,7 +75,6 @@ def learn(
     from sidelight.foundation.errors import check_choice, check_whole
     from sidelight.learning.learnt import MODELS
     from sidelight.learning.learnt import learn as learn_model
-    from sidelight.report.table_notes import reading_notes
 
     check_writable(output, (".json",))
     check_writable(draw, (".svg",))
@@ -96,7 +95,7 @@ def learn(
             table, label, model, settings, tree,  # type: ignore[arg-type]
             test_share=test_share, compare=report is not None, seed=seed,
         )  # fmt: skip
-    _show(replace(found, notes=tuple(reading_notes(table))), output, draw, report, json)
+    _show(replace(found, notes=tuple(table.notes())), output, draw, report, json)
     if not found.statement.is_kept:
         raise typer.Exit(1)
 

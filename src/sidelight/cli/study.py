@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="study",
     help="The papers' tables and figures, and benchmarks of ours.",
-    no_args_is_help=True,
     rich_markup_mode=None,
 )
 

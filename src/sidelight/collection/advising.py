@@ -28,6 +28,7 @@ from sidelight.collection.predicting import (
 from sidelight.collection.protocol import Array, Protocol, check_budget, domain_size
 from sidelight.collection.units import BEST, make_unit
 from sidelight.foundation.errors import check_whole
+from sidelight.foundation.html import html_table
 from sidelight.foundation.progress import track
 from sidelight.schema import Schema
 
@@ -120,6 +121,15 @@ class Advice:
             ensure_ascii=False,
             allow_nan=False,
         )
+
+    def __repr__(self) -> str:
+        about = f"{self.people} people, epsilon {self.epsilon:g}"
+        return f"Advice({self.advised.name}, of {len(self.options)} protocols for {about})"
+
+    def _repr_html_(self) -> str:
+        rows = [[item.name, item.epsilon, item.unbiased_error, item.best_error] for item in self.options]
+        titles = ("protocol", "epsilon of a record", "error, unbiased", "error, best estimator")
+        return html_table(repr(self), titles, rows)
 
 
 def advise(

@@ -12,9 +12,10 @@ from sidelight.collection.direct import planned, product, smp, spl
 from sidelight.collection.hidden import rs_fd, rs_rfd
 from sidelight.collection.phases import Parameters, TwoPhase
 from sidelight.collection.protocol import Array, Codes, Collected, Protocol, joined
-from sidelight.foundation.errors import InputError, check_choice
+from sidelight.foundation.arguments import check_is
+from sidelight.foundation.errors import InputError, check_choice, invalid
 from sidelight.foundation.randomness import derive_seed
-from sidelight.plan import Plan
+from sidelight.plan import PLAN_FIX, Plan
 from sidelight.schema import Schema
 from sidelight.sources import Table
 from sidelight.sources.engine import Place
@@ -42,6 +43,9 @@ def collect(
             reports are returned, in order).
         seed: for simulation; without one the noise is secure.
     """
+    check_is("table", table, Table, "sl.read opens one.")
+    if not isinstance(plan, Plan | TwoPhase) and not hasattr(plan, "randomise"):
+        raise invalid("plan", "a `Plan`, a protocol or a `TwoPhase` design", type(plan).__name__, PLAN_FIX)
     if isinstance(plan, TwoPhase):
         first = collect_phase(table, plan, seed=seed)
         parameters = plan.learn(first, people=max(table.rows - len(first), 1))

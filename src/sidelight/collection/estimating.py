@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -22,8 +22,9 @@ from sidelight.collection.predicting import best_error, likeliest_errors, shrunk
 from sidelight.collection.protocol import Aggregated, Array, Collected, check_once, fingerprint, mixed
 from sidelight.collection.shrinkage import choose, shrink, shrunken
 from sidelight.collection.unbiased import ABOUT, About, Unbiased, unbiased
-from sidelight.foundation.errors import InputError, check_choice, check_number
+from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
 from sidelight.foundation.files import json_number
+from sidelight.foundation.html import html_table
 from sidelight.schema import Schema
 
 if TYPE_CHECKING:
@@ -144,6 +145,16 @@ class Estimates:
         }
         return json.dumps({**head, **rows}, indent=2, ensure_ascii=False, allow_nan=False)
 
+    def __repr__(self) -> str:
+        about = f"{len(self.schema)} attributes from {self.people} reports"
+        return (
+            f"Estimates({about}; {self.protocol}, {self.estimator}, expected error {self.expected_error:.4g})"
+        )
+
+    def _repr_html_(self) -> str:
+        titles = ("attribute", "value", "frequency", "standard error", "lower", "upper")
+        return html_table(repr(self), titles, [list(vars(item).values()) for item in self])
+
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
@@ -192,6 +203,16 @@ class Comparison:
 Reported = Collected | Aggregated | Sequence["Collected | Aggregated"]
 
 
+def _listed(reports: Any) -> list[Collected | Aggregated]:
+    """Return reports as a list, or raise where something else was given."""
+    is_one = isinstance(reports, Collected | Aggregated) or not isinstance(reports, Iterable)
+    found: list[Collected | Aggregated] = [reports] if is_one else list(reports)
+    for item in found:
+        if not isinstance(item, Collected | Aggregated):
+            raise invalid("reports", "what `collect` or `read_reports` returned", type(item).__name__)
+    return found
+
+
 def estimate(
     reports: Reported,
     *,
@@ -212,7 +233,7 @@ def estimate(
     check_choice("estimator", estimator, ESTIMATORS)
     check_choice("about", about, ABOUT)
     level = check_number("confidence", confidence, above=0, below=1)
-    given = [reports] if isinstance(reports, (Collected, Aggregated)) else list(reports)
+    given = _listed(reports)
     check_once(given)
     parts = merged([item.aggregate() if isinstance(item, Collected) else item for item in given])
     if estimator == "published":

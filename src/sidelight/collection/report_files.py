@@ -21,14 +21,13 @@ from sidelight.collection.describing import (
 )
 from sidelight.collection.protocol import Collected, FirstPhase, Protocol, fingerprint
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import strict_json, write_atomically
+from sidelight.foundation.files import REPORTS_KEY, strict_json, write_atomically
 from sidelight.mechanisms import reports_from_arrow, reports_to_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 REPORTS_VERSION = 1
-_KEY = b"sidelight"
 
 
 class _PhaseFile(Strict):
@@ -137,7 +136,7 @@ def to_arrow(collected: Collected) -> pa.Table:
         **({} if collected.phase is None else {"phase": vars(collected.phase)}),
     }
     table = pa.table(columns, names=list(collected.protocol.labels))
-    return table.replace_schema_metadata({_KEY: json.dumps(head, ensure_ascii=False, allow_nan=False)})
+    return table.replace_schema_metadata({REPORTS_KEY: json.dumps(head, ensure_ascii=False, allow_nan=False)})
 
 
 def batch_to_arrow(collected: Collected, batch: str | None = None) -> pa.Table:
@@ -174,9 +173,9 @@ def head_of(schema: pa.Schema, label: str, known: Mapping[str, Form] | None = No
         known: forms by fingerprint, so that those met before need not be worked out again.
     """
     metadata = schema.metadata or {}
-    if _KEY not in metadata:
+    if REPORTS_KEY not in metadata:
         raise InputError(f"{label} holds no reports: its metadata name no protocol; collect with Sidelight.")
-    data = parsed_text(metadata[_KEY].decode("utf-8", "replace"), label, strict_json)
+    data = parsed_text(metadata[REPORTS_KEY].decode("utf-8", "replace"), label, strict_json)
     check_version(data, label, REPORTS_VERSION, "report file")
     head = validated(_Head, data, label)
     form = (known or {}).get(head.fingerprint)

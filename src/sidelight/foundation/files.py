@@ -13,6 +13,9 @@ from typing import IO, Any, NoReturn
 
 from sidelight.foundation.errors import InputError
 
+REPORTS_KEY = b"sidelight"
+"""The key of an Arrow or Parquet schema's metadata under which a file of reports names its protocol."""
+
 
 def write_atomically(path: str | Path, write: Callable[[Path], None]) -> Path:
     """Let `write` fill a temporary file beside `path`, then move it into place.

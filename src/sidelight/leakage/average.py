@@ -16,7 +16,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.belief import Belief
+from sidelight.belief import Belief, check_belief
+from sidelight.leakage.entry import check_channel
 from sidelight.leakage.listing import secret_rows
 from sidelight.mechanisms import Channel
 
@@ -56,6 +57,8 @@ def average_leakage(belief: Belief, channel: Channel, secret: str, neighbour: st
         secret: the attribute in question.
         neighbour: the released attribute; the secret's own name gives its own report.
     """
+    check_belief("belief", belief)
+    check_channel(channel)
     rows, possible = secret_rows(belief, channel, secret, neighbour)
     prior = belief.prior(secret)[possible]
     joint = prior[:, None] * rows
@@ -118,6 +121,7 @@ def mutual_information_matrix(belief: Belief, *, normalised: bool = False) -> Ar
     The diagonal holds the entropies. With `normalised` every entry is divided by the pair's joint entropy
     (see `normalised_mutual_information`), and the diagonal is 1, or 0 for a constant.
     """
+    check_belief("belief", belief)
     joint = belief.pair_probabilities()
     marginal = np.diagonal(joint)
     terms = _information_terms(joint, marginal, marginal)
@@ -133,6 +137,7 @@ def correlation_matrix(belief: Belief) -> Array:
 
     Rows and columns of an attribute with one value only are 0.
     """
+    check_belief("belief", belief)
     joint = belief.pair_probabilities()
     centred = np.zeros((len(joint), len(belief.schema)))
     for attribute, (start, stop) in enumerate(pairwise(belief.offsets)):

@@ -19,6 +19,7 @@ from sidelight.belief import Credal
 from sidelight.belief.credal import Region
 from sidelight.foundation.errors import InputError
 from sidelight.leakage.bounds import Bound, Figure, Leakage, Witness
+from sidelight.leakage.entry import check_channel, check_channels, check_credal
 from sidelight.leakage.families import (
     baseline_of,
     delta_of,
@@ -57,6 +58,8 @@ def robust_pair(credal: Credal, channel: Channel, secret: str, neighbour: str) -
     The values are those of the schema: a value that neither the sample nor the schema has is not covered, so
     give the schema where it is known.
     """
+    check_credal(credal)
+    check_channel(channel)
     if secret == neighbour:
         raise InputError(f"the neighbour must be another attribute than the secret {secret!r}.")
     belief = credal.belief
@@ -89,6 +92,8 @@ def robust_total(credal: Credal, channels: Mapping[str, Channel], secret: str) -
     The lower end is what the own report or one pair surely tells; the upper one is `robust_upper`. All of it
     holds with the pairs, for one plan.
     """
+    check_credal(credal)
+    check_channels(channels)
     belief = credal.belief
     for name, channel in channels.items():
         check_fit(belief.schema[name], channel)

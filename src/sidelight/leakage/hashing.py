@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.belief import Belief
+from sidelight.belief import Belief, check_belief
 from sidelight.foundation.errors import check_whole, invalid
 from sidelight.foundation.randomness import randomness
 from sidelight.leakage.bounds import Bound, Figure, Leakage, Witness
@@ -37,6 +37,7 @@ def hashing_leakage(
         neighbour: the hashed attribute.
         seeds: how many hash functions to look at.
     """
+    check_belief("belief", belief)
     if not isinstance(mechanism, Hashing):
         raise invalid("mechanism", "local hashing ('blh' or 'olh')", getattr(mechanism, "name", mechanism))
     count = check_whole("seeds", seeds, at_least=1)

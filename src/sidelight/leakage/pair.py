@@ -12,11 +12,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.belief import Belief
+from sidelight.belief import Belief, check_belief
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound, Leakage, Witness
 from sidelight.leakage.divergence import delta_at
+from sidelight.leakage.entry import check_channel
 from sidelight.leakage.families import (
     Worst,
     delta_of,
@@ -44,9 +45,11 @@ METHODS = {
 
 def direct_leakage(belief: Belief, channel: Channel | None, secret: str) -> Leakage:
     """Return what the secret's own report says about it: its realised budget; 0 if it is not released."""
+    check_belief("belief", belief)
     attribute = belief.schema[secret]
     if channel is None:
         return Leakage.exactly(secret, (), Bound(0.0, "exact", "not released"))
+    check_channel(channel)
     check_fit(attribute, channel)
     possible = np.flatnonzero(belief.prior(secret) > 0)
     if len(possible) < 2:
@@ -57,6 +60,8 @@ def direct_leakage(belief: Belief, channel: Channel | None, secret: str) -> Leak
 
 def pair_leakage(belief: Belief, channel: Channel, secret: str, neighbour: str) -> Leakage:
     """Return what the neighbour's report alone says about the secret."""
+    check_belief("belief", belief)
+    check_channel(channel)
     if secret == neighbour:
         raise InputError(f"the neighbour must be another attribute than the secret {secret!r}.")
     check_fit(belief.schema[neighbour], channel)
@@ -129,6 +134,7 @@ def conditional_rows(belief: Belief, secret: str, neighbour: str) -> tuple[Array
 
 def saturation(belief: Belief, secret: str, neighbour: str) -> Bound:
     """Return what the neighbour's true value says about the secret: the limit as its budget grows."""
+    check_belief("belief", belief)
     channel = FavouringChannel(belief.schema[neighbour].size, "singletons", 0.0)
     return replace(pair_leakage(belief, channel, secret, neighbour).upper, method="saturation")
 

@@ -19,10 +19,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.belief import Belief
+from sidelight.belief import Belief, check_belief
 from sidelight.foundation.errors import check_number, invalid
 from sidelight.leakage.bounds import Bound, Leakage
 from sidelight.leakage.divergence import delta_at, epsilon_at
+from sidelight.leakage.entry import check_channel
 from sidelight.leakage.generic import generic_worst
 from sidelight.leakage.listing import secret_rows
 from sidelight.leakage.pair import conditional_rows, pair_leakage
@@ -60,6 +61,8 @@ def privacy_profile(
         neighbour: the released attribute; the secret's own name gives its own report.
         epsilon: the leakage to allow, at least 0.
     """
+    check_belief("belief", belief)
+    check_channel(channel)
     level = check_number("epsilon", epsilon, at_least=0, infinite=True)
     rows, possible = secret_rows(belief, channel, secret, neighbour)
     delta, i, j = delta_at(rows, level)
@@ -74,6 +77,8 @@ def profile_epsilon(
     The point's own delta is the exact one at that leakage: at most `delta`, but for rounding (1e-12 of it)
     where `delta` is just the probability that a report rules a secret value out.
     """
+    check_belief("belief", belief)
+    check_channel(channel)
     allowed = _check_delta(delta)
     rows, possible = secret_rows(belief, channel, secret, neighbour)
     epsilon, i, j = epsilon_at(rows, allowed)
@@ -107,6 +112,7 @@ def approximate_pair(belief: Belief, epsilon: float, delta: float, secret: str, 
         secret: the attribute in question.
         neighbour: the released attribute.
     """
+    check_belief("belief", belief)
     bound = _generic_bound(belief, epsilon, secret, neighbour)
     rows, _ = conditional_rows(belief, secret, neighbour)
     failure = _check_delta(delta) * delta_at(rows, bound.value)[0]
@@ -124,6 +130,7 @@ def published_approximate_pair(
     needs more than 0.018, and let the secret agree with the bit with probability 0.965. At epsilon = 1 the
     pair states a failure of 0.017; it is 0.79. Values that tie for S* are left out, the smaller reading.
     """
+    check_belief("belief", belief)
     bound = _generic_bound(belief, epsilon, secret, neighbour)
     rows, _ = conditional_rows(belief, secret, neighbour)
     worst = generic_worst(rows, math.exp(-epsilon))

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sidelight.belief import Belief
+from sidelight.belief import Belief, check_belief
 from sidelight.foundation.errors import InputError, check_number, check_whole, invalid
 from sidelight.leakage.average import correlation_matrix
 from sidelight.leakage.bounds import Bound
+from sidelight.leakage.entry import check_channels
 from sidelight.leakage.pair import check_fit, direct_leakage, pair_leakage
 from sidelight.mechanisms import Channel
 
@@ -24,6 +25,8 @@ def pairwise_sum(belief: Belief, channels: Mapping[str, Channel], secret: str) -
     Not a bound: two reports that each say nothing can tell the secret together. For X = A xor B with fair
     coins A, B and randomised response of budget 1 on all three it gives 1; the truth is 1.43378.
     """
+    check_belief("belief", belief)
+    check_channels(channels)
     parts = [direct_leakage(belief, channels.get(secret), secret).value]
     parts += [
         pair_leakage(belief, channel, secret, name).value

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.belief import Belief
+from sidelight.belief import Belief, check_belief
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole, invalid
 from sidelight.leakage.bounds import Bound
 
@@ -78,6 +78,7 @@ def statistical_leakage(
         surrogates: how many permuted tables to compare with.
         seed: for a simulation that can be repeated.
     """
+    check_belief("belief", belief)
     check_whole("replicates", replicates, at_least=1)
     check_whole("surrogates", surrogates, at_least=0)
     if secret in views:

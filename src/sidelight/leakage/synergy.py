@@ -17,10 +17,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.belief import Belief
+from sidelight.belief import Belief, check_belief
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Witness
+from sidelight.leakage.entry import check_channels
 from sidelight.leakage.families import figure_of, report_columns
 from sidelight.leakage.pair import check_fit
 from sidelight.leakage.total import total_leakage
@@ -91,6 +92,8 @@ def synergy_scan(
         secrets: the attributes in question; all of the belief's by default.
         top: how many triples to return, the excess of the last of which may be negative.
     """
+    check_belief("belief", belief)
+    check_channels(channels)
     check_whole("top", top, at_least=1)
     if belief.records is None:
         raise InputError(

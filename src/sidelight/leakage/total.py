@@ -20,9 +20,10 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.belief import Belief
+from sidelight.belief import Belief, check_belief
 from sidelight.foundation.errors import InputError, TooLargeError, check_choice, unknown
 from sidelight.leakage.bounds import Bound, Figure, Leakage, Witness
+from sidelight.leakage.entry import check_channels
 from sidelight.leakage.families import (
     LARGEST_LIST,
     baseline_of,
@@ -65,6 +66,8 @@ def total_leakage(
         method: of the upper end; "auto" takes the smallest sound figure that is cheap enough. The figures of
             a belief that is a model of the table are of kind "model".
     """
+    check_belief("belief", belief)
+    check_channels(channels)
     check_choice("method", method, get_args(TotalMethod))
     for name, channel in channels.items():
         check_fit(belief.schema[name], channel)
@@ -97,6 +100,8 @@ def set_leakage(
         through: the releases that are seen.
         method: see `total_leakage`.
     """
+    check_belief("belief", belief)
+    check_channels(channels)
     seen = [through] if isinstance(through, str) else list(through)
     for name in seen:
         if name not in channels:

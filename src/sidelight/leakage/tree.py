@@ -26,7 +26,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.belief import Belief, Tree
+from sidelight.belief import Belief, Tree, check_belief
 from sidelight.foundation.errors import InputError, check_choice
 from sidelight.leakage.bounds import Bound, Figure, Witness
 from sidelight.leakage.cone import (
@@ -38,6 +38,7 @@ from sidelight.leakage.cone import (
     range_pairs,
     ray_columns,
 )
+from sidelight.leakage.entry import check_channels
 from sidelight.leakage.families import (
     describe_favoured,
     describe_report,
@@ -113,6 +114,8 @@ def tree_totals(
 
     Without `witnesses` the figures are the same and take a fraction of the time.
     """
+    check_belief("belief", belief)
+    check_channels(channels)
     return TreeTotals(belief, tuple(_names(belief, secrets)), method)(channels, witnesses=witnesses)
 
 

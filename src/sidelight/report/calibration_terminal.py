@@ -6,7 +6,6 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from sidelight.calibration import Calibration
-from sidelight.report.table_notes import reading_notes
 from sidelight.report.terminal import nats
 from sidelight.report.wording import budget, error
 from sidelight.sources import Table
@@ -18,7 +17,7 @@ def print_calibration(result: Calibration, table: Table) -> None:
     console.print(_budgets(result))
     console.print(_leakage(result))
     statement = "Computed from raw data: the budgets are themselves a statement about them."
-    for note in [*result.notes(), *reading_notes(table), statement]:
+    for note in [*result.notes(), *table.notes(), statement]:
         console.print(f"- {note}", markup=False)
 
 

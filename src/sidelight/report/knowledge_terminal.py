@@ -14,7 +14,6 @@ from sidelight.leakage import Bound
 from sidelight.leakage.knowledge import AdversaryAudit, KnowledgeAudit, NoiseChoice, NumberSum, Query
 from sidelight.leakage.knowledge.audit import audit_to_dict
 from sidelight.leakage.knowledge.suppression import SUPPRESSED
-from sidelight.report.table_notes import reading_notes
 from sidelight.report.terminal import nats
 from sidelight.sources import Table
 
@@ -157,7 +156,7 @@ def _notes(audit: KnowledgeAudit, table: Table) -> list[str]:
             f"Figures that rest on fewer than {audit.min_support} records show group privacy alone: those "
             f"of {int(audit.hidden.sum())} adversaries. The graphs are left out."
         )
-    found += reading_notes(table)
+    found += table.notes()
     found.append("Computed from raw data: this is itself an unprotected statement about them.")
     return found
 

@@ -7,7 +7,7 @@ from rich.table import Table as Grid
 
 from sidelight.learning.decision import DecisionTree, tree_text
 from sidelight.learning.learnt import Learnt
-from sidelight.report.table_notes import AS_PUBLIC
+from sidelight.report.publishing import AS_PUBLIC
 from sidelight.report.terminal import nats
 
 

@@ -14,7 +14,6 @@ from sidelight.belief import Belief
 from sidelight.leakage import Bound, Leakage, pairwise_sum, total_leakage
 from sidelight.plan import Plan
 from sidelight.report.figures import worst_first
-from sidelight.report.table_notes import reading_notes
 from sidelight.report.wording import counted
 from sidelight.sources import Table
 
@@ -70,7 +69,7 @@ def notes(audit: Audit, table: Table) -> list[str]:
     known = "every pair of attributes" if belief.kind == "pairwise" else "the joint distribution"
     size = f"{counted(table.rows, 'record')}, {counted(len(belief.schema), 'attribute')}"
     found = [f"For an adversary who knows {known} of {table.source.label} ({size})."]
-    found += reading_notes(table)
+    found += table.notes()
     if belief.zero_cells and not belief.smoothing and not audit.min_support:
         found.append(
             f"Pairs of values that never occur together: {belief.zero_cells}; the figures take it as certain."

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -14,7 +13,9 @@ import duckdb
 import pyarrow as pa
 
 from sidelight.foundation.errors import InputError, check_choice, invalid
+from sidelight.foundation.files import REPORTS_KEY
 from sidelight.schema import Schema
+from sidelight.sources.faults import not_columns, reading
 from sidelight.sources.sql import literal, number, present, quoted, where_complete
 
 _SUFFIXES = {
@@ -37,29 +38,31 @@ class LocalSource:
             connection can only be scanned once at a time.
         label: what to call it in messages.
         arrow: the rows, where they are an Arrow table in memory.
+        notes: what a reader must know about how the rows were taken.
         view: its name in queries.
     """
 
     start: Callable[[], duckdb.DuckDBPyRelation | None]
     label: str
     arrow: pa.Table | None = None
+    notes: tuple[str, ...] = ()
     view: str = field(default_factory=lambda: f"sidelight_source_{next(_serial)}")
 
     @cached_property
     def columns(self) -> dict[str, str]:
         """Every column's name and DuckDB type."""
-        with _reading(self.label):
+        with reading(self.label):
             relation = self._opened()
             return dict(zip(relation.columns, map(_type_name, relation.types), strict=True))
 
-    def rows(self, select: str, rest: str = "") -> list[tuple[Any, ...]]:
-        """Run `SELECT select FROM source rest` and return its (few) rows."""
-        with _reading(self.label):
+    def rows(self, select: str, rest: str = "", column: str = "") -> list[tuple[Any, ...]]:
+        """Run `SELECT select FROM source rest` and return its (few) rows; an error names the `column`."""
+        with reading(self.label, column, self.columns[column] if column else ""):
             return self._query(select, rest).fetchall()
 
     def batches(self, select: str, rest: str, rows: int) -> Iterator[pa.RecordBatch]:
         """Run `SELECT select FROM source rest` and stream its rows, so many at a time."""
-        with _reading(self.label), self.reader(select, rest, rows) as reader:
+        with reading(self.label), self.reader(select, rest, rows) as reader:
             yield from reader
 
     def reader(self, select: str, rest: str = "", rows: int = 1 << 16) -> pa.RecordBatchReader:
@@ -75,7 +78,7 @@ class LocalSource:
 
     def distinct(self, column: str) -> int:
         """Return exactly how many distinct values a column has."""
-        return int(self.rows(f"count(DISTINCT {present(column, self.columns[column])})")[0][0])
+        return int(self.rows(f"count(DISTINCT {present(column, self.columns[column])})", "", column)[0][0])
 
     def frequent(self, column: str, most: int) -> list[str]:
         """Return the labels of the `most` most frequent values; of equally frequent ones the first."""
@@ -84,13 +87,14 @@ class LocalSource:
         found = self.rows(
             f"any_value({value})::VARCHAR",
             f"WHERE {value} IS NOT NULL GROUP BY {value} ORDER BY count(*) DESC, {value} LIMIT {most}",
+            column,
         )
         return [row[0] for row in found]
 
     def ends(self, column: str) -> tuple[float | None, float | None]:
         """Return the least and the greatest finite number; None where there is none."""
         value = number(column, self.columns[column])
-        low, high = self.rows(f"min({value}), max({value})", f"WHERE isfinite({value})")[0]
+        low, high = self.rows(f"min({value}), max({value})", f"WHERE isfinite({value})", column)[0]
         return low, high
 
     def masses(self, column: str, bins: int) -> list[float]:
@@ -99,6 +103,7 @@ class LocalSource:
         found = self.rows(
             f"{value}, count(*), sum(count(*)) OVER ()",
             f"WHERE isfinite({value}) GROUP BY 1 QUALIFY count(*) * {bins} >= sum(count(*)) OVER ()",
+            column,
         )
         return sorted(float(row[0]) for row in found)
 
@@ -107,19 +112,20 @@ class LocalSource:
         value = number(column, self.columns[column])
         others = f"AND {value} NOT IN ({', '.join(repr(mass) for mass in apart)})" if apart else ""
         steps = ", ".join(repr(i / bins) for i in range(1, bins))
-        cuts = self.rows(f"quantile_disc({value}, [{steps}])", f"WHERE isfinite({value}) {others}")[0][0]
+        rest = f"WHERE isfinite({value}) {others}"
+        cuts = self.rows(f"quantile_disc({value}, [{steps}])", rest, column)[0][0]
         return [float(cut) for cut in cuts or ()]
 
     def following(self, column: str, above: float) -> float | None:
         """Return the least number above another."""
         value = number(column, self.columns[column])
-        least: float | None = self.rows(f"min({value})", f"WHERE {value} > {above!r}")[0][0]
+        least: float | None = self.rows(f"min({value})", f"WHERE {value} > {above!r}", column)[0][0]
         return least
 
     def reach(self, column: str) -> tuple[float, float]:
         """Return the least and the greatest number, infinite ones among them."""
         value = number(column, self.columns[column])
-        low, high = self.rows(f"min({value}), max({value})")[0]
+        low, high = self.rows(f"min({value}), max({value})", "", column)[0]
         return low, high
 
     def complete(self, schema: Schema) -> int:
@@ -146,40 +152,6 @@ def _type_name(kind: Any) -> str:
     return {"enum": "ENUM", "decimal": "DECIMAL"}.get(kind.id, str(kind))
 
 
-class _reading:  # noqa: N801 - a context manager, read as a verb
-    """Turn DuckDB's errors into one line that names the file."""
-
-    def __init__(self, label: str) -> None:
-        self.label = label
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, duckdb.Error):
-            raise unreadable(self.label, error) from error
-
-
-def unreadable(label: str, error: Exception) -> InputError:
-    """Say in one line why `label` cannot be read, and what would help, without any value of the data."""
-    text = str(error)
-    lowered = text.lower()
-    if "unicode" in lowered or "utf-8" in lowered or "utf8" in lowered:
-        return InputError(
-            f"{label} is not UTF-8 text; convert it, or name its encoding (for example encoding='latin-1')."
-        )
-    if "parquet" in lowered and ("magic" in lowered or "footer" in lowered or "too small" in lowered):
-        return InputError(f"{label} is not a Parquet file, or it is damaged; write it again.")
-    if "convert" in lowered or "conversion" in lowered or "cast" in lowered:
-        line = re.search(r"line:? (\d+)", lowered)
-        where = f" (line {line.group(1)})" if line else ""
-        return InputError(
-            f"{label} has a value that does not fit its column's type{where}; give every column one type."
-        )
-    cause = re.sub(r"'[^']*'", "'...'", text.splitlines()[0].strip())
-    return InputError(f"{label} cannot be read: {cause}")
-
-
 def open_path(path: str | Path, encoding: str = "utf-8") -> LocalSource:
     """Open a CSV, TSV or Parquet file, a glob of them, or a folder of files of one format."""
     text = str(path)
@@ -190,6 +162,8 @@ def open_path(path: str | Path, encoding: str = "utf-8") -> LocalSource:
         options.append(f"encoding = {literal(encoding)}")
     if suffix == "tsv":
         options.append(r"delim = '\t'")
+    if suffix == "parquet":
+        refuse_reports(pattern, text)
     reader = "read_parquet" if suffix == "parquet" else "read_csv"
     source = _scanning(reader, options, text)
     words = [] if suffix == "parquet" else _words_for_truth(source, reader, options)
@@ -200,7 +174,56 @@ def open_path(path: str | Path, encoding: str = "utf-8") -> LocalSource:
         raise InputError(
             f"{text} has rows of different lengths, or an unknown separator; use commas or tabs."
         )
-    return source
+    notes = () if suffix == "parquet" else _header_notes(source, reader, options)
+    return replace(source, notes=notes) if notes else source
+
+
+def refuse_reports(pattern: str, label: str) -> None:
+    """Raise if one of the Parquet files holds reports: they would be taken for what people really are."""
+    query = f"SELECT file_name FROM parquet_kv_metadata({literal(pattern)}) WHERE key = ?::BLOB LIMIT 1"
+    with reading(label):
+        found = duckdb.connect().execute(query, [REPORTS_KEY]).fetchone()
+    if found is not None:
+        raise _are_reports(found[0], "is a file")
+
+
+def _are_reports(label: str, noun: str) -> InputError:
+    return InputError(
+        f"{label} {noun} of reports, not of records; name the records they were collected from, or take the "
+        "reports to `sidelight estimate`."
+    )
+
+
+def _header_notes(source: LocalSource, reader: str, options: list[str]) -> tuple[str, ...]:
+    """Say which columns of a text file were given a name: those without one, and those with another's."""
+    names = list(source.columns)
+    if names == [f"column{place}" for place in range(len(names))]:
+        return (f"{source.label} has no header row, so its columns are called column0, column1 and so on.",)
+    lowered = {name.lower() for name in names}
+    if not any(_may_be_made_up(name, place, lowered) for place, name in enumerate(names)):
+        return ()
+    plain = _scanning(reader, [*options, "header = false", "all_varchar = true"], source.label)
+    first = plain.rows("*", "LIMIT 1")
+    header = first[0] if first and len(first[0]) == len(names) else names
+    return _rename_notes(header, names)
+
+
+def _may_be_made_up(name: str, place: int, lowered: set[str]) -> bool:
+    """Whether DuckDB may have made the name up: columnN where there was none, a_1 where a was taken."""
+    stem, _, number = name.lower().rpartition("_")
+    return name == f"column{place}" or (number.isdigit() and stem in lowered)
+
+
+def _rename_notes(header: Sequence[str | None], names: Sequence[str]) -> tuple[str, ...]:
+    """Say which names of columns are not those of the header."""
+    notes = []
+    for place, (given, name) in enumerate(zip(header, names, strict=True), start=1):
+        if not given:
+            notes.append(f"Column {place} has no name in the header and is called {name!r}.")
+        elif given.strip() != name:
+            taken = f"the name {given.strip()!r} is taken (capitals do not count)"
+            notes.append(f"Column {place} is called {name!r}, since {taken}.")
+    return tuple(notes)
 
 
 def _scanning(reader: str, options: list[str], label: str) -> LocalSource:
@@ -265,6 +288,8 @@ def open_object(rows: object) -> LocalSource:
         return LocalSource(lambda: relation, "the DuckDB relation")
     if isinstance(rows, pa.RecordBatch):
         rows = pa.Table.from_batches([rows])
+    if type(rows).__name__ == "LazyFrame" and hasattr(rows, "collect"):
+        rows = rows.collect()
     if not hasattr(rows, "__arrow_c_stream__"):
         raise invalid(
             "source",
@@ -273,7 +298,12 @@ def open_object(rows: object) -> LocalSource:
         )
     label = f"the {type(rows).__name__}"
     table = _as_arrow(rows, label)
-    return LocalSource(_opener(table), label, table)
+    if REPORTS_KEY in (table.schema.metadata or {}):
+        raise _are_reports(label, "is a table")
+    source = LocalSource(_opener(table), label, table)
+    if len({name.lower() for name in table.column_names}) == table.num_columns:
+        return source
+    return replace(source, notes=_rename_notes(table.column_names, list(source.columns)))
 
 
 def _as_arrow(rows: object, label: str) -> pa.Table:
@@ -281,10 +311,8 @@ def _as_arrow(rows: object, label: str) -> pa.Table:
         return rows
     try:
         return pa.table(rows)
-    except (pa.ArrowException, TypeError, ValueError):
-        raise InputError(
-            f"{label} cannot be turned into columns of one type each; check its columns."
-        ) from None
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise not_columns(label, error) from None
 
 
 def _opener(table: pa.Table) -> Callable[[], duckdb.DuckDBPyRelation]:

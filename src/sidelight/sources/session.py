@@ -12,7 +12,7 @@ from typing import Any
 
 from sidelight.foundation.errors import InputError, MissingExtraError
 from sidelight.foundation.extras import require
-from sidelight.sources.local import format_of, locate
+from sidelight.sources.local import format_of, locate, refuse_reports
 
 PURPOSE = "the Spark engine"
 OLDEST_JAVA = 17
@@ -94,5 +94,7 @@ def _located(path: str) -> tuple[str, str]:
     """Return what Spark reads; the address of a file elsewhere is taken as it is."""
     if "://" not in path:
         pattern, suffix = locate(path)
+        if suffix == "parquet":
+            refuse_reports(pattern, path)
         return (path if Path(path).is_dir() else pattern), suffix
     return path, format_of(path) or "parquet"

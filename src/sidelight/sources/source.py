@@ -16,6 +16,10 @@ class Source(Protocol):
         """What to call it in messages."""
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know about how the rows were taken."""
+
+    @property
     def columns(self) -> dict[str, str]:
         """Every column's name and the name of its type in DuckDB."""
 

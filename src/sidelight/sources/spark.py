@@ -70,10 +70,12 @@ class SparkSource:
     Attributes:
         frame: the DataFrame.
         label: what to call it in messages.
+        notes: what a reader must know about how the rows were taken.
     """
 
     frame: Any
     label: str = "the Spark DataFrame"
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def columns(self) -> dict[str, str]:

@@ -38,6 +38,8 @@ def _is_number(name: str) -> str:
 def number(column: str, kind: str) -> str:
     """Return SQL for the column as a double; dates and times count seconds since 1970."""
     value = present(column, kind)
+    if kind == "TIMESTAMPTZ_NS":  # the one kind of time of which DuckDB's epoch knows nothing
+        value = f"{value}::TIMESTAMPTZ"
     return f"epoch({value})::DOUBLE" if is_temporal(kind) else f"{value}::DOUBLE"
 
 

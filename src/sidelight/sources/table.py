@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sidelight.foundation.errors import invalid
-from sidelight.schema import Schema
+from sidelight.schema import OTHER, Schema
 from sidelight.sources.counts import Codes, Counts, Records, check_dense
 from sidelight.sources.engine import Engine
 from sidelight.sources.inference import SetAside
@@ -42,6 +42,19 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.source.label!r}, {self.rows} rows, {len(self.schema)} attributes)"
+
+    def notes(self) -> list[str]:
+        """Return what a reader of figures about the table must know: what was renamed, left out or folded."""
+        found = list(self.source.notes)
+        found += [f"Column {item.column!r} {item.reason}; set aside." for item in self.set_aside]
+        found += [
+            f"Column {item.name!r} keeps {len(item.listed)} values; all others count as one, {OTHER}."
+            for item in self.schema
+            if item.has_other
+        ]
+        if self.dropped:
+            found.append(f"Records with a missing value, left out: {self.dropped}.")
+        return found
 
     def counts(self, *sets: Sequence[str]) -> list[Counts]:
         """Count the records of every combination of values of the listed sets of attributes."""

@@ -13,12 +13,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.belief import Belief
-from sidelight.foundation.errors import InputError, check_number, invalid
+from sidelight.belief import Belief, check_belief
+from sidelight.foundation.errors import InputError, SidelightError, check_number, invalid
 from sidelight.foundation.progress import track
 from sidelight.leakage.analysers import (
     ANALYSERS,
@@ -35,10 +36,15 @@ from sidelight.leakage.statistical import statistical_leakage
 from sidelight.mechanisms import Channel, Mechanism, create
 from sidelight.mechanisms.guess import guess_channel
 
+T = TypeVar("T")
 Array = NDArray[np.float64]
 Maker = Callable[[int, float], Mechanism]
 """Makes a mechanism for so many values at a budget."""
 BUDGETS = (1.0, 3.0, 5.0)
+LARGEST_BUDGET = 30.0
+"""Budgets are compared below this one. A guess is wrong with a probability of about exp(-epsilon), which is 1
+minus a double: at 30 its rounding, 2^-53, shifts the leakage by less than one part in ten thousand, at 37 it
+is all that is left, and from 44 on the 64 random bits of a report realise less than the budget."""
 
 MAKERS: Mapping[str, Maker] = {
     "GRR": partial(create, "grr"),
@@ -142,8 +148,9 @@ def benchmark_analysers(
     >>> benchmark_analysers(belief, half, [1.0]).points[0].region
     'R1'
     """
+    check_belief("belief", belief)
     points, refused = [], {}
-    for epsilon in [check_number("budgets", budget, above=0) for budget in budgets]:
+    for epsilon in _checked(budgets):
         truth = _matrix(belief, reference, epsilon, name)
         for label, analyser in track(list(analysers.items()), f"analysers, epsilon {epsilon:g}"):
             try:
@@ -157,10 +164,30 @@ def benchmark_analysers(
     return AnalyserBenchmark(name, tuple(points), refused)
 
 
+def _checked(budgets: Sequence[float]) -> list[float]:
+    """Return the budgets, or raise where one is so large that shares cannot be told in doubles."""
+    return [check_number("budgets", budget, above=0, below=LARGEST_BUDGET) for budget in budgets]
+
+
+def _called(function: Callable[..., T], name: str, contract: str, *arguments: object) -> T:
+    """Call what may be a function of the user's; where that fails, say what it must take and return."""
+    ours: list[object] = [generic_analysis, *ANALYSERS.values(), *MAKERS.values()]
+    if any(function is one for one in ours):
+        return function(*arguments)
+    try:
+        return function(*arguments)
+    except SidelightError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise InputError(f"{name!r} failed with {reason.rstrip('.')}. It {contract}.") from error
+
+
 def _matrix(belief: Belief, analyser: Analyser, epsilon: float, name: str) -> Array:
     """Return what an analyser says, its diagonal set to 0, after checking that it is such a matrix."""
     count = len(belief.schema)
-    said = analyser(belief, epsilon)
+    contract = f"must take a Belief and a budget and return a matrix of leakages of shape {(count, count)}"
+    said = _called(analyser, name, contract, belief, epsilon)
     try:
         found = np.array(said, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -188,11 +215,12 @@ def benchmark_mechanisms(
         budgets: of every attribute.
         people: how many report; as many as the table has by default.
     """
+    check_belief("belief", belief)
     count = people or belief.sample_size
     if count is None:
         raise InputError("the belief was given by hand; say how many `people` report.")
     points = []
-    for epsilon in [check_number("budgets", budget, above=0) for budget in budgets]:
+    for epsilon in _checked(budgets):
         most = float(generic_analysis(belief, epsilon).sum())
         if most <= 0:
             raise InputError(
@@ -207,7 +235,8 @@ def benchmark_mechanisms(
 
 def _made(belief: Belief, maker: Maker, epsilon: float, name: str) -> dict[str, Mechanism]:
     """Return a mechanism for every attribute, after checking that it is one."""
-    made = {part.name: maker(part.size, epsilon) for part in belief.schema}
+    contract = "must take a number of values and a budget and return a mechanism, which has a channel"
+    made = {part.name: _called(maker, name, contract, part.size, epsilon) for part in belief.schema}
     for mechanism in made.values():
         if not hasattr(mechanism, "channel"):
             raise invalid(f"what {name} makes", "a mechanism, which has a channel", mechanism)
@@ -217,15 +246,23 @@ def _made(belief: Belief, maker: Maker, epsilon: float, name: str) -> dict[str, 
 def _mechanism_point(
     belief: Belief, name: str, made: Mapping[str, Mechanism], epsilon: float, most: float, people: int
 ) -> MechanismPoint:
-    report = float(leakage_matrix(belief, {part: made[part].channel for part in made}).sum()) / most
+    report = _share(belief, {part: made[part].channel for part in made}, most, name)
     try:
         guesses = {part: guess_channel(mechanism) for part, mechanism in made.items()}
     except InputError:
         return MechanismPoint(name, epsilon, report, None, frequency_error(belief, made, people), None)
-    guess = float(leakage_matrix(belief, guesses).sum()) / most
+    guess = _share(belief, guesses, most, name)
     right = [float(belief.prior(part) @ np.diagonal(channel.matrix())) for part, channel in guesses.items()]
     wrong = 1 - math.fsum(right) / len(right)
     return MechanismPoint(name, epsilon, report, guess, frequency_error(belief, made, people), wrong)
+
+
+def _share(belief: Belief, channels: Mapping[str, Channel], most: float, name: str) -> float:
+    """Return what these releases leak in all, as a share of the most; infinite where one is open."""
+    share = float(leakage_matrix(belief, channels).sum()) / most
+    if math.isnan(share):
+        raise InputError(f"the leakage of {name!r} is no number; check the channel of its mechanism.")
+    return share
 
 
 def leakage_matrix(belief: Belief, channels: Mapping[str, Channel]) -> Array:

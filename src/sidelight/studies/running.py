@@ -23,7 +23,7 @@ from sidelight.foundation.errors import InputError, check_whole, invalid
 from sidelight.studies.cleaning import clean_after_run, holding
 from sidelight.studies.register import sharing
 from sidelight.studies.saving import Saved, check_replaceable, copy_folder
-from sidelight.studies.store import finished, keep, key_of
+from sidelight.studies.store import check_folder, finished, keep, key_of
 from sidelight.studies.study import Study, Work, run_together
 
 _POLL = 0.05
@@ -84,6 +84,7 @@ def run_studies(studies: Sequence[Study], settings: Settings) -> Iterator[Outcom
     that computed something also removes what has not been used for long, see `cleaning`.
     """
     if settings.out is not None:
+        check_folder("out", settings.out)
         for study in studies:
             check_replaceable(settings.out / study.name)
     works = list(dict.fromkeys(study.work for study in studies))
@@ -95,6 +96,8 @@ def run_studies(studies: Sequence[Study], settings: Settings) -> Iterator[Outcom
                 waiting.append(work)
             else:
                 yield from _outcomes(work, studies, settings, "cached", done)
+        if waiting:
+            check_folder("store", settings.store)
         waiting.sort(key=lambda work: -work.minutes)
         for work, error in _in_processes(waiting, settings):
             done = None if error else _finished(work, settings)

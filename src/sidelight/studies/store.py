@@ -18,6 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import sidelight.studies as room
+from sidelight.foundation.errors import invalid
 from sidelight.studies.saving import Saved, load, save
 from sidelight.studies.study import Study, StudyResult, Work, table_file
 
@@ -84,6 +85,16 @@ def finished(store: Path, key: str, studies: tuple[Study, ...]) -> dict[str, Sav
     with suppress(OSError):  # a cache that cannot be written is not cleaned either
         (store / key / USED).touch()
     return found
+
+
+def check_folder(name: str, folder: Path) -> None:
+    """Raise in terms of `name` unless the folder can be written to; it is made where there is none."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return
+    except OSError as error:
+        raise invalid(name, "a folder that can be written", str(folder), f"{error.strerror}.") from None
 
 
 def last_used(folder: Path) -> float:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from sidelight.foundation.errors import InputError, unknown
 
+ADVERSARY_FIX = "Adversary(target, known) makes one."
+
 
 @dataclass(frozen=True)
 class Adversary:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief, Gaussian
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole, unknown
 from sidelight.foundation.files import json_number
+from sidelight.foundation.html import html_table
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.knowledge.adversary import Adversary, mask_of
 from sidelight.leakage.knowledge.cells import cells_of, check_one_belief
@@ -177,6 +178,15 @@ class KnowledgeAudit:
     def smoothing(self) -> float:
         """How many evenly spread records were added to the belief."""
         return self.belief.smoothing if isinstance(self.belief, Belief) else 0.0
+
+    def __repr__(self) -> str:
+        worst = f"worst {self.worst.exact.value:.4g} for {self.worst.adversary}"
+        return f"KnowledgeAudit({self.query.name}, {len(self.targets)} targets: {worst})"
+
+    def _repr_html_(self) -> str:
+        titles = ("attributes known", "adversaries", "learns most", "how much", "group bound")
+        rows = [[item.known, item.adversaries, item.worst, item.exact, item.group] for item in self.layers]
+        return html_table(repr(self), titles, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain data."""

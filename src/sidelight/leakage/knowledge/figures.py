@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.belief import Belief
+from sidelight.foundation.arguments import check_is
 from sidelight.foundation.errors import InputError, TooLargeError, check_choice, check_number
 from sidelight.leakage.bounds import Bound, Figure
-from sidelight.leakage.knowledge.adversary import Adversary, mask_of
+from sidelight.leakage.knowledge.adversary import ADVERSARY_FIX, Adversary, mask_of
 from sidelight.leakage.knowledge.cells import LARGEST_LISTED, Cells, cells_of, check_listable, check_query
 from sidelight.leakage.knowledge.edges import certified_values
 from sidelight.leakage.knowledge.exact import exact_leakage
 from sidelight.leakage.knowledge.graph import WeightedGraph
 from sidelight.leakage.knowledge.group import group_bound
 from sidelight.leakage.knowledge.laws import normalised
-from sidelight.leakage.knowledge.query import Query
+from sidelight.leakage.knowledge.query import QUERY_FIX, Query
 from sidelight.leakage.knowledge.tree import tree_leakage
 
 Array = NDArray[np.float64]
@@ -44,6 +45,8 @@ def prior_leakage(
     >>> print(f"{prior_leakage(coins, Query.sum(coins.schema), Adversary('a')).value:.4f}")
     1.1854
     """
+    check_is("query", query, Query, QUERY_FIX)
+    check_is("adversary", adversary, Adversary, ADVERSARY_FIX)
     check_choice("method", method, METHODS)
     check_listable(belief)
     if not isinstance(belief, Belief):
@@ -82,6 +85,7 @@ def posterior(
         answer: the noisy answer.
         known: values the adversary knows, by attribute.
     """
+    check_is("query", query, Query, QUERY_FIX)
     given = dict(known or {})
     Adversary(target, tuple(given)).check(query.schema.names)
     cells = cells_of(belief, query)

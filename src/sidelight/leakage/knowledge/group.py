@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.belief import Belief
+from sidelight.belief import Belief, check_belief
+from sidelight.foundation.arguments import check_is
 from sidelight.leakage.bounds import Bound
-from sidelight.leakage.knowledge.adversary import Adversary, mask_of
+from sidelight.leakage.knowledge.adversary import ADVERSARY_FIX, Adversary, mask_of
 from sidelight.leakage.knowledge.cells import check_query
 from sidelight.leakage.knowledge.query import Query
 
@@ -38,6 +39,8 @@ def group_bound(belief: Belief, query: Query, adversary: Adversary) -> Bound:
 
     Sound for every joint distribution of the values that can occur; rounded up.
     """
+    check_belief("belief", belief)
+    check_is("adversary", adversary, Adversary, ADVERSARY_FIX)
     check_query(belief, query)
     names = query.schema.names
     adversary.check(names)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.errors import InputError, check_number, invalid, unknown
-from sidelight.schema import Schema
+from sidelight.schema import Schema, as_schema
 from sidelight.sources.counts import check_dense
 
 Array = NDArray[np.float64]
@@ -28,6 +28,7 @@ WIDEST = 2.0**40
 _FINEST = 1000
 _MOST_TICKS = 2.0**52
 _ROUNDING = 2.0**-50
+QUERY_FIX = "Query.sum(belief.schema) makes one."
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +79,7 @@ class Query:
     @classmethod
     def sum(cls, schema: Schema, scale: float = 1.0, weights: Mapping[str, float] | None = None) -> Query:
         """Ask for the sum of the coded values, each times its attribute's weight (1 by default)."""
+        schema = as_schema(schema)
         given = _checked_weights(schema, weights or {})
         return cls.additive(
             schema, {a.name: given.get(a.name, 1.0) * np.arange(a.size) for a in schema}, scale, name="sum"
@@ -86,12 +88,14 @@ class Query:
     @classmethod
     def mean(cls, schema: Schema, scale: float = 1.0) -> Query:
         """Ask for the mean of the coded values."""
+        schema = as_schema(schema)
         share = 1 / len(schema)
         return cls.additive(schema, {a.name: share * np.arange(a.size) for a in schema}, scale, name="mean")
 
     @classmethod
     def count(cls, schema: Schema, of: Mapping[str, Sequence[str]], scale: float = 1.0) -> Query:
         """Ask how many attributes have one of the values listed for them."""
+        schema = as_schema(schema)
         for name, labels in of.items():
             for label in labels:
                 schema[name].code(label)
@@ -101,6 +105,7 @@ class Query:
     @classmethod
     def histogram(cls, schema: Schema, scale: float = 1.0) -> Query:
         """Ask for every value how many attributes have it: one answer with a cell for each value."""
+        schema = as_schema(schema)
         cells = list(dict.fromkeys(value for attribute in schema for value in attribute.values))
         parts = {a.name: [[float(value == cell) for cell in cells] for value in a.values] for a in schema}
         return cls.additive(schema, parts, scale, name="histogram")
@@ -117,6 +122,7 @@ class Query:
             scale: of the noise.
             name: of the query, in words.
         """
+        schema = as_schema(schema)
         for given in parts:
             schema.index(given)
         arrays = {key: _numbers(f"parts of {key}", value) for key, value in parts.items()}
@@ -147,6 +153,7 @@ class Query:
         name: str = "any query",
     ) -> Query:
         """Ask for any function of the codes of all attributes, one argument for each."""
+        schema = as_schema(schema)
         check_dense(schema.sizes)
         try:
             inspect.signature(function).bind(*schema.sizes)

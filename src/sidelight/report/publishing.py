@@ -1,21 +1,11 @@
-"""What a reader must know of how a table was read, where its schema is published with a result."""
+"""What whoever publishes a schema must know where it was taken from raw data."""
 
 from __future__ import annotations
 
-from sidelight.report.wording import counted
 from sidelight.schema import Schema
-from sidelight.sources import Table
 
 AS_PUBLIC = "Bins and alphabets were taken from the data as if they were public."
 _MOST_NAMED = 5
-
-
-def reading_notes(table: Table) -> list[str]:
-    """Say which columns were set aside, and how many records were left out."""
-    found = [f"Column {item.column!r} {item.reason}; set aside." for item in table.set_aside]
-    if table.dropped:
-        found.append(f"Left out: {counted(table.dropped, 'record')} with a missing value.")
-    return found
 
 
 def publishing_notes(schema: Schema, holder: str) -> list[str]:

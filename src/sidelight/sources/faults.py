@@ -1,0 +1,122 @@
+"""Why rows cannot be read, in one line that names the file and the column but no value of the data."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from sidelight.foundation.errors import InputError
+
+_FILE = re.compile(
+    r"^\s*(?:file = |Current file: )(?P<line>.+)$"
+    r"|(?:sniffing|reading|read) file \"(?P<quoted>[^\"]+)\"|File '(?P<named>[^']+)' too small",
+    re.MULTILINE,
+)
+_COLUMN = re.compile(
+    r"^Column (?P<text>.+) is being converted as type (?P<type>\w+)"
+    r"|column \"(?P<cell>[^\"]+)\" from type \w+ to (?P<wanted>\w+)",
+    re.MULTILINE,
+)
+_ARROW = re.compile(r"Duplicate column names found|Conversion failed for column .+ with type \w+")
+_MODEL = re.compile(r"Main file schema: (.+)$|original file \"([^\"]+)\"", re.MULTILINE)
+_INTERRUPTED = "Query interrupted"
+"""What DuckDB makes of Ctrl-C: a RuntimeError of these words."""
+_HEAD = 1 << 16
+
+
+class reading:  # noqa: N801 - a context manager, read as a verb
+    """Turn DuckDB's errors into one line that names the file, and the column where one alone is asked for.
+
+    An interruption while DuckDB works stays an interruption.
+    """
+
+    def __init__(self, label: str, column: str = "", kind: str = "") -> None:
+        self.label, self.column, self.kind = label, column, kind
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, duckdb.InterruptException) or str(error) == _INTERRUPTED:
+            raise KeyboardInterrupt from error
+        if isinstance(error, duckdb.Error):
+            raise unreadable(self.label, error, self.column, self.kind) from error
+
+
+def unreadable(label: str, error: Exception, column: str = "", kind: str = "") -> InputError:
+    """Say in one line why `label` cannot be read, and what would help, without any value of the data.
+
+    Args:
+        label: what to call the source.
+        error: DuckDB's.
+        column: the one that was asked for; "" where several were.
+        kind: its type.
+    """
+    text = str(error)
+    lowered = text.lower()
+    file = _first_group(_FILE, text)
+    where = label if file in ("", label) else f"{file} (of {label})"
+    if "sniffing file" in lowered:
+        return InputError(_unsniffed(where, Path(file), is_utf8="encoding: utf-8" in lowered))
+    if "schema mismatch" in lowered:
+        model = _first_group(_MODEL, text)
+        return InputError(f"{where} has other columns than {model}; give all files the same columns.")
+    if "unicode" in lowered or "utf-8" in lowered or "utf8" in lowered:
+        return InputError(_not_utf8(where))
+    if "parquet" in lowered and ("magic" in lowered or "footer" in lowered or "too small" in lowered):
+        return InputError(f"{where} is not a Parquet file, or it is damaged; write it again.")
+    if isinstance(error, duckdb.ConversionException) or "could not convert" in lowered:
+        return InputError(_unfitting(where, text, column, kind))
+    cause = re.sub(r"'[^']*'", "'...'", text.splitlines()[0].strip())
+    subject = f"column {column!r} ({kind}) of {where}" if column else where
+    return InputError(f"{subject} cannot be read: {cause}")
+
+
+def _first_group(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.search(text)
+    return next((group.strip() for group in found.groups() if group), "") if found else ""
+
+
+def _not_utf8(where: str) -> str:
+    return f"{where} is not UTF-8 text; convert it, or name its encoding (for example encoding='latin-1')."
+
+
+def _unfitting(where: str, text: str, column: str, kind: str) -> str:
+    """Say which column has a value of another type."""
+    line = re.search(r"line:? (\d+)", text.lower())
+    found = _COLUMN.search(text)
+    if found:
+        column, kind = (group for group in found.groups() if group)
+    subject = f"column {column!r} of {where}" if column else where
+    kind = f"the type {kind}" if kind else "its column's type"
+    place = f" (line {line.group(1)})" if line else ""
+    return f"{subject} has a value that does not fit {kind}{place}; give every column one type."
+
+
+def _unsniffed(where: str, file: Path, *, is_utf8: bool) -> str:
+    """Say what may keep a text file from being taken for rows and columns, as far as its beginning tells."""
+    head = b""
+    if is_utf8 and file.is_file() and file.suffix.lower() != ".gz":
+        with file.open("rb") as opened:
+            head = opened.read(_HEAD)
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return _not_utf8(where)
+    if b"\r\n" in head and re.search(rb"(?<!\r)\n", head):
+        return (
+            f"{where} has two kinds of line ends, CR LF and LF alone, perhaps inside quotes; write it with "
+            "one kind."
+        )
+    return f"{where} shows no rows and columns; check its separator, its quotes and its encoding."
+
+
+def not_columns(label: str, error: Exception) -> InputError:
+    """Say why an object is no table of columns of one type each, with Arrow's reason where it has no data."""
+    texts = [str(part) for part in error.args] if isinstance(error, pa.ArrowException) else [str(error)]
+    found = next((match.group() for text in texts if (match := _ARROW.search(text))), "check its columns")
+    return InputError(f"{label} cannot be turned into columns of one type each: {found}.")

@@ -1,0 +1,79 @@
+"""How results show themselves at a prompt and in a notebook: one line, and a small escaped table."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+import pytest
+
+import sidelight as sl
+from sidelight.foundation.html import html_table
+
+LINES = {
+    "audit": r"Audit\(2 secrets, 2 releases: 1 exceeded, 1 within\)",
+    "secret": r"SecretAudit\(<b>: total \d\.\d+ to \d\.\d+, limit 1, exceeded\)",
+    "calibration": r"Calibration\(table: 2 budgets, 0\.\d+ to \d\.?\d*; limits certified\)",
+    "estimates": r"Estimates\(2 attributes from 200 reports; spl, best, expected error 0\.\d+\)",
+    "advice": r"Advice\(.+, of \d+ protocols for 200 people, epsilon 1\)",
+    "knowledge": r"KnowledgeAudit\(sum, 2 targets: worst \d\.?\d* for .+ knowing .+\)",
+    "attack": r"AttackResult\(Bayes, .+ on <b>: error rate 0\.\d+, control 0\.\d+, .+\)",
+}
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, object]:
+    belief = sl.Belief.from_counts([[70, 20], [30, 80]], ["<b>", "c"])
+    plan = sl.Plan.uniform(belief, limits={"c": 9.0})
+    table = sl.read(_rows([[70, 20], [30, 80]]), schema=belief.schema)
+    reports = sl.collect(table, plan, seed=1)
+    audit = sl.audit(belief, plan)
+    return {
+        "audit": audit,
+        "secret": audit["<b>"],
+        "calibration": sl.calibrate(belief),
+        "estimates": sl.estimate(reports),
+        "advice": sl.advise(belief.schema, 1.0, 200),
+        "knowledge": sl.knowledge_audit(belief, sl.Query.sum(belief)),
+        "attack": sl.attack(reports, sl.BayesAttacker(belief), secret="<b>", truth=table),
+    }
+
+
+def _rows(counts: list[list[int]]) -> pa.Table:
+    pairs = [(i, j) for i, row in enumerate(counts) for j, count in enumerate(row) for _ in range(count)]
+    return pa.table({"<b>": [str(i) for i, _ in pairs], "c": [str(j) for _, j in pairs]})
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_result_is_one_line(name: str, results: dict[str, object]) -> None:
+    line = repr(results[name])
+    assert re.fullmatch(LINES[name], line), line
+    assert len(line) < 160
+
+
+@pytest.mark.parametrize("name", sorted({*LINES} - {"secret"}))
+def test_a_result_is_a_table_in_a_notebook(name: str, results: dict[str, object]) -> None:
+    shown = results[name]._repr_html_()  # type: ignore[attr-defined]
+    assert shown.startswith("<table><caption>")
+    assert "<b>" not in shown
+    widths = {row.count("<td>") + row.count("<th>") for row in shown.split("<tr>")[1:]}
+    assert len(widths) == 1
+    assert shown.count("<tr>") >= 3
+
+
+def test_many_rows_are_cut_and_everything_is_escaped() -> None:
+    shown = html_table("a&b", ["x", "y"], [[f"<{i}>", None] for i in range(100)])
+    assert shown.count("<tr>") == 62
+    assert "and 40 more" in shown
+    assert "&lt;59&gt;" in shown
+    assert "&lt;60&gt;" not in shown
+    assert "a&amp;b" in shown
+
+
+def test_an_audit_is_read_like_a_mapping_of_secrets(results: dict[str, object]) -> None:
+    audit = results["audit"]
+    assert isinstance(audit, sl.Audit)
+    assert (list(audit), len(audit)) == (["<b>", "c"], 2)
+    assert "c" in audit
+    assert "d" not in audit
+    assert audit["c"].verdict == "within"
