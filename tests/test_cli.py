@@ -181,14 +181,17 @@ def test_plain_numbers_and_choices_are_checked_before_the_table_is_read(
 
 
 def test_a_table_in_the_terminal_has_no_minus_zero_and_says_nothing_twice(run, table: Path) -> None:
-    withheld = run("audit", table, "--mechanism", "withheld")
-    assert "0.000  s" in withheld.out
-    assert "-0.0" not in withheld.out + run("audit", table, "--mechanism", "withheld", "--json").out
-    assert "(60 records, 2 attributes)" in " ".join(withheld.out.split()), "however lines are wrapped"
-    assert "(60 records, 1 attribute)" in run("audit", table, "--drop", "smokes").out
-    rare = run("audit", table, "--min-support", 50, "--secret", "sex")
-    assert rare.out.count("1.000 to 2.000") == 1
-    assert rare.out.count("rests on too few records") == 1
+    def shown(*options: object) -> str:
+        return " ".join(run("audit", table, *options).out.split())  # however the lines are wrapped
+
+    withheld = shown("--mechanism", "withheld")
+    assert "0.000 s" in withheld
+    assert "-0.0" not in withheld + shown("--mechanism", "withheld", "--json")
+    assert "(60 records, 2 attributes)" in withheld
+    assert "(60 records, 1 attribute)" in shown("--drop", "smokes")
+    rare = shown("--min-support", 50, "--secret", "sex")
+    assert rare.count("1.000 to 2.000") == 1
+    assert rare.count("rests on too few records") == 1
 
 
 def test_doctor(run) -> None:

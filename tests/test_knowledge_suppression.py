@@ -118,7 +118,7 @@ def test_the_command_line_suppresses_too(run, table: Path, tmp_path: Path) -> No
     )
     assert "too few records to show" in out
     code, _, err = run("knowledge", table, "--min-support", -1)
-    assert (code, "`min_support` must be a whole number" in err) == (2, True)
+    assert (code, "`--min-support` must be a whole number" in err) == (2, True)
     code, _, err = run("knowledge", table, "--min-support", 5, "--graph", tmp_path / "graph.json")
     assert (code, "no --min-support" in err) == (2, True)
 

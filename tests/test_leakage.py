@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from fractions import Fraction
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -194,6 +195,35 @@ def test_the_compiled_search_is_used_for_large_rows_and_agrees(monkeypatch, rng)
     small = generic_worst(rows, math.exp(-1)).value
     monkeypatch.setattr(generic_module, "_SMALL", 0)
     assert generic_worst(rows, math.exp(-1)).value == pytest.approx(small, abs=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [100.0, math.inf])
+def test_tiny_cells_beside_large_ones_are_not_lost(epsilon: float, monkeypatch) -> None:
+    """Against all sets in rational numbers; a tiny cell decides where larger ones cancel but for rounding."""
+    rng = np.random.default_rng(5)
+    baseline = math.exp(-epsilon)
+    for _ in range(400):
+        rows = rng.random((2, 4)) * 10.0 ** -rng.choice([0, 0, 15, 17, 20, 30], size=(2, 4))
+        rows /= rows.sum(axis=1, keepdims=True)
+        truth, back = (
+            rational_generic(rows[0], rows[1], baseline),
+            rational_generic(rows[1], rows[0], baseline),
+        )
+        assert generic_pairs(rows, baseline)[0, 1] == pytest.approx(truth, abs=1e-9)
+        assert generic_worst(rows, baseline).value == pytest.approx(max(truth, back), abs=1e-9)
+        with monkeypatch.context() as patched:
+            patched.setattr(generic_module, "_SMALL", 0)
+            assert generic_worst(rows, baseline).value == pytest.approx(max(truth, back), abs=1e-9)
+
+
+def rational_generic(g: np.ndarray, h: np.ndarray, baseline: float) -> float:
+    """ln of the largest ratio over all sets, without rounding; every cell of h is above 0."""
+    a = Fraction(baseline)
+    largest = Fraction(1)
+    for chosen in product((False, True), repeat=len(g)):
+        top, bottom = (a + (1 - a) * sum(map(Fraction, row[list(chosen)].tolist())) for row in (g, h))
+        largest = max(largest, top / bottom) if bottom else largest
+    return math.log(largest.numerator) - math.log(largest.denominator)
 
 
 @pytest.mark.parametrize("mechanism", ["grr", "any"])

@@ -265,7 +265,7 @@ def test_example_tables_and_the_known_survey() -> None:
     drawn = sl.survey(200_000, seed=1).counts(schema.names)[0].cells / 200_000
     # 324 cells at six standard deviations each: a false alarm below 1e-6
     assert np.all(np.abs(drawn - joint) <= 6 * np.sqrt(joint / 200_000) + 1e-9)
-    with pytest.raises(sl.InputError, match="one of 'titanic', 'admissions'"):
+    with pytest.raises(sl.InputError, match="one of 'survey', 'titanic', 'admissions'"):
         sl.example("lusitania")
 
 

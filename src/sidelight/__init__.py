@@ -95,8 +95,7 @@ if TYPE_CHECKING:
     from sidelight.report import write_report
     from sidelight.schema import Attribute, Schema, categorical, numeric
     from sidelight.sources import Counts, Table, read, read_sql
-    from sidelight.sources.bundled import example
-    from sidelight.sources.examples import admissions, survey, survey_joint, titanic
+    from sidelight.sources.examples import admissions, example, survey, survey_joint, titanic
     from sidelight.studies.benchmarks import (
         AnalyserBenchmark,
         MechanismBenchmark,
@@ -191,8 +190,7 @@ _HOMES = {
     "sidelight.report": ("write_report",),
     "sidelight.schema": ("Attribute", "Schema", "categorical", "numeric"),
     "sidelight.sources": ("Counts", "Table", "read", "read_sql"),
-    "sidelight.sources.bundled": ("example",),
-    "sidelight.sources.examples": ("admissions", "survey", "survey_joint", "titanic"),
+    "sidelight.sources.examples": ("admissions", "example", "survey", "survey_joint", "titanic"),
     "sidelight.studies.benchmarks": (
         "AnalyserBenchmark",
         "MechanismBenchmark",

@@ -12,13 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from sidelight.collection import Collected, Sample, Split
 from sidelight.foundation.errors import InputError, invalid, unknown
+from sidelight.foundation.files import REPORTS_KEY
 from sidelight.foundation.randomness import derive_seed
 from sidelight.mechanisms import Mechanism, Reports
 from sidelight.mechanisms.numeric import Additive
 from sidelight.plan import Plan, Release
 from sidelight.schema import Schema
-
-_KEY = b"sidelight"
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +99,7 @@ def is_reports_file(path: str | Path) -> bool:
     if not Path(path).is_file():
         return False
     try:
-        return _KEY in (pq.read_schema(path).metadata or {})
+        return REPORTS_KEY in (pq.read_schema(path).metadata or {})
     except (OSError, pa.ArrowException):
         return False
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.auditing import Audit, audit
-from sidelight.belief import Belief
+from sidelight.belief import Belief, check_belief
 from sidelight.calibration.constraint import (
     Constraint,
     ConstraintName,
@@ -20,7 +20,7 @@ from sidelight.calibration.constraint import (
     constraint_of,
 )
 from sidelight.calibration.infeasible import check_feasible
-from sidelight.calibration.problem import Problem, build, check_belief, usual_limit
+from sidelight.calibration.problem import Problem, build, usual_limit
 from sidelight.calibration.result import (
     Alternative,
     Budgets,
@@ -35,7 +35,7 @@ from sidelight.calibration.utility import Utility
 from sidelight.foundation.errors import check_choice, check_number
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound
-from sidelight.leakage.total import TotalMethod
+from sidelight.leakage.total import TotalMethod, check_order
 from sidelight.mechanisms import FavouringChannel
 from sidelight.mechanisms.mechanism import check_list
 from sidelight.plan import Plan
@@ -214,6 +214,7 @@ def _with_totals(found: Audit, bounds: Mapping[str, Bound]) -> Audit:
     for name, item in found.secrets.items():
         upper = bounds[name]
         lower = min(item.total.lower, upper, key=lambda bound: bound.value)
+        check_order(item.total.lower.value, upper.value)
         secrets[name] = replace(item, total=replace(item.total, lower=lower, upper=upper))
     return replace(found, secrets=secrets)
 

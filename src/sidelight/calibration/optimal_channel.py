@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.belief import Belief
-from sidelight.calibration.problem import check_belief, check_mapping
+from sidelight.belief import Belief, check_belief
+from sidelight.calibration.problem import check_mapping
 from sidelight.calibration.uniform import largest_safe
 from sidelight.foundation.errors import InputError, TooLargeError, check_number, invalid
 from sidelight.leakage.bounds import Leakage

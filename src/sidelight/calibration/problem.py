@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.belief import Belief
+from sidelight.belief import Belief, check_belief
 from sidelight.calibration.utility import UTILITIES, Utility, expected_error
 from sidelight.foundation.errors import (
     InputError,
@@ -238,12 +238,6 @@ def check_weight(name: str, weight: object) -> float:
 def usual_limit(plan: Plan | None) -> float:
     """Return the limit of secrets without one of their own, where none is given."""
     return 1.0 if plan is None else plan.limit
-
-
-def check_belief(name: str, value: object) -> None:
-    """Raise unless `value` is a belief."""
-    if not isinstance(value, Belief):
-        raise invalid(name, "a `Belief`", type(value).__name__, "Belief.from_data makes one from a table.")
 
 
 def check_mapping(name: str, value: object) -> None:

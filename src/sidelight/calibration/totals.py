@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,13 +129,13 @@ class ExactTotals:
         priors = self.priors[axis][possible]
         lines = np.moveaxis(cells, axis, 0)
         pairs = np.zeros((len(possible), len(possible)))
-        for i, j in combinations(range(len(possible)), 2):
-            ratios = _ratios(lines[possible[i]], lines[possible[j]])
-            if np.isnan(ratios.max()):
-                ratios = ratios[~np.isnan(ratios)]  # reports that neither value sends
-            with np.errstate(divide="ignore"):
-                pairs[i, j] = np.log(ratios.max() * priors[j] / priors[i])
-                pairs[j, i] = -np.log(ratios.min() * priors[j] / priors[i])
+        rows = lines.reshape(len(lines), -1)[possible]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for i, row in enumerate(rows[:-1]):
+                ratios = row / rows[i + 1 :]  # not a number for reports that neither value sends
+                scales = priors[i + 1 :] / priors[i]
+                pairs[i, i + 1 :] = np.log(np.fmax.reduce(ratios, axis=1) * scales)
+                pairs[i + 1 :, i] = -np.log(np.fmin.reduce(ratios, axis=1) * scales)
         return np.maximum(pairs, 0.0) + self._own(axis, channels)
 
     def _grown(
@@ -208,7 +207,7 @@ def _contracted(cells: Array, columns: Sequence[Array], axes: Sequence[int]) -> 
         before, after = cells.shape[: group[0]], cells.shape[group[-1] + 1 :]
         reports = [columns[axis].shape[1] for axis in group]
         behind = math.prod(after)
-        if behind <= _FEW_BEHIND:
+        if behind <= _FEW_BEHIND and max(matrix.shape) <= _LARGEST_SIDE:
             flat = cells.reshape(-1, len(matrix) * behind) @ _product(matrix, np.eye(behind))
         else:
             flat = np.matmul(matrix.T, cells.reshape(math.prod(before), len(matrix), behind))

@@ -31,12 +31,11 @@ def example(name: Name, output: Output, rows: Rows = None, seed: Seed = None) ->
 
 
 def _table(name: str, rows: int | None, seed: int | None) -> Table:
-    from sidelight.foundation.errors import InputError, check_choice
-    from sidelight.sources import examples
+    import sidelight as sl
 
-    check_choice("name", name, ("survey", "titanic", "admissions"))
-    if name == "survey":
-        return examples.survey(20_000 if rows is None else rows, 1 if seed is None else seed)
-    if rows is not None or seed is not None:
-        raise InputError(f"{name!r} is a real table: leave --rows and --seed out, or take 'survey'.")
-    return examples.example(name)
+    drawn = {option: value for option, value in (("rows", rows), ("seed", seed)) if value is not None}
+    if not drawn:
+        return sl.example(name)
+    if name != "survey":
+        raise sl.InputError(f"{name!r} is a real table: leave --rows and --seed out, or take 'survey'.")
+    return sl.survey(**drawn)

@@ -99,7 +99,8 @@ def ray_columns(rows: Array, reports: Array, spreads: Array) -> Array:
 
     The largest log-ratio within a column is the bound.
     """
-    rays = np.exp(extreme_rays(spreads))
+    logs = extreme_rays(spreads)
+    rays = np.where(logs < -_LARGEST_EXPONENT, 0.0, np.exp(logs))  # below, digits are lost: nothing is more
     return np.asarray(rows @ (reports[:, :, None] * rays[:, None, :]).reshape(len(rays), -1))
 
 

@@ -25,6 +25,10 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 _SMALL = 1 << 24
+SLACK = 1e-15
+"""Above the rounding of g - ratio h where the two nearly cancel, as a share of g."""
+STEP = 4e-15
+"""How far past a ratio the climb looks, above the slack, so that a value that reached the ratio lets go."""
 
 
 @dataclass(frozen=True)
@@ -66,20 +70,23 @@ def climb(g: Array, h: Array, baseline: float | Array, width: int | None = None)
     """Return ln of the largest ratio of every row of g to the row of h beside it.
 
     `g` and `h` broadcast against each other, values on the last axis; `baseline` broadcasts against the rest.
-    All pairs climb together, each until its best set gives no larger ratio.
+    All pairs climb together, each until no set does better than a ratio a hair above.
     """
     ratios = np.ones(np.broadcast_shapes(g.shape, h.shape)[:-1])
+    probes = ratios
     while True:
-        finite = np.where(np.isfinite(ratios), ratios, 0.0)
+        finite = np.where(np.isfinite(probes), probes, 0.0)
         favoured = _best_set(g, h, finite, width)
         top = baseline + (1 - baseline) * (favoured * g).sum(axis=-1)
         bottom = baseline + (1 - baseline) * (favoured * h).sum(axis=-1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            better = np.where(top > 0, top / bottom, 1.0)
-        grown = np.isfinite(ratios) & (better > ratios)
-        if not grown.any():
+        left = np.isfinite(probes) & (top > 0) & (_excess(g, h, baseline, finite, width) > 0)
+        if not left.any():
             return np.log(ratios)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            better = top / bottom
+        grown = left & (better > probes)
         ratios = np.where(grown, better, ratios)
+        probes = np.where(grown, better, np.where(left, probes * (1 + STEP), probes))
 
 
 def favoured_set(g: Array, h: Array, ratio: float, width: int | None = None) -> Mask:
@@ -100,6 +107,17 @@ def _best_set(g: Array, h: Array, ratios: Array, width: int | None) -> Mask:
     return np.asarray(gains > 0) if width is None else _largest(gains, width)
 
 
+def _excess(g: Array, h: Array, baseline: float | Array, ratios: Array, width: int | None) -> Array:
+    """Return a (1 - H) + (1 - a) times the gains of the best set for each H, and never less."""
+    gains = g - ratios[..., None] * h
+    gains = gains + np.where(ratios > 1, SLACK, 0.0)[..., None] * g  # rounded down, a gain would be hidden
+    if width is None:
+        sums = np.maximum(gains, 0).sum(axis=-1)
+    else:
+        sums = np.where(_largest(gains, width), gains, 0.0).sum(axis=-1)
+    return np.asarray(baseline * (1 - ratios) + (1 - baseline) * sums)
+
+
 def _largest(gains: Array, width: int) -> Mask:
     """Mark the `width` largest of the last axis."""
     chosen = np.zeros(gains.shape, dtype=np.bool_)
@@ -114,9 +132,7 @@ def _search(rows: Array, baseline: float, width: int | None) -> tuple[float, int
     """Return the largest ratio and the rows that reach it, with numpy."""
     best, likelier, unlikelier = 1.0, 0, 0
     for i, row in enumerate(rows):
-        gains = row - best * rows
-        sums = np.where(_largest(gains, width), gains, 0.0) if width else np.maximum(gains, 0)
-        for j in np.flatnonzero(baseline * (1 - best) + (1 - baseline) * sums.sum(axis=1) > 0):
+        for j in np.flatnonzero(_excess(row, rows, baseline, np.full(len(rows), best), width) > 0):
             ratio = _dinkelbach(row, rows[j], baseline, best, width)
             if ratio > best:
                 best, likelier, unlikelier = ratio, i, int(j)
@@ -127,16 +143,18 @@ def _search(rows: Array, baseline: float, width: int | None) -> tuple[float, int
 
 def _dinkelbach(g: Array, h: Array, baseline: float, start: float, width: int | None) -> float:
     """Climb from `start` to the largest ratio of the pair; returns `start` if the pair does not beat it."""
-    ratio = start
-    while True:
-        favoured = _largest(g - ratio * h, width) if width else g > ratio * h
+    ratio = probe = start
+    while _excess(g, h, baseline, np.asarray(probe), width) > 0:
+        favoured = _best_set(g, h, np.asarray(probe), width)
         top = baseline + (1 - baseline) * float(g[favoured].sum())
         bottom = baseline + (1 - baseline) * float(h[favoured].sum())
         if bottom == 0:
             return math.inf if top > 0 else ratio
-        if not top / bottom > ratio:
-            return ratio
-        ratio = top / bottom
+        if top / bottom > probe:
+            ratio = probe = top / bottom
+        else:
+            probe *= 1 + STEP
+    return ratio
 
 
 @cache

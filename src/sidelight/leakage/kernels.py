@@ -6,12 +6,21 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from sidelight.leakage.generic import SLACK, STEP
+
+
+@njit(cache=True)
+def _gain(g: float, h: float, ratio: float) -> float:
+    """Return g - ratio h, or a little more: rounded down, it would hide a value that weighs much."""
+    gain = g - ratio * h
+    return gain + SLACK * g if ratio > 1.0 else gain  # at 1 its sign is right as it is
+
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
 def _excess(g: NDArray[np.float64], h: NDArray[np.float64], ratio: float) -> float:
     total = 0.0
     for u in range(g.shape[0]):
-        total += max(g[u] - ratio * h[u], 0.0)
+        total += max(_gain(g[u], h[u], ratio), 0.0)
     return total
 
 
@@ -21,19 +30,22 @@ def search_rows(rows: NDArray[np.float64], baseline: float) -> tuple[float, int,
     best, likelier, unlikelier = 1.0, 0, 0
     for i in range(rows.shape[0]):
         for j in range(rows.shape[0]):
-            while baseline * (1.0 - best) + (1.0 - baseline) * _excess(rows[i], rows[j], best) > 0.0:
+            probe = best
+            while baseline * (1.0 - probe) + (1.0 - baseline) * _excess(rows[i], rows[j], probe) > 0.0:
                 top, bottom = baseline, baseline
                 for u in range(rows.shape[1]):
-                    if rows[i, u] > best * rows[j, u]:
+                    if rows[i, u] > probe * rows[j, u]:
                         top += (1.0 - baseline) * rows[i, u]
                         bottom += (1.0 - baseline) * rows[j, u]
                 if top == 0.0:
                     break
                 if bottom == 0.0:
                     return np.inf, i, j
-                if not top / bottom > best:
-                    break
-                best, likelier, unlikelier = top / bottom, i, j
+                if top / bottom > probe:
+                    best, likelier, unlikelier = top / bottom, i, j
+                    probe = best
+                else:
+                    probe *= 1.0 + STEP
     return best, likelier, unlikelier
 
 
@@ -48,7 +60,7 @@ def _boxed_excess(
     """Return the largest (g - ratio h).v over the messages v between `low` and `high`."""
     total = 0.0
     for u in range(g.shape[0]):
-        gain = g[u] - ratio * h[u]
+        gain = _gain(g[u], h[u], ratio)
         total += max(gain, 0.0) * high[u] + min(gain, 0.0) * low[u]
     return total
 
@@ -61,21 +73,27 @@ def _climb_box(
     high: NDArray[np.float64],
     start: float,
 ) -> float:
-    """Return the largest g.v / h.v over the box by Dinkelbach's iteration, or `start` if that is larger."""
-    ratio = start
-    while True:
+    """Return the largest g.v / h.v over the box by Dinkelbach's iteration, or `start` if that is larger.
+
+    One heavy value can round g.v / h.v to its own g / h, however much the others add, so the climb ends only
+    where no message is left that does better than a ratio a hair above.
+    """
+    ratio = probe = start
+    while probe < np.inf and _boxed_excess(g, h, low, high, probe) > 0.0:
         top, bottom = 0.0, 0.0
         for u in range(g.shape[0]):
-            value = high[u] if g[u] > ratio * h[u] else low[u]
+            value = high[u] if g[u] > probe * h[u] else low[u]
             top += g[u] * value
             bottom += h[u] * value
         if top == 0.0:
-            return ratio
+            break
         if bottom == 0.0:
             return np.inf
-        if not top / bottom > ratio:
-            return ratio
-        ratio = top / bottom
+        if top / bottom > probe:
+            ratio = probe = top / bottom
+        else:
+            probe *= 1.0 + STEP
+    return ratio
 
 
 @njit(cache=True)

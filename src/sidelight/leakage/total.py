@@ -80,7 +80,7 @@ def total_leakage(
     delta = math.fsum(delta_of(channel) for channel in channels.values())
     lower = lower_total(belief, channels, secret)
     if lower.value > upper.value:
-        upper = replace(upper, value=_rounded_up(lower.value, upper.value))
+        upper = replace(upper, value=check_order(lower.value, upper.value))
     return _marked(belief, channels, Leakage(secret, through, lower, upper, delta))
 
 
@@ -139,8 +139,8 @@ def _marked(belief: Belief, channels: Mapping[str, Channel], leakage: Leakage) -
     return replace(leakage, lower=lower, upper=upper)
 
 
-def _rounded_up(lower: float, upper: float) -> float:
-    """Return the lower end where it exceeds the upper one by rounding alone."""
+def check_order(lower: float, upper: float) -> float:
+    """Return the lower end, or raise where it exceeds the upper one by more than rounding: one is wrong."""
     if lower - upper > 1e-9 * max(1.0, upper):
         raise ArithmeticError(f"a lower figure of {lower} exceeds the upper figure of {upper}")
     return lower

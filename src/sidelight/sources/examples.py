@@ -69,10 +69,14 @@ def admissions() -> Counts:
 
 
 def example(name: str) -> Table:
-    """Return a bundled example as a table of records: "titanic" or "admissions"."""
+    """Return a bundled example as a table of records: "survey", "titanic" or "admissions".
+
+    >>> example("survey")
+    Table('the example survey', 20000 rows, 7 attributes)
+    """
     counts = {"titanic": titanic, "admissions": admissions}
-    check_choice("name", name, counts)
-    return expand(counts[name](), f"the example {name}")
+    check_choice("name", name, ("survey", *counts))
+    return survey() if name == "survey" else expand(counts[name](), f"the example {name}")
 
 
 def expand(counts: Counts, label: str) -> Table:
@@ -133,7 +137,7 @@ _SURVEY: tuple[Attribute, ...] = (
 )
 
 
-def survey(rows: int, seed: int) -> Table:
+def survey(rows: int = 20_000, seed: int = 1) -> Table:
     """Return `rows` records drawn from the survey's joint distribution."""
     check_whole("rows", rows, at_least=2)
     check_whole("seed", seed, at_least=0)
