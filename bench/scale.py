@@ -162,6 +162,7 @@ def _generate(folder: Path) -> None:
             text = pa.DictionaryArray.from_arrays(pa.array(column), labels)
             columns[f"a{i}"] = text if i % 2 else pa.array(column)
         pq.write_table(pa.table(columns), folder / f"{piece:03d}.parquet", row_group_size=1 << 18)
+    os.sync()  # so that nothing is still being written while reading is timed
 
 
 def _hundred_million(folder: Path) -> None:
