@@ -177,7 +177,7 @@ def test_plain_numbers_and_choices_are_checked_before_the_table_is_read(
 ) -> None:
     monkeypatch.setattr(sl, "read", lambda *_, **__: pytest.fail("the table was read"))
     command, *options = arguments
-    refused(run(command, table, *options))
+    assert refused(run(command, table, *options)).startswith("error: ")
 
 
 def test_a_table_in_the_terminal_has_no_minus_zero_and_says_nothing_twice(run, table: Path) -> None:

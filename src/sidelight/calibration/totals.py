@@ -23,7 +23,9 @@ Array = NDArray[np.float64]
 Channels = Mapping[str, Channel]
 _LARGEST_EXPONENT = 600.0
 _LARGEST_SIDE = 16
+"""Axes are contracted together, or with those behind them, up to so many values and reports."""
 _FEW_BEHIND = 8
+"""So few values behind an axis are contracted with it."""
 
 
 def own_report(prior: Array, channel: Channel | None) -> float:
@@ -299,7 +301,10 @@ class JointTotal:
         if self.rows is None:
             return total
         baseline = self._baseline(channels)
-        reached = generic_worst(self.rows, baseline).value if kept is None else self._reached(kept, baseline)
+        if kept is None:
+            reached = generic_worst(self.rows, baseline).value
+        else:
+            reached = _reached(self.rows, kept, baseline)
         joint = Bound(own + min(reached, self._rest(channels)), "certified", "joint generic")
         return joint if self.method != "auto" or joint.value < total.value else total
 
@@ -311,8 +316,9 @@ class JointTotal:
         rest = self._rest(channels)
         return math.exp(-rest) if rest < _LARGEST_EXPONENT else 0.0
 
-    def _reached(self, kept: GenericWorst, baseline: float) -> float:
-        """Return ln of the ratio of two rows for a report that favours this set by 1 / baseline."""
-        rows = self.rows[[kept.likelier, kept.unlikelier]] if self.rows is not None else np.ones((2, 1))
-        top, bottom = baseline + (1 - baseline) * rows[:, kept.favoured].sum(axis=1)
-        return math.log(top / bottom) if bottom > 0 else math.inf
+
+def _reached(rows: Array, kept: GenericWorst, baseline: float) -> float:
+    """Return ln of the ratio of two rows for a report that favours this set by 1 / baseline."""
+    pair = rows[[kept.likelier, kept.unlikelier]]
+    top, bottom = baseline + (1 - baseline) * pair[:, kept.favoured].sum(axis=1)
+    return math.log(top / bottom) if bottom > 0 else math.inf

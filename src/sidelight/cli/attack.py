@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sidelight.cli.common import Data, Encoding, Json, ReportFile, check_writable, progress
+from sidelight.cli.common import Data, Encoding, Json, ReportFile, check_writable, first_given, progress
 
 if TYPE_CHECKING:
     from sidelight.attacks import AttackComparison, Noise
@@ -90,9 +90,8 @@ def attack(
 def _refuse(options: Mapping[str, object], reason: str) -> None:
     from sidelight.foundation.errors import InputError
 
-    for name, value in options.items():
-        if value is not None:
-            raise InputError(f"{reason}; leave {name} out.")
+    if name := first_given(options):
+        raise InputError(f"{reason}; leave {name} out.")
 
 
 def _noise(

@@ -21,6 +21,7 @@ from sidelight.cli.common import (
     RecordEpsilon,
     SaveProtocol,
     check_writable,
+    echo_json,
     progress,
     read_table,
     refuse_several,
@@ -228,18 +229,14 @@ def _named_protocol(schema: Schema, name: str, options: dict[str, Any], encoding
 
 
 def _show_collected(reports: Collected, notes: list[str], output: Path, json: bool) -> None:
-    import json as writer
-
-    from sidelight.foundation.files import json_number
-
     protocol = reports.protocol
     if json:
         shown = {
-            "protocol": protocol.name, "people": reports.people, "epsilon": json_number(protocol.epsilon),
+            "protocol": protocol.name, "people": reports.people, "epsilon": protocol.epsilon,
             "delta": protocol.delta, "proof": protocol.proof, "is_simulation": reports.is_simulation,
             "output": str(output), "notes": notes,
         }  # fmt: skip
-        typer.echo(writer.dumps(shown, indent=2, ensure_ascii=False, allow_nan=False))
+        echo_json(shown)
         return
     typer.echo(f"{reports.people} reports of {protocol.name!r} are in {output}.")
     failing = f", with delta {protocol.delta:.3g}" if protocol.delta else ""

@@ -120,6 +120,11 @@ def check_writable(path: Path | None, suffixes: tuple[str, ...]) -> None:
         raise InputError(f"{path} cannot be written: its folder does not exist, or it is a folder itself.")
 
 
+def first_given(options: Mapping[str, object]) -> str | None:
+    """Return the first option that somebody wrote, or None."""
+    return next((name for name, value in options.items() if value is not None), None)
+
+
 def refuse_several(options: dict[str, object]) -> None:
     """Refuse options of which one at most can be meant."""
     from sidelight.foundation.errors import InputError
@@ -133,9 +138,9 @@ def refuse_both(plan: Plan | None, options: dict[str, object]) -> None:
     """Refuse options that a plan already answers."""
     from sidelight.foundation.errors import InputError
 
-    for name, value in options.items():
-        if plan is not None and value is not None:
-            raise InputError(f"{name} and --plan exclude each other; change the plan, or leave one out.")
+    name = first_given(options)
+    if plan is not None and name:
+        raise InputError(f"{name} and --plan exclude each other; change the plan, or leave one out.")
 
 
 def read_table(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sidelight.cli.common import Encoding, Json, ReportFile, check_writable, progress
+from sidelight.cli.common import Encoding, Json, ReportFile, check_writable, first_given, progress
 from sidelight.cli.follow import (
     Checkpoint,
     Every,
@@ -73,8 +73,9 @@ def estimate(
     check_writable(learn, (".toml", ".json"))
     files = reports or []
     state = State(files, follow, checkpoint, expect or [], once, idle, every)
-    if learn is None:
-        _refuse_without("--learn", {"--copying": copying, "--groups": groups})
+    without = first_given({"--copying": copying, "--groups": groups})
+    if learn is None and without:
+        raise sl.InputError(f"{without} goes with --learn; give it, or leave {without} out.")
     if state.is_asked_for(learn):
         settings = {"estimator": estimator, "confidence": confidence, "about": about}
         known_to = (lambda schema: _truth(truth, schema, encoding)) if truth else None
@@ -101,14 +102,6 @@ def _show_estimates(result: Any, learn: Path | None, written: Path | None) -> No
     for path, what in ((learn, "parameters of the second phase"), (written, "report")):
         if path:
             typer.echo(f"The {what} {'are' if what.startswith('param') else 'is'} in {path}.")
-
-
-def _refuse_without(needed: str, options: dict[str, object]) -> None:
-    import sidelight as sl
-
-    for name, value in options.items():
-        if value is not None:
-            raise sl.InputError(f"{name} goes with {needed}; give it, or leave {name} out.")
 
 
 def _design(reports: list[Collected], copying: str | None, groups: int | None) -> TwoPhase:

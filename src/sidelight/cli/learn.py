@@ -20,6 +20,7 @@ from sidelight.cli.common import (
     ReportFile,
     check_writable,
     echo_json,
+    first_given,
     progress,
     read_table,
 )
@@ -103,9 +104,8 @@ def learn(
 def _refuse(options: Mapping[str, object], reason: str, instead: str) -> None:
     from sidelight.foundation.errors import InputError
 
-    for name, value in options.items():
-        if value is not None:
-            raise InputError(f"{name} {reason}; leave it out, or {instead}.")
+    if name := first_given(options):
+        raise InputError(f"{name} {reason}; leave it out, or {instead}.")
 
 
 def _label_settings(

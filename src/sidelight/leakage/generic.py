@@ -76,10 +76,11 @@ def climb(g: Array, h: Array, baseline: float | Array, width: int | None = None)
     probes = ratios
     while True:
         finite = np.where(np.isfinite(probes), probes, 0.0)
-        favoured = _best_set(g, h, finite, width)
+        gains = g - finite[..., None] * h
+        favoured = _best_set(gains, width)
         top = baseline + (1 - baseline) * (favoured * g).sum(axis=-1)
         bottom = baseline + (1 - baseline) * (favoured * h).sum(axis=-1)
-        left = np.isfinite(probes) & (top > 0) & (_excess(g, h, baseline, finite, width) > 0)
+        left = np.isfinite(probes) & (top > 0) & (_excess(gains, g, baseline, finite, width) > 0)
         if not left.any():
             return np.log(ratios)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -102,15 +103,17 @@ def favoured_set(g: Array, h: Array, ratio: float, width: int | None = None) -> 
     return np.asarray((g >= ratio * (1 - 1e-12) * h) & (g > 0))
 
 
-def _best_set(g: Array, h: Array, ratios: Array, width: int | None) -> Mask:
-    gains = g - ratios[..., None] * h
+def _best_set(gains: Array, width: int | None) -> Mask:
     return np.asarray(gains > 0) if width is None else _largest(gains, width)
 
 
-def _excess(g: Array, h: Array, baseline: float | Array, ratios: Array, width: int | None) -> Array:
-    """Return a (1 - H) + (1 - a) times the gains of the best set for each H, and never less."""
-    gains = g - ratios[..., None] * h
-    gains = gains + np.where(ratios > 1, SLACK, 0.0)[..., None] * g  # rounded down, a gain would be hidden
+def _excess(
+    gains: Array, g: Array, baseline: float | Array, ratios: Array | float, width: int | None
+) -> Array:
+    """Return a (1 - H) + (1 - a) times the gains g - H h of the best set for each H, and never less."""
+    gains = (
+        gains + np.where(np.greater(ratios, 1), SLACK, 0.0)[..., None] * g
+    )  # rounded down, a gain would be hidden
     if width is None:
         sums = np.maximum(gains, 0).sum(axis=-1)
     else:
@@ -132,7 +135,7 @@ def _search(rows: Array, baseline: float, width: int | None) -> tuple[float, int
     """Return the largest ratio and the rows that reach it, with numpy."""
     best, likelier, unlikelier = 1.0, 0, 0
     for i, row in enumerate(rows):
-        for j in np.flatnonzero(_excess(row, rows, baseline, np.full(len(rows), best), width) > 0):
+        for j in np.flatnonzero(_excess(row - best * rows, row, baseline, best, width) > 0):
             ratio = _dinkelbach(row, rows[j], baseline, best, width)
             if ratio > best:
                 best, likelier, unlikelier = ratio, i, int(j)
@@ -144,8 +147,8 @@ def _search(rows: Array, baseline: float, width: int | None) -> tuple[float, int
 def _dinkelbach(g: Array, h: Array, baseline: float, start: float, width: int | None) -> float:
     """Climb from `start` to the largest ratio of the pair; returns `start` if the pair does not beat it."""
     ratio = probe = start
-    while _excess(g, h, baseline, np.asarray(probe), width) > 0:
-        favoured = _best_set(g, h, np.asarray(probe), width)
+    while _excess(gains := g - probe * h, g, baseline, probe, width) > 0:
+        favoured = _best_set(gains, width)
         top = baseline + (1 - baseline) * float(g[favoured].sum())
         bottom = baseline + (1 - baseline) * float(h[favoured].sum())
         if bottom == 0:

@@ -133,8 +133,6 @@ def box_ratios(
         for step in range(weighted.shape[0]):
             y = (first + step) % weighted.shape[0]
             g, h = weighted[y, i], weighted[y, j]
-            if best == np.inf or _boxed_excess(g, h, lows[decisive], highs[decisive], best) <= 0.0:
-                continue
             least = _climb_box(g, h, lows[decisive], highs[decisive], best)
             for b in range(lows.shape[0]):
                 if least <= best:
