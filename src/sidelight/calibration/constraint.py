@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief, Credal
 from sidelight.belief.credal import Region
 from sidelight.calibration.problem import Problem
-from sidelight.calibration.totals import Channels, ExactTotals, JointTotal, own_report
+from sidelight.calibration.totals import (
+    Channels,
+    ExactTotal,
+    ExactTotals,
+    JointTotal,
+    exact_totals,
+    own_report,
+)
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.credal import joint_region, robust_upper
@@ -123,7 +130,7 @@ class TableConstraint:
     belief: Belief
     secrets: tuple[str, ...]
     method: TotalMethod
-    totals: tuple[ExactTotals | JointTotal, ...]
+    totals: tuple[ExactTotals | ExactTotal | JointTotal, ...]
     name: ConstraintName = "table"
     is_sound: bool = True
 
@@ -133,18 +140,12 @@ class TableConstraint:
         belief = problem.belief
         channels = problem.channels(np.full(len(problem.free), problem.least))
         released = list(channels)
-        found: list[ExactTotals | JointTotal] = []
         exact = [
             name
             for name in problem.secrets
             if method == "exact" or (method == "auto" and is_exact_cheap(belief, channels, name))
         ]
-        together = [name for name in exact if name in channels]
-        if together:
-            found.append(ExactTotals.of(belief, released, together))
-        for name in exact:
-            if name not in channels:
-                found.append(ExactTotals.of(belief, [name, *released], [name]))
+        found: list[ExactTotals | ExactTotal | JointTotal] = [*exact_totals(belief, channels, exact)]
         for name in problem.secrets:
             if name not in exact:
                 found.append(JointTotal.of(belief, released, name, method))

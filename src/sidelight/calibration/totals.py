@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -12,20 +12,35 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError
-from sidelight.leakage.bounds import Bound, Figure
-from sidelight.leakage.families import figure_of, own_pairs, report_columns
+from sidelight.leakage.bounds import Bound, Figure, Witness
+from sidelight.leakage.families import baseline_at, figure_of, named_logs, own_pairs, report_columns
 from sidelight.leakage.generic import GenericWorst, generic_worst
 from sidelight.leakage.joint import record_rows
-from sidelight.leakage.total import LARGEST_EXACT, TotalMethod
+from sidelight.leakage.total import LARGEST_EXACT, TotalMethod, exact_total, is_all_listed
 from sidelight.mechanisms import Channel
 
 Array = NDArray[np.float64]
 Channels = Mapping[str, Channel]
-_LARGEST_EXPONENT = 600.0
+_LEAST_CELL = 1e-100
+"""Tables with smaller probabilities are contracted in logarithms, one secret at a time."""
 _LARGEST_SIDE = 16
 """Axes are contracted together, or with those behind them, up to so many values and reports."""
 _FEW_BEHIND = 8
 """So few values behind an axis are contracted with it."""
+
+
+def exact_totals(
+    belief: Belief, channels: Channels, secrets: Sequence[str]
+) -> list[ExactTotals | ExactTotal]:
+    """Return what computes the exact totals of the secrets; where all reports are listed, together."""
+    released = list(channels)
+    listed = [name for name in secrets if is_all_listed(belief, channels, name)]
+    together = [name for name in listed if name in channels]
+    found = [ExactTotals.of(belief, released, together)] if together else []
+    found += [ExactTotals.of(belief, [name, *released], [name]) for name in listed if name not in channels]
+    kept = [part for part in found if part.cells[part.cells > 0].min() > _LEAST_CELL]
+    done = {name for part in kept for name in part.secrets}
+    return [*kept, *(ExactTotal(belief, name) for name in secrets if name not in done)]
 
 
 def own_report(prior: Array, channel: Channel | None) -> float:
@@ -159,13 +174,24 @@ class ExactTotals:
             for chosen in (columns, others)
         )
         grown = np.zeros(self.cells.ndim)
-        for code, sign in zip(codes, (1, -1), strict=True):
-            for other, left, old, new in zip(
-                rest, _all_but_one(self.cells.take(code, axis=axis), now), now, then, strict=True
-            ):
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    grown[other] += sign * np.log((left @ new) / (left @ old))
-        return np.nan_to_num(grown, nan=0.0)
+        grown[rest] = _growths([self.cells.take(code, axis=axis) for code in codes], now, then)
+        return grown
+
+
+def _growths(pair: Iterable[Array], now: Sequence[Array], then: Sequence[Array]) -> Array:
+    """Return how the log-ratio of a pair's reports changes if each axis in turn has its other report.
+
+    Args:
+        pair: the cells of the likelier and the unlikelier value.
+        now: for each axis the likelihoods of its report.
+        then: those of the report that replaces it.
+    """
+    grown = np.zeros(len(now))
+    for cells, sign in zip(pair, (1, -1), strict=True):
+        for axis, left in enumerate(_all_but_one(cells, now)):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                grown[axis] += sign * np.log((left @ then[axis]) / (left @ now[axis]))
+    return np.nan_to_num(grown, nan=0.0)
 
 
 def _ratios(top: Array, bottom: Array) -> Array:
@@ -235,6 +261,63 @@ def _groups(columns: Sequence[Array], axes: Sequence[int]) -> list[list[int]]:
             groups.append([axis])
             sides = side
     return groups
+
+
+@dataclass(frozen=True, eq=False)
+class ExactTotal:
+    """The exact total of one secret where not all reports can be listed; see `exact_total`.
+
+    Attributes:
+        belief: what the adversary knows.
+        secret: whose total is wanted.
+    """
+
+    belief: Belief
+    secret: str
+
+    def __call__(self, channels: Channels) -> dict[str, float]:
+        """Return the total of the secret."""
+        return {self.secret: self.bounds(channels)[self.secret].value}
+
+    def changes(self, channels: Channels, moved: Channels) -> dict[str, Array]:
+        """Return how much the total grows at least with each of the moved channels alone.
+
+        The reports and the two values that reach it now are still there after a move, if the channel favours
+        as many values as before; to first order they remain the worst ones.
+        """
+        bound = self.bounds(channels)[self.secret]
+        most = math.fsum(channel.epsilon for channel in channels.values())
+        grown = dict.fromkeys(moved, 0.0)
+        if bound.witness is not None:
+            grown |= _grown_witness(self.belief, self.secret, bound.witness, channels, moved)
+        limits = [most + moved[name].epsilon - channels[name].epsilon for name in moved]
+        with np.errstate(invalid="ignore"):  # infinity stays infinity, whatever moves
+            found = np.minimum(bound.value + np.array(list(grown.values())), limits) - bound.value
+        return {self.secret: found}
+
+    def bounds(self, channels: Channels) -> dict[str, Bound]:
+        """Return the total with what it claims."""
+        return {self.secret: exact_total(self.belief, channels, self.secret)}
+
+
+def _grown_witness(
+    belief: Belief, secret: str, witness: Witness, channels: Channels, moved: Channels
+) -> dict[str, float]:
+    """Return how the witness's log-ratio changes with each of the moved channels whose reports it uses."""
+    labels = list(belief.schema[secret].values)
+    pair = [labels.index(witness.likelier), labels.index(witness.unlikelier)]
+    named = {name: np.array(codes) for name, codes in witness.reports.items()}
+    others = [name for name in named if name != secret]
+    now, then = (
+        [np.exp(named_logs(chosen[name], named[name])) for name in others]
+        for chosen in (channels, {**channels, **moved})
+    )
+    cells = belief.joint([secret, *others])
+    grown = dict(zip(others, _growths(cells[pair], now, then).tolist(), strict=True))
+    if secret in moved:
+        before, after = (own_pairs(c[secret], np.array(pair))[0, 1] for c in (channels, moved))
+        grown[secret] = float(after - before)
+    return {name: value for name, value in grown.items() if name in moved}
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,9 +395,8 @@ class JointTotal:
         return math.fsum(channel.epsilon for name, channel in channels.items() if name != self.secret)
 
     def _baseline(self, channels: Channels) -> float:
-        """Return e^-budget of all other reports together; 0, if it is tiny, can only raise a figure."""
-        rest = self._rest(channels)
-        return math.exp(-rest) if rest < _LARGEST_EXPONENT else 0.0
+        """Return e^-budget of all other reports together."""
+        return baseline_at(self._rest(channels))
 
 
 def _reached(rows: Array, kept: GenericWorst, baseline: float) -> float:

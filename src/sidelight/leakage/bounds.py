@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 Figure = Literal["exact", "certified", "lower", "model", "published", "estimate"]
@@ -20,11 +21,16 @@ class Witness:
         report: what is reported, in words.
         likelier: the secret value under which that report is likeliest.
         unlikelier: the one under which it is least likely.
+        reports: the same report for programs: for each attribute whose report matters, the codes of the
+            values it favours, or its number where the channel is a matrix or noise on a number (first the
+            values' points, then the two ends of the line). Of the other attributes any report will do. Empty
+            where the report is an answer to a query or about a label.
     """
 
     report: str
     likelier: str
     unlikelier: str
+    reports: Mapping[str, tuple[int, ...]] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,8 @@ class Bound:
         witness: what reaches it, where that is known.
         support: the fewest records behind the witness: those of either secret value, and those of the
             likelier one that match the report; where any record can lead to the report, how many of
-            either value decide how likely it is. None for a belief given by hand.
+            either value decide how likely it is. Where several pairs of values reach the same total, the
+            witness is the pair whose rarer value is commonest. None for a belief given by hand.
     """
 
     value: float

@@ -23,6 +23,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.leakage.logs import log_pairs, logs_of
+
 Array = NDArray[np.float64]
 LARGEST_LISTED = 6
 _TIGHT = 1e-10
@@ -43,19 +45,7 @@ def closed(spreads: Array) -> Array:
 
 def column_pairs(columns: Array) -> tuple[Array, NDArray[np.intp]]:
     """Return the largest log-ratio within a column for every ordered pair of rows, and that column."""
-    with np.errstate(divide="ignore"):
-        logs = np.log(columns)
-    values = np.zeros((len(logs), len(logs)))
-    chosen = np.zeros(values.shape, dtype=np.intp)
-    for i, row in enumerate(logs):
-        seen = np.flatnonzero(~np.isneginf(row))
-        if len(seen):
-            ratios = row[seen] - logs[:, seen]
-            best = ratios.argmax(axis=1)
-            values[i] = np.maximum(ratios[np.arange(len(logs)), best], 0.0)
-            chosen[i] = seen[best]
-    np.fill_diagonal(values, 0.0)
-    return values, chosen
+    return log_pairs(logs_of(columns))
 
 
 def range_pairs(rows: Array, reports: Array, spread: float) -> Array:

@@ -21,17 +21,17 @@ from sidelight.foundation.errors import InputError
 from sidelight.leakage.bounds import Bound, Figure, Leakage, Witness
 from sidelight.leakage.entry import check_channel, check_channels, check_credal
 from sidelight.leakage.families import (
+    baseline_at,
     baseline_of,
     delta_of,
-    describe_report,
     favours_sets,
     report_columns,
-    report_values,
+    report_named,
     single_of,
 )
 from sidelight.leakage.generic import climb
 from sidelight.leakage.pair import check_fit, direct_leakage
-from sidelight.leakage.support import support_of
+from sidelight.leakage.support import support_of, witnessed
 from sidelight.mechanisms import Channel
 
 Array = NDArray[np.float64]
@@ -72,14 +72,14 @@ def robust_pair(credal: Credal, channel: Channel, secret: str, neighbour: str) -
 
     def bound(worst: _Worst, kind: Figure, reporting: Channel) -> Bound:
         pair = worst.likelier, worst.unlikelier
-        labels = belief.schema[secret].values
-        report, favoured = f"{neighbour}: its worst report", {}
+        figure = Bound(min(worst.value, channel.epsilon), kind, method)
         if worst.report >= 0:
-            report = describe_report(belief.schema[neighbour], reporting, worst.report)
-            favoured[neighbour] = report_values(reporting, worst.report)
-        witness = Witness(report, labels[pair[0]], labels[pair[1]]) if worst.value > 0 else None
-        support = support_of(belief, secret, pair, favoured)
-        return Bound(min(worst.value, channel.epsilon), kind, method, witness, support)
+            named = report_named(reporting, worst.report)
+            return witnessed(figure, belief, {neighbour: reporting}, secret, pair, {neighbour: named})
+        labels = belief.schema[secret].values
+        witness = Witness(f"{neighbour}: its worst report", labels[pair[0]], labels[pair[1]])
+        support = support_of(belief, secret, pair, {})
+        return replace(figure, witness=witness if worst.value > 0 else None, support=support)
 
     lower = bound(_least(region, single), "lower", single)
     upper = bound(_largest(region, channel), "certified", channel)
@@ -131,7 +131,7 @@ def robust_upper(
         pair = robust_pair(credal, channels[others[0]], secret, others[0])
         found.append(Bound(budget + pair.value, "certified", f"own report and one pair, {method}"))
     if region is not None:
-        value = _generic_worst(region, math.exp(-rest)).value
+        value = _generic_worst(region, baseline_at(rest)).value
         found.append(Bound(budget + min(value, rest), "certified", f"joint generic, {method}"))
     return min(found, key=lambda bound: bound.value)
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from sidelight.leakage.bounds import Figure
 from sidelight.leakage.generic import climb, favoured_set, generic_pairs, generic_worst
+from sidelight.leakage.logs import contract_logs, fits_doubles, log_pairs, log_spans, logs_of
 from sidelight.mechanisms import Channel, ContinuousChannel, FavouringChannel
 from sidelight.schema import Attribute
 
@@ -48,6 +49,12 @@ def baseline_of(channel: Channel) -> float:
     A number too small for doubles becomes 0, which can only raise a figure; figures are capped by the budget.
     """
     baseline = float(getattr(channel, "baseline", math.exp(-channel.epsilon)))
+    return baseline if baseline > _LEAST_BASELINE else 0.0
+
+
+def baseline_at(budget: float) -> float:
+    """Return e^-budget; 0, which can only raise a figure, where doubles would lose its digits."""
+    baseline = math.exp(-budget)
     return baseline if baseline > _LEAST_BASELINE else 0.0
 
 
@@ -107,13 +114,11 @@ def worst_ratio(rows: Array, channel: Channel) -> Worst:
             found.unlikelier,
             np.flatnonzero(found.favoured),
         )
-    columns = _columns(rows, channel)
-    high, low = columns.max(axis=0), columns.min(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.where(high > 0, np.log(high) - np.log(low), 0.0)
-    report = int(np.argmax(logs))
-    column = columns[:, report]
-    value = min(float(logs[report]), _most(channel))
+    logs = _log_columns(rows, channel)
+    spans = log_spans(logs)
+    report = int(spans.argmax())
+    column = logs[:, report]
+    value = min(float(spans[report]), _most(channel))
     return Worst(value, int(column.argmax()), int(column.argmin()), np.array([report]))
 
 
@@ -124,9 +129,9 @@ def worst_of_pair(rows: Array, channel: Channel, pair: tuple[int, int]) -> Worst
         value = float(climb(g, h, baseline_of(channel), width_of(channel)))
         favoured = np.flatnonzero(favoured_set(g, h, float(np.exp(value)), width_of(channel)))
         return Worst(min(value, channel.epsilon), *pair, favoured)
-    top, bottom = _columns(np.array([g, h]), channel)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.where(top > 0, np.log(top) - np.log(bottom), -np.inf)
+    top, bottom = _log_columns(np.array([g, h]), channel)
+    with np.errstate(invalid="ignore"):
+        logs = np.where(top > -np.inf, top - bottom, -np.inf)
     report = int(np.argmax(logs))
     return Worst(min(max(0.0, float(logs[report])), _most(channel)), *pair, np.array([report]))
 
@@ -135,13 +140,7 @@ def ratio_pairs(rows: Array, channel: Channel) -> Array:
     """Return the largest log-ratio for every ordered pair of rows, shape (m, m)."""
     if favours_sets(channel):
         return np.minimum(generic_pairs(rows, baseline_of(channel), width_of(channel)), channel.epsilon)
-    with np.errstate(divide="ignore"):
-        logs = np.log(_columns(rows, channel))
-    values = np.empty((len(rows), len(rows)))
-    for i, row in enumerate(logs):
-        seen = ~np.isneginf(row)
-        values[i] = (row[seen] - logs[:, seen]).max(axis=1, initial=0.0)
-    return np.minimum(values, _most(channel))
+    return np.minimum(log_pairs(_log_columns(rows, channel))[0], _most(channel))
 
 
 def own_pairs(channel: Channel | None, possible: NDArray[np.intp]) -> Array:
@@ -202,7 +201,7 @@ def _stacked_sets(rows: Array, channels: Sequence[Channel]) -> list[Worst]:
     return found
 
 
-def report_columns(channel: Channel, most: int = LARGEST_LIST) -> Array | None:
+def report_columns(channel: Channel, most: float = LARGEST_LIST) -> Array | None:
     """Return each report's likelihood given each value, up to a factor a report, shape (t, reports).
 
     These are the reports that can be worst: for a channel that favours sets, all its sets; for one of which
@@ -214,7 +213,7 @@ def report_columns(channel: Channel, most: int = LARGEST_LIST) -> Array | None:
         columns = _columns(np.eye(size), channel)
         return columns if columns.shape[1] <= max(most, size + 2) else None
     width = width_of(channel)
-    if (2.0**size if width is None else float(comb(size, width))) > most:
+    if count_reports(channel) > most:
         return None
     if width is None:
         sets = (np.arange(1 << size)[None, :] >> np.arange(size)[:, None]) & 1
@@ -227,26 +226,52 @@ def report_columns(channel: Channel, most: int = LARGEST_LIST) -> Array | None:
 
 def count_reports(channel: Channel) -> float:
     """Return how many reports `report_columns` would list."""
+    if isinstance(channel, ContinuousChannel) and not is_gaussian(channel):
+        return float(channel.size + 2)
     if not favours_sets(channel):
-        return float(
-            channel.size
-            if channel.family == "singletons"
-            else _columns(np.eye(channel.size), channel).shape[1]
-        )
+        return float(channel.size if channel.family == "singletons" else channel.matrix().shape[1])
     width = width_of(channel)
-    return 2.0**channel.size if width is None else float(comb(channel.size, width))
+    try:
+        return 2.0**channel.size if width is None else float(comb(channel.size, width))
+    except OverflowError:
+        return math.inf
 
 
-def describe_report(attribute: Attribute, channel: Channel, report: int) -> str:
-    """Say in words what report number `report` of `report_columns` is."""
+def report_logs(channel: Channel, most: float = LARGEST_LIST) -> Array | None:
+    """Return the logarithms of `report_columns`, also of likelihoods too small for doubles."""
+    if isinstance(channel, ContinuousChannel) and not is_gaussian(channel):
+        return _laplace_logs(channel)
+    columns = report_columns(channel, most)
+    if columns is None:
+        return None
+    if channel.family == "dense":
+        return logs_of(columns)
+    return np.where(columns == columns.max(axis=0), 0.0, -channel.epsilon)
+
+
+def report_named(channel: Channel, report: int) -> NDArray[np.intp]:
+    """Return what names report number `report` of `report_columns`: the values it favours, or its number.
+
+    It has a number where the channel is given by its reports rather than by favoured sets.
+    """
     sets = channel.family == "singletons" or favours_sets(channel)
-    favoured = report_values(channel, report) if sets else np.array([report])
-    return describe_favoured(attribute, channel, favoured)
+    return report_values(channel, report) if sets else np.array([report])
+
+
+def named_logs(channel: Channel, named: NDArray[np.intp]) -> Array:
+    """Return ln of the likelihood of a report, given by what names it, for every value, shape (size,)."""
+    if channel.family == "singletons" or favours_sets(channel):
+        logs = np.full(channel.size, -channel.epsilon)
+        logs[named] = 0.0
+        return logs
+    if isinstance(channel, ContinuousChannel):
+        return np.asarray(_laplace_logs(channel)[:, int(named[0])])
+    return logs_of(channel.likelihood(int(named[0])))
 
 
 def report_values(channel: Channel, report: int) -> NDArray[np.intp]:
     """Return the values that report number `report` of `report_columns` makes likeliest."""
-    columns = report_columns(channel)
+    columns = report_columns(channel, math.inf)
     if columns is None:
         return np.arange(channel.size)
     return np.flatnonzero(columns[:, report] == columns[:, report].max())
@@ -266,7 +291,7 @@ def describe_favoured(attribute: Attribute, channel: Channel, favoured: NDArray[
 
 
 def _place(attribute: Attribute, report: int) -> str:
-    """Say where on the line a report of `_laplace_reports` lies."""
+    """Say where on the line a report of `_laplace_logs` lies."""
     if report < attribute.size:
         return f"at {attribute.values[report]}"
     return "far below all values" if report == attribute.size else "far above all values"
@@ -283,16 +308,27 @@ def _columns(rows: Array, channel: Channel) -> Array:
         baseline = baseline_of(channel)
         return baseline + (1 - baseline) * rows
     if isinstance(channel, ContinuousChannel):
-        return rows @ _laplace_reports(channel)
+        return np.asarray(rows @ np.exp(_laplace_logs(channel)))
     return rows @ channel.matrix()
 
 
-def _laplace_reports(channel: ContinuousChannel) -> Array:
-    """Return the likelihoods of the reports that can be worst, shape (t, t + 2).
+def _log_columns(rows: Array, channel: Channel) -> Array:
+    """Return the logarithms of `_columns`, also of likelihoods too small for doubles."""
+    if channel.family == "singletons":
+        logs = logs_of(_columns(rows, channel))
+        return logs if baseline_of(channel) > 0 else np.logaddexp(logs, -channel.epsilon)
+    reports = report_logs(channel, math.inf)
+    if reports is None or fits_doubles(logs_of(rows), reports):
+        return logs_of(_columns(rows, channel))
+    return contract_logs(logs_of(rows), reports, 1)
+
+
+def _laplace_logs(channel: ContinuousChannel) -> Array:
+    """Return the logarithms of the likelihoods of the reports that can be worst, shape (t, t + 2).
 
     Between two neighbouring points the ratio of two mixtures of Laplace densities is monotone in the report,
     so it is largest at a point or at one end of the line.
     """
     points = np.asarray(channel.points, dtype=np.float64) / channel.scale
     ends = np.stack([-points + points.min(), points - points.max()], axis=1)
-    return np.asarray(np.exp(np.concatenate([-np.abs(points[:, None] - points), ends], axis=1)))
+    return np.concatenate([-np.abs(points[:, None] - points), ends], axis=1)

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief, check_belief
 from sidelight.foundation.errors import check_whole, invalid
 from sidelight.foundation.randomness import randomness
-from sidelight.leakage.bounds import Bound, Figure, Leakage, Witness
-from sidelight.leakage.families import describe_favoured
+from sidelight.leakage.bounds import Bound, Figure, Leakage
 from sidelight.leakage.pair import conditional_rows, pair_leakage
-from sidelight.leakage.support import support_of
+from sidelight.leakage.support import witnessed
 from sidelight.mechanisms.hashing import Hashing
 
 _CELLS = 1 << 22
@@ -52,12 +51,9 @@ def hashing_leakage(
         if spans[report] > best.value:
             pair = int(possible[columns[:, report].argmax()]), int(possible[columns[:, report].argmin()])
             favoured = np.flatnonzero(masks[report])
-            best = replace(
-                best,
-                value=float(spans[report]),
-                witness=_witness(belief, mechanism, secret, neighbour, pair, favoured),
-                support=support_of(belief, secret, pair, {neighbour: favoured}),
-            )
+            reached = replace(best, value=float(spans[report]))
+            channels = {neighbour: mechanism.channel}
+            best = witnessed(reached, belief, channels, secret, pair, {neighbour: favoured})
     if best.value >= upper.value - 1e-12:
         kind: Figure = "model" if belief.is_model else "exact"
         return Leakage.exactly(secret, (neighbour,), replace(best, value=upper.value, kind=kind))
@@ -78,16 +74,3 @@ def _buckets(mechanism: Hashing, count: int) -> list[NDArray[np.bool_]]:
         _, first = np.unique(packed, axis=0, return_index=True)
         batches.append(masks.reshape(-1, mechanism.size)[first])
     return batches
-
-
-def _witness(
-    belief: Belief,
-    mechanism: Hashing,
-    secret: str,
-    neighbour: str,
-    pair: tuple[int, int],
-    favoured: NDArray[np.intp],
-) -> Witness:
-    report = describe_favoured(belief.schema[neighbour], mechanism.channel, favoured)
-    labels = belief.schema[secret].values
-    return Witness(report, labels[pair[0]], labels[pair[1]])

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.leakage.bounds import Bound
+from sidelight.leakage.families import baseline_at
 from sidelight.leakage.generic import generic_worst
 from sidelight.leakage.pair import direct_leakage
 from sidelight.mechanisms import Channel
@@ -28,7 +29,7 @@ def joint_generic(belief: Belief, channels: Mapping[str, Channel], secret: str) 
         return Bound(own, "certified", "own report alone")
     rows = record_rows(belief, secret, others)
     budget = math.fsum(channels[name].epsilon for name in others)
-    worst = generic_worst(rows, math.exp(-budget))
+    worst = generic_worst(rows, baseline_at(budget))
     return Bound(own + min(worst.value, budget), "certified", "joint generic")
 
 

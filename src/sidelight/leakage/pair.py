@@ -15,20 +15,19 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief, check_belief
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.progress import track
-from sidelight.leakage.bounds import Bound, Leakage, Witness
+from sidelight.leakage.bounds import Bound, Leakage
 from sidelight.leakage.divergence import delta_at
 from sidelight.leakage.entry import check_channel
 from sidelight.leakage.families import (
     Worst,
     delta_of,
-    describe_favoured,
     figure_of,
+    own_pairs,
     single_of,
     stacked_worst,
-    worst_of_pair,
     worst_ratio,
 )
-from sidelight.leakage.support import favoured_values, support_of
+from sidelight.leakage.support import best_pair, witnessed
 from sidelight.mechanisms import Channel, FavouringChannel
 from sidelight.schema import Attribute
 
@@ -51,11 +50,14 @@ def direct_leakage(belief: Belief, channel: Channel | None, secret: str) -> Leak
         return Leakage.exactly(secret, (), Bound(0.0, "exact", "not released"))
     check_channel(channel)
     check_fit(attribute, channel)
-    possible = np.flatnonzero(belief.prior(secret) > 0)
+    prior = belief.prior(secret)
+    possible = np.flatnonzero(prior > 0)
     if len(possible) < 2:
         return Leakage.exactly(secret, (secret,), Bound(0.0, "exact", "only one value is possible"))
-    rows = np.eye(attribute.size)[possible]
-    return _leakage(belief, secret, secret, worst_ratio(rows, channel), possible, channel)
+    own = own_pairs(channel, possible)
+    pair = best_pair(own, prior[possible])
+    worst = Worst(float(own[pair]), *pair, np.zeros(0, dtype=np.intp))
+    return _leakage(belief, secret, secret, worst, possible, channel)
 
 
 def pair_leakage(belief: Belief, channel: Channel, secret: str, neighbour: str) -> Leakage:
@@ -67,20 +69,6 @@ def pair_leakage(belief: Belief, channel: Channel, secret: str, neighbour: str) 
     check_fit(belief.schema[neighbour], channel)
     rows, possible = conditional_rows(belief, secret, neighbour)
     return _leakage(belief, secret, neighbour, worst_ratio(rows, channel), possible, channel)
-
-
-def pair_witness(
-    belief: Belief, channel: Channel, secret: str, neighbour: str, pair: tuple[int, int]
-) -> tuple[Witness, int | None]:
-    """Return the report that best tells two secret values apart, and the support behind it.
-
-    `pair` numbers the likelier and the unlikelier among the secret values that can occur.
-    """
-    rows, possible = conditional_rows(belief, secret, neighbour)
-    leakage = _leakage(belief, secret, neighbour, worst_of_pair(rows, channel, pair), possible, channel)
-    labels = belief.schema[secret].values
-    nothing = Witness(f"any report of {neighbour}", labels[possible[pair[0]]], labels[possible[pair[1]]])
-    return leakage.upper.witness or nothing, leakage.upper.support
 
 
 def pair_matrix(
@@ -151,20 +139,11 @@ def check_fit(attribute: Attribute, channel: Channel) -> None:
 def _leakage(
     belief: Belief, secret: str, neighbour: str, worst: Worst, possible: NDArray[np.intp], channel: Channel
 ) -> Leakage:
-    labels = belief.schema[secret].values
-    pair = [int(possible[worst.likelier]), int(possible[worst.unlikelier])]
-    witness = None
-    if worst.value > 0:
-        witness = Witness(
-            describe_favoured(belief.schema[neighbour], channel, worst.favoured),
-            labels[pair[0]],
-            labels[pair[1]],
-        )
-    method = METHODS[channel.family]
-    favoured = {neighbour: favoured_values(channel, worst.favoured)} if neighbour != secret else {}
-    support = support_of(belief, secret, (pair[0], pair[1]), favoured) if worst.value > 0 else None
+    pair = int(possible[worst.likelier]), int(possible[worst.unlikelier])
     kind = "model" if belief.is_model else figure_of(channel)
-    upper = Bound(worst.value, kind, method, witness, support)
+    upper = Bound(worst.value, kind, METHODS[channel.family])
+    reports = {neighbour: worst.favoured} if neighbour != secret else {}
+    upper = witnessed(upper, belief, {neighbour: channel}, secret, pair, reports)
     single = single_of(channel)
     if single is channel:
         return Leakage.exactly(secret, (neighbour,), upper)

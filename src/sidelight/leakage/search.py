@@ -16,18 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.belief import Belief
-from sidelight.leakage.bounds import Bound, Witness
-from sidelight.leakage.families import (
-    baseline_of,
-    describe_favoured,
-    favours_sets,
-    ratio_pairs,
-    report_columns,
-    width_of,
-    worst_of_pair,
-)
+from sidelight.leakage.bounds import Bound
+from sidelight.leakage.families import named_logs, ratio_pairs, worst_of_pair
 from sidelight.leakage.pair import conditional_rows
-from sidelight.leakage.support import support_of
+from sidelight.leakage.support import witnessed
 from sidelight.mechanisms import Channel
 from sidelight.sources import Records
 
@@ -57,7 +49,7 @@ def search_total(belief: Belief, channels: Mapping[str, Channel], secret: str, o
     np.fill_diagonal(promise, -np.inf)
     parts = _samples(belief.records, secret, others)
     possible = list(parts)
-    best, witness, pair = -math.inf, [np.zeros(0)], (0, 0)
+    best, witness, pair = -math.inf, list[_Report](), (0, 0)
     for place in np.argsort(-promise, axis=None)[:_CANDIDATES]:
         i, j = divmod(int(place), len(promise))
         if i == j:
@@ -69,7 +61,20 @@ def search_total(belief: Belief, channels: Mapping[str, Channel], secret: str, o
             best, witness, pair = value + own[i, j], reports, (i, j)
     codes = possible[pair[0]], possible[pair[1]]
     value = float(own[pair]) + _evaluate(belief.records, secret, others, witness, codes)
-    return _bound(belief, channels, secret, others, value, codes, witness)
+    named = {name: report.named for name, report in zip(others, witness, strict=True)}
+    return witnessed(Bound(value, "lower", "search over reports"), belief, channels, secret, codes, named)
+
+
+@dataclass(frozen=True, eq=False)
+class _Report:
+    """An attribute's report: what names it (see `Witness`), and ln of its likelihood given each value."""
+
+    named: NDArray[np.intp]
+    logs: Array
+
+    @classmethod
+    def of(cls, channel: Channel, named: NDArray[np.intp]) -> _Report:
+        return cls(named, named_logs(channel, named))
 
 
 @dataclass(frozen=True)
@@ -96,10 +101,10 @@ def _samples(records: Records, secret: str, others: Sequence[str]) -> dict[int, 
 
 def _start(
     belief: Belief, secret: str, others: Sequence[str], channels: Mapping[str, Channel], pair: tuple[int, int]
-) -> list[Array]:
-    """Return for each attribute the likelihoods of the report that is best on its own."""
+) -> list[_Report]:
+    """Return for each attribute the report that is best on its own."""
     return [
-        _likelihoods(
+        _Report.of(
             channels[name],
             worst_of_pair(conditional_rows(belief, secret, name)[0], channels[name], pair).favoured,
         )
@@ -107,18 +112,9 @@ def _start(
     ]
 
 
-def _likelihoods(channel: Channel, favoured: NDArray[np.intp]) -> Array:
-    if not favours_sets(channel) and channel.family != "singletons":
-        columns = report_columns(channel, most=channel.size**2)
-        return np.ones(channel.size) if columns is None else columns[:, int(favoured[0])]
-    likelihoods = np.full(channel.size, baseline_of(channel))
-    likelihoods[favoured] = 1.0
-    return likelihoods
-
-
 def _ascend(
-    likelier: _Sample, unlikelier: _Sample, channels: Sequence[Channel], start: list[Array]
-) -> tuple[list[Array], float]:
+    likelier: _Sample, unlikelier: _Sample, channels: Sequence[Channel], start: list[_Report]
+) -> tuple[list[_Report], float]:
     """Improve one attribute's report at a time until a sweep improves none; return the sample's ratio too."""
     reports = list(start)
     logs = [_weigh(part, reports) for part in (likelier, unlikelier)]
@@ -136,10 +132,10 @@ def _ascend(
                 if len(weights) and weights.max() > -math.inf
             ]
             better = _best_report(np.array(rows), channel) if len(rows) == 2 else None
-            if better is None or np.array_equal(better, reports[axis]):
+            if better is None or np.array_equal(better.logs, reports[axis].logs):
                 continue
             reports[axis] = better
-            logs = [weights + _log(better)[code] for code, weights in zip(codes, rest, strict=True)]
+            logs = [weights + better.logs[code] for code, weights in zip(codes, rest, strict=True)]
             changed = True
         if not changed:
             break
@@ -147,40 +143,35 @@ def _ascend(
     return reports, top - bottom if top > -math.inf else 0.0
 
 
-def _without(sample: _Sample, reports: Sequence[Array], axis: int, weights: Array) -> Array:
+def _without(sample: _Sample, reports: Sequence[_Report], axis: int, weights: Array) -> Array:
     """Take one attribute's report out of the logs of the records' weights."""
-    column = _log(reports[axis])
+    column = reports[axis].logs
     if np.isneginf(column).any():
-        others = [report if i != axis else np.ones_like(report) for i, report in enumerate(reports)]
-        return _weigh(sample, others)
+        return _weigh(sample, reports, leaving_out=axis)
     return np.asarray(weights - column[sample.codes[axis]])
 
 
-def _weigh(sample: _Sample, reports: Sequence[Array]) -> Array:
+def _weigh(sample: _Sample, reports: Sequence[_Report], leaving_out: int = -1) -> Array:
     logs = sample.logs
-    for codes, report in zip(sample.codes, reports, strict=True):
-        logs = np.add(logs, _log(report)[codes])
+    for axis, (codes, report) in enumerate(zip(sample.codes, reports, strict=True)):
+        if axis != leaving_out:
+            logs = np.add(logs, report.logs[codes])
     return logs
 
 
-def _log(report: Array) -> Array:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(report))
-
-
-def _best_report(rows: Array, channel: Channel) -> Array | None:
-    """Return the likelihoods of the report with the largest ratio of the two (unnormalised) rows."""
+def _best_report(rows: Array, channel: Channel) -> _Report | None:
+    """Return the report with the largest ratio of the two (unnormalised) rows."""
     worst = worst_of_pair(rows / rows.sum(axis=1, keepdims=True), channel, (0, 1))
-    return _likelihoods(channel, worst.favoured) if len(worst.favoured) else None
+    return _Report.of(channel, worst.favoured) if len(worst.favoured) else None
 
 
 def _evaluate(
-    records: Records, secret: str, others: Sequence[str], reports: Sequence[Array], pair: tuple[int, int]
+    records: Records, secret: str, others: Sequence[str], reports: Sequence[_Report], pair: tuple[int, int]
 ) -> float:
     """Return the log-ratio of the reports' likelihoods under the two secret values, on all records."""
     logs = np.log(records.weights)
     for name, report in zip(others, reports, strict=True):
-        logs += _log(report).take(records.codes[:, records.schema.index(name)])
+        logs += report.logs.take(records.codes[:, records.schema.index(name)])
     values = records.codes[:, records.schema.index(secret)]
     sums = []
     for value in pair:
@@ -192,39 +183,3 @@ def _evaluate(
 def _log_sum(logs: Array) -> float:
     largest = float(logs.max(initial=-math.inf))
     return largest if largest == -math.inf else largest + math.log(float(np.exp(logs - largest).sum()))
-
-
-def _bound(
-    belief: Belief,
-    channels: Mapping[str, Channel],
-    secret: str,
-    others: Sequence[str],
-    value: float,
-    pair: tuple[int, int],
-    likelihoods: Sequence[Array],
-) -> Bound:
-    labels = belief.schema[secret].values
-    likelier, unlikelier = (labels[code] for code in pair)
-    parts = [f"{secret} = {likelier}"] if secret in channels else []
-    for name, column in zip(others, likelihoods, strict=True):
-        parts.append(_describe(belief, channels[name], name, column))
-    favoured = {
-        name: np.flatnonzero(column == column.max()) for name, column in zip(others, likelihoods, strict=True)
-    }
-    support = support_of(belief, secret, pair, favoured)
-    return Bound(
-        value, "lower", "search over reports", Witness(", ".join(parts), likelier, unlikelier), support
-    )
-
-
-def _describe(belief: Belief, channel: Channel, name: str, column: Array) -> str:
-    if favours_sets(channel) or channel.family == "singletons":
-        favoured = np.flatnonzero(column == 1.0)
-        if not len(favoured) or (len(favoured) == channel.size and width_of(channel) is None):
-            return f"{name}: any report"
-        return describe_favoured(belief.schema[name], channel, favoured)
-    columns = report_columns(channel, most=channel.size**2)
-    if columns is None:
-        return f"{name}: any report"
-    report = int(np.flatnonzero((columns == column[:, None]).all(axis=0))[0])
-    return describe_favoured(belief.schema[name], channel, np.array([report]))

@@ -1,15 +1,82 @@
-"""How many records stand behind a witness."""
+"""Witnesses, and how many records stand behind them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.belief import Belief
-from sidelight.leakage.families import favours_sets, report_values
+from sidelight.leakage.bounds import Bound, Witness
+from sidelight.leakage.families import describe_favoured, favours_sets, report_values, worst_of_pair
 from sidelight.mechanisms import Channel
+
+Codes = NDArray[np.intp]
+TIE = 1e-12
+"""Log-ratios this close are taken as equal: they differ by rounding."""
+
+
+def best_pair(values: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[int, int]:
+    """Return the two different rows with the largest value; of several, those whose rarer one weighs most.
+
+    Args:
+        values: (m, m), a log-ratio for each ordered pair of rows.
+        weights: (m,), how common each row's secret value is.
+    """
+    different = ~np.eye(len(values), dtype=np.bool_)
+    tied = different & (values >= values[different].max() - TIE)
+    rarer = np.where(tied, np.minimum.outer(weights, weights), -1.0)
+    likelier, unlikelier = divmod(int(rarer.argmax()), len(values))
+    return likelier, unlikelier
+
+
+def commonest_pair(weights: NDArray[np.float64]) -> tuple[int, int]:
+    """Return the two rows that weigh most, for a figure that every pair reaches."""
+    first, second = np.argsort(-weights, kind="stable")[:2]
+    return int(first), int(second)
+
+
+def witnessed(
+    bound: Bound,
+    belief: Belief,
+    channels: Mapping[str, Channel],
+    secret: str,
+    pair: tuple[int, int],
+    reports: Mapping[str, Codes],
+) -> Bound:
+    """Add to a bound what reaches it, and the records behind that.
+
+    Args:
+        bound: the figure.
+        belief: what the adversary knows.
+        channels: the channel of every released attribute.
+        secret: the attribute in question.
+        pair: the codes of the likelier and the unlikelier secret value.
+        reports: what names the report of each other attribute that matters (see `Witness`); the secret's
+            own report is found here.
+    """
+    if bound.value <= 0:
+        return bound
+    seen = {name: codes for name, codes in reports.items() if channels[name].epsilon > 0}
+    if secret in channels and channels[secret].epsilon > 0:
+        seen = {secret: own_report(channels[secret], pair), **seen}
+    words = [describe_favoured(belief.schema[name], channels[name], codes) for name, codes in seen.items()]
+    favoured = {
+        name: favoured_values(channels[name], codes) for name, codes in seen.items() if name != secret
+    }
+    labels = belief.schema[secret].values
+    named = {name: tuple(codes.tolist()) for name, codes in seen.items()}
+    witness = Witness(", ".join(words), labels[pair[0]], labels[pair[1]], named)
+    return replace(bound, witness=witness, support=support_of(belief, secret, pair, favoured))
+
+
+def own_report(channel: Channel, pair: tuple[int, int]) -> Codes:
+    """Return what names the report that best tells two values of its own attribute apart."""
+    rows = np.zeros((2, channel.size))
+    rows[[0, 1], list(pair)] = 1.0
+    return worst_of_pair(rows, channel, (0, 1)).favoured
 
 
 def support_of(

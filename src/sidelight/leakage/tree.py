@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Belief, Tree, check_belief
 from sidelight.foundation.errors import InputError, check_choice
-from sidelight.leakage.bounds import Bound, Figure, Witness
+from sidelight.leakage.bounds import Bound, Figure
 from sidelight.leakage.cone import (
     LARGEST_LISTED,
     box_pairs,
@@ -40,17 +40,15 @@ from sidelight.leakage.cone import (
 )
 from sidelight.leakage.entry import check_channels
 from sidelight.leakage.families import (
-    describe_favoured,
-    describe_report,
+    baseline_at,
     figure_of,
     own_pairs,
     report_columns,
-    report_values,
-    worst_of_pair,
+    report_named,
 )
 from sidelight.leakage.generic import generic_worst
 from sidelight.leakage.pair import check_fit
-from sidelight.leakage.support import edge_support, support_of
+from sidelight.leakage.support import best_pair, edge_support, witnessed
 from sidelight.mechanisms import Channel
 
 Array = NDArray[np.float64]
@@ -61,8 +59,8 @@ LARGEST_BOXES = 1 << 29
 LARGEST_KNOWN = 1 << 12
 """So many messages are kept for the next question."""
 Messages = dict[tuple[int, int], "_Message"]
-Reports = dict[str, tuple[str, NDArray[np.intp]]]
-"""What each attribute reports, in words, and the values that its report favours."""
+Reports = dict[str, NDArray[np.intp]]
+"""What names each attribute's report; see `Witness`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,32 +207,12 @@ def _total(
     bound = Bound(float(pairs.max()), "model" if belief.is_model else kind, name)
     if bound.value <= 0 or not witnesses:
         return bound
-    pair = divmod(int(pairs.argmax()), len(possible))
+    pair = best_pair(pairs, tree.marginals[root][possible])
     said = _reported(tree, channels, messages, pair) if is_exact else None
     if said is None:
         return replace(bound, support=edge_support(belief, secret, tree.edges))
-    return _with_witness(bound, belief, secret, own, possible, pair, said)
-
-
-def _with_witness(
-    bound: Bound,
-    belief: Belief,
-    secret: str,
-    own: Channel | None,
-    possible: NDArray[np.intp],
-    pair: tuple[int, int],
-    said: Reports,
-) -> Bound:
-    """Add the reports that reach the bound, and the records behind them."""
     codes = int(possible[pair[0]]), int(possible[pair[1]])
-    words = [description for description, _ in said.values()]
-    if own is not None:
-        worst = worst_of_pair(np.eye(own.size)[possible], own, pair)
-        words.insert(0, describe_favoured(belief.schema[secret], own, worst.favoured))
-    labels = belief.schema[secret].values
-    witness = Witness(", ".join(words), labels[codes[0]], labels[codes[1]])
-    favoured = {name: values for name, (_, values) in said.items()}
-    return replace(bound, witness=witness, support=support_of(belief, secret, codes, favoured))
+    return witnessed(bound, belief, channels, secret, codes, said)
 
 
 def _message(
@@ -248,7 +226,7 @@ def _message(
     budget = math.fsum([own, *(part.budget for part in parts)])
     spreads = np.sum([np.zeros((size, size)), *(part.pairs for part in parts)], axis=0)
     if method == "plain":
-        worst = generic_worst(rows, math.exp(-own - float(spreads.max())))
+        worst = generic_worst(rows, baseline_at(own + float(spreads.max())))
         return _Message(_even(worst.value, len(rows)), budget, frozenset({method}))
     is_leaf = not spreads.any()
     columns = _listed(channel)
@@ -325,7 +303,7 @@ def _reported(
         is_inner = any(messages[child, node].pairs.any() for child in tree.children[node])
         report, ray = divmod(int(chosen[asked]), 2 if is_inner else 1)
         if channel is not None:
-            said[name] = describe_report(schema[name], channel, report), report_values(channel, report)
+            said[name] = report_named(channel, report)
         if is_inner:
             below = ((0, 1), (1, 0))[ray]  # the order of a binary cone's two rays
             waiting += [(child, below) for child in tree.children[node]]

@@ -1,0 +1,62 @@
+"""Likelihoods as logarithms: the largest ratio within a column, and sums too small for doubles."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+_LEAST_LOG = math.log(1e-280)
+"""Products above this keep all their digits; below it, a sum may lose them or become a false zero."""
+
+
+def logs_of(cells: Array) -> Array:
+    """Return the logarithms; minus infinity for 0."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(cells))
+
+
+def fits_doubles(*factors: Array) -> bool:
+    """Whether products of one number of each, given as logarithms, keep their digits; true zeros do."""
+    return sum(float(logs[logs > -math.inf].min(initial=0.0)) for logs in factors) > _LEAST_LOG
+
+
+def contract_logs(logs: Array, columns: Array, axis: int) -> Array:
+    """Replace the values on `axis` by reports: ln of the sum over values of e^(logs + column).
+
+    Args:
+        logs: logarithms of cells.
+        columns: (values, reports), logarithms of likelihoods.
+        axis: where the values are, and where the reports will be.
+    """
+    lines = np.moveaxis(logs, axis, -1)
+    reports = [np.logaddexp.reduce(lines + column, axis=-1) for column in columns.T]
+    return np.asarray(np.stack(reports, axis=axis))
+
+
+def log_spans(logs: Array) -> Array:
+    """Return the largest difference within each column; 0 for a column that is minus infinity throughout."""
+    with np.errstate(invalid="ignore"):
+        spans = logs.max(axis=0) - logs.min(axis=0)
+    return np.asarray(np.where(np.isnan(spans), 0.0, spans))
+
+
+def log_pairs(logs: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Return the largest difference within a column for every ordered pair of rows, and that column.
+
+    Args:
+        logs: (m, columns), minus infinity for what cannot happen.
+    """
+    values = np.zeros((len(logs), len(logs)))
+    chosen = np.zeros(values.shape, dtype=np.intp)
+    for i, row in enumerate(logs):
+        seen = np.flatnonzero(~np.isneginf(row))
+        if len(seen):
+            differences = row[seen] - logs[:, seen]
+            best = differences.argmax(axis=1)
+            values[i] = np.maximum(differences[np.arange(len(logs)), best], 0.0)
+            chosen[i] = seen[best]
+    np.fill_diagonal(values, 0.0)
+    return values, chosen
