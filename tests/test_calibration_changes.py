@@ -14,7 +14,7 @@ import enumeration
 import sidelight as sl
 from sidelight.calibration.constraint import Constraint, ConstraintName, constraint_of
 from sidelight.calibration.problem import LARGEST_BUDGET, Problem, build
-from sidelight.calibration.totals import ExactTotals, JointTotal
+from sidelight.calibration.totals import ExactTotal, ExactTotals, JointTotal, exact_totals
 from sidelight.calibration.unequal import certificate, unequal_budgets
 from sidelight.calibration.uniform import excess, uniform_budget
 from sidelight.mechanisms import Channel, create
@@ -64,6 +64,30 @@ def test_axes_are_contracted_together_as_one_by_one(shape: tuple[int, ...]) -> N
         assert value == pytest.approx(sl.total_leakage(belief, channels, name, "exact").value, abs=1e-12)
 
 
+def test_a_search_sees_the_totals_of_the_audit_where_reports_are_too_many_to_list(rng) -> None:
+    belief = random_belief(rng, (3, 12, 2))
+    channels = {
+        item.name: create(name, item.size, 1.0).channel
+        for item, name in zip(belief.schema, ("grr", "oue", "grr"), strict=True)
+    }
+    parts = exact_totals(belief, channels, belief.schema.names)
+    found = {name: bound for part in parts for name, bound in part.bounds(channels).items()}
+    for name in belief.schema.names:
+        audited = sl.total_leakage(belief, channels, name)
+        assert (found[name].value, found[name].kind) == (pytest.approx(audited.value, abs=1e-12), "exact")
+
+
+def test_budgets_for_many_values_are_not_set_by_composition() -> None:
+    """Calibration uses the exact total of unary encodings of many values, and the audit agrees."""
+    rows = np.random.default_rng(3).dirichlet(np.full(12, 5.0), size=3)
+    belief = sl.Belief.from_joint(rows / 3, ["x", "u"])
+    found = sl.calibrate(belief, limit=1.0, mechanism="oue", secrets=["x"], limits={"x": 1.0})
+    audit = sl.audit(belief, found.plan, secrets=["x"])
+    assert audit["x"].total.is_exact
+    assert 0.99 < audit["x"].total.value <= 1.0
+    assert sum(release.epsilon for release in found.plan.releases) > 1.1
+
+
 @given(SEEDS, st.sampled_from([1 + 1e-6, 1.01, 1.5]))
 @settings(max_examples=40)
 def test_changes_are_never_above_the_true_ones_and_agree_for_small_moves(seed: int, factor: float) -> None:
@@ -73,6 +97,7 @@ def test_changes_are_never_above_the_true_ones_and_agree_for_small_moves(seed: i
     now, moved = (random_channels(np.random.default_rng(state), belief, by) for by in (1.0, factor))
     parts = [ExactTotals.of(belief, names, names)]
     parts += [JointTotal.of(belief, names, name, "auto") for name in names]
+    parts += [ExactTotal(belief, name) for name in names]
     for part in parts:
         base = part(now)
         for secret, grown in part.changes(now, moved).items():

@@ -277,6 +277,139 @@ def test_celeba_curves(data: Path, neighbour: str, curve: tuple[float, ...], lim
     assert sl.saturation(belief, "Male", neighbour).value == pytest.approx(limit, abs=5e-4)
 
 
+def many_sets(size: int, width: int | None, epsilon: float) -> np.ndarray:
+    sets = list(subsets(size) if width is None else combinations(range(size), width))
+    return favouring(size, sets, epsilon)
+
+
+def listed_total(joint: np.ndarray, columns: list[np.ndarray]) -> float:
+    """The leakage of the first attribute through the listed reports of the others, all of them at once."""
+    rows = joint.reshape(len(joint), -1) / joint.reshape(len(joint), -1).sum(axis=1, keepdims=True)
+    matrix = np.ones((1, 1))
+    for column in columns:
+        matrix = np.kron(matrix, column)
+    reports = rows @ matrix
+    return float(np.log(reports.max(axis=0) / reports.min(axis=0)).max())
+
+
+@pytest.mark.parametrize("width", [None, 5])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_report_with_too_many_sets_to_list_is_exact(width: int | None, seed: int) -> None:
+    """Of 11 values and more: alone, beside a listed report, and beside another that favours sets."""
+    rng, epsilon = np.random.default_rng([seed, 7]), 1.5
+    size = 12 if width else 11
+    large = FavouringChannel(size, "subsets" if width else "all", math.exp(-epsilon), width or 1)
+    small = FavouringChannel(3, "all", math.exp(-1.0))
+    joint = random_joint(rng, (3, size, 3)) + 1e-9
+    belief = sl.Belief.from_joint(joint / joint.sum(), ["x", "u", "v"])
+    columns = many_sets(size, width, epsilon)
+    alone = sl.total_leakage(belief, {"u": large}, "x")
+    assert alone.value == sl.pair_leakage(belief, large, "x", "u").value
+    assert alone.value == pytest.approx(listed_total(joint.sum(axis=2), [columns]), abs=1e-9)
+    for beside, listed in ((small, many_sets(3, None, 1.0)), (DenseChannel(np.eye(3)), np.eye(3))):
+        own = sl.create("hadamard", 3, 0.7).channel
+        found = sl.total_leakage(belief, {"v": beside, "u": large}, "x")
+        assert found.is_exact
+        assert found.value == pytest.approx(listed_total(joint, [columns, listed]), abs=1e-9)
+        with_own = sl.total_leakage(belief, {"x": own, "v": beside, "u": large}, "x")
+        assert with_own.is_exact
+        assert found.value - 1e-9 <= with_own.value <= found.value + own.epsilon + 1e-9
+
+
+def test_two_unary_encodings_of_many_values_are_exact(rng) -> None:
+    joint = random_joint(rng, (2, 11, 11)) + 1e-6
+    joint /= joint.sum()
+    belief = sl.Belief.from_joint(joint, ["x", "u", "v"])
+    channels = {name: sl.create("oue", 11, 1.0).channel for name in ("u", "v")}
+    found = sl.total_leakage(belief, channels, "x")
+    rows = joint / joint.sum(axis=(1, 2), keepdims=True)
+    sets = favouring(11, list(subsets(11)), channels["u"].epsilon)
+    reports = np.einsum("xuv,uy,vz->xyz", rows, sets, sets, optimize=True)
+    assert found.is_exact
+    assert found.value == pytest.approx(np.abs(np.log(reports[0] / reports[1])).max(), abs=1e-9)
+
+
+def test_the_own_report_need_not_be_listable(rng) -> None:
+    joint = random_joint(rng, (12, 2, 3)) + 1e-3
+    belief = sl.Belief.from_joint(joint / joint.sum(), ["x", "u", "v"])
+    channels = sl.Plan.uniform(belief.schema, "grr", 1.0).channels()
+    channels["x"] = sl.create("oue", 12, 1.0).channel
+    found = sl.total_leakage(belief, channels, "x")
+    truth = total(joint, {1: randomised_response(2, 1.0), 2: randomised_response(3, 1.0)}, 0)
+    assert found.is_exact
+    assert found.value == pytest.approx(channels["x"].epsilon + truth, abs=1e-9)
+
+
+def test_more_sets_than_doubles_count_are_no_obstacle() -> None:
+    rows = np.random.default_rng(0).dirichlet(np.ones(1200), size=2)
+    belief = sl.Belief.from_joint(rows / 2, ["x", "u"])
+    for mechanism in ("oue", "ss"):
+        channels = {"u": sl.create(mechanism, 1200, 1.0).channel}
+        found = sl.total_leakage(belief, channels, "x")
+        assert found.value == sl.pair_leakage(belief, channels["u"], "x", "u").value
+
+
+def rational_total(joint: np.ndarray, columns: list[np.ndarray]) -> float:
+    """The leakage of the first attribute through the listed reports of the others, without rounding."""
+    worst = 0.0
+    rows = []
+    for cells in joint:
+        mass = sum(map(Fraction, cells.ravel().tolist()))
+        likely = {}
+        for report in product(*(range(column.shape[1]) for column in columns)):
+            parts = (
+                Fraction(float(cells[record]))
+                * math.prod(Fraction(float(c[u, y])) for c, u, y in zip(columns, record, report, strict=True))
+                for record in product(*map(range, cells.shape))
+            )
+            likely[report] = sum(parts) / mass
+        rows.append(likely)
+    for high, low in product(rows, rows):
+        for report, top in high.items():
+            if top and not low[report]:
+                return math.inf
+            if top:
+                ratio = top / low[report]
+                worst = max(worst, math.log(ratio.numerator) - math.log(ratio.denominator))
+    return worst
+
+
+def test_infinity_is_never_an_underflow() -> None:
+    cells = np.zeros((2, 2, 2))
+    cells[0], cells[1] = [[0.25, 0.125], [0.125, 0]], [[1e-308, 0], [0.25, 0.25]]
+    cells[0, 1, 1] = 1 - cells.sum()
+    belief = sl.Belief.from_joint(cells, ["a", "b", "c"])
+    channels = {"b": sl.create("identity", 2).channel, "c": sl.create("grr", 2, 40).channel}
+    for found in (sl.total_leakage(belief, channels, "a").upper, lower_total(belief, channels, "a")):
+        assert found.value == pytest.approx(747.1087, abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_tiny_probabilities_are_as_exact_as_rational_numbers(seed: int) -> None:
+    rng = np.random.default_rng([seed, 5])
+    for _ in range(12):
+        exponents = rng.choice([0, 0, 20, 150, 290, 300, 307], size=(2, 2, 2))
+        joint = rng.random((2, 2, 2)) * 10.0**-exponents * (rng.random((2, 2, 2)) < 0.8)
+        joint[:, 1, 1] += 0.1
+        joint /= joint.sum()
+        belief = sl.Belief.from_joint(joint, ["x", "u", "v"])
+        tiny = float(rng.choice([1e-5, 1e-20, 1e-200]))
+        choices: list[tuple[Channel, np.ndarray]] = [
+            (FavouringChannel(2, "singletons", 0.0), np.eye(2)),
+            (FavouringChannel(2, "singletons", tiny), np.array([[1, tiny], [tiny, 1]])),
+            (DenseChannel(np.array([[1 - tiny, tiny], [0, 1]])), np.array([[1 - tiny, tiny], [0, 1]])),
+            (FavouringChannel(2, "all", tiny), np.array([[1, tiny, 1], [tiny, 1, 1]])),
+        ]
+        drawn = [choices[int(k)] for k in rng.integers(len(choices), size=2)]
+        channels = {name: channel for name, (channel, _) in zip("uv", drawn, strict=True)}
+        truth = rational_total(joint, [columns for _, columns in drawn])
+        found = sl.total_leakage(belief, channels, "x")
+        assert found.value == pytest.approx(truth, rel=1e-9, abs=1e-9)
+        assert lower_total(belief, channels, "x").value <= truth * (1 + 1e-9) + 1e-9
+        pair = sl.pair_leakage(belief, channels["u"], "x", "u").value
+        assert pair == pytest.approx(rational_total(joint.sum(axis=2), [drawn[0][1]]), rel=1e-9, abs=1e-9)
+
+
 def test_facts_about_the_generic_bound() -> None:
     rows = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
     assert generic_worst(rows, math.exp(-2)).value == pytest.approx(2.0)
