@@ -472,3 +472,21 @@ def test_errors_say_what_to_do_instead(rng) -> None:
     assert interval.lower.value <= interval.upper.value
     assert interval.lower.kind == "lower"
     assert interval.upper.kind == "certified"
+
+
+def test_where_doubles_end_a_figure_is_certified_not_exact() -> None:
+    """At a budget of 700 the baseline of a report is too small; the truth is 699.3."""
+    belief = sl.Belief.from_joint([[0.25, 0.25], [0.0, 0.5]], ["x", "u"])
+    channel = FavouringChannel(2, "all", 0.0, budget=700.0)
+    for found in (sl.pair_leakage(belief, channel, "x", "u"), sl.total_leakage(belief, {"u": channel}, "x")):
+        assert found.upper.kind == "certified"
+        assert found.lower.value <= 700 - math.log(2) + 1e-9 <= found.upper.value + 2e-9
+        assert found.lower.value > 600
+
+
+def test_a_finite_ratio_too_large_for_doubles_is_finite() -> None:
+    belief = sl.Belief.from_joint([[0.25, 0.25], [1e-310, 0.5]], ["x", "u"])
+    for channel in (AnyChannel(2, math.inf), FavouringChannel(2, "all", 0.0)):
+        found = sl.pair_leakage(belief, channel, "x", "u")
+        assert found.value == pytest.approx(math.log(0.25) - math.log(1e-310), abs=1e-3)
+        assert found.upper.witness.reports == {"u": (0,)}

@@ -158,3 +158,15 @@ def test_celeba(data: Path) -> None:
         assert item.joint == pytest.approx(exact.value, abs=1e-9)
         assert item.pair_sum == pytest.approx(apart, abs=1e-9)
     assert found[0].excess > 0.1
+
+
+def test_an_underflow_is_no_infinite_synergy() -> None:
+    cells = np.zeros((2, 2, 2))
+    cells[0], cells[1] = [[0.25, 0.125], [0.125, 0]], [[1e-308, 0], [0.25, 0.25]]
+    cells[0, 1, 1] = 1 - cells.sum()
+    belief = sl.Belief.from_joint(cells, ["a", "b", "c"])
+    channels = {"b": sl.create("identity", 2).channel, "c": sl.create("grr", 2, 40).channel}
+    item = synergy_scan(belief, channels, secrets="a")[0]
+    assert item.joint == pytest.approx(747.1087, abs=1e-4)
+    assert item.excess == pytest.approx(item.joint - item.pair_sum, abs=1e-9)
+    assert item.excess < 50

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 from math import comb
@@ -62,7 +62,8 @@ def single_of(channel: Channel) -> Channel:
     """Return a channel whose figures are surely reached, for lower figures.
 
     Of several reports that are only bounded by their budgets it is one of them, since one says no more than
-    all. Of a channel that may not produce what its figure assumes it is one that says nothing.
+    all. Of a channel that may not produce what its figure assumes it is one that says nothing. Where doubles
+    do not hold the budget it is the largest that they hold.
     """
     within = getattr(channel, "within", None)
     if within is not None:
@@ -70,6 +71,8 @@ def single_of(channel: Channel) -> Channel:
     assumed = channel.family == "any" or is_gaussian(channel) or getattr(channel, "is_model", False)
     if assumed or not getattr(channel, "realises_all", True):
         return _saying_nothing(channel.size)
+    if isinstance(channel, FavouringChannel) and _is_beyond_doubles(channel):
+        return replace(channel, baseline=2 * _LEAST_BASELINE, budget=None)
     return channel
 
 
@@ -96,7 +99,12 @@ def figure_of(channel: Channel) -> Figure:
     if getattr(channel, "is_model", False):
         return "published"
     known = channel.family != "any" and getattr(channel, "realises_all", True) and not is_gaussian(channel)
-    return "exact" if known else "certified"
+    return "exact" if known and not _is_beyond_doubles(channel) else "certified"
+
+
+def _is_beyond_doubles(channel: Channel) -> bool:
+    """Whether a set's figure is rounded up, since doubles hold e^-epsilon no more."""
+    return favours_sets(channel) and math.isfinite(channel.epsilon) and baseline_of(channel) == 0
 
 
 def favours_sets(channel: Channel) -> bool:
@@ -127,7 +135,8 @@ def worst_of_pair(rows: Array, channel: Channel, pair: tuple[int, int]) -> Worst
     g, h = rows[list(pair)]
     if favours_sets(channel):
         value = float(climb(g, h, baseline_of(channel), width_of(channel)))
-        favoured = np.flatnonzero(favoured_set(g, h, float(np.exp(value)), width_of(channel)))
+        with np.errstate(over="ignore"):
+            favoured = np.flatnonzero(favoured_set(g, h, float(np.exp(value)), width_of(channel)))
         return Worst(min(value, channel.epsilon), *pair, favoured)
     top, bottom = _log_columns(np.array([g, h]), channel)
     with np.errstate(invalid="ignore"):

@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.leakage.logs import log_spans, logs_of
+
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 _SMALL = 1 << 24
@@ -50,12 +52,29 @@ def generic_worst(rows: Array, baseline: float, width: int | None = None) -> Gen
         width: how many values a report favours; any number if None.
     """
     m, t = rows.shape
+    if width is None and baseline == 0:
+        return _saturated(rows)
     if width is None and m * m * t > _SMALL:
         ratio, likelier, unlikelier = _compiled_search()(np.ascontiguousarray(rows), baseline)
     else:
         ratio, likelier, unlikelier = _search(rows, baseline, width)
     favoured = favoured_set(rows[likelier], rows[unlikelier], ratio, width)
     return GenericWorst(math.log(ratio) if ratio < math.inf else math.inf, likelier, unlikelier, favoured)
+
+
+def _saturated(rows: Array) -> GenericWorst:
+    """Return the largest ratio where a report may rule values out.
+
+    Then the ratio of a set is at most that of one of its values, and logarithms hold what doubles do not.
+    """
+    logs = logs_of(rows)
+    spans = log_spans(logs)
+    value = float(spans.max())
+    column = logs[:, int(spans.argmax())]
+    likelier, unlikelier = int(column.argmax()), int(column.argmin())
+    with np.errstate(over="ignore"):
+        favoured = favoured_set(rows[likelier], rows[unlikelier], float(np.exp(value)))
+    return GenericWorst(value, likelier, unlikelier, favoured)
 
 
 def generic_pairs(rows: Array, baseline: float, width: int | None = None) -> Array:
@@ -72,6 +91,10 @@ def climb(g: Array, h: Array, baseline: float | Array, width: int | None = None)
     `g` and `h` broadcast against each other, values on the last axis; `baseline` broadcasts against the rest.
     All pairs climb together, each until no set does better than a ratio a hair above.
     """
+    if width is None and not np.any(baseline):
+        g, h = logs_of(g), logs_of(h)
+        gains = np.subtract(g, h, where=g > -math.inf, out=np.zeros(np.broadcast_shapes(g.shape, h.shape)))
+        return np.asarray(np.maximum(gains.max(axis=-1), 0.0))
     ratios = np.ones(np.broadcast_shapes(g.shape, h.shape)[:-1])
     probes = ratios
     while True:
@@ -94,6 +117,8 @@ def favoured_set(g: Array, h: Array, ratio: float, width: int | None = None) -> 
     """Return the set of values whose reports reach `ratio`, the pair's largest."""
     if ratio == math.inf:
         certain = (g > 0) & (h == 0)
+        if not certain.any():  # finite, but too large for doubles
+            certain = np.arange(len(g)) == np.argmax(logs_of(g) - np.where(g > 0, logs_of(h), 0.0))
         return certain if width is None else _largest(np.where(h == 0, g, -h), width)
     if width is not None:
         return _largest(g - ratio * h, width)

@@ -10,6 +10,7 @@ greatest and the least of these matrices over the secret's values give every tri
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -23,7 +24,7 @@ from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Witness
 from sidelight.leakage.entry import check_channels
 from sidelight.leakage.families import figure_of, report_columns
-from sidelight.leakage.pair import check_fit
+from sidelight.leakage.pair import check_fit, pair_leakage
 from sidelight.leakage.total import total_leakage
 from sidelight.mechanisms import Channel
 from sidelight.sources import Records
@@ -110,7 +111,8 @@ def synergy_scan(
     for secret in track(names, "synergies"):
         found += _of_secret(belief, belief.records, releases, secret, top)
     found.sort(key=lambda synergy: -synergy.excess)
-    return [_witnessed(belief, channels, synergy) for synergy in found[:top]]
+    shown = [_witnessed(belief, channels, synergy) for synergy in found[:top]]
+    return sorted(shown, key=lambda synergy: -synergy.excess)
 
 
 def _reports(name: str, channel: Channel) -> Array:
@@ -242,7 +244,12 @@ def _offsets(sizes: Sequence[int]) -> NDArray[np.intp]:
 
 
 def _witnessed(belief: Belief, channels: Mapping[str, Channel], synergy: Synergy) -> Synergy:
-    """Add what reaches the joint leakage."""
+    """Add what reaches the joint leakage; an infinite one may be an underflow, so it is looked at again."""
     released = {name: channels[name] for name in (synergy.first, synergy.second)}
     bound = total_leakage(belief, released, synergy.secret, "exact").upper
+    if math.isinf(synergy.joint):
+        pairs = (pair_leakage(belief, channel, synergy.secret, name) for name, channel in released.items())
+        apart = sum(pair.value for pair in pairs)
+        excess = bound.value - apart if math.isfinite(apart) else 0.0
+        synergy = replace(synergy, joint=bound.value, pair_sum=apart, excess=excess)
     return replace(synergy, witness=bound.witness, support=bound.support)

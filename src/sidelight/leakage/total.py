@@ -307,7 +307,11 @@ def _answered(belief: Belief, channels: Mapping[str, Channel], secret: str) -> s
         if name != secret and favours_sets(channel) and baseline_of(channel) > 0
     }
     best = max(savings, key=lambda name: savings[name], default=None)
-    return best if best is not None and savings[best] > 1 else None
+    if best is None or savings[best] > 1:
+        return best
+    lists = (count_reports(channel) for name, channel in channels.items() if name != secret)
+    is_long = belief.schema[secret].size * math.prod(lists) > LARGEST_AUTOMATIC
+    return best if is_long and savings[best] * _PASSES > 1 else None
 
 
 def _unlisted(belief: Belief, channels: Mapping[str, Channel], secret: str) -> str | None:
