@@ -3,7 +3,9 @@
 The reports of different attributes are not independent given the secret, so pairwise figures do not add up
 to a bound (see `published.pairwise_sum`). What is sound, given the belief:
 
-* exact: contract the joint distribution with every channel, axis by axis, and take the largest ratio;
+* exact: contract the joint distribution with every channel, axis by axis, and take the largest ratio. One
+  attribute whose reports favour too many sets to list is left for last: given the reports of the rest and
+  two secret values, its best report is the problem of one pair;
 * joint generic: the other reports together are one channel with the sum of their budgets on the joint
   variable of the other attributes;
 * composition: the sum of all budgets;
@@ -167,7 +169,7 @@ def exact_total(belief: Belief, channels: Mapping[str, Channel], secret: str) ->
 
     The secret's own report adds its log-ratio for two values. Of the others, all but one are listed; the one
     that can favour most sets is answered instead: its best report is found for every two secret values and
-    every reports of the rest.
+    every combination of the others' reports.
     """
     others = [name for name in channels if name != secret]
     _check_exact(belief, channels, secret)
