@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import sidelight as sl
+from enumeration import random_joint, sup_ratio, total
 from sidelight.leakage.total import LARGEST_AUTOMATIC
 
 
@@ -190,6 +192,33 @@ def test_repeated_reports_have_a_sound_interval() -> None:
     pair = sl.pair_leakage(belief, release.channel(), "x", "u")
     assert pair.lower.value <= truth <= pair.upper.value
     assert (pair.lower.kind, pair.upper.kind) == ("lower", "certified")
+
+
+@pytest.mark.parametrize(("size", "times"), [(2, 2), (2, 3), (3, 2), (3, 3)])
+def test_repeated_rappor_is_audited_as_fresh_collections(size: int, times: int, rng) -> None:
+    """Every collection draws new permanent bits: the truth is that of independent reports, enumerated."""
+    rappor = sl.create("rappor", size, 1.0, p=0.01, q=0.99)
+    chances = [[float(rappor.support_if_other)] * size for _ in range(size)]
+    for value in range(size):
+        chances[value][value] = float(rappor.support_if_true)
+    bits = list(product([0, 1], repeat=size))
+    once = np.array(
+        [[math.prod(p if b else 1 - p for p, b in zip(row, report, strict=True)) for report in bits]
+         for row in chances]
+    )  # fmt: skip
+    together = once
+    for _ in range(times - 1):
+        together = (together[:, :, None] * once[:, None, :]).reshape(size, -1)
+    joint = 0.9 * random_joint(rng, (size, size)) + 0.1 / size**2
+    belief = sl.Belief.from_joint(joint, ["x", "u"])
+    release = sl.Release(belief.schema["u"], "rappor", 1.0, times, {"p": 0.01, "q": 0.99})
+    result = sl.audit(belief, sl.Plan((release,)))
+    for axis, name in enumerate(belief.schema.names):
+        truth = total(joint, {1: together}, axis)
+        assert result[name].total.lower.value - 1e-9 <= truth <= result[name].total.upper.value + 1e-9
+    own = sup_ratio(together.tolist())
+    assert own > rappor.epsilon_unlimited, "more than what stored bits would say"
+    assert result["u"].direct.value == pytest.approx(own)
 
 
 def test_years_of_daily_reports_stay_finite(audit: sl.Audit) -> None:
