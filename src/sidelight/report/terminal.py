@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table as Grid
 
-from sidelight.auditing import Audit, SecretAudit
+from sidelight.auditing import NAMES, Audit, Outcome, SecretAudit
 from sidelight.belief import Belief
 from sidelight.leakage import Bound, Leakage, pairwise_sum, total_leakage
 from sidelight.plan import Plan
@@ -17,9 +17,10 @@ from sidelight.report.figures import worst_first
 from sidelight.report.wording import counted
 from sidelight.sources import Table
 
-_STYLE = {"within": "green", "exceeded": "bold red", "not certified": "yellow"}
+_STYLE: dict[Outcome, str] = {"within": "green", "exceeded": "bold red", "not certified": "yellow"}
 _COLUMNS = ("secret", "direct", "worst neighbour", "all reports together", "records", "limit")
 _EXTRA: dict[str, Callable[[SecretAudit], Leakage | Bound | None]] = {
+    "whole report": lambda item: item.whole,
     "robust": lambda item: item.robust,
     "tree": lambda item: item.model,
 }
@@ -38,7 +39,7 @@ def print_audit(audit: Audit, table: Table) -> None:
     for item in worst_first(audit):
         figures = [_EXTRA[title](item) for title in extra]
         shown = ["" if figure is None else nats(figure.value) for figure in figures]
-        grid.add_row(*_cells(item), *shown, f"[{_STYLE[item.verdict]}]{item.verdict}[/]")
+        grid.add_row(*_cells(item), *shown, f"[{_STYLE[item.decision]}]{item.statement}[/]")
     console.print(grid)
     for synergy in audit.synergies[:_MOST_SYNERGIES]:
         together, apart = nats(synergy.joint), nats(synergy.pair_sum)
@@ -67,8 +68,11 @@ def notes(audit: Audit, table: Table) -> list[str]:
     """Return what a reader of the figures must know."""
     belief = audit.belief
     known = "every pair of attributes" if belief.kind == "pairwise" else "the joint distribution"
+    known = "a tree model" if belief.is_model else known
+    kept = "one guess from each report" if audit.adversary == "guess" else "whole reports"
     size = f"{counted(table.rows, 'record')}, {counted(len(belief.schema), 'attribute')}"
-    found = [f"For an adversary who knows {known} of {table.source.label} ({size})."]
+    found = [f"For an adversary who keeps {kept} and knows {known} of {table.source.label} ({size})."]
+    found += _deciding(audit)
     found += table.notes()
     if belief.zero_cells and not belief.smoothing and not audit.min_support:
         found.append(
@@ -82,8 +86,6 @@ def notes(audit: Audit, table: Table) -> list[str]:
             f"Most totals rest on combinations of fewer than {_FEW_RECORDS} records: those of an adversary "
             "who knows the table itself. Coarser bins, fewer attributes or --belief tree show a weaker one."
         )
-    if audit.adversary == "guess":
-        found.append("This adversary keeps one guess from each report; one who keeps it whole learns more.")
     if any(item.model for item in audit.secrets.values()):
         found.append("The tree figure is for an adversary who models the population so; it is no bound.")
     if audit.confidence is not None:
@@ -97,6 +99,15 @@ def notes(audit: Audit, table: Table) -> list[str]:
         found.append(f"Figures that rest on fewer than {audit.min_support} records show the budgets alone.")
     found.append("Computed from raw data: this is itself an unprotected statement about them.")
     return found
+
+
+def _deciding(audit: Audit) -> list[str]:
+    """Say whose verdict counts, where it may be doubted."""
+    if audit.decide_by != "report":
+        return [f"The limits need to be kept for {NAMES[audit.decide_by]} only, as asked."]
+    if any(item.whole for item in audit.secrets.values()):
+        return ["One who keeps whole reports and knows the table itself may learn more; that decides."]
+    return []
 
 
 def _cells(item: SecretAudit) -> list[str]:
