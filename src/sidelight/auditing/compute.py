@@ -76,7 +76,7 @@ def audit(
     pairs = pair_matrix(belief, channels, names)
     models = tree_totals(Belief.tree_of(belief), channels, names) if model else {}
     credal = None if confidence is None else belief.credal(confidence)
-    reports = plan.channels()
+    reports = channels if adversary == "report" else plan.channels()
     audited = {}
     for column, name in enumerate(track(names, "totals")):
         neighbours = [leakage for row in pairs if (leakage := row[column]) is not None]

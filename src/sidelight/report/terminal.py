@@ -21,7 +21,7 @@ _STYLE: dict[Outcome, str] = {"within": "green", "exceeded": "bold red", "not ce
 _COLUMNS = ("secret", "direct", "worst neighbour", "all reports together", "records", "limit")
 _EXTRA: dict[str, Callable[[SecretAudit], Leakage | Bound | None]] = {
     "whole report": lambda item: item.whole,
-    "robust": lambda item: item.robust,
+    "robust": lambda item: item.robust and item.robust.upper,
     "tree": lambda item: item.model,
 }
 _MOST_SYNERGIES = 10
@@ -37,8 +37,7 @@ def print_audit(audit: Audit, table: Table) -> None:
         right = title not in ("secret", "worst neighbour", "all reports together", "verdict")
         grid.add_column(title, justify="right" if right else "left", overflow="fold")
     for item in worst_first(audit):
-        figures = [_EXTRA[title](item) for title in extra]
-        shown = ["" if figure is None else nats(figure.value) for figure in figures]
+        shown = [_shown(_EXTRA[title](item)) for title in extra]
         grid.add_row(*_cells(item), *shown, f"[{_STYLE[item.decision]}]{item.statement}[/]")
     console.print(grid)
     for synergy in audit.synergies[:_MOST_SYNERGIES]:
@@ -110,6 +109,15 @@ def _deciding(audit: Audit) -> list[str]:
     return []
 
 
+def _shown(figure: Leakage | Bound | None) -> str:
+    """Write a figure that stands beside the total; both ends of an interval."""
+    if figure is None:
+        return ""
+    if isinstance(figure, Bound) or figure.is_exact:
+        return nats(figure.value)
+    return f"{nats(figure.lower.value)} to {nats(figure.upper.value)}"
+
+
 def _cells(item: SecretAudit) -> list[str]:
     worst = item.neighbours[0] if item.neighbours else None
     neighbour = f"{nats(worst.value)}  {worst.through[0]}" if worst else "none"
@@ -129,8 +137,7 @@ def interval(leakage: Leakage) -> str:
     if leakage.is_exact:
         return f"{nats(leakage.value)}  ({leakage.upper.method})"
     methods = dict.fromkeys([leakage.lower.method, leakage.upper.method])
-    ends = f"{nats(leakage.lower.value)} to {nats(leakage.upper.value)}"
-    return f"{ends}  ({'; '.join(_plain(method) for method in methods)})"
+    return f"{_shown(leakage)}  ({'; '.join(_plain(method) for method in methods)})"
 
 
 def nats(value: float) -> str:
