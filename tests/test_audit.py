@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import sidelight as sl
+from enumeration import random_joint, sup_ratio, total
 from sidelight.leakage.total import LARGEST_AUTOMATIC
 
 
@@ -192,6 +194,33 @@ def test_repeated_reports_have_a_sound_interval() -> None:
     assert (pair.lower.kind, pair.upper.kind) == ("lower", "certified")
 
 
+@pytest.mark.parametrize(("size", "times"), [(2, 2), (2, 3), (3, 2), (3, 3)])
+def test_repeated_rappor_is_audited_as_fresh_collections(size: int, times: int, rng) -> None:
+    """Every collection draws new permanent bits: the truth is that of independent reports, enumerated."""
+    rappor = sl.create("rappor", size, 1.0, p=0.01, q=0.99)
+    chances = [[float(rappor.support_if_other)] * size for _ in range(size)]
+    for value in range(size):
+        chances[value][value] = float(rappor.support_if_true)
+    bits = list(product([0, 1], repeat=size))
+    once = np.array(
+        [[math.prod(p if b else 1 - p for p, b in zip(row, report, strict=True)) for report in bits]
+         for row in chances]
+    )  # fmt: skip
+    together = once
+    for _ in range(times - 1):
+        together = (together[:, :, None] * once[:, None, :]).reshape(size, -1)
+    joint = 0.9 * random_joint(rng, (size, size)) + 0.1 / size**2
+    belief = sl.Belief.from_joint(joint, ["x", "u"])
+    release = sl.Release(belief.schema["u"], "rappor", 1.0, times, {"p": 0.01, "q": 0.99})
+    result = sl.audit(belief, sl.Plan((release,)))
+    for axis, name in enumerate(belief.schema.names):
+        truth = total(joint, {1: together}, axis)
+        assert result[name].total.lower.value - 1e-9 <= truth <= result[name].total.upper.value + 1e-9
+    own = sup_ratio(together.tolist())
+    assert own > rappor.epsilon_unlimited, "more than what stored bits would say"
+    assert result["u"].direct.value == pytest.approx(own)
+
+
 def test_years_of_daily_reports_stay_finite(audit: sl.Audit) -> None:
     releases = tuple(sl.Release(attribute, "grr", 1.0, times=730) for attribute in audit.belief.schema)
     result = sl.audit(audit.belief, sl.Plan(releases, limit=3000.0))
@@ -252,6 +281,111 @@ def test_the_guessing_adversary_learns_less() -> None:
     assert guess.to_dict()["adversary"] == "guess"
     with pytest.raises(sl.InputError, match="`adversary` must be one of"):
         sl.audit(belief, plan, adversary="oracle")
+
+
+XOR = np.zeros((2, 2, 2))
+XOR[[0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]] = 0.25
+
+
+def test_a_model_s_figure_is_not_within_for_the_table() -> None:
+    """Under a tree the exclusive-or leaks 1.0, in truth 1.434; the limit lies between."""
+    truth = sl.Belief.from_joint(XOR, ["a", "b", "c"])
+    tree = sl.Belief.tree_of(truth)
+    plan = sl.Plan.uniform(truth.schema, limit=1.2)
+    assert not sl.audit(truth, plan).is_within
+    found = sl.audit(tree, plan)
+    assert not found.is_within
+    for item in found.secrets.values():
+        assert (item.verdict, item.adversary, item.decision) == (
+            "within, for a model",
+            "model",
+            "not certified",
+        )
+        assert item.outcomes == {"report": "not certified", "model": "within"}
+        assert item.whole.lower.value <= sl.audit(truth, plan)[item.secret].total.value <= item.whole.value
+        assert item.statement == "not certified; within, for a model"
+    data = found.to_dict()["secrets"]["a"]
+    assert data["verdicts"] == {"report": "not certified", "model": "within"}
+    assert (data["verdict"], data["within_limit"]) == ("within, for a model", False)
+    assert data["whole_report"]["upper"]["kind"] == "certified"
+    asked = sl.audit(tree, plan, decide_by="model")
+    assert asked.is_within
+    assert asked["a"].verdict == "within, for a model", "the name stays"
+
+
+def test_a_model_s_audit_certifies_what_holds_for_every_table() -> None:
+    tree = sl.Belief.tree_of(sl.Belief.from_joint(XOR, ["a", "b", "c"]))
+    assert sl.audit(tree, sl.Plan.uniform(tree.schema, limit=3.0)).is_within, "the budgets add up to 3"
+    strict = sl.audit(tree, sl.Plan.uniform(tree.schema, limit=0.9))
+    assert {item.outcomes["report"] for item in strict.secrets.values()} == {"exceeded"}, "own reports do"
+
+
+def test_a_tree_given_by_hand_is_no_model() -> None:
+    tree = sl.Tree.from_pairs({("a", "b"): [[0.4, 0.1], [0.1, 0.4]], ("b", "c"): [[0.3, 0.2], [0.1, 0.4]]})
+    found = sl.audit(sl.Belief.from_tree(tree), sl.Plan.uniform(tree.schema, limit=3.0))
+    assert {item.verdict for item in found.secrets.values()} == {"within"}
+    assert all(item.whole is None for item in found.secrets.values())
+
+
+def test_a_guess_within_the_limit_is_no_all_clear() -> None:
+    belief = sl.Belief.from_joint(XOR, ["a", "b", "c"])
+    plan = sl.Plan.uniform(belief.schema, "oue", limit=0.7)
+    found = sl.audit(belief, plan, adversary="guess")
+    assert not found.is_within
+    for item in found.secrets.values():
+        assert (item.verdict, item.decision) == ("within, for a guess", "exceeded")
+        assert item.whole == sl.audit(belief, plan)[item.secret].total
+    assert found.to_dict()["secrets"]["a"]["verdicts"] == {"report": "exceeded", "guess": "within"}
+    assert sl.audit(belief, plan, adversary="guess", decide_by="guess").is_within
+    closed = sl.audit(belief, plan, adversary="guess", min_support=1)
+    assert not closed.is_within, "what cannot be shown is not within"
+
+
+def test_what_a_guess_exceeds_is_exceeded() -> None:
+    belief = sl.Belief.from_joint(XOR, ["a", "b", "c"])
+    found = sl.audit(belief, sl.Plan.uniform(belief.schema, "oue", limit=0.3), adversary="guess")
+    assert {(item.verdict, item.statement) for item in found.secrets.values()} == {("exceeded", "exceeded")}
+
+
+def test_a_published_figure_is_within_nothing() -> None:
+    """The guess from a hashed bucket is that of an idealised family of functions."""
+    belief = sl.Belief.from_joint(XOR, ["a", "b", "c"])
+    plan = sl.Plan.uniform(belief.schema, "olh", limit=2.0)
+    found = sl.audit(belief, plan, adversary="guess", decide_by="guess")
+    assert found["a"].total.upper.kind == "published"
+    assert found["a"].verdict == "not certified, for a guess"
+    assert not found.is_within
+
+
+def test_a_tree_beside_the_totals_decides_only_if_asked() -> None:
+    belief = sl.Belief.from_joint(XOR, ["a", "b", "c"])
+    plan = sl.Plan.uniform(belief.schema, limit=1.2)
+    beside = sl.audit(belief, plan, model=True)
+    assert not beside.is_within
+    assert (beside["a"].verdict, beside["a"].statement) == ("exceeded", "exceeded")
+    assert beside["a"].outcomes == {"report": "exceeded", "model": "within"}
+    asked = sl.audit(belief, plan, model=True, decide_by="model")
+    assert asked.is_within
+    assert asked["a"].statement == "within, for a model; exceeded"
+    weakest = sl.audit(belief, plan, model=True, adversary="guess", decide_by="model guess")
+    assert weakest.is_within
+    assert weakest["a"].outcomes["report"] == "exceeded"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"decide_by": "guess"}, r"computed \('report'\), got 'guess'"),
+        ({"decide_by": "model"}, r"computed \('report'\), got 'model'"),
+        ({"decide_by": "guess", "model": True}, r"computed \('report', 'model'\), got 'guess'"),
+        ({"decide_by": "model", "adversary": "guess"}, r"computed \('report', 'guess'\), got 'model'"),
+        ({"decide_by": "nobody"}, "must be one of 'report', 'guess', 'model', 'model guess'"),
+    ],
+)
+def test_whoever_decides_has_figures(options: dict[str, object], words: str) -> None:
+    belief = sl.Belief.from_joint(XOR, ["a", "b", "c"])
+    with pytest.raises(sl.InputError, match=words):
+        sl.audit(belief, sl.Plan.uniform(belief.schema), **options)
 
 
 @pytest.mark.parametrize(

@@ -154,9 +154,40 @@ def test_a_tree_is_a_model_and_the_plan_says_so() -> None:
     assert result.budgets["a"] == pytest.approx(1.0, abs=1e-6)
     assert "models the population as this tree" in result.plan.origin
     assert {item.total.upper.kind for item in result.audit.secrets.values()} == {"model"}
-    assert result.is_within
+    assert {item.verdict for item in result.audit.secrets.values()} == {"within, for a model"}
     assert result.table_audit is not None
     assert result.table_audit["secret"].verdict == "exceeded"
+
+
+def test_a_tree_s_budgets_are_no_all_clear_for_the_table() -> None:
+    """The calibration and an audit of its plan agree, whoever decides."""
+    belief = sl.Belief.from_joint(XOR, ["a", "b", "secret"])
+    for known, constraint in ((belief, "tree"), (sl.Belief.tree_of(belief), "table")):
+        result = sl.calibrate(known, 1.0, constraint=constraint)
+        assert not result.is_sound
+        assert not result.is_within
+        assert not sl.audit(known, result.plan).is_within
+        assert (result.to_dict()["is_sound"], result.to_dict()["within_limits"]) == (False, False)
+        assert any("an adversary who knows the table itself" in note for note in result.notes())
+        asked = sl.calibrate(known, 1.0, constraint=constraint, decide_by="model")
+        assert asked.budgets == result.budgets
+        assert asked.is_within
+        assert not asked.is_sound
+        assert "for a model" in repr(asked)
+    assert sl.audit(belief, result.plan, model=True, decide_by="model").is_within
+    for options in ({"decide_by": "model"}, {"decide_by": "guess"}):
+        with pytest.raises(sl.InputError, match="must be an adversary whose figures are computed"):
+            sl.calibrate(belief, 1.0, **options)
+
+
+def test_a_tree_s_budgets_count_where_the_table_keeps_the_limits_too() -> None:
+    """Without any dependence a tree is the table."""
+    cells = np.einsum("i,j,k->ijk", [0.3, 0.7], [0.5, 0.5], [0.2, 0.8])
+    result = sl.calibrate(sl.Belief.from_joint(cells, ["a", "b", "c"]), 1.0, constraint="tree")
+    assert not result.is_sound
+    assert result.table_audit is not None
+    assert result.is_within == result.table_audit.is_within
+    assert result.is_within
 
 
 def test_a_tree_given_by_hand_is_the_belief_itself() -> None:

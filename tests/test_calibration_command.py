@@ -50,6 +50,22 @@ def test_the_command_of_the_issue(run, table: Path, tmp_path: Path) -> None:
     assert run("audit", table, "--plan", plan)[0] == 0, "an audit of the plan keeps every limit"
 
 
+def test_a_plan_for_a_model_exits_as_an_audit_of_it(run, tmp_path: Path) -> None:
+    rows = [(a, b, a ^ b) for a in (0, 1) for b in (0, 1)] * 50
+    data, plan = tmp_path / "xor.csv", tmp_path / "plan.toml"
+    data.write_text("a,b,c\n" + "\n".join(",".join("ny"[bit] for bit in row) for row in rows))
+    calibrate = ("calibrate", data, "--limit", 1, "--constraint", "tree", "-o", plan)
+    code, out, _ = run(*calibrate, "--json")
+    assert (code, json.loads(out)["is_sound"], json.loads(out)["within_limits"]) == (1, False, False)
+    assert run("audit", data, "--plan", plan)[0] == 1
+    assert run(*calibrate, "--decide-by", "model")[0] == 0
+    assert run("audit", data, "--plan", plan, "--belief", "tree", "--decide-by", "model")[0] == 0
+    code, out, _ = run(*calibrate, "--decide-by", "model", "--collected", data)
+    assert (code, "all 3 secrets exceed their limits" in out) == (0, True)
+    assert run("calibrate", data, "--constraint", "published")[0] == 1
+    assert run("calibrate", data, "--decide-by", "model")[0] == 2
+
+
 def test_named_secrets_alone_are_limited_without_a_limit(run, table: Path) -> None:
     code, out, _ = run("calibrate", table, "--secret", "income=0.5", "--json")
     data = json.loads(out)
@@ -201,7 +217,7 @@ def test_the_page_escapes_names_and_does_without_errors_or_frontier() -> None:
     assert "<script>x" not in shown
     assert "which is no promise" in shown
     tree = render(page_of(sl.calibrate(belief, 1.0, constraint="tree")))
-    assert "for an adversary who believes in a tree" in tree
+    assert "Every secret stays within its limit, for a model. For an adversary who knows the table" in tree
     assert "If the table itself is known" in tree
 
 

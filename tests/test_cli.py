@@ -354,6 +354,29 @@ def test_a_group_of_commands_alone_prints_its_help(run, group: str, command: str
     assert f"\n  {command} " in shown.out
 
 
+def test_a_guess_or_a_model_decides_the_exit_code_only_if_asked(run, tmp_path: Path) -> None:
+    data = tmp_path / "xor.csv"
+    data.write_text("a,b,c\n" + "n,n,n\nn,y,y\ny,n,y\ny,y,n\n" * 50)
+    audit = ("audit", data, "--mechanism", "oue", "--limit", 0.7, "--adversary", "guess")
+    code, out, _ = run(*audit)
+    assert code == 1
+    for words in (
+        "exceeded; within, for a guess",
+        "whole report",
+        "that decides",
+        "keeps one guess from each",
+    ):
+        assert words in out
+    code, out, _ = run(*audit, "--decide-by", "guess", "--json")
+    item = json.loads(out)["secrets"]["a"]
+    assert (code, item["verdict"], item["within_limit"]) == (0, "within, for a guess", True)
+    assert item["verdicts"] == {"report": "exceeded", "guess": "within"}
+    assert item["whole_report"]["lower"]["value"] > 0.7
+    assert run("audit", data, "--limit", 1.2, "--belief", "tree")[0] == 1
+    assert run("audit", data, "--limit", 1.2, "--belief", "tree", "--decide-by", "model")[0] == 0
+    assert run("audit", data, "--decide-by", "model")[0] == 2
+
+
 def interrupted(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 

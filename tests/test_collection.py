@@ -322,7 +322,7 @@ def test_a_plan_becomes_a_protocol_as_it_says() -> None:
     protocol = planned(plan)
     assert protocol.labels == ("a", "b")
     assert protocol.epsilon == pytest.approx(1.2, abs=1e-9)
-    with pytest.raises(sl.InputError, match="asks for 3 reports of 'a'"):
+    with pytest.raises(sl.InputError, match="asks for 3 reports of 'a'.*fresh noise each report spends"):
         planned(sl.Plan((sl.Release(UNEQUAL["a"], "grr", 0.5, times=3),)))
     with pytest.raises(sl.InputError, match="withholds every attribute"):
         planned(sl.Plan((sl.Release(UNEQUAL["a"], "withheld"),)))

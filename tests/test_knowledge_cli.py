@@ -76,6 +76,20 @@ def test_a_limit_that_is_exceeded_exits_1(run, table: Path) -> None:
     assert run("knowledge", table, "--limit", 20)[0] == 0
 
 
+def test_a_model_is_no_all_clear_for_the_table(run, table: Path) -> None:
+    tree = ("knowledge", table, "--belief", "tree", "--scale", 2, "--limit")
+    model, group = (
+        json.loads(run(*tree, 99, "--json")[1])["worst"][key]["value"] for key in ("exact", "group")
+    )
+    between = (model + group) / 2
+    assert model < between < group
+    assert run(*tree, between)[0] == 1
+    assert run(*tree, between, "--decide-by", "model")[0] == 0
+    assert run(*tree, 2 * group)[0] == 0, "the group bound holds for every table"
+    assert "for a model" in run(*tree, between)[1]
+    assert run("knowledge", table, "--limit", between, "--decide-by", "model")[0] == 2
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -112,7 +112,7 @@ def test_a_missing_number_drops_the_record(run, tmp_path: Path, missing: str) ->
 def test_the_command_line_agrees_with_the_library(run, numbers: Path) -> None:
     code, out, err = run(
         "knowledge", numbers, "--belief", "gaussian", "--scale", 50, "--target", "weight",
-        "--known", "age", "--limit", 99, "--json",
+        "--known", "age", "--limit", 99, "--decide-by", "model", "--json",
     )  # fmt: skip
     data = json.loads(out)
     belief = sl.Gaussian.from_data(sl.read(numbers))

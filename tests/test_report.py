@@ -151,6 +151,24 @@ def test_it_says_the_verdict_the_data_and_every_figure(titanic: sl.Audit) -> Non
     assert titanic.plan.to_toml().splitlines()[-1] in text
 
 
+def test_the_page_names_a_weaker_adversary_and_shows_the_whole_report() -> None:
+    cells = np.zeros((2, 2, 2))
+    cells[[0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]] = 0.25
+    belief = sl.Belief.from_joint(cells, ["a", "b", "c"])
+    plan = sl.Plan.uniform(belief.schema, "oue", limit=0.7)
+    text = document(sl.audit(belief, plan, adversary="guess")).text
+    assert "All 3 secrets exceed their limits." in text
+    for words in ("✕ exceeded; within, for a guess", "whole report: 1.434", "That is for a guess"):
+        assert words in text
+    asked = document(sl.audit(belief, plan, adversary="guess", decide_by="guess")).text
+    assert "All 3 secrets stay within their limits, for a guess." in asked
+    assert "✓ within, for a guess; exceeded" in asked
+    assert "It is no promise against an adversary who keeps whole reports" in asked
+    model = document(sl.audit(sl.Belief.tree_of(belief), sl.Plan.uniform(belief.schema, limit=1.2))).text
+    assert "All 3 secrets are not certified to keep their limits." in model
+    assert "not certified; within, for a model" in model
+
+
 def test_cards_separate_the_prior_from_what_the_release_adds(titanic: sl.Audit) -> None:
     text = document(titanic).text
     worst = worst_first(titanic)[0]

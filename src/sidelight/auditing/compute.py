@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from sidelight.auditing.result import SUPPRESSED, Audit, SecretAudit, published_sum
 from sidelight.auditing.suppression import suppressed
+from sidelight.auditing.verdict import AdversaryName, adversary_of, check_decider
 from sidelight.belief import Belief, Credal, check_belief
 from sidelight.foundation.arguments import check_is
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.progress import track
 from sidelight.leakage import (
     AverageLeakage,
+    Bound,
     Leakage,
     Synergy,
     average_leakage,
@@ -25,7 +28,8 @@ from sidelight.leakage import (
     total_leakage,
     tree_totals,
 )
-from sidelight.leakage.total import TotalMethod
+from sidelight.leakage.families import delta_of
+from sidelight.leakage.total import TotalMethod, composition
 from sidelight.mechanisms import Channel
 from sidelight.plan import PLAN_FIX, Plan, View
 
@@ -41,6 +45,7 @@ def audit(
     confidence: float | None = None,
     synergies: int = 0,
     min_support: int = 0,
+    decide_by: AdversaryName = "report",
 ) -> Audit:
     """Compute what a plan reveals about each secret to an adversary who holds the belief.
 
@@ -56,6 +61,9 @@ def audit(
             open.
         synergies: how many pairs of reports to name that say more together than apart.
         min_support: replace figures that rest on fewer records by what the budgets alone say.
+        decide_by: for whom the limits must be kept: an adversary who sees the whole "report" and knows the
+            table, or a weaker one that is asked for: "guess", "model", or "model guess" for both. It
+            changes no figure.
     """
     check_belief("belief", belief)
     check_is("plan", plan, Plan, PLAN_FIX)
@@ -64,18 +72,21 @@ def audit(
     names = _secrets(belief, plan, secrets)
     check_plan(belief, plan)
     channels = plan.channels(adversary)
+    check_decider(decide_by, adversary, is_model=belief.is_model, has_model=model)
     pairs = pair_matrix(belief, channels, names)
     models = tree_totals(Belief.tree_of(belief), channels, names) if model else {}
     credal = None if confidence is None else belief.credal(confidence)
+    reports = channels if adversary == "report" else plan.channels()
     audited = {}
     for column, name in enumerate(track(names, "totals")):
         neighbours = [leakage for row in pairs if (leakage := row[column]) is not None]
         found = _secret_audit(belief, plan, channels, name, neighbours, method)
         found = replace(found, model=models.get(name), **_robust(credal, channels, name))
+        found = _with_adversary(found, belief, reports, adversary, decide_by)
         if min_support:
             counts = belief.support(name)
             rare = counts is not None and bool(((counts > 0) & (counts < min_support)).any())
-            found = suppressed(found, channels, min_support, has_rare_value=rare)
+            found = suppressed(found, channels, reports, min_support, has_rare_value=rare)
         audited[name] = found
     return Audit(
         belief,
@@ -146,6 +157,29 @@ def _secret_audit(
         (belief.schema[name].values[code], float(prior[code])),
         _averages(belief, channels, name, neighbours),
     )
+
+
+def _with_adversary(
+    item: SecretAudit, belief: Belief, reports: Mapping[str, Channel], view: View, decide_by: AdversaryName
+) -> SecretAudit:
+    """Say whose figure a total is; beside that of a weaker adversary put the one for the whole report."""
+    who = adversary_of(view, is_model=item.total.upper.kind == "model")
+    whole = None if who == "report" else _whole(belief, reports, item.secret)
+    return replace(item, adversary=who, whole=whole, decide_by=decide_by)
+
+
+def _whole(belief: Belief, reports: Mapping[str, Channel], secret: str) -> Leakage:
+    """Return the total for whoever knows the table and keeps whole reports, as far as it can be told.
+
+    A model has the table's marginals, but says nothing sure about how its attributes go together: what is
+    left is what the secret's own report reaches, and the sum of all budgets.
+    """
+    if not belief.is_model:
+        return total_leakage(belief, reports, secret)
+    own = direct_leakage(belief, reports.get(secret), secret).lower
+    delta = math.fsum(delta_of(channel) for channel in reports.values())
+    lower = Bound(own.value, "lower", "own report alone")
+    return Leakage(secret, tuple(reports), lower, composition(reports), delta)
 
 
 def _averages(

@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.auditing.verdict import AdversaryName, Outcome, adversary_of, outcome_of, worded
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import json_number
@@ -20,9 +21,7 @@ from sidelight.foundation.html import html_table
 from sidelight.leakage import AverageLeakage, Bound, Leakage, Synergy, pair_leakage, saturation
 from sidelight.plan import Plan, View
 
-Verdict = Literal["within", "exceeded", "not certified"]
 SUPPRESSED = "budget alone; the figure rests on too few records to show"
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,10 @@ class SecretAudit:
         model: the total for an adversary who models the population as a tree, where that was asked for.
         robust: the total for every distribution the sample leaves open, where that was asked for.
         robust_neighbours: the same through each neighbour alone, by neighbour.
+        adversary: whose figure the total is.
+        whole: the total for an adversary who keeps whole reports and knows the table, where `total` is that
+            of a weaker one. Of a table of which only a model is known it is what holds for every table.
+        decide_by: the adversary for whom the limit must be kept.
     """
 
     secret: str
@@ -54,22 +57,43 @@ class SecretAudit:
     model: Bound | None = None
     robust: Leakage | None = None
     robust_neighbours: Mapping[str, Leakage] = field(default_factory=dict)
+    adversary: AdversaryName = "report"
+    whole: Leakage | None = None
+    decide_by: AdversaryName = "report"
 
     @property
-    def verdict(self) -> Verdict:
-        """Return "within" if the upper end keeps the limit, "exceeded" if the lower end breaks it.
+    def outcomes(self) -> dict[AdversaryName, Outcome]:
+        """Whether the limit is kept, for every adversary at hand; first the whole report."""
+        own = outcome_of(self.total, self.limit)
+        is_broken = self.adversary == "guess" and own == "exceeded"  # a report says what its guess says
+        whole = "exceeded" if is_broken else outcome_of(self.whole or self.total, self.limit)
+        found: dict[AdversaryName, Outcome] = {"report": whole, self.adversary: own}
+        if self.model is not None:
+            modelled = adversary_of(_view(self.adversary), is_model=True)
+            found[modelled] = outcome_of(Leakage.exactly(self.secret, (), self.model), self.limit)
+        return found
 
-        Figures are doubles: one that is over the limit by less than a billionth keeps it.
-        """
-        most = self.limit + _ROUNDING * max(1.0, self.limit)
-        if self.total.upper.value <= most:
-            return "within"
-        return "exceeded" if self.total.lower.value > most else "not certified"
+    @property
+    def verdict(self) -> str:
+        """Whether the total keeps the limit, naming its adversary unless it is the whole report."""
+        return worded(self.outcomes[self.adversary], self.adversary)
+
+    @property
+    def decision(self) -> Outcome:
+        """Whether the limit is kept for the adversary who decides, or for a stronger one."""
+        return self.outcomes.get(self.decide_by, self.outcomes["report"])
+
+    @property
+    def statement(self) -> str:
+        """Say the verdict for whoever decides, beside those for the whole report and of the total."""
+        shown = [who for who in (self.decide_by, "report", self.adversary) if who in self.outcomes]
+        return "; ".join(dict.fromkeys(worded(self.outcomes[who], who) for who in shown))
 
     def __repr__(self) -> str:
         low, high = self.total.lower.value, self.total.upper.value
         return (
-            f"SecretAudit({self.secret}: total {low:.4g} to {high:.4g}, limit {self.limit:g}, {self.verdict})"
+            f"SecretAudit({self.secret}: total {low:.4g} to {high:.4g}, limit {self.limit:g}, "
+            f"{self.statement})"
         )
 
 
@@ -110,7 +134,7 @@ class Audit:
         return secret in self.secrets
 
     def __repr__(self) -> str:
-        verdicts = Counter(item.verdict for item in self.secrets.values())
+        verdicts = Counter(item.statement for item in self.secrets.values())
         found = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
         return f"Audit({len(self)} secrets, {len(self.plan.names)} releases: {found})"
 
@@ -137,9 +161,14 @@ class Audit:
         return matrix
 
     @property
+    def decide_by(self) -> AdversaryName:
+        """The adversary for whom the limits must be kept."""
+        return next(iter(self.secrets.values())).decide_by
+
+    @property
     def is_within(self) -> bool:
-        """Whether every secret is certified to stay within its limit."""
-        return all(audit.verdict == "within" for audit in self.secrets.values())
+        """Whether every secret is certified to stay within its limit, for the adversary who decides."""
+        return all(audit.decision == "within" for audit in self.secrets.values())
 
     def curve(self, secret: str, neighbour: str, epsilons: Sequence[float]) -> tuple[list[float], float]:
         """Return the leakage of the secret through the neighbour at each budget, and its saturation value.
@@ -181,6 +210,7 @@ class Audit:
             ],
             "min_support": self.min_support,
             "adversary": self.adversary,
+            "decide_by": self.decide_by,
             "confidence": self.confidence,
             "synergies": [_synergy_to_dict(item) for item in self.synergies],
             "within_limits": self.is_within,
@@ -192,20 +222,29 @@ class Audit:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
 
+def _view(adversary: AdversaryName) -> View:
+    """Return how an adversary sees reports."""
+    return "guess" if adversary in ("guess", "model guess") else "report"
+
+
 def _shown(item: SecretAudit) -> list[object]:
     """Return a secret's line in a notebook."""
     worst = f"{item.neighbours[0].value:.4g} {item.neighbours[0].through[0]}" if item.neighbours else None
     total = (item.total.lower.value, item.total.upper.value)
-    return [item.secret, item.direct.value, worst, *total, item.limit, item.verdict]
+    return [item.secret, item.direct.value, worst, *total, item.limit, item.statement]
 
 
 def _secret_to_dict(item: SecretAudit) -> dict[str, Any]:
     return {
         "limit": json_number(item.limit),
         "verdict": item.verdict,
+        "adversary": item.adversary,
+        "verdicts": item.outcomes,
+        "within_limit": item.decision == "within",
         "commonest": {"value": item.commonest[0], "share": item.commonest[1]},
         "direct": _leakage_to_dict(item.direct),
         "total": _leakage_to_dict(item.total),
+        "whole_report": None if item.whole is None else _leakage_to_dict(item.whole),
         "published_pairwise_sum": json_number(item.published.value),
         "neighbours": [_leakage_to_dict(leakage) for leakage in item.neighbours],
         "average": {name: _average_to_dict(average) for name, average in item.averages.items()},

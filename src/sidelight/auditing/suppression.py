@@ -12,17 +12,30 @@ from sidelight.mechanisms import Channel
 
 
 def suppressed(
-    item: SecretAudit, channels: Mapping[str, Channel], min_support: int, *, has_rare_value: bool
+    item: SecretAudit,
+    channels: Mapping[str, Channel],
+    reports: Mapping[str, Channel],
+    min_support: int,
+    *,
+    has_rare_value: bool,
 ) -> SecretAudit:
     """Replace every figure of a secret that rests on fewer records by what the budgets alone say.
 
     Where the secret has a rare value, exact shares would tell how rare: they are rounded or left out.
+
+    Args:
+        item: the figures.
+        channels: of every released attribute, as the adversary sees it.
+        reports: the same for an adversary who keeps whole reports.
+        min_support: the fewest records that a figure may rest on.
+        has_rare_value: whether a value of the secret occurs, but in fewer records.
     """
     direct = _direct(item.direct, min_support)
     neighbours = [_pair(leakage, channels, min_support) for leakage in item.neighbours]
     neighbours.sort(key=lambda leakage: -leakage.value)
     hidden = {leakage.through[0] for leakage in neighbours if leakage.upper.method == SUPPRESSED}
     robust = item.robust and _total(item.robust, channels, direct, min_support)
+    whole = item.whole and _total(item.whole, reports, direct, min_support)
     return replace(
         item,
         direct=direct,
@@ -37,6 +50,7 @@ def suppressed(
         },
         model=item.model if item.model and _has_support(item.model, min_support) else None,
         robust=robust,
+        whole=whole,
         robust_neighbours={
             name: _pair(leakage, channels, min_support) for name, leakage in item.robust_neighbours.items()
         },

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.auditing import Audit, audit
+from sidelight.auditing import AdversaryName, Audit, audit, check_decider
 from sidelight.belief import Belief, check_belief
 from sidelight.calibration.constraint import (
     Constraint,
@@ -65,6 +65,7 @@ def calibrate(
     collected: Belief | None = None,
     frontier: Sequence[float] = (),
     compare: bool = False,
+    decide_by: AdversaryName = "report",
 ) -> Calibration:
     """Return the largest budgets whose certified leakage stays under every limit.
 
@@ -89,8 +90,13 @@ def calibrate(
         collected: a belief about the people the plan will be used on; the plan is audited under it too.
         frontier: factors on all limits at which the weighted error is computed as well.
         compare: whether to say what one budget for all would be under the other constraints.
+        decide_by: for whom the limits must be kept in the end: for the whole "report" and the table, or for
+            a "model", where the constraint is one. It changes no budget.
     """
     check_constraint(constraint, method, confidence)
+    check_belief("belief", belief)
+    is_model = belief.is_model or (constraint == "tree" and belief.tree is None)
+    check_decider(decide_by, "report", is_model=is_model, has_model=False)
     factors = _asked(budgets, collected, frontier)
     problem = build(
         belief, limit, limits=limits or {}, secrets=secrets, mechanism=mechanism,
@@ -98,7 +104,8 @@ def calibrate(
         reports=reports,
     )  # fmt: skip
     solved = _solved(problem, lambda asked: constraint_of(asked, constraint, method, confidence), budgets)
-    found = _result(usual_limit(plan) if limit is None else limit, method, budgets, collected, *solved)
+    usual = usual_limit(plan) if limit is None else limit
+    found = _result(usual, method, budgets, collected, decide_by, *solved)
     settled, rule, one, _ = solved
     return replace(
         found,
@@ -120,6 +127,7 @@ def _result(
     method: TotalMethod,
     budgets: Budgets,
     collected: Belief | None,
+    decide_by: AdversaryName,
     problem: Problem,
     rule: Constraint,
     one: float,
@@ -131,9 +139,9 @@ def _result(
     is_model = isinstance(rule, TreeConstraint) and belief.tree is None
     return Calibration(
         plan=plan,
-        audit=_checked(problem, rule, plan, method),
+        audit=_checked(problem, rule, plan, method, decide_by),
         table_audit=audit(belief, plan, problem.secrets) if is_model else None,
-        collected=None if collected is None else audit(collected, plan, problem.secrets),
+        collected=None if collected is None else _elsewhere(collected, plan, problem.secrets, decide_by),
         constraint=rule.name,
         promise=rule.promise,
         is_sound=rule.is_sound,
@@ -196,14 +204,22 @@ def _plan(problem: Problem, budgets: Array, limit: float, origin: str) -> Plan:
     return Plan(problem.releases_at(budgets), limit, own, origin)
 
 
-def _checked(problem: Problem, rule: Constraint, plan: Plan, method: TotalMethod) -> Audit:
-    """Audit the plan under the constraint's own belief, and raise if a limit is not kept after all."""
+def _elsewhere(collected: Belief, plan: Plan, secrets: Iterable[str], decide_by: AdversaryName) -> Audit:
+    """Audit the plan under another belief; where a model decides, under a tree learnt from it as well."""
+    return audit(collected, plan, secrets, model=decide_by == "model", decide_by=decide_by)
+
+
+def _checked(
+    problem: Problem, rule: Constraint, plan: Plan, method: TotalMethod, decide_by: AdversaryName
+) -> Audit:
+    """Audit the plan under the constraint's own belief, and raise if its figure breaks a limit after all."""
     if isinstance(rule, (TreeConstraint, RobustConstraint)):
-        found = _with_totals(audit(rule.belief, plan, problem.secrets), rule.bounds(plan.channels()))
+        found = audit(rule.belief, plan, problem.secrets, decide_by=decide_by)
+        found = _with_totals(found, rule.bounds(plan.channels()))
     else:
-        found = audit(problem.belief, plan, problem.secrets, method=method)
-    if rule.is_sound and not found.is_within:
-        broken = [name for name, item in found.secrets.items() if item.verdict != "within"]
+        found = audit(problem.belief, plan, problem.secrets, method=method, decide_by=decide_by)
+    broken = [name for name, item in found.secrets.items() if item.outcomes[item.adversary] != "within"]
+    if broken and rule.name != "published":
         raise ArithmeticError(f"the audit does not confirm the limits of {', '.join(broken)}")
     return found
 

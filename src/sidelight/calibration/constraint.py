@@ -48,6 +48,12 @@ def origin_of(belief: Belief) -> str:
     return "a belief given by hand" if belief.source == "by hand" else belief.source
 
 
+def tree_promise(belief: Belief) -> str:
+    """Say for whom limits are kept under a tree: for a model, unless the tree was given by hand."""
+    known = "models the population as" if belief.is_model else "knows the population is"
+    return f"safe against an adversary who {known} this tree: {origin_of(belief)}"
+
+
 class Constraint(Protocol):
     """A figure for every secret."""
 
@@ -61,7 +67,7 @@ class Constraint(Protocol):
 
     @property
     def is_sound(self) -> bool:
-        """Whether keeping it keeps the limits, for an adversary who holds its belief."""
+        """Whether keeping it keeps the limits for whole reports and the table, not for a model of it."""
 
     def figures(self, channels: Channels) -> Array:
         """Return the figure of every secret, shape (secrets,)."""
@@ -132,7 +138,6 @@ class TableConstraint:
     method: TotalMethod
     totals: tuple[ExactTotals | ExactTotal | JointTotal, ...]
     name: ConstraintName = "table"
-    is_sound: bool = True
 
     @classmethod
     def of(cls, problem: Problem, method: TotalMethod) -> TableConstraint:
@@ -152,14 +157,17 @@ class TableConstraint:
         return cls(belief, problem.secrets, method, tuple(found))
 
     @property
+    def is_sound(self) -> bool:
+        """Whether the belief is the table's own, and no model of it."""
+        return not self.belief.is_model
+
+    @property
     def promise(self) -> str:
         """For whom keeping it is a promise, in words."""
-        known = {
-            "joint": "the joint distribution",
-            "pairwise": "every pair of attributes",
-            "tree": "the tree",
-        }
-        return f"safe against an adversary who knows {known[self.belief.kind]} of {origin_of(self.belief)}"
+        if self.belief.tree is not None:
+            return tree_promise(self.belief)
+        known = "every pair of attributes" if self.belief.kind == "pairwise" else "the joint distribution"
+        return f"safe against an adversary who knows {known} of {origin_of(self.belief)}"
 
     def figures(self, channels: Channels) -> Array:
         """Return the figure of every secret, shape (secrets,)."""
@@ -190,13 +198,16 @@ class TreeConstraint:
     belief: Belief
     secrets: tuple[str, ...]
     name: ConstraintName = "tree"
-    is_sound: bool = True
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the tree is the joint itself, and no model of a table."""
+        return not self.belief.is_model
 
     @property
     def promise(self) -> str:
         """For whom keeping it is a promise, in words."""
-        known = "models the population as" if self.belief.is_model else "knows the population is"
-        return f"safe against an adversary who {known} this tree: {origin_of(self.belief)}"
+        return tree_promise(self.belief)
 
     @cached_property
     def totals(self) -> TreeTotals:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sidelight.auditing import Audit
+from sidelight.auditing import NAMES, AdversaryName, Audit, Outcome
 from sidelight.calibration.constraint import ConstraintName, origin_of
 from sidelight.calibration.infeasible import listed
 from sidelight.calibration.problem import LARGEST_BUDGET
@@ -68,7 +68,7 @@ class Alternative:
         budget: the largest under it; None where it allows none.
         ratio: that over the even split; NaN without one.
         promise: for whom it would keep the limits, in words.
-        is_sound: whether it would.
+        is_sound: whether it would, for whole reports and the table.
     """
 
     constraint: ConstraintName
@@ -89,7 +89,8 @@ class Calibration:
         collected: of the plan under the belief about the people it will be used on, where one was given.
         constraint: the name of the constraint in use.
         promise: for whom the limits are kept, in words.
-        is_sound: whether the constraint keeps the limits for that adversary; not so for the published sum.
+        is_sound: whether keeping the constraint keeps the limits for whole reports and the table; not so for
+            a model of the table, nor for the published sum.
         limits: how much each secret may leak.
         weights: how much each free attribute's error counts.
         utility: what the errors are.
@@ -128,9 +129,19 @@ class Calibration:
         return self.chosen.budgets
 
     @property
+    def decide_by(self) -> AdversaryName:
+        """The adversary for whom the limits must be kept."""
+        return self.audit.decide_by
+
+    @property
     def is_within(self) -> bool:
-        """Whether the audits certify every limit, where the constraint is one that can."""
-        return self.is_sound and self.audit.is_within
+        """Whether an audit certifies every limit, for the adversary who decides."""
+        return (self.audit if self.decide_by != "report" else self.strictest).is_within
+
+    @property
+    def strictest(self) -> Audit:
+        """The audit that knows most about the table: an audit of the saved plan says the same."""
+        return self.table_audit or self.audit
 
     @property
     def raisable(self) -> tuple[str, ...]:
@@ -153,13 +164,13 @@ class Calibration:
 
     def notes(self) -> list[str]:
         """Return what a reader of the budgets must know."""
-        found = [f"The plan is {self.promise}." if self.is_sound else f"The plan makes {self.promise}."]
+        found = [f"The plan {'makes' if self.constraint == 'published' else 'is'} {self.promise}."]
         if not self.is_sound:
-            found.append(_table_words(self.audit))
-        if self.table_audit is not None:
-            found.append(f"For an adversary who knows the table itself: {_table_words(self.table_audit)}")
+            found.append(f"For an adversary who knows the table itself: {table_words(self.strictest)}")
+        if self.decide_by != "report":
+            found.append(f"The limits need to be kept for {NAMES[self.decide_by]} only, as asked.")
         if self.collected is not None:
-            found.append(f"Applied to {origin_of(self.collected.belief)}: {_table_words(self.collected)}")
+            found.append(f"Applied to {origin_of(self.collected.belief)}: {table_words(self.collected)}")
         if self.is_sound and self.constraint != "tree" and self.uniform_ratio < _CLOSE and not self.capped:
             found.append(_close_words(len(self.budgets)))
         if self.capped:
@@ -182,6 +193,7 @@ class Calibration:
             "constraint": self.constraint,
             "promise": self.promise,
             "is_sound": self.is_sound,
+            "decide_by": self.decide_by,
             "within_limits": self.is_within,
             "limits": {name: number(limit) for name, limit in self.limits.items()},
             "weights": dict(self.weights),
@@ -210,6 +222,7 @@ class Calibration:
     def __repr__(self) -> str:
         low, high = min(self.budgets.values()), max(self.budgets.values())
         kept = "limits certified" if self.is_within else "limits not certified"
+        kept += "" if self.decide_by == "report" else f" for {NAMES[self.decide_by]}"
         return f"Calibration({self.constraint}: {len(self.budgets)} budgets, {low:.4g} to {high:.4g}; {kept})"
 
     def _repr_html_(self) -> str:
@@ -243,10 +256,10 @@ def is_capped(budget: float) -> bool:
     return budget >= LARGEST_BUDGET * (1 - 1e-9)
 
 
-def _table_words(audit: Audit) -> str:
-    """Say how many secrets an audit finds within, over, or not certified."""
-    verdicts = [item.verdict for item in audit.secrets.values()]
-    parts = {
+def table_words(audit: Audit) -> str:
+    """Say how many secrets an audit finds within, over, or not certified, for the whole report."""
+    verdicts = [item.outcomes["report"] for item in audit.secrets.values()]
+    parts: dict[Outcome, tuple[str, str]] = {
         "within": ("is certified to stay within its limit", "are certified to stay within their limits"),
         "not certified": (
             "is not certified to stay within its limit",

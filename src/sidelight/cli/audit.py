@@ -47,6 +47,13 @@ BeliefKind = Annotated[
     str, typer.Option(help="'auto', 'joint', 'pairwise', or 'tree': also the figure of a tree model.")
 ]
 Adversary = Annotated[str, typer.Option(help="Keeps the whole 'report', or one 'guess' from it.")]
+DecideBy = Annotated[
+    str,
+    typer.Option(
+        help="For whom limits must be kept: the whole 'report', or a weaker adversary that was asked for: "
+        "'guess' (--adversary guess), 'model' (--belief tree), 'model guess' (both)."
+    ),
+]
 Confidence = Annotated[
     float | None, typer.Option(help="Also figures that hold together with this confidence, as 0.95.")
 ]
@@ -87,6 +94,7 @@ def audit(
     master: Master = None,
     belief: BeliefKind = "auto",
     adversary: Adversary = "report",
+    decide_by: DecideBy = "report",
     confidence: Confidence = None,
     synergy: Synergies = 0,
     smoothing: Smoothing = 0.0,
@@ -96,14 +104,17 @@ def audit(
     report: ReportFile = None,
     json: Json = False,
 ) -> None:
-    """Tell what a release reveals about each attribute through the others."""
+    """Tell what a release reveals about each attribute through the others.
+
+    Exit code 0 means that every secret is certified to stay within its limit, for the adversary who decides.
+    """
     import sidelight as sl
 
     secrets, limits = named_numbers(secret or [])
     check_writable(report, (".html", ".htm"))
     check_writable(save_plan, (".toml", ".json"))
     check_limits(limit, limits)
-    _check(epsilon, belief, method, adversary, confidence)
+    _check(epsilon, belief, method, adversary, confidence, decide_by)
     check_counts(smoothing=smoothing, synergies=synergy, min_support=min_support)
     with progress(quiet=json):
         given = sl.Plan.read(plan) if plan else None
@@ -124,6 +135,7 @@ def audit(
             known, chosen, secrets or None,
             method=method, adversary=adversary, model=belief == "tree",  # type: ignore[arg-type]
             confidence=confidence, synergies=synergy, min_support=min_support,
+            decide_by=decide_by,  # type: ignore[arg-type]
         )  # fmt: skip
     if save_plan:
         chosen.write(save_plan)
@@ -132,8 +144,16 @@ def audit(
         raise typer.Exit(1)
 
 
-def _check(epsilon: float | None, belief: str, method: str, adversary: str, confidence: float | None) -> None:
+def _check(
+    epsilon: float | None,
+    belief: str,
+    method: str,
+    adversary: str,
+    confidence: float | None,
+    decide_by: str,
+) -> None:
     """Refuse before the work what no table makes right."""
+    from sidelight.auditing import check_decider
     from sidelight.foundation.errors import check_choice, check_number, invalid
 
     if epsilon is not None:
@@ -142,6 +162,7 @@ def _check(epsilon: float | None, belief: str, method: str, adversary: str, conf
         check_number("confidence", confidence, above=0, below=1)
     check_choice("belief", belief, ("auto", "joint", "pairwise", "tree"))
     check_choice("adversary", adversary, ("report", "guess"))
+    check_decider(decide_by, adversary, is_model=False, has_model=belief == "tree")  # type: ignore[arg-type]
     if method == "tree":  # a model's figure is no bound, so no verdict may rest on it
         raise invalid("method", "a bound on the total", method, "--belief tree shows that figure beside it.")
     check_choice("method", method, ("auto", "exact", "joint generic", "composition"))

@@ -71,6 +71,12 @@ ConstraintChoice = Annotated[
 ]
 Method = Annotated[str, typer.Option(help="Of 'table': 'auto', 'exact', 'joint generic', 'composition'.")]
 Confidence = Annotated[float | None, typer.Option(help="Of 'robust', between 0 and 1 [0.95].")]
+DecideBy = Annotated[
+    str,
+    typer.Option(
+        help="For whom limits must be kept in the end: the whole 'report', or a 'model' (--constraint tree)."
+    ),
+]
 UtilityChoice = Annotated[str, typer.Option(help="'variance' or 'accuracy'.")]
 Collected = Annotated[
     str | None, typer.Option(help="A table the plan will be used on; it is audited under that too.")
@@ -93,6 +99,7 @@ def calibrate(
     constraint: ConstraintChoice = "table",
     method: Method = "auto",
     confidence: Confidence = None,
+    decide_by: DecideBy = "report",
     utility: UtilityChoice = "variance",
     collected: Collected = None,
     drop: Drop = None,
@@ -106,13 +113,17 @@ def calibrate(
     report: ReportFile = None,
     json: Json = False,
 ) -> None:
-    """Find the largest budgets that keep every secret under its limit."""
+    """Find the largest budgets that keep every secret under its limit.
+
+    Exit code 0 means that every secret is certified to stay within its limit, for the adversary who decides.
+    """
     check_writable(output, (".toml", ".json"))
     check_writable(report, (".html", ".htm"))
     secrets, limits = named_numbers(secret or [])
     check_limits(limit, limits)
     fixed, weights = _numbers("--fix", fix or []), _numbers("--weight", weight or [])
     _check(fixed, weights, utility, constraint, method, confidence, smoothing)
+    _check_decider(decide_by, constraint)
     hidden, plain, free = withhold or [], as_is or [], not_secret or []
     _refuse_opposites({"--withhold": hidden, "--as-is": plain}, {"--secret": secrets, "--not-secret": free})
     named = [*secrets, *free, *weights, *fixed, *hidden, *plain]
@@ -125,7 +136,7 @@ def calibrate(
         "constraint": constraint, "method": method, "confidence": confidence, "fixed": fixed,
         "mechanisms": dict.fromkeys(hidden, "withheld") | dict.fromkeys(plain, "identity"),
         "mechanism": mechanism or "grr", "weights": weights, "utility": utility,
-        "frontier": _FRONTIER if report else (), "compare": report is not None,
+        "frontier": _FRONTIER if report else (), "compare": report is not None, "decide_by": decide_by,
     }  # fmt: skip
     with progress(quiet=json):
         table, given = _read(data, plan, mechanism, drop or [], named, rules)
@@ -134,7 +145,7 @@ def calibrate(
         result = _calibrated(table, smoothing, options)
     is_given = limit is not None or bool(secrets and set(secrets) <= set(limits))
     _show(result, table, output, report, json, lender=None if is_given else plan)
-    if not all(audit.is_within for audit in (result.audit, result.collected) if audit is not None):
+    if not (result.is_within and (result.collected is None or result.collected.is_within)):
         raise typer.Exit(1)
 
 
@@ -187,6 +198,13 @@ def _check(
         check_number(f"epsilon of {name}", budget, above=0, below=LARGEST_EPSILON)
     for name, weight in weights.items():
         check_weight(name, weight)
+
+
+def _check_decider(decide_by: str, constraint: str) -> None:
+    """Refuse before the work to let a model decide where there is none."""
+    from sidelight.auditing import check_decider
+
+    check_decider(decide_by, "report", is_model=constraint == "tree", has_model=False)
 
 
 def _calibrated(table: Table, smoothing: float, options: dict[str, Any]) -> Calibration:

@@ -57,6 +57,13 @@ Only = Annotated[bool, typer.Option("--only", help="This adversary alone; for wi
 Limit = Annotated[
     float | None, typer.Option(help="Most that anyone may learn, in nats; finds the least noise.")
 ]
+DecideBy = Annotated[
+    str,
+    typer.Option(
+        help="For whom --limit must be kept: who knows the 'table', or who takes a 'model' for it "
+        "(--belief tree or gaussian)."
+    ),
+]
 BeliefKind = Annotated[
     str, typer.Option(help="'joint', or a model: 'tree', or 'gaussian' of numbers as they are, not binned.")
 ]
@@ -80,6 +87,7 @@ def knowledge(
     known: Known = None,
     only: Only = False,
     limit: Limit = None,
+    decide_by: DecideBy = "table",
     belief: BeliefKind = "joint",
     reach: Reach = None,
     smoothing: Smoothing = 0.0,
@@ -105,7 +113,7 @@ def knowledge(
     wanted = Wanted(
         query=query, scale=check_number("scale", scale, above=0), asked=asked, attacked=attacked,
         weight=weight or [], count=count or [], adversary=_adversary(attacked, given, only=only), only=only,
-        limit=limit, belief=belief, reach=reach, smoothing=smoothing,
+        limit=limit, decide_by=decide_by, belief=belief, reach=reach, smoothing=smoothing,
         min_support=min_support, files={"--report": report, "--graph": graph},
     )  # fmt: skip
     _check(wanted)
@@ -133,6 +141,7 @@ class Wanted:
     adversary: Adversary | None
     only: bool
     limit: float | None
+    decide_by: str
     belief: str
     reach: float | None
     smoothing: float
@@ -147,6 +156,9 @@ def _check(wanted: Wanted) -> None:
     from sidelight.leakage.knowledge.query import KINDS
 
     check_choice("belief", wanted.belief, ("joint", "tree", "gaussian"))
+    check_choice(
+        "decide_by", wanted.decide_by, ("table",) if wanted.belief == "joint" else ("table", "model")
+    )
     is_gaussian = wanted.belief == "gaussian"
     check_choice("query", wanted.query, ("sum", "mean") if is_gaussian else KINDS)
     if wanted.limit is not None:
@@ -315,9 +327,20 @@ def _show_everyone(audit: KnowledgeAudit, wanted: Wanted, table: Table) -> Show:
             print_knowledge(audit, table)
             for name, path in written.items():
                 typer.echo(f"The {name} is in {path}.")
-        return audit.worst.exact.value
+        return _decisive(audit, wanted.decide_by)
 
     return show
+
+
+def _decisive(audit: KnowledgeAudit, decide_by: str) -> float:
+    """Return the figure that must keep the limit.
+
+    A model's figure shows nothing about the table. Unless it is asked to decide, the group bound does, which
+    holds for every table.
+    """
+    if decide_by == "model" or not audit.belief.is_model:
+        return audit.worst.exact.value
+    return audit.group.worst()[1]
 
 
 def _write_graph(audit: KnowledgeAudit, path: Path) -> Path:

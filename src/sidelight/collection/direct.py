@@ -276,8 +276,9 @@ def planned(plan: Plan) -> Split:
     for release in plan.releases:
         if release.times != 1:
             raise InputError(
-                f"the plan asks for {release.times} reports of {release.name!r}; one collection takes one: "
-                "set `times` to 1 and collect again for each."
+                f"the plan asks for {release.times} reports of {release.name!r}, and a collection takes one: "
+                "set `times` to 1. Several need noise that each person's device keeps between them, which no "
+                "collection does; with fresh noise each report spends its budget again."
             )
         if release.mechanism != "withheld":
             units.append(

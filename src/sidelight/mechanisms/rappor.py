@@ -16,7 +16,7 @@ from sidelight.foundation.bits import random_rows, row_bytes
 from sidelight.foundation.compiled import is_large
 from sidelight.foundation.errors import InputError, check_number, invalid
 from sidelight.foundation.randomness import randomness
-from sidelight.mechanisms.channel import AnyChannel, Channel, FavouringChannel
+from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.counting import Counting
 from sidelight.mechanisms.exact import (
     WORDS,
@@ -32,7 +32,6 @@ from sidelight.mechanisms.mechanism import (
     check_codes,
     check_offset,
     check_reports,
-    check_times,
     refuse_parameters,
 )
 from sidelight.mechanisms.reports import Reports
@@ -51,6 +50,9 @@ class Rappor(Counting):
     `budget` bounds *unlimited* reports of the same stored bits. From a budget alone, f = 2/(1 + e^(eps/2)),
     with p and q as published: what the stored bits themselves spend is the budget, and one report spends
     less (`epsilon`). With f given, the budget follows from it.
+
+    Only a client that keeps the bits of `permanent` and sends `report` after `report` of them has that bound.
+    `randomise`, and with it every collection, draws new bits each time, so repeated reports add up.
     """
 
     name: ClassVar[str] = "rappor"
@@ -134,12 +136,6 @@ class Rappor(Counting):
     def channel(self) -> FavouringChannel:
         """One report can favour every set of values, those of its set bits."""
         return FavouringChannel(self.size, "all", float(1 / self.factor), budget=self.epsilon)
-
-    def repeated(self, times: int) -> Channel:
-        """Return the channel of `times` reports: never more than the stored bits themselves say."""
-        if check_times(times) == 1:
-            return self.channel
-        return AnyChannel(self.size, min(times * self.epsilon, self.epsilon_unlimited), within=self.channel)
 
     def permanent(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return the permanent bits of each code: drawn once, stored by the client, never sent."""

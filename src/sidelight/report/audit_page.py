@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from sidelight.auditing import Audit, SecretAudit
+from sidelight.auditing import NAMES, AdversaryName, Audit, Outcome, SecretAudit, worded
 from sidelight.report.curves import Curve, curves_figure, planned_budgets, worst_curves
 from sidelight.report.figures import (
     MARKS,
@@ -29,7 +29,7 @@ _KINDS = {
     "published": "a formula from a paper, shown for comparison; neither an upper nor a lower limit.",
     "estimate": "computed from samples, with their error.",
 }
-_PHRASES = {
+_PHRASES: dict[Outcome, tuple[str, str]] = {
     "exceeded": ("exceeds its limit", "exceed their limits"),
     "not certified": ("is not certified to keep its limit", "are not certified to keep their limits"),
     "within": ("stays within its limit", "stay within their limits"),
@@ -54,13 +54,17 @@ def audit_page(audit: Audit) -> Page:
     curves = worst_curves(audit, items)
     arrows = arrows_of(audit)
     figures = _figures(audit, items, curves, arrows)
-    counts: Counter[str] = Counter(item.verdict for item in items)
+    counts = Counter(item.decision for item in items)
     context = {
         "audit": audit,
         "items": items,
         "cards": items[:CARDS],
         "counts": {verdict: counts[verdict] for verdict in VERDICTS},
-        "verdict": verdict_sentence(counts),
+        "verdict": verdict_sentence(counts, audit.decide_by),
+        "named": {verdict: worded(verdict, audit.decide_by) for verdict in VERDICTS},
+        "decider": NAMES[audit.decide_by],
+        "names": NAMES,
+        "weaker": sorted({NAMES[item.adversary] for item in items if item.whole}),
         "understated": {item.secret for item in items if is_understated(item)},
         "has_intervals": not all(is_point(item.total) for item in items),
         "curves": curves,
@@ -98,21 +102,22 @@ def _figures(
     return figures
 
 
-def verdict_sentence(counts: Mapping[str, int]) -> str:
-    """Say how many secrets have which verdict.
+def verdict_sentence(counts: Mapping[Outcome, int], adversary: AdversaryName = "report") -> str:
+    """Say how many secrets have which verdict, and for whom if not for the whole report.
 
     >>> verdict_sentence({"exceeded": 3, "within": 1})
     'Of 4 secrets, 3 exceed their limits and 1 stays within its limit.'
-    >>> verdict_sentence({"within": 2})
-    'All 2 secrets stay within their limits.'
+    >>> verdict_sentence({"within": 2}, "guess")
+    'All 2 secrets stay within their limits, for a guess.'
     """
+    end = "." if adversary == "report" else f", for {NAMES[adversary]}."
     found = [(counts[verdict], _PHRASES[verdict]) for verdict in VERDICTS if counts.get(verdict)]
     total = sum(number for number, _ in found)
     if len(found) == 1:
         one, many = found[0][1]
-        return f"The secret {one}." if total == 1 else f"All {total} secrets {many}."
+        return f"The secret {one}{end}" if total == 1 else f"All {total} secrets {many}{end}"
     parts = [f"{number} {one if number == 1 else many}" for number, (one, many) in found]
-    return f"Of {total} secrets, {_listed(parts)}."
+    return f"Of {total} secrets, {_listed(parts)}{end}"
 
 
 def is_understated(item: SecretAudit) -> bool:

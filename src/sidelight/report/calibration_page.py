@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from sidelight.calibration import Calibration
+from sidelight.calibration.result import table_words
 from sidelight.calibration.unequal import FEW
 from sidelight.report.calibration_figures import (
     COLOURS,
@@ -63,10 +64,11 @@ def headline(result: Calibration) -> str:
     """Say in one sentence what was found."""
     count = len(result.limits)
     kept = "Every secret" if count > 1 else "The secret"
-    if not result.is_sound:
+    if result.constraint == "published":
         return "These budgets keep a published formula under the limits, which is no promise."
-    if result.constraint == "tree":
-        return f"{kept} stays within its limit for an adversary who believes in a tree."
+    if not result.is_sound:
+        known = f"For an adversary who knows the table itself, {table_words(result.strictest)}"
+        return f"{kept} stays within its limit, for a model. {known}"
     if result.even is None or math.isnan(result.chosen.weighted_error):
         return f"{kept} is certified to stay within its limit."
     ratio = result.even.weighted_error / result.chosen.weighted_error

@@ -6,14 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sidelight.auditing import Audit, SecretAudit
+from sidelight.auditing import Audit, Outcome, SecretAudit
 from sidelight.leakage import Bound, Leakage
 from sidelight.report.page import Figure
 from sidelight.report.palette import HEAT, VERDICTS
 from sidelight.report.style import Trace, axis, layout
 from sidelight.report.wording import factor, label, nats, paragraph, whole
 
-MARKS = {"exceeded": "✕", "not certified": "?", "within": "✓"}
+MARKS: dict[Outcome, str] = {"exceeded": "✕", "not certified": "?", "within": "✓"}
 MOST_NUMBERED = 20
 """A heat map of up to so many rows and columns has its figures in its cells."""
 FAR = 3.0
@@ -27,7 +27,7 @@ def worst_first(audit: Audit) -> list[SecretAudit]:
     ranks = list(VERDICTS)
 
     def badness(item: SecretAudit) -> tuple[float, ...]:
-        return ranks.index(item.verdict), -item.total.lower.value, -item.total.upper.value
+        return ranks.index(item.decision), -item.total.lower.value, -item.total.upper.value
 
     return sorted(audit.secrets.values(), key=badness)
 
@@ -49,7 +49,7 @@ def totals_figure(items: Sequence[SecretAudit]) -> Figure:
     rows = range(len(items))
     data: list[Trace] = []
     for verdict, colour in VERDICTS.items():
-        chosen = [(row, item) for row, item in zip(rows, items, strict=True) if item.verdict == verdict]
+        chosen = [(row, item) for row, item in zip(rows, items, strict=True) if item.decision == verdict]
         if chosen:
             data += _interval_bars(chosen, edge, f"@{colour}")
     released = {row: item.direct.value for row, item in zip(rows, items, strict=True) if item.direct.through}
@@ -113,7 +113,7 @@ def _totals_layout(
     items: Sequence[SecretAudit], edge: float, *, width: int, digits: int, size: int
 ) -> dict[str, Any]:
     """Return the layout of the totals: names on the left, figures on the right."""
-    names = [f"{MARKS[item.verdict]} {label(item.secret, width)}" for item in items]
+    names = [f"{MARKS[item.decision]} {label(item.secret, width)}" for item in items]
     figures = [interval(item.total, digits) for item in items]
     rows: dict[str, Any] = {
         "tickmode": "array",
@@ -184,7 +184,7 @@ def _beyond(chosen: Sequence[tuple[int, SecretAudit]], edge: float) -> Trace:
         "marker": {
             "symbol": "triangle-right",
             "size": 13,
-            "color": [f"@{VERDICTS[item.verdict]}" for _, item in chosen],
+            "color": [f"@{VERDICTS[item.decision]}" for _, item in chosen],
             "line": {"width": 1, "color": "@card"},
         },
         "cliponaxis": False,
@@ -202,7 +202,7 @@ def _total_hover(item: SecretAudit) -> str:
             f"at most {nats(upper.value)} ({upper.kind}: {upper.method})",
         ]
     return paragraph(
-        f"{item.secret}: {item.verdict}",
+        f"{item.secret}: {item.statement}",
         *ends,
         f"own report {nats(item.direct.value)}, limit {nats(item.limit)}",
     )

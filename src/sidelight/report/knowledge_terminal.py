@@ -150,7 +150,9 @@ def _notes(audit: KnowledgeAudit, table: Table) -> list[str]:
         found += _gaussian_notes(audit, audit.query, table)
     if audit.noise is not None:
         scale = enough(audit.noise.scale)
-        found.append(f"To keep everyone under {audit.noise.limit:g}: scale {scale}; {compared(audit.noise)}.")
+        whom = ", for a model" if audit.belief.is_model else ""
+        kept = f"To keep everyone under {audit.noise.limit:g}{whom}: scale {scale}"
+        found.append(f"{kept}; {compared(audit.noise)}.")
     if audit.min_support and audit.hidden is not None:
         found.append(
             f"Figures that rest on fewer than {audit.min_support} records show group privacy alone: those "

@@ -153,7 +153,7 @@ def _middles(arrows: Sequence[Arrow], ends: Sequence[tuple[Point, Point]]) -> Tr
 
 
 def _nodes(audit: Audit, places: dict[str, Point]) -> Trace:
-    verdicts = {name: item.verdict for name, item in audit.secrets.items()}
+    verdicts = {name: item.decision for name, item in audit.secrets.items()}
     colours = [f"@{VERDICTS[verdicts[name]]}" if name in verdicts else "@neutral" for name in places]
     symbols = ["circle" if name in audit.plan.names else "circle-open" for name in places]
     marker = {"size": 15, "color": colours, "symbol": symbols, "line": {"width": 2, "color": colours}}
@@ -192,7 +192,7 @@ def _node_hover(audit: Audit, name: str) -> str:
         return paragraph(name, f"{released}; not a secret of this audit")
     item = audit.secrets[name]
     return paragraph(
-        f"{name}: {item.verdict}",
+        f"{name}: {item.statement}",
         released,
         f"total {interval(item.total)} nats, limit {nats(item.limit)}",
         f"own report {nats(item.direct.value)}",

@@ -5,6 +5,8 @@ Figures and the style sheet name a colour; the page looks it up in the palette o
 
 from __future__ import annotations
 
+from sidelight.auditing import Outcome
+
 LIGHT = {
     "page": "#f6f7f9",
     "card": "#ffffff",
@@ -69,5 +71,5 @@ DARK = {
 
 HEAT = [[step / 4, f"@heat-{step}"] for step in range(5)]
 SERIES = tuple(f"series-{number}" for number in range(1, 9))
-VERDICTS = {"exceeded": "exceeded", "not certified": "uncertified", "within": "within"}
+VERDICTS: dict[Outcome, str] = {"exceeded": "exceeded", "not certified": "uncertified", "within": "within"}
 """The colour of every verdict, worst first."""

@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table as Grid
 
-from sidelight.auditing import Audit, SecretAudit
+from sidelight.auditing import NAMES, Audit, Outcome, SecretAudit
 from sidelight.belief import Belief
 from sidelight.leakage import Bound, Leakage, pairwise_sum, total_leakage
 from sidelight.plan import Plan
@@ -17,10 +17,11 @@ from sidelight.report.figures import worst_first
 from sidelight.report.wording import counted
 from sidelight.sources import Table
 
-_STYLE = {"within": "green", "exceeded": "bold red", "not certified": "yellow"}
+_STYLE: dict[Outcome, str] = {"within": "green", "exceeded": "bold red", "not certified": "yellow"}
 _COLUMNS = ("secret", "direct", "worst neighbour", "all reports together", "records", "limit")
 _EXTRA: dict[str, Callable[[SecretAudit], Leakage | Bound | None]] = {
-    "robust": lambda item: item.robust,
+    "whole report": lambda item: item.whole,
+    "robust": lambda item: item.robust and item.robust.upper,
     "tree": lambda item: item.model,
 }
 _MOST_SYNERGIES = 10
@@ -36,9 +37,8 @@ def print_audit(audit: Audit, table: Table) -> None:
         right = title not in ("secret", "worst neighbour", "all reports together", "verdict")
         grid.add_column(title, justify="right" if right else "left", overflow="fold")
     for item in worst_first(audit):
-        figures = [_EXTRA[title](item) for title in extra]
-        shown = ["" if figure is None else nats(figure.value) for figure in figures]
-        grid.add_row(*_cells(item), *shown, f"[{_STYLE[item.verdict]}]{item.verdict}[/]")
+        shown = [_shown(_EXTRA[title](item)) for title in extra]
+        grid.add_row(*_cells(item), *shown, f"[{_STYLE[item.decision]}]{item.statement}[/]")
     console.print(grid)
     for synergy in audit.synergies[:_MOST_SYNERGIES]:
         together, apart = nats(synergy.joint), nats(synergy.pair_sum)
@@ -67,8 +67,11 @@ def notes(audit: Audit, table: Table) -> list[str]:
     """Return what a reader of the figures must know."""
     belief = audit.belief
     known = "every pair of attributes" if belief.kind == "pairwise" else "the joint distribution"
+    known = "a tree model" if belief.is_model else known
+    kept = "one guess from each report" if audit.adversary == "guess" else "whole reports"
     size = f"{counted(table.rows, 'record')}, {counted(len(belief.schema), 'attribute')}"
-    found = [f"For an adversary who knows {known} of {table.source.label} ({size})."]
+    found = [f"For an adversary who keeps {kept} and knows {known} of {table.source.label} ({size})."]
+    found += _deciding(audit)
     found += table.notes()
     if belief.zero_cells and not belief.smoothing and not audit.min_support:
         found.append(
@@ -82,8 +85,6 @@ def notes(audit: Audit, table: Table) -> list[str]:
             f"Most totals rest on combinations of fewer than {_FEW_RECORDS} records: those of an adversary "
             "who knows the table itself. Coarser bins, fewer attributes or --belief tree show a weaker one."
         )
-    if audit.adversary == "guess":
-        found.append("This adversary keeps one guess from each report; one who keeps it whole learns more.")
     if any(item.model for item in audit.secrets.values()):
         found.append("The tree figure is for an adversary who models the population so; it is no bound.")
     if audit.confidence is not None:
@@ -97,6 +98,24 @@ def notes(audit: Audit, table: Table) -> list[str]:
         found.append(f"Figures that rest on fewer than {audit.min_support} records show the budgets alone.")
     found.append("Computed from raw data: this is itself an unprotected statement about them.")
     return found
+
+
+def _deciding(audit: Audit) -> list[str]:
+    """Say whose verdict counts, where it may be doubted."""
+    if audit.decide_by != "report":
+        return [f"The limits need to be kept for {NAMES[audit.decide_by]} only, as asked."]
+    if any(item.whole for item in audit.secrets.values()):
+        return ["One who keeps whole reports and knows the table itself may learn more; that decides."]
+    return []
+
+
+def _shown(figure: Leakage | Bound | None) -> str:
+    """Write a figure that stands beside the total; both ends of an interval."""
+    if figure is None:
+        return ""
+    if isinstance(figure, Bound) or figure.is_exact:
+        return nats(figure.value)
+    return f"{nats(figure.lower.value)} to {nats(figure.upper.value)}"
 
 
 def _cells(item: SecretAudit) -> list[str]:
@@ -118,8 +137,7 @@ def interval(leakage: Leakage) -> str:
     if leakage.is_exact:
         return f"{nats(leakage.value)}  ({leakage.upper.method})"
     methods = dict.fromkeys([leakage.lower.method, leakage.upper.method])
-    ends = f"{nats(leakage.lower.value)} to {nats(leakage.upper.value)}"
-    return f"{ends}  ({'; '.join(_plain(method) for method in methods)})"
+    return f"{_shown(leakage)}  ({'; '.join(_plain(method) for method in methods)})"
 
 
 def nats(value: float) -> str:

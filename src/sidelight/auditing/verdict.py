@@ -1,0 +1,73 @@
+"""Verdicts: whether a total keeps its limit, and the adversary for whom that is said."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from sidelight.foundation.errors import check_choice, invalid
+from sidelight.leakage import Leakage
+from sidelight.plan import View
+
+AdversaryName = Literal["report", "guess", "model", "model guess"]
+"""report: keeps whole reports and knows the table. guess: keeps one guessed value of each report. model:
+takes a model for the table. model guess: both. A verdict for one of the last three is no promise against the
+first."""
+Outcome = Literal["exceeded", "not certified", "within"]
+
+NAMES: dict[AdversaryName, str] = {
+    "report": "the whole report",
+    "guess": "a guess",
+    "model": "a model",
+    "model guess": "a guess under a model",
+}
+_ROUNDING = 1e-9
+
+
+def adversary_of(view: View, *, is_model: bool) -> AdversaryName:
+    """Return who sees reports in this way, and takes a model for the table or knows it."""
+    if not is_model:
+        return view
+    return "model" if view == "report" else "model guess"
+
+
+def outcome_of(total: Leakage, limit: float) -> Outcome:
+    """Return "within" if the upper end keeps the limit, "exceeded" if the lower end breaks it.
+
+    Figures are doubles: one that is over the limit by less than a billionth keeps it. A formula from a paper
+    or an estimate is neither an upper nor a lower end, so it shows nothing.
+    """
+    most = limit + _ROUNDING * max(1.0, limit)
+    if total.upper.kind in ("published", "estimate"):
+        return "not certified"
+    if total.upper.value <= most:
+        return "within"
+    return "exceeded" if total.lower.value > most else "not certified"
+
+
+def worded(outcome: Outcome, adversary: AdversaryName) -> str:
+    """Say an outcome and for whom it holds; the whole report is meant where nobody is named.
+
+    What a guess shows the whole report shows too, so a limit that is exceeded for a guess is exceeded.
+
+    >>> worded("within", "report"), worded("within", "guess"), worded("exceeded", "guess")
+    ('within', 'within, for a guess', 'exceeded')
+    """
+    is_plain = adversary == "report" or (adversary == "guess" and outcome == "exceeded")
+    return outcome if is_plain else f"{outcome}, for {NAMES[adversary]}"
+
+
+def check_decider(decide_by: str, view: View, *, is_model: bool, has_model: bool) -> None:
+    """Raise if nothing is computed for the adversary who is to decide.
+
+    Args:
+        decide_by: who is to decide.
+        view: how the adversary of the audit sees reports.
+        is_model: whether the belief in force is a model.
+        has_model: whether the figure of a model stands beside the totals.
+    """
+    check_choice("decide_by", decide_by, get_args(AdversaryName))
+    at_hand = {"report", adversary_of(view, is_model=is_model), adversary_of(view, is_model=has_model)}
+    if decide_by not in at_hand:
+        known = ", ".join(repr(name) for name in get_args(AdversaryName) if name in at_hand)
+        fix = "Ask for its figures too: the adversary 'guess', or a tree as belief or constraint."
+        raise invalid("decide_by", f"an adversary whose figures are computed ({known})", decide_by, fix)
