@@ -145,6 +145,25 @@ def test_a_seal_does_not_depend_on_the_pieces(reports) -> None:
     assert stamp(reports).id != stamp(reports).id
 
 
+def test_a_forged_report_decides_no_estimate(tmp_path: Path) -> None:
+    """One histogram among 10,000 whose number no noise makes: refused from memory, a file and a stream."""
+    collected = spl(SCHEMA, 3.0, "she").randomise(records(10_000), seed=1)
+    collected.parts[1].values[4321, 0] = 8.5e9
+    path = sl.write_reports(collected, tmp_path / "reports.parquet")
+    words = r"the column 'b': .*; 1 of 10000 are not \(row 4321, counted from 0\)"
+    for use in (sl.estimate, lambda _: sl.estimate(sl.read_reports(path)), lambda _: Aggregator().take(path)):
+        with pytest.raises(sl.InputError, match=words):
+            use(collected)
+
+
+def test_a_refusal_says_where_in_a_long_file_to_look(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(streaming, "ROWS", 100)
+    collected = spl(SCHEMA, 3.0, "she").randomise(records(250), seed=1)
+    collected.parts[1].values[207, 0] = 8.5e9
+    with pytest.raises(sl.InputError, match=r"from row 200 on: .*; 1 of 50 are not \(row 7, counted"):
+        Aggregator().take(sl.write_reports(collected, tmp_path / "reports.parquet"))
+
+
 def test_copies_count_once_and_temporary_names_never(folder: Path, reports) -> None:
     shutil.copy(files(folder)[0], folder / "another name.parquet")
     for name in (".hidden.parquet", "_hidden.parquet", "x.parquet.part", "x.tmp"):

@@ -17,6 +17,7 @@ from sidelight.collection.protocol import (
     Collected,
     check_budget,
     check_channel_size,
+    check_people,
     check_records,
     check_same,
     domain_size,
@@ -65,6 +66,7 @@ class OfUnits:
         """Add reports up."""
         protocol = cast("Split | Sample", self)
         check_same(protocol, collected.protocol)
+        check_people(collected)
         sums = tuple(unit.aggregate(part) for unit, part in zip(self.units, collected.parts, strict=True))
         return Aggregated(protocol, collected.people, sums, collected.is_simulation)
 

@@ -245,6 +245,16 @@ def check_same(first: Protocol, second: Protocol) -> None:
         raise mixed(first, second)
 
 
+def check_people(collected: Collected) -> None:
+    """Raise unless everyone sent every part, or each part came from those who are said to have sent it."""
+    for label, part, senders in zip(
+        collected.protocol.labels, collected.parts, collected.senders, strict=True
+    ):
+        wanted = collected.people if senders is None else len(senders)
+        if len(part) != wanted:
+            raise InputError(f"there must be {wanted} reports of {label!r}, one a person, got {len(part)}.")
+
+
 def check_channel_size(rows: int, columns: int) -> None:
     """Refuse to write out a law that is too large."""
     if rows * columns > LARGEST_CHANNEL:

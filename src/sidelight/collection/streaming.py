@@ -231,7 +231,12 @@ def _added_up(chunks: Iterable[pa.Table], head: Head, stamp: Stamp, label: str) 
     for table in chunks:
         collected = collected_of(table, head, label)
         sealer.add(collected)
-        sums = sums + collected.aggregate()
+        try:
+            sums = sums + collected.aggregate()
+        except InputError as error:
+            if not sums.people:
+                raise
+            raise InputError(f"{label}, from row {sums.people} on: {error}") from None
     if sums.people != head.people:
         raise InputError(f"{label} has {sums.people} reports, its metadata say {head.people}.")
     seal = sealer.seal(stamp.id, head.form.fingerprint, is_simulation=head.is_simulation)

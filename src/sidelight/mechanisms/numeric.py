@@ -32,10 +32,13 @@ from sidelight.mechanisms.mechanism import (
     check_reports,
     check_shares,
     check_times,
+    impossible,
     need_budget,
     refuse_parameters,
 )
 from sidelight.mechanisms.noise import (
+    GAUSSIAN_REACH,
+    LAPLACE_REACH,
     check_scale,
     exact_sums,
     laplace_variance,
@@ -72,7 +75,7 @@ class Additive(ABC):
     known: ClassVar[tuple[str, ...]] = ("lower", "upper", "points")
     needed: ClassVar[tuple[str, ...]] = ("lower", "upper")
     reach: ClassVar[float]
-    """So many scales noise goes at most, but for a probability below 1e-300."""
+    """Noise exceeds so many scales with a probability below 2^-64."""
     size: int
     budget: float
     lower: float
@@ -217,29 +220,26 @@ class Additive(ABC):
         strange = np.concatenate(found) if found else np.zeros(0, dtype=np.bool_)
         if strange.any():
             most = self.reach * self.scale * self.step
-            raise InputError(
-                f"`reports` must be finite numbers{self._where}, from {self.lower - most:g} to "
-                f"{self.upper + most:g}, where noise can lead; {int(strange.sum())} of {len(values)} are "
-                f"not, such as {float(values[strange.argmax()])!r}; leave them out, or read them with the "
-                "protocol that made them."
+            raise impossible(
+                f"numbers on the grid, {self.lower:g} and whole steps of {self.step:g}, from "
+                f"{self.lower - most:g} to {self.upper + most:g}, where noise can lead",
+                strange,
             )
         return values
 
-    @property
-    def _where(self) -> str:
-        """What else must hold of a report, for a message."""
-        return ""
-
     def _is_impossible(self, values: Array) -> NDArray[np.bool_]:
-        """Whether each number is none, or further outside the bounds than noise goes.
+        """Whether each number is none, off the grid, or further outside the bounds than noise goes.
 
-        Noise for people is exact, and its tails are those of `reach`; simulated Laplace noise ends at 37
-        scales and Gaussian noise at 9 deviations. One step more, for rounding.
+        One step more than `reach`, for rounding. A report was rounded three times on its way here and back,
+        so that a grid near the last digit of a double is not looked at.
         """
         most = self.reach * self.scale + 1
         with np.errstate(over="ignore", invalid="ignore"):
-            steps = (values - self.lower) / self.step
-            return ~((steps >= -most) & (steps <= self.units + most))
+            away = values - self.lower
+            steps = away / self.step
+            rounding = (np.spacing(np.abs(values)) + 3 * np.spacing(np.abs(away))) / (2 * self.step)
+            is_on_grid = np.abs(steps - np.rint(steps)) <= _OFF_GRID + rounding
+            return np.asarray(~(is_on_grid & (steps >= -most) & (steps <= self.units + most)))
 
     def steps_of(self, values: Array) -> Array:
         """Return how many whole steps each reported number is from the lower bound."""
@@ -263,7 +263,7 @@ class Additive(ABC):
 
 @dataclass(frozen=True)
 class _LaplaceNoise(Additive):
-    reach: ClassVar[float] = 800.0
+    reach: ClassVar[float] = LAPLACE_REACH
 
     @cached_property
     def scale(self) -> float:
@@ -349,18 +349,6 @@ class DiscreteLaplace(_LaplaceNoise):
             raise invalid("grid", f"a whole part of the range {self.upper - self.lower:g}", self.grid)
         return round(steps)
 
-    @property
-    def _where(self) -> str:
-        return f" on the grid, {self.lower:g} and whole steps of {self.grid:g}"
-
-    def _is_impossible(self, values: Array) -> NDArray[np.bool_]:
-        """Whether each number is beyond reach or off the grid; on a fine grid rounding is no matter."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            steps = (values - self.lower) / self.step
-            rounding = 2 * np.spacing(np.maximum(np.abs(values), abs(self.lower))) / self.step
-            is_off = np.abs(steps - np.rint(steps)) > _OFF_GRID + rounding
-        return super()._is_impossible(values) | is_off
-
 
 @dataclass(frozen=True)
 class Gaussian(Additive):
@@ -382,7 +370,7 @@ class Gaussian(Additive):
     name: ClassVar[str] = "gaussian"
     known: ClassVar[tuple[str, ...]] = ("lower", "upper", "points", "delta", "calibration")
     needed: ClassVar[tuple[str, ...]] = ("lower", "upper", "delta")
-    reach: ClassVar[float] = 40.0
+    reach: ClassVar[float] = GAUSSIAN_REACH
     failure: float = 1e-6
     calibration: Literal["analytic", "classic"] = "analytic"
 
