@@ -28,6 +28,7 @@ from sidelight.collection import (
     spl,
     streaming,
     write_batches,
+    write_checkpoint,
 )
 from sidelight.collection.batches import stamp
 from sidelight.collection.checkpoint import signature
@@ -123,6 +124,26 @@ def test_arrow_batches_are_taken_once(reports) -> None:
         with pytest.raises(sl.InputError, match="`batch` must be up to 64"):
             batch_to_arrow(reports, bad)
     assert same_sums(aggregator, reports)
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_every_way_of_reports_keeps_the_mark_of_a_simulation(seed: int | None, tmp_path: Path) -> None:
+    collected = smp(SCHEMA, 1.0).randomise(records(90), seed=seed)
+    path = sl.write_reports(collected, tmp_path / "reports.parquet")
+    aggregator, real = Aggregator(), Aggregator()
+    aggregator.take(path)
+    real.take(batch_to_arrow(smp(SCHEMA, 1.0).randomise(records(30))))
+    state = write_checkpoint(aggregator, tmp_path / "state.json")
+    ways = [collected, sl.read_reports(path), collected[:5], collected + real_reports(), aggregator.sums[0]]
+    ways += [aggregator, read_checkpoint(state)[0], read_checkpoint(state)[0].sums[0]]
+    ways += [aggregator + real, real + aggregator, (real + aggregator).sums[0], aggregator.estimate()]
+    ways += [sl.estimate(aggregator.sums), sl.estimate([collected, real.sums[0]])]
+    assert [way.is_simulation for way in ways] == [seed is not None] * len(ways)
+    assert not real.is_simulation
+
+
+def real_reports():
+    return smp(SCHEMA, 1.0).randomise(records(10))
 
 
 def test_equal_reports_under_two_ids_are_two_batches() -> None:
