@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from sidelight.collection.protocol import (
     check_records,
     check_same,
     domain_size,
+    even_part,
 )
 from sidelight.collection.units import BEST, Unit, check_units, make_unit
 from sidelight.foundation.errors import InputError, check_whole
@@ -95,7 +97,7 @@ class Split(OfUnits):
     @property
     def epsilon(self) -> float:
         """The sum of the units' realised budgets."""
-        return sum(unit.randomiser.epsilon for unit in self.units)
+        return math.fsum(unit.randomiser.epsilon for unit in self.units)
 
     @property
     def delta(self) -> float:
@@ -242,8 +244,8 @@ class Sample(OfUnits):
 def spl(
     schema: Schema, epsilon: float, mechanism: str = "grr", parameters: Mapping[str, Any] | None = None
 ) -> Split:
-    """Return SPL: each of d attributes through the mechanism at epsilon / d, with the same parameters."""
-    part = check_budget(epsilon) / len(schema)
+    """Return SPL: each of d attributes through the mechanism at epsilon / d, rounded down."""
+    part = even_part(check_budget(epsilon), len(schema))
     return Split(
         schema, tuple(make_unit(schema, [name], mechanism, part, parameters) for name in schema.names)
     )

@@ -6,6 +6,7 @@ the reported value, a conditional distribution. A fake depends on nothing but th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -27,6 +28,7 @@ from sidelight.collection.protocol import (
     check_records,
     check_same,
     domain_size,
+    even_part,
 )
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, invalid
@@ -107,7 +109,7 @@ class HiddenChoice:
     @property
     def epsilon(self) -> float:
         """The sum over groups of the largest realised budget of a member."""
-        return sum(max(self.responses[name].epsilon for name in group) for group in self.groups)
+        return math.fsum(max(self.responses[name].epsilon for name in group) for group in self.groups)
 
     @property
     def delta(self) -> float:
@@ -125,7 +127,7 @@ class HiddenChoice:
     @cached_property
     def responses(self) -> dict[str, RandomisedResponse]:
         """Each attribute's randomised response, with its group's share of the budget."""
-        part = self.budget / len(self.groups)
+        part = even_part(self.budget, len(self.groups))
         return {attribute.name: _response(attribute.size, part) for attribute in self.schema}
 
     def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> Collected:
@@ -169,7 +171,7 @@ class HiddenChoice:
 
     def _thresholds(self, group: Sequence[str]) -> tuple[Words, Words]:
         """Return how many words keep each member's value, and how many report a particular other one."""
-        part = self.budget / len(self.groups)
+        part = even_part(self.budget, len(self.groups))
         pairs = [_response_words(self.schema[name].size, part) for name in group]
         truth, other = zip(*pairs, strict=True)
         return np.array(truth, dtype=np.uint64), np.array(other, dtype=np.uint64)

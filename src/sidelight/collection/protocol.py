@@ -8,6 +8,7 @@ import math
 import typing
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -207,6 +208,12 @@ def check_once(items: Sequence[Collected | Aggregated]) -> None:
 def check_budget(epsilon: object) -> float:
     """Return the budget of a record or of a part of it, within what a plan may spend as well."""
     return check_number("epsilon", epsilon, above=0, below=LARGEST_EPSILON)
+
+
+def even_part(epsilon: float, parts: int) -> float:
+    """Return the largest double of which so many do not add up to more than the budget, exactly."""
+    part = epsilon / parts
+    return part if Fraction(part) * parts <= Fraction(epsilon) else math.nextafter(part, 0.0)
 
 
 def fingerprint(protocol: Protocol) -> str:

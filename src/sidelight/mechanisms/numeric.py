@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -54,6 +54,12 @@ Array = NDArray[np.float64]
 
 _FINE = 1 << 24
 _GRID_MARGIN = 1e-9
+_DELTA_ERROR = 1e-11
+"""More than rounding can cost a delta, as a share of it."""
+_UNSEEN = -39.0
+"""Below so many deviations a delta is less than the least double."""
+_CLOSE = 1.0
+_NODES = 24
 _MOST_UNITS = 1 << 46
 _OFF_GRID = 1e-3
 """A report may be off the grid by such a part of a step, and by what doubles round."""
@@ -430,15 +436,45 @@ class Gaussian(Additive):
 
 
 def gaussian_delta(epsilon: float, multiple: float) -> float:
-    """Return the delta of Gaussian noise whose deviation is `multiple` times the sensitivity.
+    """Return the delta of Gaussian noise whose deviation is `multiple` times the sensitivity, rounded up.
 
-    Balle, Wang 2018, Theorem 8: Phi(1/(2m) - eps m) - e^eps Phi(-1/(2m) - eps m).
+    Balle, Wang 2018, Theorem 8: Phi(a) - e^eps Phi(b) with a, b = +-1/(2m) - eps m. Since e^eps phi(b) is
+    phi(a), this is phi(a) (R(a) - R(b)), R = Phi / phi. Where a and b are close, the difference of the two
+    would lose its digits; it is the integral of R'(x) = 1 + x R(x), which is positive.
     """
     from scipy.special import log_ndtr, ndtr
 
-    shift = 1 / (2 * multiple)
-    high = float(ndtr(shift - epsilon * multiple))
-    return max(high - math.exp(epsilon + float(log_ndtr(-shift - epsilon * multiple))), 0.0)
+    half, middle = 1 / (2 * multiple), -epsilon * multiple
+    high = middle + half
+    if high < _UNSEEN:
+        delta = 0.0
+    elif high < 0 or half <= _CLOSE:
+        delta = math.exp(math.log(_rise(middle, half)) - high * high / 2) / math.sqrt(2 * math.pi)
+    else:
+        delta = float(ndtr(high)) - math.exp(epsilon + float(log_ndtr(middle - half)))
+    return min(math.nextafter(delta * (1 + _DELTA_ERROR), math.inf), 1.0)
+
+
+def _rise(middle: float, half: float) -> float:
+    """Return R(middle + half) - R(middle - half)."""
+    if half > _CLOSE:
+        return float(_mills(middle + half) - _mills(middle - half))
+    nodes, weights = _legendre()
+    at = middle + half * nodes
+    return half * float(weights @ (1 + at * _mills(at)))
+
+
+def _mills(x: Array | float) -> Array:
+    """Return Phi(x) / phi(x)."""
+    from scipy.special import erfcx
+
+    return np.asarray(math.sqrt(math.pi / 2) * erfcx(-x / math.sqrt(2)))
+
+
+@cache
+def _legendre() -> tuple[Array, Array]:
+    """Return the nodes and weights that integrate a smooth function from -1 to 1 to the last digits."""
+    return np.polynomial.legendre.leggauss(_NODES)
 
 
 def _least_multiple(epsilon: float, delta: float) -> float:
