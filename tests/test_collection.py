@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -30,7 +31,9 @@ from sidelight.collection.copying import (
     published_copy,
 )
 from sidelight.collection.hidden import WHOLE, whole_law
+from sidelight.collection.protocol import Collected
 from sidelight.collection.units import best_mechanism, make_unit
+from sidelight.mechanisms import Reports
 
 UNEQUAL = sl.Schema((sl.categorical("a", "xyz"), sl.categorical("b", "uv"), sl.categorical("c", "pq")))
 EQUAL = sl.Schema(tuple(sl.categorical(name, "xyz") for name in "abc"))
@@ -118,6 +121,56 @@ PROTOCOLS = {
     "copies": lambda: copying(UNEQUAL, (("a", "b", "c"),), np.random.default_rng(5)),
     "grouped copies": lambda: copying(UNEQUAL, (("a", "c"), ("b",)), np.random.default_rng(5)),
 }
+
+
+ZEROS = {"a": [1.0, 0.0, 0.0], "b": [0.9, 0.1], "c": [0.0, 1.0]}
+
+
+@pytest.mark.parametrize("name", [*PROTOCOLS, "zeros"])
+def test_reports_are_taken_exactly_where_the_law_allows_them(name: str) -> None:
+    """Every report in the domain, as the only one: taken if some record makes it, refused if none does."""
+    protocol = rs_rfd(UNEQUAL, 1.3, ZEROS, "made up") if name == "zeros" else PROTOCOLS[name]()
+    if isinstance(protocol, Sample):
+        sizes = [unit.size for unit in protocol.units]
+        every = [(i, value) for i, size in enumerate(sizes) for value in range(size + 1)]
+        possible = [value < sizes[i] for i, value in every]
+    else:
+        sizes = [unit.size for unit in getattr(protocol, "units", ())] or list(protocol.schema.sizes)
+        every = list(product(*(range(size + 1) for size in sizes)))
+        likely = protocol.matrix().max(axis=0)
+        inside = [all(value < size for value, size in zip(row, sizes, strict=True)) for row in every]
+        possible = [
+            ok and likely[np.ravel_multi_index(row, sizes)] > 0 for row, ok in zip(every, inside, strict=True)
+        ]
+    for report, is_possible in zip(every, possible, strict=True):
+        collected = one_report(protocol, report)
+        if is_possible:
+            assert collected.aggregate().people == 1
+        else:
+            with pytest.raises(sl.InputError, match=r"1 of 1 are not \(row 0"):
+                collected.aggregate()
+    assert (
+        name != "zeros" or sum(possible) == 8
+    )  # of 12: not both of a fake that is no 0 and one that is no 1
+
+
+def one_report(protocol, report: tuple[int, ...]) -> Collected:
+    if isinstance(protocol, Sample):
+        chosen, value = report
+        parts = tuple(
+            Reports(np.array([value][: i == chosen], dtype=np.uint8)) for i in range(len(protocol.units))
+        )
+        return Collected(protocol, parts, tuple(np.arange(len(part)) for part in parts), 1)
+    parts = tuple(Reports(np.array([value], dtype=np.uint8)) for value in report)
+    return Collected(protocol, parts, (None,) * len(parts), 1)
+
+
+@pytest.mark.parametrize("name", ["spl", "smp", "rs+fd"])
+def test_parts_of_another_length_are_refused(name: str) -> None:
+    found = PROTOCOLS[name]().randomise(np.zeros((20, 3), dtype=np.uint8), seed=1)
+    short = replace(found, parts=(found.parts[0][:2], *found.parts[1:]))
+    with pytest.raises(sl.InputError, match="reports of 'a', one a person, got 2"):
+        short.aggregate()
 
 
 def report_codes(collected) -> np.ndarray:

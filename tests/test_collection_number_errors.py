@@ -116,6 +116,9 @@ def test_the_interval_of_a_mean_holds_it_even_outside_the_points() -> None:
     ]
     assert any(not POINTS[0] <= item.mean <= POINTS[-1] for item in found)
     assert all(item.lower <= item.mean <= item.upper for item in found)
+    for item in found:
+        possible = min(item.upper, POINTS[-1]) - max(item.lower, POINTS[0])
+        assert possible >= min(item.standard_error, POINTS[-1] - POINTS[0])
 
 
 def log_posterior(mechanism: InCells, counts: np.ndarray, frequencies: np.ndarray) -> float:

@@ -217,6 +217,18 @@ class TestSpark:
             assert np.array_equal(mine.sums, theirs.sums)
         assert sl.estimate(found).people == 500
 
+    @pytest.mark.parametrize("seed", [None, 3])
+    def test_a_seeded_collection_is_marked_as_a_simulation_there(
+        self, engine: Reader, tmp_path: Path, seed: int | None
+    ) -> None:
+        schema = sl.Schema((sl.categorical("a", "01"),))
+        table = engine(pa.table({"a": [0, 1, 1, 0] * 9}), schema=schema)
+        path = str(tmp_path / "reports")
+        written = collect_into(table, spl(table.schema, 1.0), path, seed=seed).aggregate()
+        read = open_reports(engine.session.read.parquet(path)).aggregate()
+        assert written.is_simulation is read.is_simulation is (seed is not None)
+        assert sl.estimate(read).is_simulation is (seed is not None)
+
     def test_noisy_numbers_are_added_up_there_too(self, engine: Reader, tmp_path: Path) -> None:
         schema = sl.Schema((sl.categorical("a", "012"),))
         table = engine(pa.table({"a": [i % 3 for i in range(500)]}), schema=schema)

@@ -306,6 +306,49 @@ def test_the_joint_is_unbiased_with_the_stated_variance(name, rng) -> None:
     assert not response.randomise(codes, marks).is_simulation
 
 
+def label_forgeries(name: str, row: np.ndarray):
+    """Rows that the response cannot have sent: pairs or labels that do not exist, twice, or out of order."""
+    if name == "basic":
+        yield row | np.uint8(1 << 7)  # 12 pairs leave the last bits of two bytes free
+        return
+    yield np.full_like(row, row[-1])
+    yield row[::-1]
+    yield np.where(np.arange(len(row)) == len(row) - 1, 65_535, row)
+    yield np.where(np.arange(len(row)) == 0, 60_000, row)
+
+
+@pytest.mark.parametrize("name", ["khr", "basic", "labeldp", "hashed"])
+def test_a_labelled_report_that_cannot_have_been_made_is_refused(name: str, rng) -> None:
+    rows = rng.dirichlet(np.ones(4), 3)
+    response = {
+        "khr": lambda: HeadsResponse(4, 3, 1.0, 5, 1.0),
+        "basic": lambda: BasicResponse(4, 3, 1.0),
+        "labeldp": lambda: LabelOnlyResponse(4, 8, 0.1),
+        "hashed": lambda: hashed_heads(1.0, rows, buckets=4, k=3),
+    }[name]()
+    reports = response.randomise(np.arange(40) % 4, np.arange(40) % 3, seed=1)
+    assert response.aggregate(reports).reports == 40
+    own = reports.values[:, 1:] if name == "labeldp" else reports.values
+    for forged in label_forgeries(name, own[6].copy()):
+        kept = own[6].copy()
+        own[6] = forged
+        with pytest.raises(InputError, match=r"1 of 40 are not \(row 6"):
+            response.aggregate(reports)
+        own[6] = kept
+
+
+def test_padding_of_a_hashed_report_is_checked(rng) -> None:
+    """Seeds whose sets are smaller than the largest are padded; anything else there is refused."""
+    rows = rng.dirichlet(np.full(30, 0.3), 3)
+    hashed = hashed_heads(0.5, rows, buckets=6)
+    assert len({response.width for response in hashed.responses}) > 1
+    reports = hashed.randomise(np.zeros(200, dtype=int), np.zeros(200, dtype=int), seed=1)
+    padded = np.flatnonzero((reports.values == 65_535).any(axis=1))
+    reports.values[padded[0], -1] = 17
+    with pytest.raises(InputError, match=r"1 of 200 are not"):
+        hashed.aggregate(reports)
+
+
 def test_upper_limits_of_omega_are_not_below_the_truth(rng) -> None:
     """60 trials at 95 %: limits that failed 5 % of the time would fail more than 9 times with probability
     0.0009; the point estimate fails far more often."""

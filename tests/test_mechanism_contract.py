@@ -22,6 +22,7 @@ from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.exponential import Exponential
 from sidelight.mechanisms.hadamard import HadamardResponse
 from sidelight.mechanisms.hashing import Hashing, OptimisedHashing
+from sidelight.mechanisms.noise import LAPLACE_REACH
 from sidelight.mechanisms.rappor import Rappor
 from sidelight.mechanisms.subset import SubsetSelection
 from sidelight.mechanisms.unary import Unary
@@ -387,6 +388,90 @@ def test_the_ends_of_the_budget_range_estimate_within_their_variance(name: str, 
     truth = np.array([shares @ mechanism.support]) if name in NUMERIC else shares
     estimate = mechanism.estimate(mechanism.aggregate(mechanism.randomise(values, seed=12)))
     assert (np.abs(estimate - truth) <= 7 * np.sqrt(mechanism.variance(len(values), shares))).all()
+
+
+FORGED = 7
+
+
+def replaced(reports: Reports, **parts: object) -> Reports:
+    return Reports(**{"values": reports.values, "seeds": reports.seeds} | parts)
+
+
+def with_row(reports: Reports, row: object) -> Reports:
+    """Return a copy in which one report is another one."""
+    values = reports.values.copy()
+    values[FORGED] = row
+    return replaced(reports, values=values)
+
+
+def forged_numbers(mechanism, reports: Reports):
+    """Numbers that are none, too far out, or between two steps of the grid."""
+    row = reports.values[FORGED]
+    step = mechanism.step if mechanism.name in NUMERIC else 2.0**-20
+    noise = getattr(mechanism, "reach", LAPLACE_REACH) * mechanism.scale * step
+    top = mechanism.upper if mechanism.name in NUMERIC else 1.0
+    bottom = mechanism.lower if mechanism.name in NUMERIC else 0.0
+    for bad in (math.nan, math.inf, -math.inf, 8.5e9, top + noise + 3 * step, bottom - noise - 3 * step):
+        yield with_row(reports, bad)
+        yield with_row(reports, np.where(np.arange(np.size(row)) == 0, bad, row).reshape(np.shape(row)))
+    yield with_row(reports, row + 0.4 * step)
+
+
+def forged_codes(mechanism, reports: Reports):
+    """Codes, buckets or columns that do not exist; sets with one twice, or out of order."""
+    outputs = getattr(mechanism, "buckets", getattr(mechanism, "columns", mechanism.size))
+    outputs = 1 if mechanism.name == "withheld" else outputs
+    for bad in (outputs, 2 * outputs, 255):
+        yield with_row(reports, bad)
+    if reports.values.ndim == 2 and reports.values.shape[1] > 1:
+        yield with_row(reports, reports.values[FORGED, 0])
+        yield with_row(reports, reports.values[FORGED, ::-1])
+        yield with_row(reports, [*reports.values[FORGED, 1:], outputs])
+
+
+def forged_bits(mechanism, reports: Reports):
+    """Each bit after the last value's."""
+    for place in range(mechanism.size, 8 * reports.values.shape[1]):
+        row = reports.values[FORGED].copy()
+        row[place // 8] |= 1 << (place % 8)
+        yield with_row(reports, row)
+
+
+def forged_forms(reports: Reports):
+    """Arrays of another form: shape, type, seeds, a mask."""
+    values, seeds = reports.values, np.arange(len(reports), dtype=np.uint64)
+    yield replaced(reports, values=values[:, None])
+    yield replaced(reports, values=values.astype(str))
+    yield replaced(reports, values=np.ma.masked_array(values))
+    yield replaced(reports, values=values.astype(np.int64 if values.dtype.kind == "f" else np.float64))
+    yield replaced(reports, values=-1 - values.astype(np.int64))
+    yield replaced(reports, seeds=seeds if reports.seeds is None else None)
+    yield replaced(reports, seeds=seeds[:-1])
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("size", [3, 11])
+def test_a_report_that_the_randomiser_cannot_have_made_is_refused(name: str, size: int):
+    mechanism = make(name, size, 0.7)
+    reports = mechanism.randomise(inputs(mechanism, 50), seed=1)
+    assert mechanism.aggregate(reports).reports == 50
+    is_packed = isinstance(mechanism, Unary | Rappor)
+    forge = forged_numbers if reports.values.dtype.kind == "f" else forged_bits if is_packed else forged_codes
+    for forged in forge(mechanism, reports):
+        with pytest.raises(InputError, match=rf"1 of 50 are not \(row {FORGED}, counted from 0\)"):
+            mechanism.aggregate(forged)
+    for forged in forged_forms(reports):
+        with pytest.raises(InputError, match="`reports` must be"):
+            mechanism.aggregate(forged)
+
+
+def test_a_refusal_names_a_few_rows_and_shows_no_report():
+    mechanism = make("she", 3)
+    reports = mechanism.randomise(np.zeros(40, dtype=int), seed=1)
+    reports.values[5:30] = 12345.0
+    with pytest.raises(InputError, match=r"25 of 40 are not \(rows 5, 6, 7 and 22 more, counted") as caught:
+        mechanism.aggregate(reports)
+    assert "12345" not in str(caught.value)
 
 
 def test_every_registered_mechanism_is_under_contract():

@@ -134,19 +134,19 @@ def test_reports_as_far_as_noise_can_lead_are_taken_and_no_further(name: str):
     ends = np.array([-5.0 - most, 15.0 + most])
     assert mechanism.aggregate(Reports(ends)).reports == 2
     further = ends + np.array([-1.0, 1.0]) * 3 * mechanism.step
-    with pytest.raises(InputError, match="2 of 2 are not, such as"):
+    with pytest.raises(InputError, match="2 of 2 are not"):
         mechanism.aggregate(Reports(further))
 
 
 @pytest.mark.parametrize("name", NUMERIC)
-def test_noise_beyond_reach_is_less_likely_than_one_in_1e300(name: str):
+def test_noise_beyond_reach_is_less_likely_than_one_in_2_to_the_64(name: str):
     """Noise for people by its law, in logarithms; simulated noise by the most that one word gives."""
     from scipy.stats import norm
 
     extra = {"delta": 1e-5} if name == "gaussian" else {}
     mechanism = create(name, 2, 1.0, lower=0.0, upper=1 << 20, **extra)
     beyond = norm.logsf(mechanism.reach) if name == "gaussian" else -mechanism.reach
-    assert beyond + math.log(2) < math.log(1e-300)
+    assert beyond + math.log(2) <= -64 * math.log(2) + 1e-9
 
     class Extreme:
         def __init__(self, word: int) -> None:

@@ -68,14 +68,55 @@ def test_surrogates_tell_independence_from_dependence() -> None:
     independent, dependent = belief_of([[400, 100], [400, 100]]), belief_of([[400, 100], [100, 400]])
     view = {"u": sl.create("grr", 2, 1.0).channel.matrix()}
     p_values = [
-        statistical_leakage(independent, view, "x", replicates=1, surrogates=99, seed=seed).p_value
+        statistical_leakage(independent, view, "x", replicates=1, surrogates=99, seed=seed).table_p_value
         for seed in range(200)
     ]
     # under independence p is uniform: Kolmogorov-Smirnov with fixed seeds, false-alarm rate 1e-4
     assert stats.kstest(np.array(p_values) - 0.005, "uniform").pvalue > 1e-4
     clear = statistical_leakage(dependent, view, "x", surrogates=999, seed=1)
-    assert clear.p_value == pytest.approx(1 / 1000)
-    assert clear.surrogate < clear.value
+    assert clear.table_p_value == pytest.approx(1 / 1000)
+    assert clear.table_surrogate < clear.value
+
+
+def drawn(rng: np.random.Generator, joint: list[list[float]], records: int = 500) -> sl.Belief:
+    return belief_of(rng.multinomial(records, np.ravel(joint)).reshape(np.shape(joint)).tolist())
+
+
+def test_the_population_p_value_is_about_the_population_and_the_table_one_about_the_table() -> None:
+    """300 tables of 500 records with independent attributes: the population's p is below 0.05 in about 5 %
+    (at most 9 %: a rate of 5 % exceeds that with a probability of 0.002, and the seed is fixed), that of the
+    table in most, as every table has some correlation. Both see a real one."""
+    rng = np.random.default_rng(15)
+    view = {"u": sl.create("grr", 3, 1.0).channel.matrix()}
+    even = np.outer([0.6, 0.4], [0.5, 0.3, 0.2]).tolist()
+    found = [
+        statistical_leakage(drawn(rng, even), view, "x", surrogates=99, seed=seed) for seed in range(300)
+    ]
+    assert np.mean([item.table_p_value < 0.05 for item in found]) > 0.4
+    population = np.array([item.population_p_value for item in found])
+    assert 0.02 <= (population < 0.05).mean() <= 0.09
+    # uniform: Kolmogorov-Smirnov with a fixed seed, false-alarm rate 1e-4
+    assert stats.kstest(population - 0.005, "uniform").pvalue > 1e-4
+    clear = statistical_leakage(
+        drawn(rng, [[0.4, 0.1, 0.1], [0.1, 0.1, 0.2]]), view, "x", surrogates=99, seed=1
+    )
+    assert clear.table_p_value == clear.population_p_value == 0.01
+    assert clear.table_surrogate < clear.population_surrogate < clear.value
+
+
+def test_both_p_values_of_several_attributes_and_of_values_that_nobody_has() -> None:
+    rng = np.random.default_rng(16)
+    cells = rng.multinomial(400, rng.dirichlet(np.ones(12))).reshape(3, 2, 2)
+    cells[1] = 0
+    names = [("x", "abc"), ("u", "pq"), ("v", "pq")]
+    schema = sl.Schema(tuple(sl.categorical(name, values) for name, values in names))
+    belief = sl.Belief.from_counts(sl.Counts(schema, cells))
+    views = dict.fromkeys("uv", sl.create("grr", 2, 2.0).channel.matrix())
+    seen = statistical_leakage(belief, views, "x", surrogates=50, seed=2)
+    assert 0 < seen.population_surrogate < math.inf
+    assert 0 < seen.table_p_value <= seen.population_p_value <= 1
+    without = statistical_leakage(belief, views, "x", seed=2)
+    assert (without.value, without.population_p_value) == (seen.value, None)
 
 
 def test_several_attributes_together(data: Path) -> None:

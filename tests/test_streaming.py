@@ -28,6 +28,7 @@ from sidelight.collection import (
     spl,
     streaming,
     write_batches,
+    write_checkpoint,
 )
 from sidelight.collection.batches import stamp
 from sidelight.collection.checkpoint import signature
@@ -125,6 +126,26 @@ def test_arrow_batches_are_taken_once(reports) -> None:
     assert same_sums(aggregator, reports)
 
 
+@pytest.mark.parametrize("seed", [None, 3])
+def test_every_way_of_reports_keeps_the_mark_of_a_simulation(seed: int | None, tmp_path: Path) -> None:
+    collected = smp(SCHEMA, 1.0).randomise(records(90), seed=seed)
+    path = sl.write_reports(collected, tmp_path / "reports.parquet")
+    aggregator, real = Aggregator(), Aggregator()
+    aggregator.take(path)
+    real.take(batch_to_arrow(smp(SCHEMA, 1.0).randomise(records(30))))
+    state = write_checkpoint(aggregator, tmp_path / "state.json")
+    ways = [collected, sl.read_reports(path), collected[:5], collected + real_reports(), aggregator.sums[0]]
+    ways += [aggregator, read_checkpoint(state)[0], read_checkpoint(state)[0].sums[0]]
+    ways += [aggregator + real, real + aggregator, (real + aggregator).sums[0], aggregator.estimate()]
+    ways += [sl.estimate(aggregator.sums), sl.estimate([collected, real.sums[0]])]
+    assert [way.is_simulation for way in ways] == [seed is not None] * len(ways)
+    assert not real.is_simulation
+
+
+def real_reports():
+    return smp(SCHEMA, 1.0).randomise(records(10))
+
+
 def test_equal_reports_under_two_ids_are_two_batches() -> None:
     one = smp(SCHEMA, 1.0).randomise(records(1), seed=2)
     aggregator = Aggregator()
@@ -143,6 +164,25 @@ def test_a_seal_does_not_depend_on_the_pieces(reports) -> None:
     assert sealer.seal("y", made_by, is_simulation=True) != whole.seal
     assert stamp(reports[:899], "x").seal != whole.seal
     assert stamp(reports).id != stamp(reports).id
+
+
+def test_a_forged_report_decides_no_estimate(tmp_path: Path) -> None:
+    """One histogram among 10,000 whose number no noise makes: refused from memory, a file and a stream."""
+    collected = spl(SCHEMA, 3.0, "she").randomise(records(10_000), seed=1)
+    collected.parts[1].values[4321, 0] = 8.5e9
+    path = sl.write_reports(collected, tmp_path / "reports.parquet")
+    words = r"the column 'b': .*; 1 of 10000 are not \(row 4321, counted from 0\)"
+    for use in (sl.estimate, lambda _: sl.estimate(sl.read_reports(path)), lambda _: Aggregator().take(path)):
+        with pytest.raises(sl.InputError, match=words):
+            use(collected)
+
+
+def test_a_refusal_says_where_in_a_long_file_to_look(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(streaming, "ROWS", 100)
+    collected = spl(SCHEMA, 3.0, "she").randomise(records(250), seed=1)
+    collected.parts[1].values[207, 0] = 8.5e9
+    with pytest.raises(sl.InputError, match=r"from row 200 on: .*; 1 of 50 are not \(row 7, counted"):
+        Aggregator().take(sl.write_reports(collected, tmp_path / "reports.parquet"))
 
 
 def test_copies_count_once_and_temporary_names_never(folder: Path, reports) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +18,11 @@ from sidelight.collection.protocol import (
     Collected,
     check_budget,
     check_channel_size,
+    check_people,
     check_records,
     check_same,
     domain_size,
+    even_part,
 )
 from sidelight.collection.units import BEST, Unit, check_units, make_unit
 from sidelight.foundation.errors import InputError, check_whole
@@ -65,6 +68,7 @@ class OfUnits:
         """Add reports up."""
         protocol = cast("Split | Sample", self)
         check_same(protocol, collected.protocol)
+        check_people(collected)
         sums = tuple(unit.aggregate(part) for unit, part in zip(self.units, collected.parts, strict=True))
         return Aggregated(protocol, collected.people, sums, collected.is_simulation)
 
@@ -93,7 +97,7 @@ class Split(OfUnits):
     @property
     def epsilon(self) -> float:
         """The sum of the units' realised budgets."""
-        return sum(unit.randomiser.epsilon for unit in self.units)
+        return math.fsum(unit.randomiser.epsilon for unit in self.units)
 
     @property
     def delta(self) -> float:
@@ -240,8 +244,8 @@ class Sample(OfUnits):
 def spl(
     schema: Schema, epsilon: float, mechanism: str = "grr", parameters: Mapping[str, Any] | None = None
 ) -> Split:
-    """Return SPL: each of d attributes through the mechanism at epsilon / d, with the same parameters."""
-    part = check_budget(epsilon) / len(schema)
+    """Return SPL: each of d attributes through the mechanism at epsilon / d, rounded down."""
+    part = even_part(check_budget(epsilon), len(schema))
     return Split(
         schema, tuple(make_unit(schema, [name], mechanism, part, parameters) for name in schema.names)
     )

@@ -6,6 +6,7 @@ the reported value, a conditional distribution. A fake depends on nothing but th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -23,9 +24,11 @@ from sidelight.collection.protocol import (
     Collected,
     check_budget,
     check_channel_size,
+    check_people,
     check_records,
     check_same,
     domain_size,
+    even_part,
 )
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, invalid
@@ -33,7 +36,7 @@ from sidelight.foundation.randomness import Words, below, derive_seed, randomnes
 from sidelight.mechanisms import Aggregate, Reports
 from sidelight.mechanisms.arrays import respond
 from sidelight.mechanisms.grr import RandomisedResponse
-from sidelight.mechanisms.mechanism import check_codes, code_type
+from sidelight.mechanisms.mechanism import check_codes, check_reports, code_type, impossible
 from sidelight.schema import Schema
 
 Whole = NDArray[np.int64]
@@ -106,7 +109,7 @@ class HiddenChoice:
     @property
     def epsilon(self) -> float:
         """The sum over groups of the largest realised budget of a member."""
-        return sum(max(self.responses[name].epsilon for name in group) for group in self.groups)
+        return math.fsum(max(self.responses[name].epsilon for name in group) for group in self.groups)
 
     @property
     def delta(self) -> float:
@@ -124,7 +127,7 @@ class HiddenChoice:
     @cached_property
     def responses(self) -> dict[str, RandomisedResponse]:
         """Each attribute's randomised response, with its group's share of the budget."""
-        part = self.budget / len(self.groups)
+        part = even_part(self.budget, len(self.groups))
         return {attribute.name: _response(attribute.size, part) for attribute in self.schema}
 
     def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> Collected:
@@ -168,7 +171,7 @@ class HiddenChoice:
 
     def _thresholds(self, group: Sequence[str]) -> tuple[Words, Words]:
         """Return how many words keep each member's value, and how many report a particular other one."""
-        part = self.budget / len(self.groups)
+        part = even_part(self.budget, len(self.groups))
         pairs = [_response_words(self.schema[name].size, part) for name in group]
         truth, other = zip(*pairs, strict=True)
         return np.array(truth, dtype=np.uint64), np.array(other, dtype=np.uint64)
@@ -221,11 +224,36 @@ class HiddenChoice:
     def aggregate(self, collected: Collected) -> Aggregated:
         """Count how often each value was reported."""
         check_same(self, collected.protocol)
-        sums = []
+        check_people(collected)
+        columns = {}
         for attribute, part in zip(self.schema, collected.parts, strict=True):
-            codes = check_codes(part.values, attribute.size, f"reports of {attribute.name}")
-            sums.append(Aggregate(len(codes), code_counts(codes, attribute.size)))
-        return Aggregated(self, collected.people, tuple(sums), collected.is_simulation)
+            values = check_reports(part, "ui")
+            columns[attribute.name] = check_codes(values, attribute.size, f"reports of {attribute.name}")
+        for group in self.groups:
+            self._check_possible({name: columns[name] for name in group})
+        sums = tuple(
+            Aggregate(len(columns[attribute.name]), code_counts(columns[attribute.name], attribute.size))
+            for attribute in self.schema
+        )
+        return Aggregated(self, collected.people, sums, collected.is_simulation)
+
+    def _check_possible(self, columns: Mapping[str, Codes]) -> None:
+        """Raise if no choice leads to what a group's columns say together: fakes may rule values out."""
+        pairs = list(permutations(columns, 2))
+        if all(self.law(*pair).all() for pair in pairs):
+            return
+        possible = np.zeros(len(next(iter(columns.values()))), dtype=np.bool_)
+        for chosen in columns:
+            led = np.ones_like(possible)
+            for other in columns:
+                if other != chosen:
+                    law = self.law(chosen, other) > 0
+                    led &= law[columns[chosen] if len(law) > 1 else 0, columns[other]]
+            possible |= led
+        if not possible.all():
+            raise impossible(
+                f"values of {', '.join(columns)} that one of them and its fakes can have together", ~possible
+            )
 
     def transfer(self, chosen: str, other: str) -> Array:
         """Return Pr(what `other`'s column says | what `chosen`'s report says), shape (values, values)."""

@@ -58,10 +58,18 @@ def means(
         error = _standard_error(mechanism, found[name], sums, asked)
         mean = mechanism.mean(sums)
         points = mechanism.noise.support
-        ends = np.clip([mean - deviations * error, mean + deviations * error], points.min(), points.max())
-        low, high = min(float(ends[0]), mean), max(float(ends[1]), mean)
+        low, high = _interval(mean, deviations * error, float(points.min()), float(points.max()))
         result[name] = Mean(name, mean, error, low, high, tuple(points.tolist()))
     return result
+
+
+def _interval(mean: float, reach: float, least: float, most: float) -> tuple[float, float]:
+    """Return the interval around a mean, cut to what is possible and widened to hold the mean itself.
+
+    A mean outside the points is first moved to the nearest one, see `Unbiased.interval`.
+    """
+    near = min(max(mean, least), most)
+    return min(max(near - reach, least), mean), max(min(near + reach, most), mean)
 
 
 def _standard_error(mechanism: InCells, found: Unbiased, sums: Aggregate, people: float) -> float:

@@ -32,7 +32,15 @@ from sidelight.collection.describing import (
 from sidelight.collection.direct import Split, spl
 from sidelight.collection.hidden import HiddenChoice, Whole, whole_law
 from sidelight.collection.numbers import to_simplex
-from sidelight.collection.protocol import Collected, FirstPhase, check_budget, check_same, fingerprint, joined
+from sidelight.collection.protocol import (
+    Collected,
+    FirstPhase,
+    check_budget,
+    check_same,
+    even_part,
+    fingerprint,
+    joined,
+)
 from sidelight.collection.shrinkage import shrink
 from sidelight.collection.unbiased import unbiased
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
@@ -141,7 +149,8 @@ class TwoPhase:
         index = [self.schema.index(name) for name in group]
         laws: dict[tuple[str, str], Whole] = {}
         if self.method == "corr-rr":
-            laws = _copies(group, [used[i] for i in index], self.epsilon / self.groups, people, self.copying)
+            part = even_part(self.epsilon, self.groups)
+            laws = _copies(group, [used[i] for i in index], part, people, self.copying)
         for chosen, other in permutations(group, 2):
             if (chosen, other) not in laws:
                 joint = joints[chosen, other] if (chosen, other) in joints else joints[other, chosen].T

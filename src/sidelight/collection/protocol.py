@@ -8,6 +8,7 @@ import math
 import typing
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -209,6 +210,12 @@ def check_budget(epsilon: object) -> float:
     return check_number("epsilon", epsilon, above=0, below=LARGEST_EPSILON)
 
 
+def even_part(epsilon: float, parts: int) -> float:
+    """Return the largest double of which so many do not add up to more than the budget, exactly."""
+    part = epsilon / parts
+    return part if Fraction(part) * parts <= Fraction(epsilon) else math.nextafter(part, 0.0)
+
+
 def fingerprint(protocol: Protocol) -> str:
     """Return a short digest that two protocols share exactly when they are the same."""
     schema = [[a.name, a.kind, a.values, a.edges, a.missing] for a in protocol.schema]
@@ -243,6 +250,16 @@ def check_same(first: Protocol, second: Protocol) -> None:
     """Raise if two protocols differ."""
     if first is not second and fingerprint(first) != fingerprint(second):
         raise mixed(first, second)
+
+
+def check_people(collected: Collected) -> None:
+    """Raise unless everyone sent every part, or each part came from those who are said to have sent it."""
+    for label, part, senders in zip(
+        collected.protocol.labels, collected.parts, collected.senders, strict=True
+    ):
+        wanted = collected.people if senders is None else len(senders)
+        if len(part) != wanted:
+            raise InputError(f"there must be {wanted} reports of {label!r}, one a person, got {len(part)}.")
 
 
 def check_channel_size(rows: int, columns: int) -> None:

@@ -160,7 +160,9 @@ def from_arrow(table: pa.Table, label: str = "the reports") -> Collected:
 
 def form_of(protocol: Protocol) -> Form:
     """Return the form of a protocol's reports."""
-    nobody = protocol.randomise(np.zeros((1, len(protocol.schema)), dtype=np.uint8), seed=0)[:0]
+    made = protocol.randomise(np.zeros((1, len(protocol.schema)), dtype=np.uint8), seed=0)[:0]
+    parts = tuple(replace(part, is_simulation=False) for part in made.parts)
+    nobody = replace(made, parts=parts, is_simulation=False)  # or real sums that start here would seem seeded
     return Form(protocol, fingerprint(protocol), nobody, to_arrow(nobody).schema)
 
 

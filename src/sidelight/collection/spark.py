@@ -27,6 +27,7 @@ COLUMNS = "part int, start long, people long, reports binary"
 """A batch of reports: where its records lay, how many they are, and the reports as an Arrow stream."""
 
 _PEOPLE = -1
+_SIMULATED = -2
 _REPORTS = -1
 
 
@@ -53,17 +54,17 @@ class SparkReports:
         merged = gathered(partial.groupBy("part", "place").sum("sum"))
         template = form_of(protocol).nobody.aggregate().parts
         sums = [np.zeros(len(part.sums) + 1, dtype=np.int64) for part in template]
-        people = 0
+        counts = {_PEOPLE: 0, _SIMULATED: 0}
         for part, place, value in zip(*(column.to_pylist() for column in merged.columns), strict=True):
-            if part == _PEOPLE:
-                people = value
+            if part in counts:
+                counts[part] = value
             else:
                 sums[part][place] = value
         parts = (
             Aggregate(int(found[_REPORTS]), found[:-1], part.mechanism)
             for found, part in zip(sums, template, strict=True)
         )
-        return Aggregated(protocol, people, tuple(parts))
+        return Aggregated(protocol, counts[_PEOPLE], tuple(parts), counts[_SIMULATED] > 0)
 
 
 def collect_into(table: Table, plan: Plan | Protocol, path: str, seed: int | None = None) -> SparkReports:
@@ -124,7 +125,10 @@ def _unpacked(packed: bytes) -> Collected:
 
 
 def _sums(batches: Iterable[pa.RecordBatch], protocol: Protocol) -> Iterator[pa.RecordBatch]:
-    """Give a partition's sums as rows: the part, the place of the sum (-1: how many reports), its value."""
+    """Give a partition's sums as rows: the part, the place of the sum (-1: how many reports), its value.
+
+    Two parts are none: how many people there are, and whether their noise came from a seed.
+    """
     total: Aggregated | None = None
     for batch in batches:
         for packed in batch.column(0):
@@ -135,7 +139,7 @@ def _sums(batches: Iterable[pa.RecordBatch], protocol: Protocol) -> Iterator[pa.
             total = found if total is None else total + found
     if total is None:
         return
-    rows = [(_PEOPLE, _REPORTS, total.people)]
+    rows = [(_PEOPLE, _REPORTS, total.people), (_SIMULATED, _REPORTS, int(total.is_simulation))]
     for part, aggregate in enumerate(total.parts):
         rows.append((part, _REPORTS, aggregate.reports))
         rows += [(part, place, int(value)) for place, value in enumerate(aggregate.sums)]

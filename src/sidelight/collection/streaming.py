@@ -58,7 +58,6 @@ class Aggregator:
         self._forms: dict[str, Form] = {}
         self._sums: dict[str, Aggregated] = {}
         self._batches: dict[str, Batch] = {}
-        self._simulated = False
 
     @classmethod
     def from_parts(
@@ -75,9 +74,8 @@ class Aggregator:
             form = form_of(part.protocol)
             made._check_belongs(form)
             made._forms[form.fingerprint] = form
-            made._sums[form.fingerprint] = part
+            made._sums[form.fingerprint] = replace(part, is_simulation=part.is_simulation or is_simulation)
         made._batches.update(batches)
-        made._simulated = is_simulation
         made.check()
         return made
 
@@ -99,7 +97,7 @@ class Aggregator:
     @property
     def is_simulation(self) -> bool:
         """Whether the noise of some batch came from a seed."""
-        return self._simulated
+        return any(part.is_simulation for part in self._sums.values())
 
     def take(self, reports: str | Path | pa.Table | pa.RecordBatch, label: str = "") -> bool:
         """Add a batch up; return whether it was new. One that is refused raises and changes nothing.
@@ -148,7 +146,6 @@ class Aggregator:
             )
         total = self._sums[key] + sums if key in self._sums else sums
         self._forms[key] = head.form
-        self._simulated |= head.is_simulation
         self._sums[key] = total
         self._batches[stamp.id] = Batch(stamp.seal, sums.people, key)
         return stamp.id, True
@@ -178,8 +175,7 @@ class Aggregator:
         self, *, estimator: Estimator = "best", confidence: float = 0.95, about: About = "collected"
     ) -> Estimates:
         """Estimate the frequencies from all batches so far, see `sidelight.collection.estimate`."""
-        found = estimate(self.sums, estimator=estimator, confidence=confidence, about=about)
-        return replace(found, is_simulation=self._simulated)
+        return estimate(self.sums, estimator=estimator, confidence=confidence, about=about)
 
     def __add__(self, other: Aggregator) -> Aggregator:
         """Merge two aggregators of one collection that took different batches."""
@@ -195,7 +191,7 @@ class Aggregator:
             sums[key] = sums[key] + part if key in sums else part
         return Aggregator.from_parts(
             sums.values(), self._batches | other._batches,
-            is_simulation=self._simulated or other._simulated,
+            is_simulation=self.is_simulation or other.is_simulation,
             expected=tuple((self.expected or other.expected).values()),
         )  # fmt: skip
 
@@ -231,7 +227,12 @@ def _added_up(chunks: Iterable[pa.Table], head: Head, stamp: Stamp, label: str) 
     for table in chunks:
         collected = collected_of(table, head, label)
         sealer.add(collected)
-        sums = sums + collected.aggregate()
+        try:
+            sums = sums + collected.aggregate()
+        except InputError as error:
+            if not sums.people:
+                raise
+            raise InputError(f"{label}, from row {sums.people} on: {error}") from None
     if sums.people != head.people:
         raise InputError(f"{label} has {sums.people} reports, its metadata say {head.people}.")
     seal = sealer.seal(stamp.id, head.form.fingerprint, is_simulation=head.is_simulation)

@@ -54,12 +54,15 @@ class Unbiased:
         """Return the frequencies that the estimate is within so many standard deviations of (Wilson 1927).
 
         The variance is taken at the frequency in question, so an estimate at the edge still has an interval
-        of the right width.
+        of the right width. An estimate outside 0 to 1 is first moved to the nearer of the two. That brings it
+        closer to every possible frequency, so the interval holds the truth at least as often, and it is as
+        wide as one at the edge instead of shrinking to a point.
         """
         z2 = deviations**2
+        near = np.clip(self.estimate, 0.0, 1.0)
         lead = 1 - z2 * self.curve
-        middle = (self.estimate + z2 * self.slope / 2) / lead
-        rest = (self.estimate**2 - z2 * self.constant) / lead
+        middle = (near + z2 * self.slope / 2) / lead
+        rest = (near**2 - z2 * self.constant) / lead
         reach = np.sqrt(np.maximum(middle**2 - rest, 0.0))
         return np.clip(middle - reach, 0.0, 1.0), np.clip(middle + reach, 0.0, 1.0)
 

@@ -37,6 +37,9 @@ class Witness:
 class Bound:
     """One figure in nats.
 
+    It is a double, right to 1e-9 nats, or to a billionth of a figure above 1. That holds for certified
+    figures too, which are not rounded up; comparisons with a limit allow for it.
+
     Attributes:
         value: the figure; infinity is an answer.
         kind: what it claims.

@@ -3,8 +3,13 @@
 CPL, section III. Every record is reported `replicates` times; the probabilities of what the adversary sees
 given the secret are estimated from counts. Reports are independent given the values, so the counts of what is
 seen are drawn directly: the reports of n equal values are one multinomial draw, which has the same law as
-perturbing them one by one. Significance is judged against surrogates in which what is seen is permuted:
-tables with the same margins.
+perturbing them one by one.
+
+Significance is judged against surrogates, and there are two questions. About the *table*: could reports that
+say nothing of its records' secrets look like that? What is seen is permuted (CPL's surrogates). With many
+replicates even a chance correlation of the records is significant, since the table does have it. About the
+*population*: could records drawn from a population without any correlation look like that? The secret is
+permuted among the records before they are reported, so that p is uniform where the population has none.
 
 Cells that are never seen make ratios infinite. They are counted and reported, never dropped.
 """
@@ -12,8 +17,8 @@ Cells that are never seen make ratios infinite. They are counted and reported, n
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +28,10 @@ from sidelight.foundation.errors import InputError, TooLargeError, check_whole, 
 from sidelight.leakage.bounds import Bound
 
 Array = NDArray[np.float64]
+Counted = NDArray[np.int64]
 _LARGEST_TABLE = 1 << 22
+_LARGEST_BATCH = 1 << 18
+"""So many cells of surrogates are drawn at a time; what a report may be multiplies them on the way."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +46,12 @@ class StatisticalLeakage:
         infinite_columns: how many things were seen under some secret values and never under others.
         empty_columns: how many were never seen at all.
         replicates: how often each record was reported.
-        p_value: the share of surrogates that reach the estimate (None without surrogates).
-        surrogate: the 95 % quantile of the surrogates' estimates (None without surrogates).
+        table_p_value: the share of tables that reach the estimate when what is seen is permuted: whether
+            these records leak (None without surrogates).
+        table_surrogate: the 95 % quantile of those tables' estimates.
+        population_p_value: the share of tables that reach the estimate when the secret is permuted among the
+            records: whether the population that they were drawn from leaks.
+        population_surrogate: the 95 % quantile of those tables' estimates.
     """
 
     secret: str
@@ -49,8 +61,10 @@ class StatisticalLeakage:
     infinite_columns: int
     empty_columns: int
     replicates: int
-    p_value: float | None = None
-    surrogate: float | None = None
+    table_p_value: float | None = None
+    table_surrogate: float | None = None
+    population_p_value: float | None = None
+    population_surrogate: float | None = None
 
     @property
     def bound(self) -> Bound:
@@ -75,7 +89,7 @@ def statistical_leakage(
             matrix for the whole report, a mechanism's guess matrix for an adversary who keeps one guess.
         secret: the attribute in question.
         replicates: how often each record is reported.
-        surrogates: how many permuted tables to compare with.
+        surrogates: how many permuted tables to compare with, for each of the two p-values.
         seed: for a simulation that can be repeated.
     """
     check_belief("belief", belief)
@@ -88,16 +102,26 @@ def statistical_leakage(
     if belief.sample_size is None:
         raise InputError("a statistical estimate replicates records; the belief was given by hand.")
     rng = np.random.default_rng(seed)
-    names = list(views)
-    seen = _observe(
-        belief, secret, {name: _checked(belief, name, views[name]) for name in names}, replicates, rng
+    laws = {name: _checked(belief, name, view) for name, view in views.items()}
+    records = _records(belief, secret, laws)
+
+    def observed(tables: Counted) -> Counted:
+        return _observed(tables * replicates, laws, rng)
+
+    seen = observed(records[None])
+    value, finite, infinite, empty = (part[0].item() for part in _largest(seen))
+    result = StatisticalLeakage(secret, tuple(laws), value, finite, infinite, empty, replicates)
+    if not surrogates:
+        return result
+    of_table = _surrogates(seen[0], lambda tables: tables, surrogates, rng)
+    of_population = _surrogates(records, observed, surrogates, rng)
+    return replace(
+        result,
+        table_p_value=_p_value(value, of_table),
+        table_surrogate=float(np.quantile(of_table, 0.95, method="higher")),
+        population_p_value=_p_value(value, of_population),
+        population_surrogate=float(np.quantile(of_population, 0.95, method="higher")),
     )
-    possible = seen[seen.sum(axis=1) > 0]
-    value, finite, infinite, empty = _largest(possible[None])
-    result = StatisticalLeakage(
-        secret, tuple(names), float(value[0]), float(finite[0]), int(infinite[0]), int(empty[0]), replicates
-    )
-    return _with_surrogates(result, possible, surrogates, rng) if surrogates else result
 
 
 def _checked(belief: Belief, name: str, view: ArrayLike) -> Array:
@@ -112,25 +136,27 @@ def _checked(belief: Belief, name: str, view: ArrayLike) -> Array:
     return np.asarray(cells / cells.sum(axis=1, keepdims=True))
 
 
-def _observe(
-    belief: Belief, secret: str, views: Mapping[str, Array], replicates: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Return how often each combination was seen under each secret value, shape (m, combinations)."""
-    names = list(views)
-    inputs = math.prod(len(view) for view in views.values()) * belief.schema[secret].size
-    outputs = math.prod(view.shape[1] for view in views.values()) * belief.schema[secret].size
+def _records(belief: Belief, secret: str, views: Mapping[str, Array]) -> Counted:
+    """Return how many records have each combination, shape (secret values that occur, values, values ...)."""
+    size = belief.schema[secret].size
+    inputs = math.prod(len(view) for view in views.values()) * size
+    outputs = math.prod(view.shape[1] for view in views.values()) * size
     if max(inputs, outputs) > _LARGEST_TABLE:
         raise TooLargeError(
-            f"the table of {len(names)} attributes has more than {_LARGEST_TABLE} cells; "
+            f"the table of {len(views)} attributes has more than {_LARGEST_TABLE} cells; "
             "look at fewer attributes."
         )
-    shares = belief.joint([secret, *names])
-    counts = np.rint(shares * belief.weight).astype(np.int64) * replicates
-    for axis, name in enumerate(names, start=1):
-        moved = np.moveaxis(counts, axis, -1)
-        drawn = rng.multinomial(moved, views[name]).sum(axis=-2)
-        counts = np.moveaxis(drawn, -1, axis)
-    return counts.reshape(len(counts), -1)
+    counts = np.rint(belief.joint([secret, *views]) * belief.weight).astype(np.int64)
+    return np.asarray(counts[counts.reshape(size, -1).sum(axis=1) > 0])
+
+
+def _observed(tables: Counted, views: Mapping[str, Array], rng: np.random.Generator) -> Counted:
+    """Return how often each combination is seen under each secret value, shape (tables, m, combinations)."""
+    for axis, view in enumerate(views.values(), start=2):
+        moved = np.moveaxis(tables, axis, -1)
+        drawn = rng.multinomial(moved, view).sum(axis=-2)
+        tables = np.moveaxis(drawn, -1, axis)
+    return tables.reshape(*tables.shape[:2], -1)
 
 
 def _largest(tables: NDArray[np.int64]) -> tuple[Array, Array, NDArray[np.intp], NDArray[np.intp]]:
@@ -147,23 +173,24 @@ def _largest(tables: NDArray[np.int64]) -> tuple[Array, Array, NDArray[np.intp],
     return logs.max(axis=1, initial=0.0), finite, infinite.sum(axis=1), empty.sum(axis=1)
 
 
-def _with_surrogates(
-    result: StatisticalLeakage, seen: NDArray[np.int64], surrogates: int, rng: np.random.Generator
-) -> StatisticalLeakage:
-    """Compare with tables in which what is seen is permuted against the secret: both margins stay."""
+def _surrogates(
+    table: Counted, observed: Callable[[Counted], Counted], count: int, rng: np.random.Generator
+) -> Array:
+    """Return the estimates from tables with the secret permuted against the rest: both margins stay."""
     from scipy.stats import random_table
 
-    used = seen[:, seen.sum(axis=0) > 0]
-    law = random_table(used.sum(axis=1), used.sum(axis=0), seed=rng)
+    flat = table.reshape(len(table), -1)
+    used = flat.sum(axis=0) > 0
+    law = random_table(flat.sum(axis=1), flat[:, used].sum(axis=0), seed=rng)
     values = []
-    batch = max(1, _LARGEST_TABLE // used.size)
-    for start in range(0, surrogates, batch):
-        tables = law.rvs(size=min(batch, surrogates - start), method="patefield")
-        values.append(_largest(np.rint(tables).astype(np.int64))[0])
-    reached = np.concatenate(values)
-    p_value = (1 + int(np.count_nonzero(reached >= result.value))) / (1 + surrogates)
-    fields = vars(result) | {
-        "p_value": p_value,
-        "surrogate": float(np.quantile(reached, 0.95, method="higher")),
-    }
-    return StatisticalLeakage(**fields)
+    batch = max(1, _LARGEST_BATCH // flat.size)
+    for start in range(0, count, batch):
+        tables = np.zeros((min(batch, count - start), *flat.shape), dtype=np.int64)
+        tables[:, :, used] = np.rint(law.rvs(size=len(tables), method="patefield"))
+        values.append(_largest(observed(tables.reshape(-1, *table.shape)))[0])
+    return np.concatenate(values)
+
+
+def _p_value(value: float, surrogates: Array) -> float:
+    """Return the share of all tables, the real one among them, whose estimate is at least the real one."""
+    return (1 + int(np.count_nonzero(surrogates >= value))) / (1 + len(surrogates))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.compiled import is_large
-from sidelight.foundation.errors import InputError, check_whole
+from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.channel import LARGEST_MATRIX, Channel, DenseChannel, ImplicitChannel
 from sidelight.mechanisms.counting import Counting
@@ -22,6 +22,7 @@ from sidelight.mechanisms.mechanism import (
     check_estimable,
     check_offset,
     check_reports,
+    impossible,
 )
 from sidelight.mechanisms.reports import Reports
 
@@ -106,7 +107,7 @@ class HadamardResponse(Counting):
         """Count how often each column was reported."""
         values = check_reports(reports, "u")
         if len(values) and int(values.max()) >= self.columns:
-            raise InputError(f"`reports` must be columns from 0 to {self.columns - 1}; some are not.")
+            raise impossible(f"columns from 0 to {self.columns - 1}", values >= self.columns)
         counts = np.bincount(values.astype(np.int64), minlength=self.columns)
         return Aggregate(len(values), counts.astype(np.int64), self.name)
 

@@ -27,10 +27,12 @@ from sidelight.mechanisms.mechanism import (
     check_reports,
     check_shares,
     check_times,
+    impossible,
     need_budget,
     refuse_parameters,
 )
 from sidelight.mechanisms.noise import (
+    LAPLACE_REACH,
     check_scale,
     exact_sums,
     laplace_variance,
@@ -116,8 +118,22 @@ class SummedHistogram:
     def aggregate(self, reports: Reports) -> Aggregate:
         """Add the histograms up, in whole steps of the grid."""
         values = check_reports(reports, "f", self.size)
-        chunks = (np.rint(values[span] * _UNITS) for span in spans(len(values), self.size))
+        found = [self._are_impossible(values[span]) for span in spans(len(values), self.size)]
+        strange = np.concatenate(found) if found else np.zeros(0, dtype=np.bool_)
+        if strange.any():
+            most = LAPLACE_REACH * self.scale / _UNITS
+            wanted = f"multiples of 2^-20 from {-most:g} to {1 + most:g}, where noise can lead"
+            raise impossible(wanted, strange)
+        chunks = (values[span] * _UNITS for span in spans(len(values), self.size))
         return Aggregate(len(values), exact_sums(chunks, self.size), self.name)
+
+    def _are_impossible(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Whether some number of each histogram is none, off the grid, or further out than noise goes."""
+        most = LAPLACE_REACH * self.scale + 1
+        with np.errstate(over="ignore", invalid="ignore"):
+            steps = values * float(_UNITS)
+            possible = (steps == np.rint(steps)) & (steps >= -most) & (steps <= _UNITS + most)
+        return np.asarray(~possible.all(axis=1))
 
     def estimate(self, aggregate: Aggregate) -> NDArray[np.float64]:
         """Return the mean of the histograms, unbiased for the values' frequencies."""

@@ -123,6 +123,7 @@ WITHOUT_BUDGET = ("identity", "withheld")
 
 
 LARGEST_OFFSET = 1 << 40
+_NAMED_ROWS = 3
 
 
 def create(name: str, size: int, epsilon: float | None = None, **parameters: Any) -> Mechanism:
@@ -207,8 +208,7 @@ def check_codes(values: ArrayLike, size: int, name: str = "values") -> NDArray[n
     if array.ndim != 1 or (array.size and array.dtype.kind not in "ui"):
         raise invalid(name, "a one-dimensional array of integer codes", f"{array.ndim}-d {array.dtype}")
     if array.size and (int(array.max()) >= size or (array.dtype.kind == "i" and int(array.min()) < 0)):
-        outside = int(np.count_nonzero((array < 0) | (array >= size)))
-        raise InputError(f"`{name}` must be codes from 0 to {size - 1}; {outside} of {array.size} are not.")
+        raise impossible(f"codes from 0 to {size - 1}", (array < 0) | (array >= size), name)
     return array.astype(code_type(size), copy=False)
 
 
@@ -238,6 +238,26 @@ def check_reports(
         wanted += f" with uint64 seeds of shape {shape}" if seeds else ""
         raise invalid("reports", f"{wanted}, made by the same mechanism", found)
     return reports.values
+
+
+def impossible(wanted: str, strange: NDArray[np.bool_], name: str = "reports") -> InputError:
+    """Return the error for what no randomiser can have made, or can be given: how many, and the first rows.
+
+    What stands there is not shown, as it is about people.
+
+    Args:
+        wanted: what was expected, in words.
+        strange: which rows are not so, shape (rows,) or (rows, numbers of a report).
+        name: the argument's name.
+    """
+    rows = np.flatnonzero(strange.reshape(len(strange), -1).any(axis=1))
+    first = ("row " if len(rows) == 1 else "rows ") + ", ".join(map(str, rows[:_NAMED_ROWS]))
+    more = f" and {len(rows) - _NAMED_ROWS} more" if len(rows) > _NAMED_ROWS else ""
+    fix = " Leave them out, or read them with the protocol that made them." if name != "values" else ""
+    return InputError(
+        f"`{name}` must be {wanted}; {len(rows)} of {len(strange)} are not ({first}{more}, counted from "
+        f"0).{fix}"
+    )
 
 
 def _are_arrays(reports: Reports) -> bool:

@@ -23,6 +23,14 @@ Array = NDArray[np.float64]
 _LARGEST_SCALE = 2.0**46
 """So that a value with its noise is a whole number that a double holds exactly."""
 _LARGEST_STEPS = 2.0**53
+LAPLACE_REACH = 65 * math.log(2)
+"""Laplace noise exceeds so many scales with a probability below 2^-64, so a number beyond them is refused.
+
+A billion reports of a thousand numbers each are refused by mistake with a probability below one in ten
+million. Simulated noise, from 53 random bits, ends at 37 scales.
+"""
+GAUSSIAN_REACH = 9.25
+"""Gaussian noise exceeds so many deviations with a probability below 2^-64; simulated noise ends at 8.3."""
 _HALF_BITS = 32
 _HALF_MASK = (1 << _HALF_BITS) - 1
 

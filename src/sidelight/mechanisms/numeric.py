@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -32,10 +32,13 @@ from sidelight.mechanisms.mechanism import (
     check_reports,
     check_shares,
     check_times,
+    impossible,
     need_budget,
     refuse_parameters,
 )
 from sidelight.mechanisms.noise import (
+    GAUSSIAN_REACH,
+    LAPLACE_REACH,
     check_scale,
     exact_sums,
     laplace_variance,
@@ -51,6 +54,12 @@ Array = NDArray[np.float64]
 
 _FINE = 1 << 24
 _GRID_MARGIN = 1e-9
+_DELTA_ERROR = 1e-11
+"""More than rounding can cost a delta, as a share of it."""
+_UNSEEN = -39.0
+"""Below so many deviations a delta is less than the least double."""
+_CLOSE = 1.0
+_NODES = 24
 _MOST_UNITS = 1 << 46
 _OFF_GRID = 1e-3
 """A report may be off the grid by such a part of a step, and by what doubles round."""
@@ -72,7 +81,7 @@ class Additive(ABC):
     known: ClassVar[tuple[str, ...]] = ("lower", "upper", "points")
     needed: ClassVar[tuple[str, ...]] = ("lower", "upper")
     reach: ClassVar[float]
-    """So many scales noise goes at most, but for a probability below 1e-300."""
+    """Noise exceeds so many scales with a probability below 2^-64."""
     size: int
     budget: float
     lower: float
@@ -217,29 +226,26 @@ class Additive(ABC):
         strange = np.concatenate(found) if found else np.zeros(0, dtype=np.bool_)
         if strange.any():
             most = self.reach * self.scale * self.step
-            raise InputError(
-                f"`reports` must be finite numbers{self._where}, from {self.lower - most:g} to "
-                f"{self.upper + most:g}, where noise can lead; {int(strange.sum())} of {len(values)} are "
-                f"not, such as {float(values[strange.argmax()])!r}; leave them out, or read them with the "
-                "protocol that made them."
+            raise impossible(
+                f"numbers on the grid, {self.lower:g} and whole steps of {self.step:g}, from "
+                f"{self.lower - most:g} to {self.upper + most:g}, where noise can lead",
+                strange,
             )
         return values
 
-    @property
-    def _where(self) -> str:
-        """What else must hold of a report, for a message."""
-        return ""
-
     def _is_impossible(self, values: Array) -> NDArray[np.bool_]:
-        """Whether each number is none, or further outside the bounds than noise goes.
+        """Whether each number is none, off the grid, or further outside the bounds than noise goes.
 
-        Noise for people is exact, and its tails are those of `reach`; simulated Laplace noise ends at 37
-        scales and Gaussian noise at 9 deviations. One step more, for rounding.
+        One step more than `reach`, for rounding. A report was rounded three times on its way here and back,
+        so that a grid near the last digit of a double is not looked at.
         """
         most = self.reach * self.scale + 1
         with np.errstate(over="ignore", invalid="ignore"):
-            steps = (values - self.lower) / self.step
-            return ~((steps >= -most) & (steps <= self.units + most))
+            away = values - self.lower
+            steps = away / self.step
+            rounding = (np.spacing(np.abs(values)) + 3 * np.spacing(np.abs(away))) / (2 * self.step)
+            is_on_grid = np.abs(steps - np.rint(steps)) <= _OFF_GRID + rounding
+            return np.asarray(~(is_on_grid & (steps >= -most) & (steps <= self.units + most)))
 
     def steps_of(self, values: Array) -> Array:
         """Return how many whole steps each reported number is from the lower bound."""
@@ -263,7 +269,7 @@ class Additive(ABC):
 
 @dataclass(frozen=True)
 class _LaplaceNoise(Additive):
-    reach: ClassVar[float] = 800.0
+    reach: ClassVar[float] = LAPLACE_REACH
 
     @cached_property
     def scale(self) -> float:
@@ -349,18 +355,6 @@ class DiscreteLaplace(_LaplaceNoise):
             raise invalid("grid", f"a whole part of the range {self.upper - self.lower:g}", self.grid)
         return round(steps)
 
-    @property
-    def _where(self) -> str:
-        return f" on the grid, {self.lower:g} and whole steps of {self.grid:g}"
-
-    def _is_impossible(self, values: Array) -> NDArray[np.bool_]:
-        """Whether each number is beyond reach or off the grid; on a fine grid rounding is no matter."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            steps = (values - self.lower) / self.step
-            rounding = 2 * np.spacing(np.maximum(np.abs(values), abs(self.lower))) / self.step
-            is_off = np.abs(steps - np.rint(steps)) > _OFF_GRID + rounding
-        return super()._is_impossible(values) | is_off
-
 
 @dataclass(frozen=True)
 class Gaussian(Additive):
@@ -382,7 +376,7 @@ class Gaussian(Additive):
     name: ClassVar[str] = "gaussian"
     known: ClassVar[tuple[str, ...]] = ("lower", "upper", "points", "delta", "calibration")
     needed: ClassVar[tuple[str, ...]] = ("lower", "upper", "delta")
-    reach: ClassVar[float] = 40.0
+    reach: ClassVar[float] = GAUSSIAN_REACH
     failure: float = 1e-6
     calibration: Literal["analytic", "classic"] = "analytic"
 
@@ -442,15 +436,45 @@ class Gaussian(Additive):
 
 
 def gaussian_delta(epsilon: float, multiple: float) -> float:
-    """Return the delta of Gaussian noise whose deviation is `multiple` times the sensitivity.
+    """Return the delta of Gaussian noise whose deviation is `multiple` times the sensitivity, rounded up.
 
-    Balle, Wang 2018, Theorem 8: Phi(1/(2m) - eps m) - e^eps Phi(-1/(2m) - eps m).
+    Balle, Wang 2018, Theorem 8: Phi(a) - e^eps Phi(b) with a, b = +-1/(2m) - eps m. Since e^eps phi(b) is
+    phi(a), this is phi(a) (R(a) - R(b)), R = Phi / phi. Where a and b are close, the difference of the two
+    would lose its digits; it is the integral of R'(x) = 1 + x R(x), which is positive.
     """
     from scipy.special import log_ndtr, ndtr
 
-    shift = 1 / (2 * multiple)
-    high = float(ndtr(shift - epsilon * multiple))
-    return max(high - math.exp(epsilon + float(log_ndtr(-shift - epsilon * multiple))), 0.0)
+    half, middle = 1 / (2 * multiple), -epsilon * multiple
+    high = middle + half
+    if high < _UNSEEN:
+        delta = 0.0
+    elif high < 0 or half <= _CLOSE:
+        delta = math.exp(math.log(_rise(middle, half)) - high * high / 2) / math.sqrt(2 * math.pi)
+    else:
+        delta = float(ndtr(high)) - math.exp(epsilon + float(log_ndtr(middle - half)))
+    return min(math.nextafter(delta * (1 + _DELTA_ERROR), math.inf), 1.0)
+
+
+def _rise(middle: float, half: float) -> float:
+    """Return R(middle + half) - R(middle - half)."""
+    if half > _CLOSE:
+        return float(_mills(middle + half) - _mills(middle - half))
+    nodes, weights = _legendre()
+    at = middle + half * nodes
+    return half * float(weights @ (1 + at * _mills(at)))
+
+
+def _mills(x: Array | float) -> Array:
+    """Return Phi(x) / phi(x)."""
+    from scipy.special import erfcx
+
+    return np.asarray(math.sqrt(math.pi / 2) * erfcx(-x / math.sqrt(2)))
+
+
+@cache
+def _legendre() -> tuple[Array, Array]:
+    """Return the nodes and weights that integrate a smooth function from -1 to 1 to the last digits."""
+    return np.polynomial.legendre.leggauss(_NODES)
 
 
 def _least_multiple(epsilon: float, delta: float) -> float:

@@ -22,6 +22,7 @@ from sidelight.mechanisms.mechanism import (
     check_reports,
     check_shares,
     check_times,
+    impossible,
     refuse_parameters,
 )
 from sidelight.mechanisms.reports import Reports
@@ -122,8 +123,9 @@ class Withheld(_Plain):
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count the people."""
-        if np.any(check_reports(reports, "u")):
-            raise InputError("`reports` of a withheld attribute must all be 0; some are not.")
+        values = check_reports(reports, "u")
+        if np.any(values):
+            raise impossible("0, as the attribute is withheld", values != 0)
         return Aggregate(len(reports), np.zeros(0, dtype=np.int64), self.name)
 
     def estimate(self, aggregate: Aggregate) -> NDArray[np.float64]:

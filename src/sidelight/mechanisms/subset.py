@@ -11,11 +11,11 @@ from math import floor
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.compiled import is_large, spans
-from sidelight.foundation.errors import InputError, check_whole
+from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import below, randomness
 from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel import FavouringChannel
@@ -26,6 +26,8 @@ from sidelight.mechanisms.mechanism import (
     check_codes,
     check_offset,
     check_reports,
+    code_type,
+    impossible,
     need_budget,
     refuse_parameters,
 )
@@ -114,9 +116,15 @@ class SubsetSelection(Counting):
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count how often each value is in a set."""
-        sets = check_reports(reports, "ui", self.width)
-        flat = check_codes(sets.reshape(-1), self.size, "reports")
-        ordered = flat.reshape(sets.shape)
-        if np.any(ordered[:, 1:] <= ordered[:, :-1]):
-            raise InputError("`reports` must be sets in rising order; some are not.")
-        return Aggregate(len(sets), code_counts(flat, self.size), self.name)
+        flat = check_sets(check_reports(reports, "ui", self.width), self.size).reshape(-1)
+        return Aggregate(len(reports), code_counts(flat, self.size), self.name)
+
+
+def check_sets(sets: NDArray[Any], size: int) -> NDArray[np.unsignedinteger[Any]]:
+    """Return sets of codes, shape (n, width), after checking their codes and that each set is rising."""
+    if sets.size and (int(sets.max()) >= size or (sets.dtype.kind == "i" and int(sets.min()) < 0)):
+        raise impossible(f"sets of codes from 0 to {size - 1}", (sets < 0) | (sets >= size))
+    is_unordered = sets[:, 1:] <= sets[:, :-1]
+    if is_unordered.any():
+        raise impossible("sets in rising order", is_unordered)
+    return sets.astype(code_type(size), copy=False)

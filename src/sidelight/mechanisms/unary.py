@@ -14,13 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.bits import Rows, bit_counts, random_rows, row_bytes
 from sidelight.foundation.compiled import is_large, spans
-from sidelight.foundation.errors import InputError
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.counting import Counting
 from sidelight.mechanisms.exact import WORDS, exp_below, least_share
-from sidelight.mechanisms.mechanism import Aggregate, check_codes, check_offset, check_reports
+from sidelight.mechanisms.mechanism import Aggregate, check_codes, check_offset, check_reports, impossible
 from sidelight.mechanisms.reports import Reports
 
 
@@ -100,7 +99,8 @@ def count_rows(reports: Reports, size: int, name: str) -> Aggregate:
     rows = check_reports(reports, "u", row_bytes(size), packed=True)
     counts = bit_counts(rows)
     if counts[size:].any():
-        raise InputError(f"`reports` must have bits for {size} values; some bits after the last are set.")
+        places = np.unpackbits(rows, axis=1, bitorder="little")
+        raise impossible(f"bits of {size} values, none set after the last", places[:, size:].astype(np.bool_))
     return Aggregate(len(rows), counts[:size], name)
 
 

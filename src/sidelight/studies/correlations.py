@@ -157,7 +157,8 @@ class GenderRow:
         neighbour: the attribute.
         mechanism: through which it is reported.
         estimate: with 50 replicates, for an adversary who keeps a guess.
-        p_value: the share of permuted tables that reach it.
+        table_p_value: the share of tables that reach it when the reports are permuted, as published.
+        population_p_value: the share that do when sex is permuted among the records.
         guess: the exact figure for that adversary.
         report: the exact figure for one who keeps the whole report.
     """
@@ -165,7 +166,8 @@ class GenderRow:
     neighbour: str
     mechanism: str
     estimate: float
-    p_value: float
+    table_p_value: float
+    population_p_value: float
     guess: float
     report: float
 
@@ -182,7 +184,8 @@ def gender_rows(surrogates: int) -> list[GenderRow]:
                 belief, {neighbour: guess.matrix()}, "sex", surrogates=surrogates, seed=4
             )
             through = (pair_leakage(belief, view, "sex", neighbour).value for view in (guess, made.channel))
-            found.append(GenderRow(neighbour, mechanism, seen.value, seen.p_value or 1.0, *through))
+            chances = (seen.table_p_value or 1.0, seen.population_p_value or 1.0)
+            found.append(GenderRow(neighbour, mechanism, seen.value, *chances, *through))
     return found
 
 

@@ -29,13 +29,20 @@ from sidelight.leakage.bounds import Bound
 from sidelight.leakage.labels import belief_curve, check_conditionals, check_label_budget
 from sidelight.mechanisms.arrays import hash_codes
 from sidelight.mechanisms.exact import LARGEST_SIZE
-from sidelight.mechanisms.mechanism import Aggregate, check_codes, check_estimable
+from sidelight.mechanisms.mechanism import (
+    Aggregate,
+    check_codes,
+    check_estimable,
+    check_reports,
+    impossible,
+)
 from sidelight.mechanisms.reports import Reports
 
 Array = NDArray[np.float64]
 _MOST_PLACES = 1 << 26
 _TOLERANCE = 1e-8
 _LEAST_SEEDS = 16
+_PADDING = 65_535
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +73,10 @@ class HashedHeads:
         return max(response.label_epsilon for response in self.responses)
 
     @cached_property
+    def _widest(self) -> int:
+        return max(response.width for response in self.responses)
+
+    @cached_property
     def places(self) -> NDArray[np.int64]:
         """The bucket of every value under every seed, shape (seeds, values)."""
         return bucket_places(self.seeds, self.values, self.buckets)
@@ -79,8 +90,7 @@ class HashedHeads:
             raise InputError(f"there must be one label for each value, got {len(codes)} and {len(marks)}.")
         source = randomness(seed, f"{self.name}/pool")
         drawn = below(source, offset, len(codes), np.array([len(self.seeds)], dtype=np.uint64))[:, 0]
-        widest = max(response.width for response in self.responses)
-        out = np.full((len(codes), widest), 65_535, dtype=np.uint16)
+        out = np.full((len(codes), self._widest), _PADDING, dtype=np.uint16)
         for number, response in enumerate(self.responses):
             members = np.flatnonzero(drawn == number)
             buckets = self.places[number][codes[members]]
@@ -90,19 +100,31 @@ class HashedHeads:
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count how often each (bucket, label) is in a set, for each seed, and each seed's reports."""
-        if reports.seeds is None or reports.values.ndim != 2:
-            raise InputError("`reports` must be sets with seeds, made by the same protocol.")
+        rows = check_reports(reports, "u", self._widest, seeds=True)
         order = np.argsort(self.seeds)
-        at = np.searchsorted(self.seeds[order], reports.seeds)
+        at = np.searchsorted(self.seeds[order], np.asarray(reports.seeds))
         number = order[np.minimum(at, len(order) - 1)]
-        if len(reports) and np.any(self.seeds[number] != reports.seeds):
-            raise InputError("`reports` must have seeds of the published pool; some are not.")
+        is_strange = self.seeds[number] != reports.seeds
+        if is_strange.any():
+            raise impossible("sets with seeds of the published pool", is_strange)
+        is_strange = self._are_no_sets(
+            rows, np.array([response.width for response in self.responses])[number]
+        )
+        if is_strange.any():
+            raise impossible(f"rising sets of their seed's size, padded with {_PADDING}", is_strange)
         sums = np.zeros((len(self.seeds), self.buckets * self.labels + 1), dtype=np.int64)
         for index, response in enumerate(self.responses):
-            sets = np.ascontiguousarray(reports.values[number == index, : response.width])
+            sets = np.ascontiguousarray(rows[number == index, : response.width])
             sums[index, :-1] = response.aggregate(Reports(sets)).sums
             sums[index, -1] = len(sets)
         return Aggregate(len(reports), sums.reshape(-1))
+
+    def _are_no_sets(self, rows: NDArray[Any], widths: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which numbers of each row are no part of a rising set of that width, or of its padding."""
+        is_inside = np.arange(rows.shape[1]) < widths[:, None]
+        strange = np.where(is_inside, rows >= self.buckets * self.labels, rows != _PADDING)
+        strange[:, 1:] |= is_inside[:, 1:] & (rows[:, 1:] <= rows[:, :-1])
+        return strange
 
     def joint(self, aggregate: Aggregate) -> Array:
         """Return the least-squares estimate of the joint, shape (values, labels)."""

@@ -25,7 +25,7 @@ from sidelight.mechanisms.channel import Channel
 from sidelight.mechanisms.exact import LARGEST_SIZE, exp_below, log_factor, too_small
 from sidelight.mechanisms.mechanism import Aggregate, check_codes, check_estimable, check_reports, code_type
 from sidelight.mechanisms.reports import Reports
-from sidelight.mechanisms.subset import SubsetSelection
+from sidelight.mechanisms.subset import SubsetSelection, check_sets
 from sidelight.mechanisms.unary import SymmetricUnary
 
 Array = NDArray[np.float64]
@@ -265,8 +265,8 @@ class LabelOnlyResponse:
         width = self.selection.width
         rows = check_reports(reports, "ui", width + 1)
         values = check_codes(np.ascontiguousarray(rows[:, 0]), self.values, "reports")
-        sets = check_codes(np.ascontiguousarray(rows[:, 1:]).reshape(-1), self.labels, "reports")
-        pairs = np.repeat(values.astype(np.int64), width) * self.labels + sets
+        sets = check_sets(rows[:, 1:], self.labels)
+        pairs = (values.astype(np.int64)[:, None] * self.labels + sets).reshape(-1)
         counts = code_counts(pairs.astype(np.uint16), self.values * self.labels)
         return Aggregate(len(rows), counts)
 
