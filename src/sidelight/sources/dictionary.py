@@ -153,7 +153,6 @@ class _ColumnFile(BaseModel):
     bins: int | None = None
     by: Unit | None = None
     missing: Missing | None = None
-    na: list[str] = []
     description: str = ""
 
 
@@ -187,9 +186,14 @@ def _column(name: str, entry: Any, label: str) -> Column:
     except InputError as error:
         raise InputError(f"{label}: column {name!r}: {error}") from None
     return Column(
-        parsed.kind, _tuple(parsed.values), _tuple(parsed.edges), parsed.bins, parsed.by, parsed.missing,
-        tuple(parsed.na), parsed.description,
-    )  # fmt: skip
+        parsed.kind,
+        _tuple(parsed.values),
+        _tuple(parsed.edges),
+        parsed.bins,
+        parsed.by,
+        parsed.missing,
+        parsed.description,
+    )
 
 
 def _check_choices(entry: Mapping[str, Any]) -> None:
@@ -250,7 +254,6 @@ def _section(name: str, column: Column, remarks: Iterable[str]) -> str:
     said = {
         "description": column.description or None, "kind": column.kind, "values": column.values,
         "edges": column.edges, "bins": column.bins, "by": column.by, "missing": column.missing,
-        "na": column.na or None,
     }  # fmt: skip
     lines = [f"{key} = {_value(value)}" for key, value in said.items() if value is not None]
     return "\n".join([f"[column.{_key(name)}]", *map(_comment, remarks), *lines, ""])

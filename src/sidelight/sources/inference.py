@@ -56,7 +56,6 @@ class Column:
         bins: how many bins it gets.
         by: for dates and times: a bin for each "year", "quarter", "month", "day", "hour", ...
         missing: whether a missing value is a value of its own, drops its record, or may not occur.
-        na: texts that stand for a missing value.
         description: what it means, in words.
     """
 
@@ -66,7 +65,6 @@ class Column:
     bins: int | None = None
     by: Unit | None = None
     missing: Missing | None = None
-    na: tuple[str, ...] = ()
     description: str = ""
 
     @property
@@ -132,7 +130,7 @@ class Coding:
         stated = self.columns.get(name, Column())
         kind = self.kinds.get(name, stated.kind)
         if kind != stated.kind and stated.kind is not None:
-            stated = Column(missing=stated.missing, na=stated.na, description=stated.description)
+            stated = Column(missing=stated.missing, description=stated.description)
         if name in self.values:
             stated = replace(stated, values=tuple(str(value) for value in self.values[name]))
         if name in self.edges:
