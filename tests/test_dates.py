@@ -52,6 +52,13 @@ def test_dates_are_binned_by_what_fits_their_span(values: list[Day], labels: tup
     assert found.values[: len(labels)] == labels
 
 
+def test_a_few_dates_far_off_do_not_hide_the_calendar() -> None:
+    values = [*days("2013-01-05", 1800), Day(1899, 12, 31), Day(9999, 12, 31)]
+    assert read_days(values).values == (
+        "before 2013", "2013", "2014", "2015", "2016", "2017", "2018 or later",
+    )  # fmt: skip
+
+
 def test_a_day_that_many_records_share_is_a_bin_of_its_own() -> None:
     values = [Day(1900, 1, 1)] * 300 + [Day(1985, 3, 3)] * 200 + days("1970-01-01", 500, 40)
     found = read_days(values)

@@ -70,12 +70,29 @@ def date_edges(
 def _fitting_calendar(
     ends: tuple[float, float], values: Sequence[float], bins: int
 ) -> tuple[float, ...] | None:
-    """Return the starts of the shortest unit of which few enough span the dates, if it tells many apart."""
-    for unit in reversed(UNITS):
-        starts = starts_between(*ends, unit, bins + _MORE - 1)
-        if starts and 3 * len({bisect_right(starts, value) for value in values}) > len(values):
-            return tuple(starts)
+    """Return the starts of the shortest unit of which few enough span the dates, if it tells many apart.
+
+    A few dates far off do not count if the others are spanned so; the outer bins take them in.
+    """
+    for span in (ends, (values[0], values[-1])) if values else ():
+        for unit in reversed(UNITS):
+            starts = _starts(ends, span, unit, bins + _MORE - 1)
+            if starts and 3 * len({bisect_right(starts, value) for value in values}) > len(values):
+                return starts
     return None
+
+
+def _starts(
+    ends: tuple[float, float], span: tuple[float, float], unit: Unit, most: int
+) -> tuple[float, ...] | None:
+    """Return the starts of the units that a span touches, as far as they part the dates between the ends."""
+    inside = starts_between(*span, unit, most)
+    if inside is None:
+        return None
+    last = moment_of(span[1])
+    outer = (_start_of(span[0], unit), span[1] if last is None else seconds_of(next_start(last, unit)))
+    starts = sorted({*inside, *outer})
+    return tuple(start for start in starts if ends[0] < start <= ends[1])
 
 
 def _rounded(low: float, cuts: Sequence[float]) -> list[float]:
