@@ -313,7 +313,7 @@ def test_plans_that_do_not_fit_get_one_line(run, table: Path, tmp_path: Path) ->
     assert "releases 'department', which is not a column of" in message
     newer = (tmp_path / "other.toml").read_text().replace("version = 1", "version = 9")
     (tmp_path / "newer.toml").write_text(newer)
-    assert "version 9; this Sidelight reads up to version 1" in refused(
+    assert "version 9; this Sidelight reads up to version 2" in refused(
         run("audit", table, "--plan", tmp_path / "newer.toml")
     )
     assert "exclude each other" in refused(

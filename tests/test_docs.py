@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from nbclient import NotebookClient
-from pyarrow import parquet
+from pyarrow import csv, parquet
 from selenium.webdriver.support.wait import WebDriverWait
 
 import sidelight as sl
@@ -69,6 +69,15 @@ def tables_fixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     age, hours = rng.normal(45, 12, 2_000), rng.normal(38, 6, 2_000)
     wages = {"age": age, "hours": hours, "income": 20 * age + 50 * hours + rng.normal(0, 300, 2_000)}
     parquet.write_table(pa.table(wages), folder / "wages.parquet")
+    number = np.arange(2_000)
+    members = {
+        "member_nbr": 700_000 + number,
+        "zip": 10_115 + 17 * (number % 60),
+        "joined": np.datetime64("2019-01-01") + number * 7 % 1_000,
+        "age": 18 + number % 61,
+        "level": np.array(["basic", "plus", "gold"])[number * number % 3],
+    }
+    csv.write_csv(pa.table(members), folder / "members.csv")
     (folder / "my_module.py").write_text(MODULE)
     return folder
 

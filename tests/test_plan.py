@@ -77,8 +77,8 @@ def edited(**changes: object) -> str:
     ("text", "words"),
     [
         ("{", "is not valid JSON"),
-        ("[1]", "is no plan: it must start with `version = 1`"),
-        (edited(version=99), "version 99; this Sidelight reads up to version 1. Upgrade Sidelight"),
+        ("[1]", "is no plan: it must start with `version = 2`"),
+        (edited(version=99), "version 99; this Sidelight reads up to version 2. Upgrade Sidelight"),
         (edited(version=True), "is no plan"),
         (edited(extra=1), "extra: Extra inputs are not permitted"),
         (

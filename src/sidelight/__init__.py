@@ -93,8 +93,8 @@ if TYPE_CHECKING:
     from sidelight.mechanisms import Channel, Mechanism, create
     from sidelight.plan import Plan, Release
     from sidelight.report import write_report
-    from sidelight.schema import Attribute, Schema, categorical, numeric
-    from sidelight.sources import Counts, Table, read, read_sql
+    from sidelight.schema import Attribute, Schema, binned, categorical, numeric
+    from sidelight.sources import Counts, Dictionary, Table, read, read_sql
     from sidelight.sources.examples import admissions, example, survey, survey_joint, titanic
     from sidelight.studies.benchmarks import (
         AnalyserBenchmark,
@@ -188,8 +188,8 @@ _HOMES = {
     "sidelight.mechanisms": ("Channel", "Mechanism", "create"),
     "sidelight.plan": ("Plan", "Release"),
     "sidelight.report": ("write_report",),
-    "sidelight.schema": ("Attribute", "Schema", "categorical", "numeric"),
-    "sidelight.sources": ("Counts", "Table", "read", "read_sql"),
+    "sidelight.schema": ("Attribute", "Schema", "binned", "categorical", "numeric"),
+    "sidelight.sources": ("Counts", "Dictionary", "Table", "read", "read_sql"),
     "sidelight.sources.examples": ("admissions", "example", "survey", "survey_joint", "titanic"),
     "sidelight.studies.benchmarks": (
         "AnalyserBenchmark",
@@ -219,6 +219,7 @@ __all__ = [
     "Collected",
     "Counts",
     "Credal",
+    "Dictionary",
     "Edges",
     "Estimates",
     "Gaussian",
@@ -260,6 +261,7 @@ __all__ = [
     "average_leakage",
     "benchmark_analysers",
     "benchmark_mechanisms",
+    "binned",
     "calibrate",
     "categorical",
     "collect",

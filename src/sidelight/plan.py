@@ -21,10 +21,20 @@ from sidelight.foundation.errors import InputError, check_choice, check_number, 
 from sidelight.foundation.files import json_number, strict_json, write_text
 from sidelight.foundation.mapping import FrozenMapping
 from sidelight.mechanisms import WITHOUT_BUDGET, Channel, Mechanism, make
-from sidelight.schema import Attribute, Kind, Missing, Schema, as_schema
+from sidelight.schema import (
+    Attribute,
+    Kind,
+    Missing,
+    Schema,
+    as_schema,
+    file_version,
+    read_edges,
+    written_edges,
+)
 
 View = Literal["report", "guess"]
-PLAN_VERSION = 1
+PLAN_VERSION = 2
+"""Since version 2 there are dates and times; a plan without any is written in version 1."""
 LARGEST_EPSILON = 700
 LARGEST_TIMES = 1_000_000
 PLAN_FIX = "Plan.uniform(table.schema) makes one."
@@ -219,7 +229,7 @@ class _ReleaseFile(_Strict):
     values: list[str]
     mechanism: str
     epsilon: float | None = None
-    edges: list[float] = Field(default_factory=list)
+    edges: list[float | str] = Field(default_factory=list)
     missing: Missing = "absent"
     times: int = 1
     parameters: dict[str, _Parameter] = Field(default_factory=dict)
@@ -237,7 +247,10 @@ class _PlanFile(_Strict):
 
 
 def _to_file(plan: Plan) -> dict[str, Any]:
-    head: dict[str, Any] = {"version": PLAN_VERSION, "limit": json_number(plan.limit)}
+    head: dict[str, Any] = {
+        "version": file_version(plan.schema, PLAN_VERSION),
+        "limit": json_number(plan.limit),
+    }
     if plan.origin:
         head["origin"] = plan.origin
     if plan.limits:
@@ -257,7 +270,7 @@ def _release_to_file(release: Release) -> dict[str, Any]:
         "missing": attribute.missing,
     }
     if attribute.edges:
-        entry["edges"] = list(attribute.edges)
+        entry["edges"] = written_edges(attribute.kind, attribute.edges)
     if release.parameters:
         entry["parameters"] = dict(release.parameters)
     return entry
@@ -297,7 +310,7 @@ def _from_text(text: str, label: str, parse: Callable[[str], Any], language: str
 def _from_file(parsed: _PlanFile) -> Plan:
     releases = tuple(
         Release(
-            Attribute(entry.attribute, entry.kind, tuple(entry.values), tuple(entry.edges), entry.missing),
+            _attribute(entry),
             entry.mechanism,
             entry.epsilon,
             entry.times,
@@ -307,6 +320,11 @@ def _from_file(parsed: _PlanFile) -> Plan:
     )
     limits = {name: float(limit) for name, limit in parsed.limits.items()}
     return Plan(releases, float(parsed.limit), limits, parsed.origin)
+
+
+def _attribute(entry: _ReleaseFile) -> Attribute:
+    edges = read_edges(entry.attribute, entry.kind, entry.edges)
+    return Attribute(entry.attribute, entry.kind, tuple(entry.values), edges, entry.missing)
 
 
 def _is_toml(path: str | Path) -> bool:

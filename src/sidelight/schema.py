@@ -2,7 +2,8 @@
 
 A code is a position in `Attribute.values`. A number is coded by `edges`: value v gets the number of edges
 at or below v. A value that many records share is a bin of its own, whose two edges are the value and the
-next double after it.
+next double after it. Dates are binned in the same way, as seconds since 1970, and times of day as seconds
+since midnight; their labels, and their edges in files, are dates and times.
 """
 
 from __future__ import annotations
@@ -12,11 +13,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from sidelight.foundation.errors import InputError, check_choice, invalid, unknown
+from sidelight.foundation.calendar import (
+    clock_labels,
+    clock_text,
+    is_writable,
+    moment_labels,
+    moment_text,
+    parse_clock,
+    parse_moment,
+)
+from sidelight.foundation.errors import InputError, check_choice, check_number, invalid, unknown
 
-Kind = Literal["categorical", "ordinal", "numeric"]
+Kind = Literal["categorical", "ordinal", "numeric", "date", "time"]
+BINNED: tuple[Kind, ...] = ("numeric", "date", "time")
+"""The kinds whose values are coded by edges."""
 Missing = Literal["absent", "value", "drop"]
 
 OTHER = "(other)"
@@ -30,9 +42,10 @@ class Attribute:
 
     Attributes:
         name: the column's name.
-        kind: "categorical", "ordinal" (the values are in order) or "numeric" (binned by `edges`).
+        kind: "categorical", "ordinal" (the values are in order), or, binned by `edges`, "numeric", "date" or
+            "time" (of day).
         values: the label of every code, the last ones being "(other)" and "(missing)" where they exist.
-        edges: for a numeric attribute the inner edges of its bins, strictly increasing.
+        edges: the inner edges of the bins of a binned attribute, strictly increasing.
         missing: whether a missing value is a value of its own, drops its record, or may not occur.
     """
 
@@ -59,16 +72,22 @@ class Attribute:
                 f"attribute {self.name!r}: {MISSING!r} is listed exactly when missing is 'value', "
                 f"got missing = {self.missing!r}."
             )
-        if self.kind == "numeric":
+        if self.is_binned:
             self._check_edges()
         elif self.edges:
-            raise InputError(f"attribute {self.name!r} is {self.kind}; only a numeric one has edges.")
+            raise InputError(
+                f"attribute {self.name!r} is {self.kind}; only numbers, dates and times have edges."
+            )
 
     def _check_edges(self) -> None:
         if not all(math.isfinite(edge) for edge in self.edges) or any(
             a >= b for a, b in pairwise(self.edges)
         ):
             raise invalid(f"edges of {self.name}", "finite and strictly increasing", self.edges)
+        is_clock = self.kind == "time"
+        if self.kind != "numeric" and not all(is_writable(edge, clock=is_clock) for edge in self.edges):
+            within = "times of day" if is_clock else "dates from the year 1 to 9999"
+            raise invalid(f"edges of {self.name}", f"{within}, in whole microseconds", self.edges)
         bins = len(self.values) - (self.missing == "value")
         if bins != len(self.edges) + 1:
             raise InputError(
@@ -80,6 +99,11 @@ class Attribute:
     def size(self) -> int:
         """The number of codes."""
         return len(self.values)
+
+    @property
+    def is_binned(self) -> bool:
+        """Whether values are coded by edges."""
+        return self.kind in BINNED
 
     @property
     def listed(self) -> tuple[str, ...]:
@@ -152,6 +176,11 @@ def as_schema(value: object) -> Schema:
     return found
 
 
+def file_version(schema: Schema, version: int) -> int:
+    """Return the version of a file that holds the schema: 1, which older releases read, without dates."""
+    return version if any(attribute.kind in ("date", "time") for attribute in schema) else 1
+
+
 def categorical(name: str, values: Sequence[str], *, ordinal: bool = False) -> Attribute:
     """Return an attribute with the given labels.
 
@@ -167,16 +196,45 @@ def numeric(name: str, edges: Sequence[float], *, missing: Missing = "absent") -
     >>> numeric("gain", [math.nextafter(0, 1), 5000]).values
     ('up to 0', 'above 0 to below 5000', '5000 or more')
     """
-    inner = tuple(float(edge) for edge in edges)
-    labels = bin_labels(inner)
-    return Attribute(name, "numeric", labels + ((MISSING,) if missing == "value" else ()), inner, missing)
+    return binned(name, "numeric", edges, missing)
 
 
-def bin_labels(inner: Sequence[float]) -> tuple[str, ...]:
+def binned(name: str, kind: Kind, edges: Sequence[object], missing: Missing = "absent") -> Attribute:
+    """Return an attribute of numbers, dates or times binned at the given inner edges.
+
+    >>> binned("born", "date", ["1960", "1980-06", "2000-01"]).values
+    ('before 1960-01', '1960-01 to before 1980-06', '1980-06 to before 2000-01', '2000-01 or later')
+    """
+    inner = read_edges(name, kind, edges)
+    labels = bin_labels(inner, kind)
+    return Attribute(name, kind, labels + ((MISSING,) if missing == "value" else ()), inner, missing)
+
+
+def read_edges(name: str, kind: Kind, edges: Sequence[object]) -> tuple[float, ...]:
+    """Return inner edges as numbers: those of dates and times may be written as such, or be Python's own."""
+    parse = {"date": parse_moment, "time": parse_clock}.get(kind)
+    try:
+        return tuple(
+            check_number("edge", edge) if parse is None or isinstance(edge, float) else parse(edge)
+            for edge in edges
+        )
+    except InputError as error:
+        raise InputError(f"edges of {name!r}: {error}") from None
+
+
+def written_edges(kind: Kind, edges: Sequence[float]) -> list[Any]:
+    """Return inner edges as a file has them: dates and times as text."""
+    write = {"date": moment_text, "time": clock_text}.get(kind)
+    return [edge if write is None else write(edge) for edge in edges]
+
+
+def bin_labels(inner: Sequence[float], kind: Kind = "numeric") -> tuple[str, ...]:
     """Return a plain-words label for every bin between the inner edges."""
     edges = [float(edge) for edge in inner]
     if not edges:
         return ("any",)
+    if kind != "numeric":
+        return moment_labels(edges) if kind == "date" else clock_labels(edges)
     first = f"up to {_plain(_before(edges[0]))}" if _is_after(edges[0]) else f"below {_plain(edges[0])}"
     middle = [_label(low, high) for low, high in pairwise(edges)]
     last = f"above {_plain(_before(edges[-1]))}" if _is_after(edges[-1]) else f"{_plain(edges[-1])} or more"

@@ -22,6 +22,7 @@ from sidelight.cli.estimate import estimate
 from sidelight.cli.example import example
 from sidelight.cli.knowledge import knowledge
 from sidelight.cli.learn import learn
+from sidelight.cli.schema import schema
 from sidelight.cli.study import app as study
 
 _INTERRUPTED = 130
@@ -54,7 +55,20 @@ def _overview(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-for command in (demo, example, audit, calibrate, knowledge, advise, collect, estimate, attack, learn, doctor):
+for command in (
+    demo,
+    example,
+    schema,
+    audit,
+    calibrate,
+    knowledge,
+    advise,
+    collect,
+    estimate,
+    attack,
+    learn,
+    doctor,
+):
     app.command()(command)
 for group in (study, bench):
     group.callback(invoke_without_command=True)(_overview)

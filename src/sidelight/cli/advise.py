@@ -13,15 +13,18 @@ from sidelight.cli.common import (
     Drop,
     Encoding,
     Json,
+    Kinds,
     MaxValues,
     Missing,
     RecordEpsilon,
     ReportFile,
     SaveProtocol,
+    SchemaFile,
     check_writable,
     progress,
     read_table,
     refuse_several,
+    stated,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +51,8 @@ def advise(
     bins: Bins = 10,
     max_values: MaxValues = 50,
     missing: Missing = "value",
+    schema: SchemaFile = None,
+    kinds: Kinds = None,
     encoding: Encoding = "utf-8",
     report: ReportFile = None,
     json: Json = False,
@@ -60,7 +65,10 @@ def advise(
     check_writable(save_protocol, (".toml", ".json"))
     budget = 1.0 if epsilon is None else epsilon
     with progress(quiet=json):
-        rules = {"bins": bins, "max_values": max_values, "missing": missing, "encoding": encoding}
+        rules = {
+            "bins": bins, "max_values": max_values, "missing": missing, "encoding": encoding,
+            **stated(schema, kinds),
+        }  # fmt: skip
         assumed = _assumed(data, attributes, values, public, first or [], drop or [], rules)
         count = people if people is not None else assumed.rows
         if count is None:
@@ -125,6 +133,8 @@ def _assumed(
         raise sl.InputError("--public is said of a table; name it, or leave --public out.")
     if drop and data is None:
         raise sl.InputError(f"--drop {drop[0]} is a column of a table; name it, or leave --drop out.")
+    if data is None and (rules["schema"] or rules["kinds"]):
+        raise sl.InputError("--schema and --kind are said of a table; name it, or leave them out.")
     if first:
         found = sl.estimate([sl.read_reports(path) for path in first])
         return _Assumed(found.schema, found)

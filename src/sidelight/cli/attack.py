@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sidelight.cli.common import Data, Encoding, Json, ReportFile, check_writable, first_given, progress
+from sidelight.cli.common import (
+    Data,
+    Encoding,
+    Json,
+    Kinds,
+    ReportFile,
+    SchemaFile,
+    check_writable,
+    first_given,
+    progress,
+    stated,
+)
 
 if TYPE_CHECKING:
     from sidelight.attacks import AttackComparison, Noise
@@ -54,6 +65,8 @@ def attack(
     truth: Truth = None,
     parameters: Published = None,
     seed: Seed = None,
+    schema: SchemaFile = None,
+    kinds: Kinds = None,
     encoding: Encoding = "utf-8",
     report: ReportFile = None,
     json: Json = False,
@@ -75,9 +88,9 @@ def attack(
             _refuse(simulated, f"{data} holds reports, made as the file says, and the attack is Bayes' rule")
             if truth is None:
                 raise InputError(f"{data} holds reports; give --truth, the true records to compare with.")
-            result = _on_reports(data, truth, secret, parameters, encoding)
+            result = _on_reports(data, truth, secret, parameters, encoding, stated(schema, kinds))
         else:
-            of_reports = {"--truth": truth, "--parameters": parameters}
+            of_reports = {"--truth": truth, "--parameters": parameters, "--schema": schema, "--kind": kinds}
             _refuse(of_reports, f"{data} holds no reports, so its records are the truth")
             family, level = _noise(noise, epsilon, leniency, share, entity)
             chosen = "mlp" if model is None else model
@@ -154,7 +167,7 @@ def _on_numbers(
 
 
 def _on_reports(
-    data: str, truth: str, secret: str, parameters: Path | None, encoding: str
+    data: str, truth: str, secret: str, parameters: Path | None, encoding: str, rules: dict[str, Any]
 ) -> AttackComparison:
     """Infer the secret from reports by the belief of the true records themselves."""
     import sidelight as sl
@@ -163,7 +176,9 @@ def _on_reports(
 
     released = read_reports(data)
     schema = released.protocol.schema
-    table = sl.read(truth, schema=schema, rest=True, require=[secret], encoding=encoding)
+    others = rules["schema"] or True
+    kinds = {name: kind for name, kind in rules["kinds"].items() if name not in schema}
+    table = sl.read(truth, schema=schema, rest=others, require=[secret], kinds=kinds, encoding=encoding)
     belief = sl.Belief.from_data(table)
     attacker = BayesAttacker(belief if belief.kind == "joint" else sl.Belief.tree_of(belief))
     result = attack(released, attacker, secret=secret, truth=_of_phase(released, table, parameters))

@@ -14,11 +14,13 @@ from sidelight.cli.common import (
     Encoding,
     EngineName,
     Json,
+    Kinds,
     Master,
     MaxValues,
     MinSupport,
     Missing,
     ReportFile,
+    SchemaFile,
     Secret,
     Smoothing,
     check_counts,
@@ -28,6 +30,7 @@ from sidelight.cli.common import (
     progress,
     read_table,
     refuse_both,
+    stated,
 )
 
 if TYPE_CHECKING:
@@ -89,6 +92,8 @@ def audit(
     bins: Bins = 10,
     max_values: MaxValues = 50,
     missing: Missing = "value",
+    schema: SchemaFile = None,
+    kinds: Kinds = None,
     encoding: Encoding = "utf-8",
     engine: EngineName = "local",
     master: Master = None,
@@ -122,7 +127,7 @@ def audit(
         table = read_table(
             data, given, drop or [], [*secrets, *(withhold or [])],
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
-            engine=engine, master=master, numbered=secrets,
+            engine=engine, master=master, numbered=secrets, **stated(schema, kinds),
         )  # fmt: skip
         plain = given or sl.Plan.uniform(
             table.schema, mechanism or "grr", 1.0 if epsilon is None else epsilon

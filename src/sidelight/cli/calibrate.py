@@ -15,10 +15,12 @@ from sidelight.cli.common import (
     Encoding,
     EngineName,
     Json,
+    Kinds,
     Master,
     MaxValues,
     Missing,
     ReportFile,
+    SchemaFile,
     Smoothing,
     check_counts,
     check_limits,
@@ -27,6 +29,7 @@ from sidelight.cli.common import (
     progress,
     read_table,
     refuse_both,
+    stated,
 )
 
 if TYPE_CHECKING:
@@ -106,6 +109,8 @@ def calibrate(
     bins: Bins = 10,
     max_values: MaxValues = 50,
     missing: Missing = "value",
+    schema: SchemaFile = None,
+    kinds: Kinds = None,
     encoding: Encoding = "utf-8",
     engine: EngineName = "local",
     master: Master = None,
@@ -129,7 +134,7 @@ def calibrate(
     named = [*secrets, *free, *weights, *fixed, *hidden, *plain]
     rules = {
         "bins": bins, "max_values": max_values, "missing": missing, "encoding": encoding, "engine": engine,
-        "master": master, "numbered": secrets,
+        "master": master, "numbered": secrets, **stated(schema, kinds),
     }  # fmt: skip
     options: dict[str, Any] = {
         "limit": limit, "limits": limits, "budgets": "uniform" if uniform else "unequal",

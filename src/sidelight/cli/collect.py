@@ -15,16 +15,19 @@ from sidelight.cli.common import (
     Encoding,
     EngineName,
     Json,
+    Kinds,
     Master,
     MaxValues,
     Missing,
     RecordEpsilon,
     SaveProtocol,
+    SchemaFile,
     check_writable,
     echo_json,
     progress,
     read_table,
     refuse_several,
+    stated,
 )
 
 if TYPE_CHECKING:
@@ -84,6 +87,8 @@ def collect(
     bins: Bins = 10,
     max_values: MaxValues = 50,
     missing: Missing = "value",
+    schema: SchemaFile = None,
+    kinds: Kinds = None,
     encoding: Encoding = "utf-8",
     engine: EngineName = "local",
     master: Master = None,
@@ -100,7 +105,7 @@ def collect(
         table = _read(
             given, data, drop or [],
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
-            engine=engine, master=master,
+            engine=engine, master=master, **stated(schema, kinds),
         )  # fmt: skip
         options = {
             "--epsilon": epsilon, "--mechanism": mechanism, "--group": group, "--prior": prior,

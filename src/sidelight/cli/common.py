@@ -32,6 +32,18 @@ MaxValues = Annotated[
 Missing = Annotated[
     str | None, typer.Option(callback=_given, help="'value' (of its own) or 'drop' (the record).")
 ]
+SchemaFile = Annotated[
+    Path | None,
+    typer.Option("--schema", help="A data dictionary (.toml) that says what each column is; see `schema`."),
+]
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kind",
+        help="column=kind: 'categorical', 'ordinal', 'numeric', 'date', 'time', 'identifier', 'ignored'; "
+        "repeatable.",
+    ),
+]
 Encoding = Annotated[str, typer.Option(help="Of a text file.")]
 Smoothing = Annotated[float, typer.Option(help="Evenly spread records added to the belief.")]
 MinSupport = Annotated[int, typer.Option(help="Suppress figures that rest on fewer records.")]
@@ -80,6 +92,22 @@ def named_numbers(options: list[str]) -> tuple[list[str], dict[str, float]]:
             numbers[name] = number
         names.append(name if number is not None else option)
     return names, numbers
+
+
+def stated(schema: Path | None, kinds: Sequence[str] | None) -> dict[str, Any]:
+    """Return what --schema and --kind state, as rules for `read_table`; a name may have an = itself."""
+    from sidelight.foundation.errors import InputError
+
+    found: dict[str, str] = {}
+    for option in kinds or ():
+        name, equals, kind = option.rpartition("=")
+        if not equals or not name:
+            raise InputError(
+                f"--kind must be column=kind, got {option!r}; for example --kind zip=categorical."
+            )
+        if found.setdefault(name, kind) != kind:
+            raise InputError(f"{name!r} is given two kinds, {found[name]!r} and {kind!r}; choose one.")
+    return {"schema": schema, "kinds": found}
 
 
 def _number(text: str) -> float | None:
@@ -174,10 +202,12 @@ def read_table(
     if plan is not None or any(set(name) & set(",=") for name in (*drop, *named)):
         columns = _columns(source, rules["encoding"])
         check_written(columns, [*drop, *named], numbered)
-        _check_planned(data, plan, columns, drop, giver)
+        _check_planned(data, plan, columns, drop, rules.get("kinds", {}), giver)
+    dictionary = options.pop("schema", None)
     if plan is None:
-        return sl.read(source, drop=drop, require=named, **options)
-    table = sl.read(source, drop=drop, schema=plan.schema, rest=True, require=named, **options)
+        return sl.read(source, drop=drop, require=named, schema=dictionary, **options)
+    others = True if dictionary is None else dictionary
+    table = sl.read(source, drop=drop, schema=plan.schema, rest=others, require=named, **options)
     _refuse_rules(table, plan, rules, giver)
     return table
 
@@ -195,11 +225,23 @@ def check_written(columns: Sequence[str], names: Iterable[str], numbered: Sequen
             raise InputError(f"the limit of {column!r} must be a number, got {text!r}.")
 
 
-def _check_planned(data: str, plan: Plan | None, columns: Sequence[str], drop: list[str], giver: str) -> None:
-    """Refuse a plan that releases what is not there, or is to be left out."""
+def _check_planned(
+    data: str,
+    plan: Plan | None,
+    columns: Sequence[str],
+    drop: list[str],
+    kinds: Mapping[str, str],
+    giver: str,
+) -> None:
+    """Refuse a plan that releases what is not there, is to be left out, or is said to be otherwise."""
     from sidelight.foundation.errors import InputError
 
     for name in plan.names if plan else ():
+        if name in kinds:
+            raise InputError(
+                f"the {giver} releases {name!r} and says what its values are, so --kind cannot; change the "
+                f"{giver}, or leave --kind out."
+            )
         if name not in columns:
             raise InputError(
                 f"the {giver} releases {name!r}, which is not a column of {data}; its columns are "
@@ -232,7 +274,7 @@ def _opened(data: str, engine: str, master: str | None, rules: dict[str, Any]) -
     if check_choice("engine", engine, ("local", "spark")) == "local":
         if master is not None:
             raise InputError(f"--master {master} is for --engine spark; add it, or leave the master out.")
-        return data, rules
+        return data, dict(rules)
     from sidelight.sources.session import open_frame
 
     others = {name: rule for name, rule in rules.items() if name != "encoding"}

@@ -15,16 +15,19 @@ from sidelight.cli.common import (
     Drop,
     Encoding,
     Json,
+    Kinds,
     MaxValues,
     MinSupport,
     Missing,
     ReportFile,
+    SchemaFile,
     Smoothing,
     check_counts,
     check_writable,
     check_written,
     named_numbers,
     progress,
+    stated,
 )
 
 if TYPE_CHECKING:
@@ -95,6 +98,8 @@ def knowledge(
     bins: Bins = 10,
     max_values: MaxValues = 50,
     missing: Missing = "value",
+    schema: SchemaFile = None,
+    kinds: Kinds = None,
     encoding: Encoding = "utf-8",
     min_support: MinSupport = 0,
     graph: GraphFile = None,
@@ -121,6 +126,7 @@ def knowledge(
         table = sl.read(
             data, columns=named if asked else None, drop=drop or [], require=named,
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,  # type: ignore[arg-type]
+            **stated(schema, kinds),
         )  # fmt: skip
         show = _gaussian(wanted, table) if belief == "gaussian" else _listed(wanted, table)
     worst = show(json)

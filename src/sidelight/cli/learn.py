@@ -15,14 +15,17 @@ from sidelight.cli.common import (
     Drop,
     Encoding,
     Json,
+    Kinds,
     MaxValues,
     Missing,
     ReportFile,
+    SchemaFile,
     check_writable,
     echo_json,
     first_given,
     progress,
     read_table,
+    stated,
 )
 
 if TYPE_CHECKING:
@@ -69,6 +72,8 @@ def learn(
     bins: Bins = 10,
     max_values: MaxValues = 50,
     missing: Missing = "value",
+    schema: SchemaFile = None,
+    kinds: Kinds = None,
     encoding: Encoding = "utf-8",
     json: Json = False,
 ) -> None:
@@ -90,7 +95,7 @@ def learn(
     with progress(quiet=json):
         table = read_table(
             data, None, drop or [], [],
-            bins=bins, max_values=max_values, missing=missing, encoding=encoding,
+            bins=bins, max_values=max_values, missing=missing, encoding=encoding, **stated(schema, kinds),
         )  # fmt: skip
         found = learn_model(
             table, label, model, settings, tree,  # type: ignore[arg-type]

@@ -17,9 +17,10 @@ from sidelight.collection.protocol import Protocol
 from sidelight.collection.units import make_unit
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import strict_json, write_text
-from sidelight.schema import Attribute, Kind, Missing, Schema
+from sidelight.schema import Attribute, Kind, Missing, Schema, file_version, read_edges, written_edges
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
+"""Since version 2 there are dates and times; a protocol without any is written in version 1."""
 T = TypeVar("T", bound=BaseModel)
 
 
@@ -35,7 +36,7 @@ class AttributeFile(Strict):
     name: str
     kind: Kind
     values: list[str]
-    edges: list[float] = Field(default_factory=list)
+    edges: list[float | str] = Field(default_factory=list)
     missing: Missing = "absent"
 
 
@@ -75,18 +76,21 @@ class ProtocolFile(Strict):
 
 def protocol_data(protocol: Protocol) -> dict[str, Any]:
     """Return a protocol with its schema as plain data."""
-    attributes = [_attribute(attribute) for attribute in protocol.schema]
-    return {"version": PROTOCOL_VERSION, **protocol.to_file(), "attribute": attributes}
+    attributes = [attribute_data(attribute) for attribute in protocol.schema]
+    version = file_version(protocol.schema, PROTOCOL_VERSION)
+    return {"version": version, **protocol.to_file(), "attribute": attributes}
 
 
-def _attribute(attribute: Attribute) -> dict[str, Any]:
+def attribute_data(attribute: Attribute) -> dict[str, Any]:
+    """Return an attribute as plain data."""
     entry: dict[str, Any] = {
         "name": attribute.name,
         "kind": attribute.kind,
         "values": list(attribute.values),
         "missing": attribute.missing,
     }
-    return entry | ({"edges": list(attribute.edges)} if attribute.edges else {})
+    edges = written_edges(attribute.kind, attribute.edges)
+    return entry | ({"edges": edges} if edges else {})
 
 
 def protocol_from(data: Mapping[str, Any], label: str = "the protocol") -> Protocol:
@@ -103,7 +107,13 @@ def protocol_from(data: Mapping[str, Any], label: str = "the protocol") -> Proto
 def _built(parsed: ProtocolFile) -> Protocol:
     schema = Schema(
         tuple(
-            Attribute(item.name, item.kind, tuple(item.values), tuple(item.edges), item.missing)
+            Attribute(
+                item.name,
+                item.kind,
+                tuple(item.values),
+                read_edges(item.name, item.kind, item.edges),
+                item.missing,
+            )
             for item in parsed.attribute
         )
     )

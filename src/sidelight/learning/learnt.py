@@ -12,7 +12,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.collection.describing import AttributeFile, Strict, check_version, read_data, validated
+from sidelight.collection.describing import (
+    AttributeFile,
+    Strict,
+    attribute_data,
+    check_version,
+    read_data,
+    validated,
+)
 from sidelight.collection.labels.gathering import LabelledRows, LabelSettings
 from sidelight.collection.labels.responses import BasicResponse, HeadsResponse
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
@@ -74,8 +81,8 @@ class Learnt:
         return {
             "version": MODEL_VERSION,
             "kind": self.kind,
-            "label": asdict(self.label),
-            "attributes": [asdict(attribute) for attribute in self.attributes],
+            "label": attribute_data(self.label),
+            "attributes": [attribute_data(attribute) for attribute in self.attributes],
             "statement": statement,
             "sentence": self.statement.sentence(),
             "accuracy": self.accuracy,

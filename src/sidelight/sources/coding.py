@@ -168,7 +168,7 @@ def raw(column: pa.Array) -> NDArray[Any]:
 
 
 def _coder(attribute: Attribute, kind: str) -> Coder:
-    if attribute.kind == "numeric":
+    if attribute.is_binned:
         absent = attribute.size - 1 if attribute.missing == "value" else -1
         select = f"coalesce({number(attribute.name, kind)}, 'NaN'::DOUBLE)"
         return Placed(select, np.asarray(attribute.edges, dtype=np.float64), absent)

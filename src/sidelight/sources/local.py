@@ -15,6 +15,7 @@ import pyarrow as pa
 from sidelight.foundation.errors import InputError, check_choice, invalid
 from sidelight.foundation.files import REPORTS_KEY
 from sidelight.schema import Schema
+from sidelight.sources.dates import ISO
 from sidelight.sources.faults import not_columns, reading
 from sidelight.sources.sql import literal, number, present, quoted, where_complete
 
@@ -90,6 +91,12 @@ class LocalSource:
             column,
         )
         return [row[0] for row in found]
+
+    def dates(self, column: str) -> int:
+        """Return how many values of a column of text are dates in ISO form."""
+        name = quoted(column)
+        is_date = f"regexp_full_match({name}, {literal(ISO)}) AND TRY_CAST({name} AS TIMESTAMP) IS NOT NULL"
+        return int(self.rows(f"count(*) FILTER ({is_date})", "", column)[0][0])
 
     def ends(self, column: str) -> tuple[float | None, float | None]:
         """Return the least and the greatest finite number; None where there is none."""

@@ -9,8 +9,9 @@ from typing import Any
 
 from sidelight.foundation.errors import InputError
 from sidelight.schema import Kind, Missing, Schema
+from sidelight.sources.dictionary import Dictionary, as_dictionary
 from sidelight.sources.engine import LocalEngine
-from sidelight.sources.inference import Binning, Coding, check_names, check_varied, infer
+from sidelight.sources.inference import Binning, Coding, Unused, check_names, check_varied, infer
 from sidelight.sources.local import LocalSource, open_object, open_path, open_query
 from sidelight.sources.spark import SparkEngine, SparkSource, is_spark
 from sidelight.sources.table import Table
@@ -21,14 +22,14 @@ def read(
     *,
     columns: Iterable[str] | None = None,
     drop: Iterable[str] = (),
-    schema: Schema | None = None,
-    rest: bool = False,
+    schema: Schema | Dictionary | str | Path | None = None,
+    rest: bool | Dictionary | str | Path = False,
     require: Iterable[str] = (),
     bins: int = 10,
     binning: Binning = "quantile",
-    edges: Mapping[str, Sequence[float]] | None = None,
+    edges: Mapping[str, Sequence[float | str]] | None = None,
     values: Mapping[str, Sequence[str]] | None = None,
-    kinds: Mapping[str, Kind] | None = None,
+    kinds: Mapping[str, Kind | Unused] | None = None,
     max_values: int = 50,
     few: int = 20,
     missing: Missing = "value",
@@ -42,14 +43,16 @@ def read(
             polars DataFrame; a Spark DataFrame; a DuckDB relation; anything with the Arrow stream interface.
         columns: the columns to use, all by default.
         drop: columns to leave out.
-        schema: code its columns as it says instead of looking at the data, and use no others.
-        rest: with `schema`, use the other columns as well.
+        schema: code its columns as it says instead of looking at the data, and use no others; or a data
+            dictionary, or the path of one, which may leave something to be inferred and columns out.
+        rest: with a `Schema`, use the other columns as well; as a data dictionary says, if it is one.
         require: columns that must be usable: one that is constant or identifies records is then an error.
         bins: how many bins a number gets, before values that many records share get their own.
         binning: "quantile" or "width".
-        edges: the inner edges of the bins, for the named columns.
+        edges: the inner edges of the bins, for the named columns; those of dates as "2020-06-07".
         values: the alphabet in order, for the named columns.
-        kinds: the kind ("categorical", "ordinal", "numeric"), for the named columns.
+        kinds: the kind ("categorical", "ordinal", "numeric", "date", "time"), for the named columns, or
+            "identifier" or "ignored", which leave a column out.
         max_values: above so many values the rarest are folded into "(other)".
         few: numbers with at most so many distinct values are categorical.
         missing: "value" (a value of its own) or "drop" (the record is left out).
@@ -85,8 +88,8 @@ def _read_source(
     *,
     columns: Iterable[str] | None = None,
     drop: Iterable[str] = (),
-    schema: Schema | None = None,
-    rest: bool = False,
+    schema: Schema | Dictionary | str | Path | None = None,
+    rest: bool | Dictionary | str | Path = False,
     require: Iterable[str] = (),
     label: str | None = None,
     **rules: Any,
@@ -94,7 +97,13 @@ def _read_source(
     if label is not None:
         source = replace(source, label=label)
     coding = Coding(**{name: rule for name, rule in rules.items() if rule is not None})
-    return _table(source, columns, drop, schema, rest, require, coding)
+    given, described = (schema, rest) if schema is None or isinstance(schema, Schema) else (None, schema)
+    if isinstance(described, bool):
+        return _table(source, columns, drop, given, described, require, coding)
+    dictionary = as_dictionary(described)
+    source = replace(source, notes=(*source.notes, *dictionary.notes(source)))
+    coding = replace(coding, columns=dictionary.columns)
+    return _table(source, columns, drop, dictionary.schema(coding, given), True, require, coding)
 
 
 def column_names(path: str | Path, encoding: str = "utf-8") -> list[str]:
@@ -122,10 +131,16 @@ def _table(
     check_names(source, [*wanted, *given.names, *left_out, *sorted(needed)])
     for name in needed & set(left_out):
         raise InputError(f"column {name!r} of {source.label} is both named and dropped; choose one.")
-    chosen = [name for name in wanted if name not in left_out]
+    kept = [name for name in wanted if name not in left_out]
+    unused = coding.unused([name for name in kept if name not in given])
+    for name in needed & set(unused):
+        raise InputError(f"column {name!r} of {source.label} {unused[name].reason}; state another kind.")
+    chosen = [name for name in kept if name not in unused]
     if not chosen:
         raise InputError(f"{source.label}: no column is left; drop fewer.")
-    found, rows, aside = infer(source, [name for name in chosen if name not in given], needed, coding)
+    found, rows, aside, guesses = infer(
+        source, [name for name in chosen if name not in given], needed, coding
+    )
     attributes = [
         (given if name in given else found)[name] for name in chosen if name in given or name in found
     ]
@@ -138,4 +153,4 @@ def _table(
     if used < 2:
         raise InputError(f"{source.label} has {used} complete rows; it needs at least two.")
     engine = SparkEngine() if isinstance(source, SparkSource) else LocalEngine()
-    return Table(coded, source, engine, used, rows - used, aside)
+    return Table(coded, source, engine, used, rows - used, (*unused.values(), *aside), guesses)

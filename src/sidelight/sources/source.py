@@ -32,6 +32,9 @@ class Source(Protocol):
     def frequent(self, column: str, most: int) -> list[str]:
         """Return the labels of the `most` most frequent values; of equally frequent ones the first."""
 
+    def dates(self, column: str) -> int:
+        """Return how many values of a column of text are dates in ISO form."""
+
     def ends(self, column: str) -> tuple[float | None, float | None]:
         """Return the least and the greatest finite number; None where there is none."""
 

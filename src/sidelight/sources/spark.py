@@ -26,6 +26,7 @@ from sidelight.foundation.errors import InputError
 from sidelight.schema import Schema
 from sidelight.sources.counting import CountingPlan
 from sidelight.sources.counts import Codes, Counts, Records, distinct_records, merge_records
+from sidelight.sources.dates import ISO
 from sidelight.sources.engine import Place, coded_batches, count_source, counted, is_worth_compiling, plan_of
 from sidelight.sources.local import LocalSource, open_object
 from sidelight.sources.sql import is_temporal
@@ -114,6 +115,14 @@ class SparkSource:
         connection.register("found", found)
         return [row[0] for row in connection.execute("SELECT value::VARCHAR FROM found").fetchall()]
 
+    def dates(self, column: str) -> int:
+        """Return how many values of a column of text are dates in ISO form."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        value = self._value(column)
+        is_date = value.rlike(f"^({ISO})$") & value.try_cast("timestamp_ntz").isNotNull()
+        return int(self._row(self.frame.agg(F.count_if(is_date)))[0])
+
     def ends(self, column: str) -> tuple[float | None, float | None]:
         """Return the least and the greatest finite number; None where there is none."""
         _, low, high = self._summary(column)
@@ -184,6 +193,8 @@ class SparkSource:
         from pyspark.sql import functions as F  # noqa: N812
 
         kind, value = self.columns[column], self._value(column)
+        if kind == "VARCHAR":
+            kind, value = "TIMESTAMP", value.cast("timestamp_ntz")
         if not is_temporal(kind):
             return value.cast("double")
         if kind == "DATE":

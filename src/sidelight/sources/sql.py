@@ -36,10 +36,12 @@ def _is_number(name: str) -> str:
 
 
 def number(column: str, kind: str) -> str:
-    """Return SQL for the column as a double; dates and times count seconds since 1970."""
+    """Return SQL for the column as a double; dates and times, text among them, count seconds since 1970."""
     value = present(column, kind)
     if kind == "TIMESTAMPTZ_NS":  # the one kind of time of which DuckDB's epoch knows nothing
         value = f"{value}::TIMESTAMPTZ"
+    if kind == "VARCHAR":
+        return f"epoch({value}::TIMESTAMP)::DOUBLE"
     return f"epoch({value})::DOUBLE" if is_temporal(kind) else f"{value}::DOUBLE"
 
 
@@ -62,7 +64,7 @@ def where_complete(schema: Schema, types: dict[str, str]) -> str:
     """Return the SQL condition that drops records with a missing value where an attribute asks for it."""
     dropping = [attribute for attribute in schema if attribute.missing == "drop"]
     kept = [
-        f"{number(a.name, types[a.name])} IS NOT NULL" if a.kind == "numeric" else _is_present(a, types)
+        f"{number(a.name, types[a.name])} IS NOT NULL" if a.is_binned else _is_present(a, types)
         for a in dropping
     ]
     return "WHERE " + " AND ".join(kept) if kept else ""

@@ -13,7 +13,7 @@ from sidelight.foundation.errors import invalid
 from sidelight.schema import OTHER, Schema
 from sidelight.sources.counts import Codes, Counts, Records, check_dense
 from sidelight.sources.engine import Engine
-from sidelight.sources.inference import SetAside
+from sidelight.sources.inference import Guess, SetAside
 from sidelight.sources.sql import quoted, where_complete
 
 
@@ -28,6 +28,7 @@ class Table:
         rows: the number of records that are used.
         dropped: the number of records left out because a value is missing.
         set_aside: columns that are no attributes, with the reason.
+        guesses: what was guessed about columns, and how to state it.
     """
 
     schema: Schema
@@ -36,6 +37,7 @@ class Table:
     rows: int
     dropped: int = 0
     set_aside: tuple[SetAside, ...] = field(default=())
+    guesses: tuple[Guess, ...] = field(default=())
 
     def __len__(self) -> int:
         return self.rows
@@ -46,7 +48,11 @@ class Table:
     def notes(self) -> list[str]:
         """Return what a reader of figures about the table must know: what was renamed, left out or folded."""
         found = list(self.source.notes)
-        found += [f"Column {item.column!r} {item.reason}; set aside." for item in self.set_aside]
+        found += [
+            f"Column {item.column!r} {item.reason}; set aside{'; ' * bool(item.remedy)}{item.remedy}."
+            for item in self.set_aside
+        ]
+        found += [f"Column {item.column!r} {item.reason}: a guess; {item.remedy}." for item in self.guesses]
         found += [
             f"Column {item.name!r} keeps {len(item.listed)} values; all others count as one, {OTHER}."
             for item in self.schema

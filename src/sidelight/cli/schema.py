@@ -1,0 +1,109 @@
+"""The command `schema`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sidelight.cli.common import (
+    Bins,
+    Data,
+    Drop,
+    Encoding,
+    EngineName,
+    Json,
+    Kinds,
+    Master,
+    MaxValues,
+    Missing,
+    SchemaFile,
+    check_writable,
+    echo_json,
+    progress,
+    read_table,
+    stated,
+)
+
+if TYPE_CHECKING:
+    from sidelight.sources import Table
+
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Write a data dictionary to this .toml file, to edit and to keep."),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")]
+
+
+def schema(
+    data: Data,
+    output: Output = None,
+    force: Force = False,
+    drop: Drop = None,
+    bins: Bins = 10,
+    max_values: MaxValues = 50,
+    missing: Missing = "value",
+    schema: SchemaFile = None,
+    kinds: Kinds = None,
+    encoding: Encoding = "utf-8",
+    engine: EngineName = "local",
+    master: Master = None,
+    json: Json = False,
+) -> None:
+    """Show what each column is taken for, or draft a data dictionary that says it.
+
+    Edit the draft and give it to the other commands with --schema. For example:
+    sidelight schema people.csv -o people.schema.toml
+    """
+    import sidelight as sl
+
+    _check_output(output, force)
+    with progress(quiet=json):
+        table = read_table(
+            data, None, drop or [], [],
+            bins=bins, max_values=max_values, missing=missing, encoding=encoding,
+            engine=engine, master=master, **stated(schema, kinds),
+        )  # fmt: skip
+    written = sl.Dictionary.draft(table).write(output) if output else None
+    if json:
+        echo_json(_plain(table))
+        return
+    from sidelight.report.schema_terminal import print_schema
+
+    print_schema(table)
+    if written:
+        typer.echo(f"The data dictionary is in {written}. It names values that occur in the table.")
+
+
+def _check_output(output: Path | None, force: bool) -> None:
+    """Refuse before the work what cannot be written, or would replace what somebody has edited."""
+    from sidelight.foundation.errors import InputError
+
+    check_writable(output, (".toml",))
+    if output is not None and output.exists() and not force:
+        raise InputError(f"{output} exists and may have been edited; name another file, or add --force.")
+    if output is None and force:
+        raise InputError("--force replaces a file; name it with -o, or leave --force out.")
+
+
+def _plain(table: Table) -> dict[str, Any]:
+    """Return the schema as plain data."""
+    from sidelight.schema import written_edges
+
+    return {
+        "rows": table.rows,
+        "attributes": [
+            {
+                "name": attribute.name,
+                "kind": attribute.kind,
+                "values": list(attribute.values),
+                "edges": written_edges(attribute.kind, attribute.edges),
+                "missing": attribute.missing,
+                "guess": next((item.reason for item in table.guesses if item.column == attribute.name), None),
+            }
+            for attribute in table.schema
+        ],
+        "set_aside": [{"name": item.column, "reason": item.reason} for item in table.set_aside],
+        "notes": table.notes(),
+    }

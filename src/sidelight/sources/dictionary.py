@@ -1,0 +1,284 @@
+"""The data dictionary: what people state about the columns of a table, in a file that they edit and keep.
+
+It is TOML, versioned and read strictly: one table for each column. A draft is made from a table; what is
+stated in full is coded without looking at the data again, what is left out is inferred.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from sidelight.foundation.calendar import Unit
+from sidelight.foundation.errors import InputError, check_whole, invalid, unknown
+from sidelight.foundation.files import write_text
+from sidelight.foundation.mapping import FrozenMapping
+from sidelight.schema import BINNED, MISSING, OTHER, Attribute, Kind, Missing, Schema, written_edges
+from sidelight.sources.inference import UNUSED, Coding, Column, Unused
+
+if TYPE_CHECKING:
+    from sidelight.sources.source import Source
+    from sidelight.sources.table import Table
+
+DICTIONARY_VERSION = 1
+_WIDTH = 100
+_HEAD = """\
+{label}
+# It names values that occur in the table: keep it as you keep the table, or replace what must not be seen.
+# For each column: kind = "categorical", "ordinal", "numeric", "date", "time", "identifier" or "ignored";
+# values (in order; "(other)" takes in the rest) or edges of bins, or bins = 10, or by = "month" (dates);
+# missing = "value", "drop" or "absent". What you delete is inferred from the table.
+version = {version}
+"""
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """What is stated about the columns of a table.
+
+    Attributes:
+        columns: the statements, by column.
+        remarks: for each column, what a reader should know; comments in the file.
+        label: what to call it in messages.
+    """
+
+    columns: Mapping[str, Column]
+    remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    label: str = "the data dictionary"
+
+    def __post_init__(self) -> None:
+        for name, column in self.columns.items():
+            try:
+                _check(name, column)
+            except InputError as error:
+                raise InputError(f"{self.label}: column {name!r}: {error}") from None
+        object.__setattr__(self, "columns", FrozenMapping(self.columns))
+        object.__setattr__(self, "remarks", FrozenMapping(self.remarks))
+
+    @classmethod
+    def draft(cls, table: Table) -> Dictionary:
+        """Return a dictionary that states how a table is coded, and remarks on what was guessed.
+
+        >>> import sidelight as sl
+        >>> Dictionary.draft(sl.example("titanic")).columns["sex"].values
+        ('female', 'male')
+        """
+        kinds = {item.column: item.kind for item in table.set_aside}
+        columns = {
+            name: _stated(table.schema[name]) if name in table.schema else Column(kinds.get(name, "ignored"))
+            for name in table.source.columns
+        }
+        remarks = {item.column: (f"It {item.reason}.",) for item in table.set_aside}
+        remarks |= {item.column: (f"A guess: it {item.reason}.",) for item in table.guesses}
+        return cls(columns, remarks, f"the data dictionary of {Path(table.source.label).name}")
+
+    def schema(self, coding: Coding, given: Schema | None = None) -> Schema:
+        """Return the attributes that are given, or stated in full and not contradicted by the coding."""
+        known = given if given is not None else Schema(())
+        found = (coding.column(name).attribute(name) for name in self.columns if name not in known)
+        return Schema((*known, *(attribute for attribute in found if attribute is not None)))
+
+    def notes(self, source: Source) -> tuple[str, ...]:
+        """Say which columns of a source are not described; raise if one that is described lacks."""
+        for name in self.columns:
+            if name not in source.columns:
+                error = unknown("column", name, source.columns)
+                raise InputError(f"{self.label} describes {name!r}, but in {source.label} {error}")
+        others = [name for name in source.columns if name not in self.columns]
+        shown = ", ".join(others[:10]) + (", ..." if len(others) > 10 else "")
+        return (f"Not described in {self.label}, so coded by rule: {shown}.",) if others else ()
+
+    def to_toml(self) -> str:
+        """Return the dictionary as TOML, with its remarks as comments."""
+        head = _HEAD.format(
+            label=_comment(f"{self.label[0].upper()}{self.label[1:]}."), version=DICTIONARY_VERSION
+        )
+        parts = [_section(name, column, self.remarks.get(name, ())) for name, column in self.columns.items()]
+        return "\n".join([head, *parts])
+
+    def write(self, path: str | Path) -> Path:
+        """Write the dictionary to a .toml file."""
+        return write_text(_toml_path(path), self.to_toml())
+
+    @classmethod
+    def read(cls, path: str | Path) -> Dictionary:
+        """Read a dictionary from a .toml file, strictly."""
+        try:
+            text = _toml_path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise InputError(f"{path} is not UTF-8 text; a data dictionary is a TOML file.") from None
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+        return cls.from_toml(text, str(path))
+
+    @classmethod
+    def from_toml(cls, text: str, label: str = "the data dictionary") -> Dictionary:
+        """Read a dictionary from TOML text, strictly."""
+        try:
+            data = tomllib.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{label} is not valid TOML: {str(error).splitlines()[0]}") from None
+        _check_version(data, label)
+        columns = data.get("column", {})
+        if set(data) - {"version", "column"} or not isinstance(columns, dict):
+            key = next(iter(set(data) - {"version", "column"}), "column")
+            raise InputError(f"{label}: {unknown('key', key, ('version', 'column.NAME'))}")
+        return cls({name: _column(name, entry, label) for name, entry in columns.items()}, {}, label)
+
+
+def as_dictionary(value: object) -> Dictionary:
+    """Return a dictionary, or read that of a path."""
+    if isinstance(value, Dictionary):
+        return value
+    if not isinstance(value, str | os.PathLike):
+        raise invalid("schema", "a `Schema`, or a data dictionary or the path of one", type(value).__name__)
+    return Dictionary.read(Path(value))
+
+
+class _ColumnFile(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    kind: Kind | Unused | None = None
+    values: list[str] | None = None
+    edges: list[float | str] | None = None
+    bins: int | None = None
+    by: Unit | None = None
+    missing: Missing | None = None
+    description: str = ""
+
+
+def _check_version(data: Mapping[str, Any], label: str) -> None:
+    version = data.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise InputError(f"{label} is no data dictionary: it must have `version = {DICTIONARY_VERSION}`.")
+    if version > DICTIONARY_VERSION:
+        raise InputError(
+            f"{label} is a data dictionary of version {version}; this Sidelight reads up to version "
+            f"{DICTIONARY_VERSION}. Upgrade Sidelight."
+        )
+
+
+def _column(name: str, entry: Any, label: str) -> Column:
+    """Return what a file states about a column."""
+    if not isinstance(entry, dict):
+        raise InputError(f"{label}: column {name!r} must be a table, as [column.{_key(name)}].")
+    for key in entry:
+        if key not in _ColumnFile.model_fields:
+            raise InputError(f"{label}: column {name!r}: {unknown('key', key, _ColumnFile.model_fields)}")
+    plain = {"values": _labels, "edges": _edge_texts}
+    try:
+        _check_choices(entry)
+        parsed = _ColumnFile.model_validate(
+            {key: plain[key](value) if key in plain else value for key, value in entry.items()}
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"{label}: column {name!r}: {first['loc'][0]}: {first['msg']}.") from None
+    except InputError as error:
+        raise InputError(f"{label}: column {name!r}: {error}") from None
+    return Column(
+        parsed.kind,
+        _tuple(parsed.values),
+        _tuple(parsed.edges),
+        parsed.bins,
+        parsed.by,
+        parsed.missing,
+        parsed.description,
+    )
+
+
+def _check_choices(entry: Mapping[str, Any]) -> None:
+    """Name the choice that was meant where one is misspelt."""
+    choices = {"kind": (*get_args(Kind), *UNUSED), "by": get_args(Unit), "missing": get_args(Missing)}
+    for key, known in choices.items():
+        if key in entry and entry[key] not in known:
+            raise unknown(key, str(entry[key]), known)
+
+
+def _labels(values: Any) -> Any:
+    """Return values as labels: numbers and truth values may be written as such."""
+    if not isinstance(values, list):
+        return values
+    return [json.dumps(value) if isinstance(value, bool | int | float) else value for value in values]
+
+
+def _edge_texts(edges: Any) -> Any:
+    """Return edges with TOML's own dates and times as text."""
+    if not isinstance(edges, list):
+        return edges
+    return [edge.isoformat() if isinstance(edge, date | time) else edge for edge in edges]
+
+
+def _tuple(items: list[Any] | None) -> tuple[Any, ...] | None:
+    return None if items is None else tuple(items)
+
+
+def _check(name: str, column: Column) -> None:
+    """Raise if what is stated about a column contradicts itself."""
+    stated = [key for key in ("values", "edges", "bins", "by") if getattr(column, key) is not None]
+    if len(stated) > 1:
+        raise InputError(f"{stated[0]} and {stated[1]} exclude each other; keep one.")
+    fitting = {"values": ("categorical", "ordinal"), "edges": BINNED, "bins": BINNED, "by": ("date", "time")}
+    for key in stated:
+        if column.kind is not None and column.kind not in fitting[key]:
+            raise InputError(f"it is {column.kind}, so it has no {key}; leave one out.")
+    if column.bins is not None:
+        check_whole("bins", column.bins, at_least=2, at_most=10_000)
+    if column.values is not None and MISSING in column.values:
+        raise InputError(f'{MISSING!r} is no value to list; state missing = "value" instead.')
+    if column.values is not None and OTHER in column.values[:-1]:
+        raise InputError(f"{OTHER!r} must be the last of the values.")
+    column.attribute(name)
+
+
+def _stated(attribute: Attribute) -> Column:
+    """Return the statement that an attribute is the whole of."""
+    if attribute.is_binned:
+        edges = tuple(written_edges(attribute.kind, attribute.edges))
+        return Column(attribute.kind, edges=edges, missing=attribute.missing)
+    values = tuple(value for value in attribute.values if value != MISSING)
+    return Column(attribute.kind, values, missing=attribute.missing)
+
+
+def _section(name: str, column: Column, remarks: Iterable[str]) -> str:
+    """Return the part of the file for one column."""
+    said = {
+        "description": column.description or None, "kind": column.kind, "values": column.values,
+        "edges": column.edges, "bins": column.bins, "by": column.by, "missing": column.missing,
+    }  # fmt: skip
+    lines = [f"{key} = {_value(value)}" for key, value in said.items() if value is not None]
+    return "\n".join([f"[column.{_key(name)}]", *map(_comment, remarks), *lines, ""])
+
+
+def _comment(text: str) -> str:
+    return "# " + "".join(sign if sign.isprintable() else " " for sign in text)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _value(name)
+
+
+def _value(value: Any) -> str:
+    """Return a value as TOML writes it; a long list has one item on each line."""
+    if isinstance(value, tuple):
+        items = [_value(item) for item in value]
+        line = f"[{', '.join(items)}]"
+        return line if len(line) <= _WIDTH else "[\n" + "".join(f"    {item},\n" for item in items) + "]"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
+        return str(int(value))
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _toml_path(path: str | Path) -> Path:
+    if Path(path).suffix.lower() != ".toml":
+        raise InputError(f"{path} must end in .toml; a data dictionary is a TOML file.")
+    return Path(path)
