@@ -160,7 +160,8 @@ def test_checkpoints_are_merged_unless_they_overlap(run, folder: Path) -> None:
         (["collect", "people.parquet", "-o", "in", "--batches", "0"], "`batches` must be"),
         (["collect", "people.parquet", "-o", "in", "--batches", "2"], "in holds 6 report files already"),
         (["collect", "people.parquet", "-o", "r.parquet", "--append"], "--append goes with --batches"),
-        (["collect", "people.parquet", "-o", "people.parquet", "--batches", "2"], "cannot be made"),
+        (["collect", "people.parquet", "-o", "people.parquet", "--batches", "2"], "is never written over"),
+        (["collect", "people.parquet", "-o", "none/in", "--batches", "2"], "cannot be made"),
     ],
 )
 def test_bad_requests_get_one_line(run, folder: Path, arguments: list[str], words: str) -> None:

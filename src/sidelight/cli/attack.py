@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sidelight.cli.common import Data, Encoding, Json, ReportFile, check_writable, first_given, progress
+from sidelight.foundation.terminal import say, say_json
 
 if TYPE_CHECKING:
     from sidelight.attacks import AttackComparison, Noise
@@ -167,7 +168,7 @@ def _on_reports(
     belief = sl.Belief.from_data(table)
     attacker = BayesAttacker(belief if belief.kind == "joint" else sl.Belief.tree_of(belief))
     result = attack(released, attacker, secret=secret, truth=_of_phase(released, table, parameters))
-    note = f"For an attacker who knows the distribution of {table.source.label} ({attacker.belief.kind})."
+    note = f"For an attacker who knows the distribution of {belief.source} ({attacker.belief.kind})."
     return AttackComparison(f"Inference of {secret} from reports", {"Bayes": result}, (note,))
 
 
@@ -193,10 +194,10 @@ def _show(result: AttackComparison, report: Path | None, json: bool) -> None:
 
     written = sl.write_report(result, report) if report else None
     if json:
-        typer.echo(result.to_json())
+        say_json(result.to_json())
         return
     from sidelight.report.attack_terminal import print_attack
 
     print_attack(result)
     if written:
-        typer.echo(f"The report is in {written}.")
+        say(f"The report is in {written}.")

@@ -29,6 +29,7 @@ from sidelight.cli.common import (
     read_table,
     refuse_both,
 )
+from sidelight.foundation.terminal import say, say_json
 
 if TYPE_CHECKING:
     from sidelight.auditing import Audit
@@ -165,10 +166,10 @@ def _show(result: Audit, table: Table, report: Path | None, json: bool) -> None:
 
     written = sl.write_report(result, report) if report else None
     if json:
-        typer.echo(result.to_json())
+        say_json(result.to_json())
         return
     from sidelight.report.terminal import print_audit
 
     print_audit(result, table)
     if written:
-        typer.echo(f"The report is in {written}.")
+        say(f"The report is in {written}.")

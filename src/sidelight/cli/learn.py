@@ -24,6 +24,7 @@ from sidelight.cli.common import (
     progress,
     read_table,
 )
+from sidelight.foundation.terminal import say
 
 if TYPE_CHECKING:
     from sidelight.collection.labels.gathering import LabelSettings
@@ -165,4 +166,4 @@ def _show(found: Learnt, output: Path | None, draw: Path | None, report: Path | 
         return
     print_learnt(found)
     for path in written:
-        typer.echo(f"Written: {path}.")
+        say(f"Written: {path}.")
