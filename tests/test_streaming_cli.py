@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sidelight as sl
+from conftest import AT_MOST, usual_signals
 from sidelight.cli.follow import _stopping
 from sidelight.collection import Follower, read_checkpoint, write_batches
 
@@ -235,7 +236,9 @@ def test_an_interruption_leaves_a_valid_checkpoint(folder: Path, tmp_path: Path,
     for path in sorted(folder.glob("*.parquet"))[3:]:
         shutil.move(path, waiting)
     command = [*PROGRAM, "estimate", "--follow", str(folder), "--json", "--every", "0.05"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=usual_signals
+    ) as process:
         assert json.loads(process.stdout.readline())["batches"] == 3
         for path in sorted(waiting.iterdir()):
             partial = folder / f"{path.name}.part"
@@ -246,7 +249,7 @@ def test_an_interruption_leaves_a_valid_checkpoint(folder: Path, tmp_path: Path,
         while batches < 6:
             batches = json.loads(process.stdout.readline())["batches"]
         process.send_signal(number)
-        _, err = process.communicate(timeout=300)
+        _, err = process.communicate(timeout=AT_MOST)
         assert process.returncode == 0
     assert "holds 6 batches, 1200 reports" in err
     aggregator, seen = read_checkpoint(folder / "checkpoint.json")

@@ -153,7 +153,8 @@ def _check_output(
     if force:
         raise InputError("--force replaces a file, never a folder of reports; name another folder.")
     check_whole("batches", batches, at_least=1)
-    check_not_read(output, *sources)
+    for place in (output, output / "batch.parquet"):
+        check_not_read(place, *sources)
     if not append and read_manifest(output) is None:
         check_inbox(output)
 

@@ -8,14 +8,12 @@ removed after the last; while it is there it also says how the rows were shuffle
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from sidelight.collection.describing import Strict, check_version, read_data, validated
@@ -30,8 +28,7 @@ _LEFTOVER = re.compile(rf"\.(\d{{6,}}-[0-9a-f]{{12}}\.parquet|{re.escape(MANIFES
 """The names of files that we write before they are moved into place."""
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(Strict):
     """What an unfinished collection must be continued with.
 
     Attributes:
@@ -42,6 +39,7 @@ class Manifest:
         order: the key of the order they are written in, as hexadecimal digits; "" for the table's own.
         key: what the batches' ids are derived from.
         done: how many files are finished; they are written in order.
+        version: of the file.
     """
 
     records: str
@@ -51,13 +49,17 @@ class Manifest:
     order: str
     key: str
     done: int = 0
+    version: int = MANIFEST_VERSION
 
     @classmethod
     def start(cls, collected: Collected, batches: int, records: str, order: bytes | None) -> Manifest:
         """Return the manifest of a collection that begins."""
         key = secrets.token_hex(_ID_BYTES)
         made_by = fingerprint(collected.protocol)
-        return cls(records, made_by, collected.people, batches, (order or b"").hex(), key)
+        return cls(
+            records=records, protocol=made_by, people=collected.people, batches=batches,
+            order=(order or b"").hex(), key=key,
+        )  # fmt: skip
 
     def batch(self, number: int) -> str:
         """Return a batch's id, which no other has."""
@@ -74,11 +76,11 @@ class Manifest:
     def finish(self, folder: Path, number: int) -> Manifest:
         """Note durably that a batch is written, and return what is noted."""
         sync_folder(folder)  # the batch first: it must not be noted and lost
-        return replace(self, done=number + 1).write(folder)
+        return self.model_copy(update={"done": number + 1}).write(folder)
 
     def write(self, folder: Path) -> Manifest:
         """Write the manifest into the folder."""
-        write_text(folder / MANIFEST, json.dumps({"version": MANIFEST_VERSION, **asdict(self)}) + "\n")
+        write_text(folder / MANIFEST, self.model_dump_json() + "\n")
         return self
 
     def resumed(self, wanted: Manifest, folder: Path) -> Manifest:
@@ -98,17 +100,6 @@ class Manifest:
         return self
 
 
-class _ManifestFile(Strict):
-    version: int
-    records: str
-    protocol: str
-    people: int
-    batches: int
-    order: str
-    key: str
-    done: int
-
-
 def read_manifest(folder: Path) -> Manifest | None:
     """Return the manifest of the unfinished collection in a folder; None where there is none."""
     path = folder / MANIFEST
@@ -116,8 +107,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         return None
     data = read_data(path)
     check_version(data, str(path), MANIFEST_VERSION, "manifest of a collection")
-    parsed = validated(_ManifestFile, data, str(path))
-    return Manifest(**parsed.model_dump(exclude={"version"}))
+    return validated(Manifest, data, str(path))
 
 
 @contextmanager

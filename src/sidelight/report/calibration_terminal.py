@@ -7,7 +7,7 @@ from rich.table import Table as Grid
 from sidelight.calibration import Calibration
 from sidelight.report.console import open_console
 from sidelight.report.terminal import nats
-from sidelight.report.wording import budget, error
+from sidelight.report.wording import budget, error, weak_budgets
 from sidelight.sources import Table
 
 
@@ -17,7 +17,8 @@ def print_calibration(result: Calibration, table: Table) -> None:
     console.print(_budgets(result))
     console.print(_leakage(result))
     statement = "Computed from raw data: the budgets are themselves a statement about them."
-    for note in [*result.notes(), *table.notes(), statement]:
+    weak = weak_budgets({name: channel.epsilon for name, channel in result.plan.channels().items()})
+    for note in [*result.notes(), *weak, *table.notes(), statement]:
         console.print(f"- {note}")
 
 

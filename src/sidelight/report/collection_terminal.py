@@ -11,6 +11,7 @@ from sidelight.collection.advising import MOST_VALUES, Advice
 from sidelight.collection.estimating import Comparison, Estimates
 from sidelight.collection.protocol import Collected
 from sidelight.report.console import open_console
+from sidelight.report.wording import weak_budgets
 
 SIMULATED = "The noise came from a seed: a simulation, which protects nobody."
 MOST_ROWS = 60
@@ -97,6 +98,7 @@ def collected_notes(collected: Collected) -> list[str]:
             f"Warning: the raw values of {', '.join(raw)} are written as they are. Nothing protects them: "
             "treat the reports like the data."
         )
+    said += weak_budgets({"a record": collected.protocol.epsilon})
     if collected.is_simulation:
         said.append(SIMULATED)
     return said
@@ -129,7 +131,7 @@ def advice_notes(advice: Advice) -> list[str]:
             f"Protocols that hide their choice are compared up to {MOST_VALUES} values of all attributes "
             "together; here are more."
         )
-    return [*said, *advice.notes]
+    return [*said, *weak_budgets({"a record": advice.epsilon}), *advice.notes]
 
 
 def error(value: float | None) -> str:

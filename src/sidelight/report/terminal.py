@@ -15,7 +15,7 @@ from sidelight.leakage import Bound, Leakage, pairwise_sum, total_leakage
 from sidelight.plan import Plan
 from sidelight.report.console import open_console
 from sidelight.report.figures import worst_first
-from sidelight.report.wording import counted
+from sidelight.report.wording import counted, weak_budgets
 from sidelight.sources import Table
 
 _STYLE = {"within": "green", "exceeded": "bold red", "not certified": "yellow"}
@@ -71,6 +71,7 @@ def notes(audit: Audit, table: Table) -> list[str]:
     size = f"{counted(table.rows, 'record')}, {counted(len(belief.schema), 'attribute')}"
     found = [f"For an adversary who knows {known} of {table.source.label} ({size})."]
     found += table.notes()
+    found += weak_budgets({name: channel.epsilon for name, channel in audit.plan.channels().items()})
     if belief.zero_cells and not belief.smoothing and not audit.min_support:
         found.append(
             f"Pairs of values that never occur together: {belief.zero_cells}; the figures take it as certain."
