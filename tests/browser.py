@@ -18,6 +18,8 @@ from selenium.webdriver import ActionChains
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.wait import WebDriverWait
 
+from conftest import AT_MOST
+
 FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -63,7 +65,7 @@ def show(
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     set_theme(browser, theme)
     browser.get(page if isinstance(page, str) else page.as_uri())
-    WebDriverWait(browser, 60).until(lambda driver: driver.execute_script(drawn))
+    WebDriverWait(browser, AT_MOST).until(lambda driver: driver.execute_script(drawn))
     return browser
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,16 @@ def data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real tables at {folder}; set SIDELIGHT_DATA to their folder")
     return folder
+
+
+AT_MOST = 600
+"""No test waits for so many seconds unless something is broken; none lives by the clock."""
+
+
+def usual_signals() -> None:
+    """Let a child die of what it is sent: one of a background job inherits that it ignores SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 class Shown(NamedTuple):

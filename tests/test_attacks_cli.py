@@ -105,7 +105,7 @@ def test_attack_on_what_collect_writes(run, tmp_path: Path, protocol: str) -> No
     people, reports = tmp_path / "people.parquet", tmp_path / "reports.parquet"
     pq.write_table(pa.table(labels), people)
     share = ["--share", 0.5] if protocol == "corr-rr" else []
-    made = ["--protocol", protocol, "--epsilon", 5, "--seed", 1, "-o", reports]
+    made = ["--protocol", protocol, "--epsilon", 5, "--seed", 1, "--no-shuffle", "-o", reports]
     code, _, err = run("collect", people, *made, *share)
     assert (code, err) == (0, "")
     if protocol == "corr-rr":
@@ -125,10 +125,10 @@ def phases(run, tmp_path: Path, monkeypatch) -> Path:
     table = sl.example("titanic")
     labels = {a.name: np.asarray(a.values)[table.codes()[:, i]] for i, a in enumerate(table.schema)}
     pq.write_table(pa.table(labels), "people.parquet")
-    first = ["--protocol", "corr-rr", "--epsilon", 5, "--share", 0.4, "--seed", 1]
+    first = ["--protocol", "corr-rr", "--epsilon", 5, "--share", 0.4, "--seed", 1, "--no-shuffle"]
     assert run("collect", "people.parquet", "-o", "first.parquet", *first)[0] == 0
     assert run("estimate", "first.parquet", "--learn", "p.toml")[0] == 0
-    second = ["--parameters", "p.toml", "--seed", 1]
+    second = ["--parameters", "p.toml", "--seed", 1, "--no-shuffle"]
     assert run("collect", "people.parquet", "-o", "second.parquet", *second)[0] == 0
     return tmp_path
 

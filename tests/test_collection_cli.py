@@ -15,7 +15,7 @@ from conftest import Shown
 from sidelight.collection import smp, write_protocol
 from sidelight.report.page import page_of, render
 
-COLLECT = ("collect", "people.parquet", "-o", "r.parquet")
+COLLECT = ("collect", "people.parquet", "-o", "r.parquet", "--force")
 HOSTILE = "</script><script>alert(1)</script>"
 
 
@@ -83,13 +83,13 @@ def test_a_plan_and_a_protocol_file_are_collected_as_they_say(run, people: Path)
         "epsilon"
     ] == pytest.approx(1.5)
     run("advise", people, "--epsilon", 2, "--save-protocol", "best.toml")
-    shown = json.loads(run("collect", people, "-o", "r.parquet", "--protocol", "best.toml", "--json").out)
+    shown = json.loads(run("collect", people, "-o", "s.parquet", "--protocol", "best.toml", "--json").out)
     assert shown["epsilon"] == pytest.approx(2, abs=1e-9)
     groups = run(
         "collect",
         people,
         "-o",
-        "r.parquet",
+        "t.parquet",
         "--protocol",
         "product",
         "--group",
@@ -140,7 +140,7 @@ def test_fakes_follow_a_public_table(run, people: Path) -> None:
         run("collect", people, "-o", "r.parquet", "--protocol", "rs+rfd", "--prior", people, "--json").out
     )
     assert shown["protocol"] == "rs+rfd"
-    assert sl.read_reports("r.parquet").protocol.origin == f"public data: {people}"
+    assert sl.read_reports("r.parquet").protocol.origin == "public data: people.parquet"
 
 
 def test_advice_from_numbers_data_and_a_first_phase(run, people: Path) -> None:
@@ -244,7 +244,7 @@ def measured(tmp_path: Path) -> Path:
 
 def test_what_is_taken_from_raw_data_is_said(run, measured: Path) -> None:
     """The edges in a report file are exact values of people; a protocol file says nothing new."""
-    reports = ("-o", "r.parquet", "--save-protocol", "p.toml")
+    reports = ("-o", "r.parquet", "--force", "--save-protocol", "p.toml")
     shown = run("collect", measured, *reports)
     edges = sl.read_reports("r.parquet").protocol.schema["weight"].edges
     assert all(f"{edge:.12f}" in measured.read_text() for edge in edges)
@@ -259,7 +259,7 @@ def test_what_is_taken_from_raw_data_is_said(run, measured: Path) -> None:
         assert f"Column {column!r} " in shown.out
         assert any(note.startswith(f"Column {column!r} ") and "set aside" in note for note in said)
     assert (
-        json.loads(run("collect", measured, "-o", "r.parquet", "--protocol", "p.toml", "--json").out)["notes"]
+        json.loads(run("collect", measured, "-o", "s.parquet", "--protocol", "p.toml", "--json").out)["notes"]
         == []
     )
     advice = json.loads(run("advise", measured, "--json").out)["notes"]
@@ -283,7 +283,7 @@ def test_files_that_do_not_fit_get_one_line(run, people: Path) -> None:
     assert "or it is truncated" in refused(run("estimate", "t.parquet"))
     assert "needs reports of a first phase" in refused(run("estimate", "r.parquet", "--learn", "p.toml"))
     sl.Plan.uniform(sl.admissions().schema).write("other.toml")
-    assert "is not a column of" in refused(run("collect", people, "-o", "r.parquet", "--plan", "other.toml"))
+    assert "is not a column of" in refused(run("collect", people, "-o", "u.parquet", "--plan", "other.toml"))
 
 
 def test_pages_escape_what_data_bring_and_draw_strict_json() -> None:

@@ -27,6 +27,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 import sidelight as sl
 from browser import PHONE, WIDE, browser_fixture, complaints, requests, show
+from conftest import AT_MOST
 from sidelight import cli
 from sidelight.sources.writing import write_table
 
@@ -96,7 +97,9 @@ def half_of_it(belief, epsilon):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if told(page)], ids=lambda page: page.name)
 def test_transcripts_come_out_as_shown(page: Path, tables: Path, tmp_path: Path, monkeypatch, capsys) -> None:
-    shutil.copytree(tables, tmp_path, dirs_exist_ok=True)
+    commands = [command for command, _ in transcript(page.read_text("utf-8"))]
+    made = [words[words.index("-o") + 1] for words in map(shlex.split, commands) if "-o" in words]
+    shutil.copytree(tables, tmp_path, ignore=shutil.ignore_patterns(*made), dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -125,7 +128,7 @@ def test_a_transcript_is_split_into_commands() -> None:
 def test_notebooks_run_and_print_what_they_show(path: Path, tmp_path: Path) -> None:
     kept = nbformat.read(path, as_version=4)
     fresh = nbformat.read(path, as_version=4)
-    NotebookClient(fresh, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    NotebookClient(fresh, timeout=AT_MOST, resources={"metadata": {"path": str(tmp_path)}}).execute()
     assert [printed(cell) for cell in fresh.cells] == [printed(cell) for cell in kept.cells]
 
 
@@ -194,7 +197,7 @@ def test_the_site_is_shown_without_any_request_elsewhere(browser, address, page,
     width = browser.execute_script("return document.documentElement.scrollWidth")
     assert width <= size[0]
     scheme = {"light": "default", "dark": "slate"}[theme]
-    WebDriverWait(browser, 20).until(
+    WebDriverWait(browser, AT_MOST).until(
         lambda driver: driver.execute_script("return document.body.dataset.mdColorScheme") == scheme
     )
 
@@ -203,7 +206,7 @@ def test_the_site_is_shown_without_any_request_elsewhere(browser, address, page,
 def test_the_site_can_be_searched(browser, address) -> None:
     opened(browser, address, "index")
     browser.find_element("css selector", ".md-search__input").send_keys("saturates")
-    links = WebDriverWait(browser, 30).until(
+    links = WebDriverWait(browser, AT_MOST).until(
         lambda driver: driver.find_elements("css selector", ".md-search-result__item a")
     )
     assert any("concepts.html" in link.get_attribute("href") for link in links)

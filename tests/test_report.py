@@ -22,6 +22,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 import sidelight as sl
 from browser import PHONE, browser_fixture, complaints, point_at, requests, set_theme, show
+from conftest import AT_MOST
 from sidelight.report.audit_page import audit_page, is_understated
 from sidelight.report.curves import worst_curves
 from sidelight.report.figures import heat_figure, totals_figure, worst_first
@@ -435,7 +436,7 @@ def test_pointing_at_a_cell_shows_its_figure(browser: Chrome, titanic: sl.Audit,
 
 def hover_text(browser: Chrome, plot: str) -> str:
     script = "return document.querySelector(`#${arguments[0]} .hoverlayer .hovertext`)?.textContent"
-    return str(WebDriverWait(browser, 10).until(lambda driver: driver.execute_script(script, plot)))
+    return str(WebDriverWait(browser, AT_MOST).until(lambda driver: driver.execute_script(script, plot)))
 
 
 @pytest.mark.browser
@@ -470,5 +471,5 @@ def test_figures_follow_the_readers_theme(browser: Chrome, titanic: sl.Audit, tm
     assert browser.execute_script(colours) == [DARK["ink"]] * len(FIGURES)
     set_theme(browser, "light")
     light = [LIGHT["ink"]] * len(FIGURES)
-    WebDriverWait(browser, 10).until(lambda driver: driver.execute_script(colours) == light)
+    WebDriverWait(browser, AT_MOST).until(lambda driver: driver.execute_script(colours) == light)
     assert complaints(browser) == []

@@ -242,12 +242,14 @@ SPOILT = {
     ),
     "rows lost": (lambda path: rewritten(path, lambda t, m: (t.slice(1), m)), "its metadata say 100"),
     "other protocol": (
-        lambda path: sl.write_reports(smp(SCHEMA, 1.1).randomise(records(20), seed=1), path),
+        lambda path: sl.write_reports(smp(SCHEMA, 1.1).randomise(records(20), seed=1), path, overwrite=True),
         "holds reports of 'smp'",
     ),
     "other schema": (
         lambda path: sl.write_reports(
-            smp(sl.Schema((sl.categorical("a", "xy"),)), 1.0).randomise(records(20)[:, 2:], seed=1), path
+            smp(sl.Schema((sl.categorical("a", "xy"),)), 1.0).randomise(records(20)[:, 2:], seed=1),
+            path,
+            overwrite=True,
         ),
         "holds reports of 'smp'",
     ),
@@ -305,7 +307,7 @@ def test_a_name_that_gets_another_batch_is_taken_again(folder: Path, reports) ->
     with Follower(folder) as follower:
         follower.scan()
         more = smp(SCHEMA, 1.0).randomise(records(70, 1), seed=9)
-        sl.write_reports(more, files(folder)[0])
+        sl.write_reports(more, files(folder)[0], overwrite=True)
         assert follower.scan().taken == (files(folder)[0].name,)
         assert same_sums(follower.aggregator, reports + more)
 

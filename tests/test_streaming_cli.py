@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sidelight as sl
+from conftest import AT_MOST, usual_signals
 from sidelight.cli.follow import _stopping
 from sidelight.collection import Follower, read_checkpoint, write_batches
 
@@ -160,7 +161,8 @@ def test_checkpoints_are_merged_unless_they_overlap(run, folder: Path) -> None:
         (["collect", "people.parquet", "-o", "in", "--batches", "0"], "`batches` must be"),
         (["collect", "people.parquet", "-o", "in", "--batches", "2"], "in holds 6 report files already"),
         (["collect", "people.parquet", "-o", "r.parquet", "--append"], "--append goes with --batches"),
-        (["collect", "people.parquet", "-o", "people.parquet", "--batches", "2"], "cannot be made"),
+        (["collect", "people.parquet", "-o", "people.parquet", "--batches", "2"], "is never written over"),
+        (["collect", "people.parquet", "-o", "none/in", "--batches", "2"], "cannot be made"),
     ],
 )
 def test_bad_requests_get_one_line(run, folder: Path, arguments: list[str], words: str) -> None:
@@ -234,7 +236,9 @@ def test_an_interruption_leaves_a_valid_checkpoint(folder: Path, tmp_path: Path,
     for path in sorted(folder.glob("*.parquet"))[3:]:
         shutil.move(path, waiting)
     command = [*PROGRAM, "estimate", "--follow", str(folder), "--json", "--every", "0.05"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=usual_signals
+    ) as process:
         assert json.loads(process.stdout.readline())["batches"] == 3
         for path in sorted(waiting.iterdir()):
             partial = folder / f"{path.name}.part"
@@ -245,7 +249,7 @@ def test_an_interruption_leaves_a_valid_checkpoint(folder: Path, tmp_path: Path,
         while batches < 6:
             batches = json.loads(process.stdout.readline())["batches"]
         process.send_signal(number)
-        _, err = process.communicate(timeout=300)
+        _, err = process.communicate(timeout=AT_MOST)
         assert process.returncode == 0
     assert "holds 6 batches, 1200 reports" in err
     aggregator, seen = read_checkpoint(folder / "checkpoint.json")

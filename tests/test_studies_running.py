@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sidelight as sl
+from conftest import AT_MOST, usual_signals
 from sidelight.cli import app
 from sidelight.studies.cleaning import Cleaned, clean, clean_after_run
 from sidelight.studies.register import find_study, sharing
@@ -136,15 +137,18 @@ def test_an_interruption_keeps_what_is_finished(tmp_path: Path, how: signal.Sign
         "for outcome in run_studies(studies, Settings(Path(sys.argv[1]), quick=True, workers=2)):\n"
         "    print(outcome.study.name, flush=True)\n"
     )
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", script, str(tmp_path)],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
-    )  # fmt: skip
-    assert process.stdout is not None
-    assert process.stdout.readline().strip() == "pdp-fig2"
-    os.killpg(process.pid, how)
-    assert process.wait(timeout=60) != 0
-    process.stdout.close()
+        preexec_fn=usual_signals,
+    ) as process:  # fmt: skip
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().strip() == "pdp-fig2"
+            os.killpg(process.pid, how)
+            assert process.wait(AT_MOST) != 0
+        finally:
+            process.kill()
     assert _are_gone(str(tmp_path)), "a process was left behind"
     small, large = (find_study(name) for name in ("pdp-fig2", "corr-rr-fig4"))
     assert finished(tmp_path, folder_of(tmp_path, small.name).name, sharing(small.work))
@@ -153,8 +157,8 @@ def test_an_interruption_keeps_what_is_finished(tmp_path: Path, how: signal.Sign
 
 
 def _are_gone(word: str) -> bool:
-    """Whether no process whose command line holds a word is left within ten seconds."""
-    for _ in range(100):
+    """Wait until no process whose command line holds a word is left; return whether that came about."""
+    for _ in range(10 * AT_MOST):
         if not any(word in _command(path) for path in Path("/proc").glob("[0-9]*/cmdline")):
             return True
         time.sleep(0.1)

@@ -45,8 +45,9 @@ def diagnose() -> list[Finding]:
 
 def print_diagnosis(findings: list[Finding]) -> None:
     """Print one line for each finding."""
-    from rich.console import Console
     from rich.table import Table
+
+    from sidelight.report.console import open_console
 
     table = Table(box=None, pad_edge=False)
     for title in ("", "checked", "found"):
@@ -54,7 +55,7 @@ def print_diagnosis(findings: list[Finding]) -> None:
     for finding in findings:
         mark = "ok" if finding.is_fine else ("MISSING" if finding.is_required else "absent")
         table.add_row(mark, finding.subject, finding.detail)
-    Console(highlight=False).print(table)
+    open_console().print(table)
 
 
 def _requirements() -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sidelight.attacks.intervals import Interval, check_confidence
 from sidelight.attacks.result import AttackResult, Measure
+from sidelight.collection import Collected
 from sidelight.foundation.errors import InputError
 
 Array = NDArray[np.float64]
@@ -69,6 +70,11 @@ def attack(
         confidence: of all intervals.
     """
     check_confidence(confidence)
+    if isinstance(reports, Collected) and reports.is_shuffled:
+        raise InputError(
+            "the reports are shuffled, so nobody's can be compared with the truth; collect with --no-shuffle "
+            "to rehearse an attack."
+        )
     guess = attacker.guess(reports, secret, confidence)
     true = attacker.truth(truth, secret)
     if len(true) != len(guess.guesses):

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.belief.tree import Tree
 from sidelight.foundation.arguments import check_is
 from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
+from sidelight.foundation.files import file_name
 from sidelight.schema import Schema, categorical
 from sidelight.sources import Counts, Records, Table, read
 
@@ -77,7 +78,7 @@ class Belief:
         check_choice("kind", kind, ("auto", "joint", "pairwise", "tree"))
         amount = check_number("smoothing", smoothing, at_least=0)
         table = table if isinstance(table, Table) else read(table)
-        source = table.source.label
+        source = file_name(table.source.label)
         if kind in ("auto", "joint"):
             records = table.records(LARGEST_RECORDS)
             if records is not None:

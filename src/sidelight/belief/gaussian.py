@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.errors import InputError, invalid, unknown
+from sidelight.foundation.files import file_name
 from sidelight.sources import Table
 
 Array = NDArray[np.float64]
@@ -93,7 +94,7 @@ class Gaussian:
         if not chosen:
             raise InputError(f"no column of {table.source.label} holds numbers; use a joint belief.")
         values = np.concatenate([np.empty((0, len(chosen))), *(_numbers(batch, chosen) for batch in reader)])
-        return cls.from_values(values, chosen, source=table.source.label)
+        return cls.from_values(values, chosen, source=file_name(table.source.label))
 
     @property
     def kind(self) -> str:

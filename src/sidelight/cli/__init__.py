@@ -5,8 +5,14 @@ Exit codes: 0 fine, 1 a limit is exceeded (or not certified to be kept), 2 bad i
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-from typing import Annotated
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -24,8 +30,12 @@ from sidelight.cli.knowledge import knowledge
 from sidelight.cli.learn import learn
 from sidelight.cli.schema import schema
 from sidelight.cli.study import app as study
+from sidelight.foundation.terminal import ClosedPipeError, say
 
-_INTERRUPTED = 130
+_INTERRUPTED = 128 + signal.SIGINT
+_TERMINATED = 128 + signal.SIGTERM
+_UNREAD = 141
+"""What a shell says of a program that the end of a pipe has stopped."""
 app = typer.Typer(
     name="sidelight", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
 )
@@ -77,12 +87,57 @@ for group in (study, bench):
 
 def main() -> None:
     """Run the command line; errors become one line on standard error and an exit code."""
+    with _stopping_alike() as received:
+        code = _code()
+    if code == _INTERRUPTED:
+        code = _TERMINATED if received else _INTERRUPTED
+        with suppress(OSError, ClosedPipeError):
+            say("interrupted; nothing was left half written.", err=True)
+    sys.exit(code)
+
+
+def _code() -> int:
+    """Run the command that the arguments name; return the exit code."""
     try:
         code = app(standalone_mode=False)
+        sys.stdout.flush()
     except KeyboardInterrupt:
-        code = _INTERRUPTED
+        return _INTERRUPTED
+    except (ClosedPipeError, BrokenPipeError):
+        _forget_output()
+        return _UNREAD
     except Exception as error:  # noqa: BLE001 - the last line of defence turns everything into an exit code
-        sys.exit(explain(error))
-    if code == _INTERRUPTED:  # which typer makes of an interruption inside a command
-        typer.echo("interrupted; nothing was left half written.", err=True)
-    sys.exit(code if isinstance(code, int) else 0)
+        code = explain(error)
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _forget_output()
+    return code if isinstance(code, int) else 0
+
+
+def _forget_output() -> None:
+    """Send what could not be written nowhere, so that the interpreter does not try again when it ends."""
+    with suppress(OSError), Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+@contextmanager
+def _stopping_alike() -> Iterator[list[int]]:
+    """Let SIGTERM stop a command as SIGINT does; yield the list that a received SIGTERM is put into.
+
+    A SIGTERM that somebody ignores or handles stays as it is.
+    """
+    received: list[int] = []
+
+    def stop(number: int, _frame: FrameType | None) -> NoReturn:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield received
+        return
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -26,6 +26,7 @@ from sidelight.cli.common import (
     refuse_several,
     stated,
 )
+from sidelight.foundation.terminal import say, say_json
 
 if TYPE_CHECKING:
     from sidelight.schema import Schema
@@ -79,13 +80,13 @@ def advise(
         write_protocol(advice.choice, save_protocol)
     written = sl.write_report(advice, report) if report else None
     if json:
-        typer.echo(advice.to_json())
+        say_json(advice.to_json())
         return
     from sidelight.report.collection_terminal import print_advice
 
     print_advice(advice)
     if written:
-        typer.echo(f"The report is in {written}.")
+        say(f"The report is in {written}.")
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,7 @@ def _assumed(
     import sidelight as sl
     from sidelight.collection import true_frequencies
     from sidelight.foundation.errors import check_whole
+    from sidelight.foundation.files import file_name
 
     numbers = None if attributes is None and values is None else "--attributes and --values"
     refuse_several({"a table": data, "--first": first or None, str(numbers): numbers})
@@ -148,4 +150,6 @@ def _assumed(
     table = read_table(data, None, drop, [], **rules)
     if not public:
         return _Assumed(table.schema, table=table)
-    return _Assumed(table.schema, true_frequencies(table, table.schema), f"public data: {data}", table)
+    return _Assumed(
+        table.schema, true_frequencies(table, table.schema), f"public data: {file_name(data)}", table
+    )

@@ -20,6 +20,7 @@ from sidelight.cli.common import (
     progress,
     stated,
 )
+from sidelight.foundation.terminal import say, say_json
 
 if TYPE_CHECKING:
     from sidelight.attacks import AttackComparison, Noise
@@ -182,7 +183,7 @@ def _on_reports(
     belief = sl.Belief.from_data(table)
     attacker = BayesAttacker(belief if belief.kind == "joint" else sl.Belief.tree_of(belief))
     result = attack(released, attacker, secret=secret, truth=_of_phase(released, table, parameters))
-    note = f"For an attacker who knows the distribution of {table.source.label} ({attacker.belief.kind})."
+    note = f"For an attacker who knows the distribution of {belief.source} ({attacker.belief.kind})."
     return AttackComparison(f"Inference of {secret} from reports", {"Bayes": result}, (note,))
 
 
@@ -208,10 +209,10 @@ def _show(result: AttackComparison, report: Path | None, json: bool) -> None:
 
     written = sl.write_report(result, report) if report else None
     if json:
-        typer.echo(result.to_json())
+        say_json(result.to_json())
         return
     from sidelight.report.attack_terminal import print_attack
 
     print_attack(result)
     if written:
-        typer.echo(f"The report is in {written}.")
+        say(f"The report is in {written}.")

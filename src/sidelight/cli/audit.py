@@ -32,6 +32,7 @@ from sidelight.cli.common import (
     refuse_both,
     stated,
 )
+from sidelight.foundation.terminal import say, say_json
 
 if TYPE_CHECKING:
     from sidelight.auditing import Audit
@@ -191,10 +192,10 @@ def _show(result: Audit, table: Table, report: Path | None, json: bool) -> None:
 
     written = sl.write_report(result, report) if report else None
     if json:
-        typer.echo(result.to_json())
+        say_json(result.to_json())
         return
     from sidelight.report.terminal import print_audit
 
     print_audit(result, table)
     if written:
-        typer.echo(f"The report is in {written}.")
+        say(f"The report is in {written}.")

@@ -31,6 +31,7 @@ from sidelight.cli.common import (
     refuse_both,
     stated,
 )
+from sidelight.foundation.terminal import say, say_json
 
 if TYPE_CHECKING:
     from sidelight.belief import Belief
@@ -270,14 +271,14 @@ def _show(
         result.plan.write(output)
     written = sl.write_report(result, report) if report else None
     if json:
-        typer.echo(result.to_json())
+        say_json(result.to_json())
         return
     from sidelight.report.calibration_terminal import print_calibration
 
     print_calibration(result, table)
     if lender:
-        typer.echo(f"Limits that were not given are those of {lender}.")
+        say(f"Limits that were not given are those of {lender}.")
     if output:
-        typer.echo(f"The plan is in {output}.")
+        say(f"The plan is in {output}.")
     if written:
-        typer.echo(f"The report is in {written}.")
+        say(f"The report is in {written}.")

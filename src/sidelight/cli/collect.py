@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from sidelight.cli.common import (
     Drop,
     Encoding,
     EngineName,
+    Force,
     Json,
     Kinds,
     Master,
@@ -29,6 +31,7 @@ from sidelight.cli.common import (
     refuse_several,
     stated,
 )
+from sidelight.foundation.terminal import say
 
 if TYPE_CHECKING:
     from sidelight.collection import Collected, Protocol, TwoPhase
@@ -68,6 +71,14 @@ Append = Annotated[
 ]
 
 
+Shuffle = Annotated[
+    bool,
+    typer.Option(
+        help="Write the reports in a random order, so that row i is not person i; `attack` needs the order."
+    ),
+]
+
+
 def collect(
     data: Data,
     output: Output,
@@ -82,6 +93,8 @@ def collect(
     seed: Seed = None,
     batches: Batches = None,
     append: Append = False,
+    shuffle: Shuffle = True,
+    force: Force = False,
     save_protocol: SaveProtocol = None,
     drop: Drop = None,
     bins: Bins = 10,
@@ -95,10 +108,12 @@ def collect(
     json: Json = False,
 ) -> None:
     """Make one report for each record, as its people would."""
-    from sidelight.collection import write_protocol
+    import sidelight as sl
+    from sidelight.collection import digest_of, write_batches, write_protocol
+    from sidelight.foundation.randomness import order_key
 
-    _check_output(output, batches, append)
-    check_writable(save_protocol, (".toml", ".json"))
+    _check_output(output, batches, append, (data, prior), force)
+    check_writable(save_protocol, (".toml", ".json"), sources=(data, prior, plan, parameters))
     refuse_several({"--plan": plan, "--protocol": protocol, "--parameters": parameters})
     with progress(quiet=json):
         given = _given(plan, protocol, parameters)
@@ -112,35 +127,54 @@ def collect(
             "--share": share,
         }  # fmt: skip
         reports = _collected(table, given, protocol or "best", options, seed, encoding)
-        _write(reports, output, batches, append)
+        order = order_key(seed) if shuffle else None
+        if batches is None:
+            arranged = reports if order is None else reports.shuffled(order)
+            sl.write_reports(arranged, output, overwrite=force)
+            resumed = []
+        else:
+            records = "" if engine == "spark" else digest_of(table, reports.protocol.schema, seed)
+            resumed = _resumed(output)
+            write_batches(reports, output, batches, append=append, records=records, order=order)
     if save_protocol:
         write_protocol(reports.protocol, save_protocol)
-    _show_collected(reports, _notes(reports, table, given), output, json)
+    _show_collected(reports, [*resumed, *_notes(reports, table, given)], output, json)
 
 
-def _check_output(output: Path, batches: int | None, append: bool) -> None:
+def _check_output(
+    output: Path, batches: int | None, append: bool, sources: Sequence[str | Path | None], force: bool
+) -> None:
     """Refuse before the work what could not, or must not, be written after it."""
     from sidelight.collection.following import check_inbox
+    from sidelight.collection.manifest import read_manifest
     from sidelight.foundation.errors import InputError, check_whole
+    from sidelight.foundation.files import check_not_read
 
     if batches is None:
-        check_writable(output, (".parquet",))
         if append:
             raise InputError("--append goes with --batches; give it, or leave --append out.")
+        check_writable(output, (".parquet",), sources=sources, force=force)
         return
+    if force:
+        raise InputError("--force replaces a file, never a folder of reports; name another folder.")
     check_whole("batches", batches, at_least=1)
-    if not append:
+    for place in (output, output / "batch.parquet"):
+        check_not_read(place, *sources)
+    if not append and read_manifest(output) is None:
         check_inbox(output)
 
 
-def _write(reports: Collected, output: Path, batches: int | None, append: bool) -> None:
-    import sidelight as sl
-    from sidelight.collection.following import write_batches
+def _resumed(folder: Path) -> list[str]:
+    """Say that an interrupted collection is continued, if one is."""
+    from sidelight.collection.manifest import read_manifest
 
-    if batches is None:
-        sl.write_reports(reports, output)
-    else:
-        write_batches(reports, output, batches, append=append)
+    begun = read_manifest(folder)
+    if begun is None:
+        return []
+    return [
+        f"An interrupted collection was continued: {begun.done} of {begun.batches} batches were finished; "
+        "their people have no second report."
+    ]
 
 
 def _given(plan: Path | None, protocol: str | None, parameters: Path | None) -> Any:
@@ -210,6 +244,7 @@ USES = {
 def _named_protocol(schema: Schema, name: str, options: dict[str, Any], encoding: str) -> Protocol | TwoPhase:
     import sidelight as sl
     from sidelight.collection import choose_protocol, make_protocol, true_frequencies
+    from sidelight.foundation.files import file_name
 
     for option, names in USES.items():
         if options[option] is not None and name not in names:
@@ -229,7 +264,8 @@ def _named_protocol(schema: Schema, name: str, options: dict[str, Any], encoding
     return make_protocol(
         name, schema, budget, mechanism=options["--mechanism"] or "grr", groups=groups,
         priors=true_frequencies(public, schema) if public is not None else None,
-        origin=f"public data: {prior}", share=0.1 if options["--share"] is None else options["--share"],
+        origin=f"public data: {file_name(prior or '')}",
+        share=0.1 if options["--share"] is None else options["--share"],
     )  # fmt: skip
 
 
@@ -243,11 +279,11 @@ def _show_collected(reports: Collected, notes: list[str], output: Path, json: bo
         }  # fmt: skip
         echo_json(shown)
         return
-    typer.echo(f"{reports.people} reports of {protocol.name!r} are in {output}.")
+    say(f"{reports.people} reports of {protocol.name!r} are in {output}.")
     failing = f", with delta {protocol.delta:.3g}" if protocol.delta else ""
     if math.isfinite(protocol.epsilon):
-        typer.echo(f"A record's budget is {protocol.epsilon:.6g}{failing}: {protocol.proof}.")
+        say(f"A record's budget is {protocol.epsilon:.6g}{failing}: {protocol.proof}.")
     else:
-        typer.echo("A record's budget is infinite.")
+        say("A record's budget is infinite.")
     for note in notes:
-        typer.echo(note)
+        say(note)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from sidelight.foundation.terminal import ClosedPipeError, say, say_json
 
 if TYPE_CHECKING:
     from sidelight.plan import Plan
@@ -53,6 +55,7 @@ Secret = Annotated[
 
 RecordEpsilon = Annotated[float | None, typer.Option("--epsilon", help="Budget of a whole record [1].")]
 SaveProtocol = Annotated[Path | None, typer.Option(help="Write the protocol to this file (.toml or .json).")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")]
 EngineName = Annotated[str, typer.Option("--engine", help="What reads and counts: 'local' or 'spark'.")]
 Master = Annotated[
     str | None, typer.Option(help="With --engine spark: its master, as 'local[2]' or 'sc://host'.")
@@ -72,7 +75,7 @@ def echo_json(value: object) -> None:
 
     from sidelight.foundation.files import json_plain
 
-    typer.echo(json.dumps(json_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+    say_json(json.dumps(json_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def named_numbers(options: list[str]) -> tuple[list[str], dict[str, float]]:
@@ -136,9 +139,23 @@ def check_counts(*, smoothing: float, **counts: int) -> None:
         check_whole(name, count, at_least=0)
 
 
-def check_writable(path: Path | None, suffixes: tuple[str, ...]) -> None:
-    """Refuse before the work what could not be written after it."""
+def check_writable(
+    path: Path | None,
+    suffixes: tuple[str, ...],
+    *,
+    sources: Sequence[str | Path | None] = (),
+    force: bool | None = None,
+) -> None:
+    """Refuse before the work what could not, or must not, be written after it.
+
+    Args:
+        path: of the file; None for none.
+        suffixes: how its name may end.
+        sources: what is read, and never written over.
+        force: whether --force was said; None where there is no such option.
+    """
     from sidelight.foundation.errors import InputError
+    from sidelight.foundation.files import check_not_read, check_overwrite
 
     if path is None:
         return
@@ -146,6 +163,9 @@ def check_writable(path: Path | None, suffixes: tuple[str, ...]) -> None:
         raise InputError(f"{path} must end in {' or '.join(suffixes)}.")
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise InputError(f"{path} cannot be written: its folder does not exist, or it is a folder itself.")
+    check_not_read(path, *sources)
+    fix = "name another file" + ("" if force is None else ", or say --force")
+    check_overwrite(path, force=bool(force), fix=fix)
 
 
 def first_given(options: Mapping[str, object]) -> str | None:
@@ -293,12 +313,9 @@ def explain(error: Exception) -> int:
 
     if os.environ.get("SIDELIGHT_TRACEBACK"):
         raise error
-    message = message_of(error)
-    if message is not None:
-        typer.echo("error: " + " ".join(message.split()), err=True)
-        return 2
-    kind = type(error).__name__
-    typer.echo(
-        f"internal error ({kind}): {error}. Set SIDELIGHT_TRACEBACK=1 to see where, and report it.", err=True
-    )
-    return 3
+    said = message_of(error)
+    fault = f"internal error ({type(error).__name__}): {error}."
+    line = f"error: {said}" if said else f"{fault} Set SIDELIGHT_TRACEBACK=1 to see where, and report it."
+    with suppress(OSError, ClosedPipeError):  # where nobody can be told, the exit code still tells
+        say(" ".join(line.split()), err=True)
+    return 2 if said else 3

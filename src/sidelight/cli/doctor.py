@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from sidelight.cli.common import Json
+from sidelight.foundation.terminal import say_json
 
 
 def doctor(json: Json = False) -> None:
@@ -15,7 +16,7 @@ def doctor(json: Json = False) -> None:
     if json:
         import json as writer
 
-        typer.echo(writer.dumps([vars(finding) for finding in findings], indent=2))
+        say_json(writer.dumps([vars(finding) for finding in findings], indent=2))
     else:
         print_diagnosis(findings)
     if not all(finding.is_fine for finding in findings if finding.is_required):

@@ -19,6 +19,7 @@ from sidelight.cli.follow import (
     State,
     estimate_from_state,
 )
+from sidelight.foundation.terminal import say, say_json
 
 if TYPE_CHECKING:
     from sidelight.collection import Collected, TwoPhase
@@ -90,7 +91,7 @@ def estimate(
     result = found.against(known) if known is not None else found
     written = sl.write_report(result, report) if report else None
     if json:
-        typer.echo(result.to_json())
+        say_json(result.to_json())
     else:
         _show_estimates(result, learn, written)
 
@@ -101,7 +102,7 @@ def _show_estimates(result: Any, learn: Path | None, written: Path | None) -> No
     print_estimates(result)
     for path, what in ((learn, "parameters of the second phase"), (written, "report")):
         if path:
-            typer.echo(f"The {what} {'are' if what.startswith('param') else 'is'} in {path}.")
+            say(f"The {what} {'are' if what.startswith('param') else 'is'} in {path}.")
 
 
 def _design(reports: list[Collected], copying: str | None, groups: int | None) -> TwoPhase:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sidelight.cli.common import check_writable
+from sidelight.cli.common import Force, check_writable
+from sidelight.foundation.terminal import say
 
 if TYPE_CHECKING:
     from sidelight.sources import Table
@@ -20,14 +21,14 @@ Rows = Annotated[int | None, typer.Option(help="Of the survey: how many people [
 Seed = Annotated[int | None, typer.Option(help="Of the survey: which people are drawn [1].")]
 
 
-def example(name: Name, output: Output, rows: Rows = None, seed: Seed = None) -> None:
+def example(name: Name, output: Output, rows: Rows = None, seed: Seed = None, force: Force = False) -> None:
     """Write a bundled table to a file, to try the other commands on."""
     from sidelight.sources.writing import write_table
 
-    check_writable(output, (".csv", ".parquet"))
+    check_writable(output, (".csv", ".parquet"), force=force)
     table = _table(name, rows, seed)
     write_table(table, output)
-    typer.echo(f"{len(table)} records of {len(table.schema)} attributes are in {output}.")
+    say(f"{len(table)} records of {len(table.schema)} attributes are in {output}.")
 
 
 def _table(name: str, rows: int | None, seed: int | None) -> Table:

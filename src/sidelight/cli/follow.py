@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sidelight.cli.common import check_writable, progress
+from sidelight.foundation.terminal import say, say_json
 
 if TYPE_CHECKING:
     from sidelight.collection import Protocol
@@ -168,9 +169,9 @@ def _stopping() -> Iterator[threading.Event]:
 def _tell(scan: Scan) -> None:
     """Say on standard error what was not counted, and why."""
     for _, reason in scan.refused:
-        typer.echo(_printable(f"refused: {reason}"), err=True)
+        say(f"refused: {reason}", err=True)
     for name in scan.repeated:
-        typer.echo(_printable(f"{name} holds a batch that is counted already; not counted again."), err=True)
+        say(f"{name} holds a batch that is counted already; not counted again.", err=True)
 
 
 def _update(follower: Follower, scan: Scan, showing: Showing) -> None:
@@ -178,17 +179,17 @@ def _update(follower: Follower, scan: Scan, showing: Showing) -> None:
     state = _counts(follower.aggregator, follower.refused, scan.left)
     if showing.json:
         shown = None if isinstance(found, str) else writer.loads(found.to_json())
-        typer.echo(writer.dumps(state | {"found": shown}, allow_nan=False))
+        say_json(writer.dumps(state | {"found": shown}, allow_nan=False))
         return
     if isinstance(found, str):
-        typer.echo(f"No estimates yet: {found}")
+        say(f"No estimates yet: {found}")
     else:
         from sidelight.report.collection_terminal import print_estimates
 
         print_estimates(found)
     left = f", {scan.left} files wait" if scan.left else ""
     counts = f"{state['batches']} batches, {state['people']} reports, {len(state['refused'])} files refused"
-    typer.echo(f"- {counts}{left}.")
+    say(f"- {counts}{left}.")
 
 
 def _found(aggregator: Aggregator, showing: Showing) -> Estimates | Comparison | str:
@@ -229,9 +230,7 @@ def _close(follower: Follower, showing: Showing) -> None:
     """Write the report, and say where the state is."""
     _report(follower.aggregator, showing)
     aggregator = follower.aggregator
-    typer.echo(
-        f"{follower.path} holds {len(aggregator.batches)} batches, {aggregator.people} reports.", err=True
-    )
+    say(f"{follower.path} holds {len(aggregator.batches)} batches, {aggregator.people} reports.", err=True)
 
 
 def _report(aggregator: Aggregator, showing: Showing) -> None:
@@ -240,7 +239,7 @@ def _report(aggregator: Aggregator, showing: Showing) -> None:
     found = _found(aggregator, showing) if showing.report else ""
     if showing.report and not isinstance(found, str):
         sl.write_report(found, showing.report)
-        typer.echo(f"The report is in {showing.report}.", err=True)
+        say(f"The report is in {showing.report}.", err=True)
 
 
 def _from_checkpoints(
@@ -253,7 +252,7 @@ def _from_checkpoints(
     from sidelight.collection.checkpoint import read_checkpoint
     from sidelight.foundation.errors import InputError
 
-    check_writable(merged, (".json",))
+    check_writable(merged, (".json",), force=True)  # `_keep` sees to it that nothing is lost
     with progress(quiet=showing.json):
         whole = reduce(add, [read_checkpoint(path, expected)[0] for path in files])
         found = _found(whole, showing)
@@ -262,7 +261,7 @@ def _from_checkpoints(
     if merged:
         _keep(whole, merged)
     if showing.json:
-        typer.echo(found.to_json())
+        say_json(found.to_json())
     else:
         from sidelight.report.collection_terminal import print_estimates
 
@@ -303,8 +302,3 @@ def _expected(files: list[Path]) -> list[Protocol]:
         else:
             found.append(planned(sl.Plan.read(path)))
     return found
-
-
-def _printable(text: str) -> str:
-    """Return a text that may come from anyone, without what a terminal would act upon."""
-    return "".join(sign if sign.isprintable() else "?" for sign in text)

@@ -29,6 +29,7 @@ from sidelight.cli.common import (
     progress,
     stated,
 )
+from sidelight.foundation.terminal import say, say_json
 
 if TYPE_CHECKING:
     from sidelight.belief import Belief, Gaussian
@@ -310,7 +311,7 @@ def _show_one(
 
     def show(json: bool) -> float:
         if json:
-            typer.echo(adversary_json(found))
+            say_json(adversary_json(found))
         else:
             print_adversary(found, belief, query, table)
         return found.exact.value
@@ -328,11 +329,11 @@ def _show_everyone(audit: KnowledgeAudit, wanted: Wanted, table: Table) -> Show:
         written = {"graph": _write_graph(audit, graph)} if graph else {}
         written |= {"report": sl.write_report(audit, report)} if report else {}
         if json:
-            typer.echo(audit.to_json())
+            say_json(audit.to_json())
         else:
             print_knowledge(audit, table)
             for name, path in written.items():
-                typer.echo(f"The {name} is in {path}.")
+                say(f"The {name} is in {path}.")
         return _decisive(audit, wanted.decide_by)
 
     return show

@@ -27,6 +27,7 @@ from sidelight.cli.common import (
     read_table,
     stated,
 )
+from sidelight.foundation.terminal import say
 
 if TYPE_CHECKING:
     from sidelight.collection.labels.gathering import LabelSettings
@@ -170,4 +171,4 @@ def _show(found: Learnt, output: Path | None, draw: Path | None, report: Path | 
         return
     print_learnt(found)
     for path in written:
-        typer.echo(f"Written: {path}.")
+        say(f"Written: {path}.")

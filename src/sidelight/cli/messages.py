@@ -6,6 +6,8 @@ import re
 import sys
 from typing import Any
 
+from sidelight.foundation.files import FULL
+
 _ALIASES = {"kind": "belief", "secrets": "secret", "synergies": "synergy"}
 """Arguments that are options by another name."""
 _PARSED = {"float_parsing": "a number", "int_parsing": "a whole number", "int_from_float": "a whole number"}
@@ -17,6 +19,10 @@ def message_of(error: Exception) -> str | None:
 
     if hasattr(error, "format_message"):
         return _unparsed(error) or str(error.format_message())
+    if isinstance(error, OSError) and error.errno in FULL:
+        return f"{error.filename or 'the output'} cannot be written: {error.strerror}; make room for it."
+    if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
+        return "a name or a value holds half a character (a lone surrogate), which no file can; mend it."
     return in_options(str(error), _options()) if isinstance(error, SidelightError) else None
 
 

@@ -25,6 +25,7 @@ from sidelight.cli.common import (
     read_table,
     stated,
 )
+from sidelight.foundation.terminal import say
 
 if TYPE_CHECKING:
     from sidelight.sources import Table
@@ -73,7 +74,7 @@ def schema(
 
     print_schema(table)
     if written:
-        typer.echo(f"The data dictionary is in {written}. It names values that occur in the table.")
+        say(f"The data dictionary is in {written}. It names values that occur in the table.")
 
 
 def _check_output(output: Path | None, force: bool) -> None:

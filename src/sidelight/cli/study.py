@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sidelight.cli.common import Json, echo_json, progress
+from sidelight.foundation.terminal import say
 
 if TYPE_CHECKING:
     from sidelight.studies.running import Outcome, Settings
@@ -118,7 +119,7 @@ def clean(
         echo_json({"store": str(folder), **asdict(found)})
     else:
         words = f"{found.removed} finished works removed, {found.freed:,} bytes; {found.kept} kept"
-        typer.echo(f"{words} in {folder}.")
+        say(f"{words} in {folder}.")
 
 
 def _run(chosen: tuple[Study, ...], settings: Settings, *, quiet: bool) -> list[Outcome]:
@@ -132,7 +133,7 @@ def _run(chosen: tuple[Study, ...], settings: Settings, *, quiet: bool) -> list[
         for outcome in track(run_studies(chosen, settings), "studies", len(chosen)):
             outcomes.append(outcome)
             if not quiet:
-                typer.echo(line_of(outcome))
+                say(line_of(outcome))
     return outcomes
 
 

@@ -7,6 +7,7 @@ from sidelight.collection.collecting import (
     PROTOCOLS,
     collect,
     collect_phase,
+    digest_of,
     make_protocol,
     true_frequencies,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "choose_protocol",
     "collect",
     "collect_phase",
+    "digest_of",
     "estimate",
     "estimate_joint",
     "make_protocol",

@@ -6,7 +6,6 @@ never code: strict JSON with a checksum, and every number is checked against the
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -15,6 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
@@ -34,7 +34,7 @@ from sidelight.collection.protocol import Aggregated, Protocol, fingerprint
 from sidelight.collection.report_files import form_of
 from sidelight.collection.streaming import Aggregator, Batch
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import lock, strict_json, write_text
+from sidelight.foundation.files import lock, strict_json, sync_folder, write_text
 from sidelight.mechanisms import Aggregate
 from sidelight.mechanisms.cells import InCells
 
@@ -142,7 +142,7 @@ def write_checkpoint(
     text = _text(state)
     head = f'"version": {CHECKPOINT_VERSION}, "checksum": "{_checksum(text)}"'
     try:
-        _sync_folder(write_text(_real(path), f'{{{head}, "state": {text}}}\n').parent)
+        sync_folder(write_text(_real(path), f'{{{head}, "state": {text}}}\n').parent)
     except OSError as error:
         raise InputError(
             f"the checkpoint {path} cannot be written: {error.strerror}; mend that, and start again from the "
@@ -169,7 +169,7 @@ def read_checkpoint(
     except OSError as error:
         raise InputError(f"{label} cannot be read: {error.strerror}.") from None
     try:
-        data = parsed_text(text, label, strict_json)
+        data = parsed_text(text, label, partial(strict_json, halves=True))
     except InputError as error:
         raise InputError(f"{error} The checkpoint is damaged; take an older one, or start anew.") from None
     check_version(data, label, CHECKPOINT_VERSION, "checkpoint")
@@ -298,17 +298,3 @@ def _remove_leftovers(checkpoint: Path) -> None:
 def _real(checkpoint: str | Path) -> Path:
     """Return where a checkpoint is, so that one behind a link is locked and written, not the link."""
     return Path(os.path.realpath(checkpoint))
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename durable, so that a batch whose checkpoint was written may be deleted."""
-    if sys.platform == "win32":  # which has no such thing
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that has no such thing either
-            raise
-    finally:
-        os.close(handle)

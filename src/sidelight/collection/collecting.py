@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import overload
@@ -120,6 +121,15 @@ def reporter(table: Table, protocol: Protocol, seed: int | None) -> Callable[[Co
         return protocol.randomise(codes[:, columns], seed=own, offset=place.start)
 
     return report
+
+
+def digest_of(table: Table, schema: Schema, seed: int | None = None) -> str:
+    """Return a digest of a table's records in order, and of the seed: the same for the same collection."""
+    columns = [table.schema.index(name) for name in schema.names]
+    digest = hashlib.blake2b(repr(seed).encode(), digest_size=16)
+    for codes in table.engine.map_batches(table, lambda codes, _place: codes[:, columns]):
+        digest.update(np.ascontiguousarray(codes, dtype="<u2").tobytes())
+    return digest.hexdigest()
 
 
 def check_schema(table: Table, schema: Schema) -> None:

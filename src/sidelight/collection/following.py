@@ -15,7 +15,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sidelight.collection.batches import new_batch_id
 from sidelight.collection.checkpoint import (
     Seen,
     check_ending,
@@ -24,6 +23,7 @@ from sidelight.collection.checkpoint import (
     signature,
     write_checkpoint,
 )
+from sidelight.collection.manifest import MANIFEST, Manifest, holding, read_manifest
 from sidelight.collection.protocol import Collected, Protocol
 from sidelight.collection.report_files import write_reports
 from sidelight.collection.streaming import Aggregator, opened
@@ -88,31 +88,55 @@ def check_inbox(folder: str | Path) -> None:
 
 
 def write_batches(
-    collected: Collected, folder: str | Path, count: int, *, append: bool = False
+    collected: Collected,
+    folder: str | Path,
+    count: int,
+    *,
+    append: bool = False,
+    records: str = "",
+    order: bytes | None = None,
 ) -> list[Path]:
     """Write reports as so many report files, each a batch with an id of its own, into a folder.
 
+    With `records` an interruption is made good by the same call: finished files stay as they are, and the
+    people of the others get the reports at hand. Without, the folder is refused then.
+
     Args:
-        collected: the reports.
+        collected: the reports, in the order of the records.
         folder: is made if need be.
         count: how many files.
         append: whether it may hold report files already, because they are other people's.
+        records: the digest of what the reports were made from, as `digest_of` gives it.
+        order: the key of another order to write them in.
     """
     check_whole("batches", count, at_least=1, at_most=max(collected.people, 1))
     target = Path(folder)
-    if not append:
-        check_inbox(target)
+    wanted = Manifest.start(collected, count, records, order)
     try:
         target.mkdir(exist_ok=True)
     except OSError as error:
         raise InputError(f"the folder {target} cannot be made: {error.strerror}.") from None
-    written = []
-    for number in track(range(count), "batches"):
-        start, stop = (collected.people * edge // count for edge in (number, number + 1))
-        batch = new_batch_id()
-        path = target / f"{number + 1:06d}-{batch[:12]}.parquet"
-        written.append(write_reports(collected[start:stop], path, batch))
-    return written
+    with holding(target):
+        begun = read_manifest(target)
+        if begun is None and not append:
+            check_inbox(target)
+        manifest = wanted if begun is None else begun.resumed(wanted, target)
+        return _write_all(collected, target, manifest, is_kept=bool(records))
+
+
+def _write_all(collected: Collected, folder: Path, manifest: Manifest, *, is_kept: bool) -> list[Path]:
+    """Write the batches that are not finished, noting each where an interruption is to be made good."""
+    if is_kept:
+        manifest.write(folder)
+    arranged = collected.shuffled(bytes.fromhex(manifest.order)) if manifest.order else collected
+    for number in track(range(manifest.done, manifest.batches), "batches"):
+        path = manifest.path(folder, number)
+        if not path.exists():  # else it was written, and the interruption came before that was noted
+            write_reports(arranged[manifest.rows(number)], path, manifest.batch(number))
+        if is_kept:
+            manifest = manifest.finish(folder, number)
+    (folder / MANIFEST).unlink(missing_ok=True)
+    return [manifest.path(folder, number) for number in range(manifest.batches)]
 
 
 class Follower:

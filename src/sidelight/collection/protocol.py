@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.foundation.errors import InputError, check_number, invalid
+from sidelight.foundation.randomness import permutation
 from sidelight.mechanisms import Aggregate, Reports
 from sidelight.plan import LARGEST_EPSILON
 from sidelight.schema import Schema
@@ -104,6 +105,7 @@ class Collected:
         is_simulation: whether the noise came from a seed, so that it protects nobody.
         phase: the collection that they are the first phase of, if any.
         batch: the id of the whole batch that was read from a file; None for other reports.
+        is_shuffled: whether the rows are in another order than the records that they are reports of.
     """
 
     protocol: Protocol
@@ -113,6 +115,7 @@ class Collected:
     is_simulation: bool = False
     phase: FirstPhase | None = None
     batch: str | None = None
+    is_shuffled: bool = False
 
     def __len__(self) -> int:
         return self.people
@@ -137,6 +140,20 @@ class Collected:
 
     def __add__(self, other: Collected) -> Collected:
         return joined([self, other])
+
+    def shuffled(self, key: bytes) -> Collected:
+        """Return the reports in an order that only the key tells, see `permutation`."""
+        order = permutation(key, self.people)
+        places = np.empty(self.people, dtype=np.intp)
+        places[order] = np.arange(self.people)
+        parts: list[Reports] = []
+        kept: list[NDArray[np.intp] | None] = []
+        for part, senders in zip(self.parts, self.senders, strict=True):
+            moved = None if senders is None else places[senders]
+            own = order if moved is None else np.argsort(moved)
+            parts.append(part[own])
+            kept.append(None if moved is None else moved[own])
+        return replace(self, parts=tuple(parts), senders=tuple(kept), batch=None, is_shuffled=True)
 
     def aggregate(self) -> Aggregated:
         """Add the reports up."""
@@ -186,7 +203,10 @@ def joined(items: Sequence[Collected]) -> Collected:
     )  # fmt: skip
     parts = tuple(Reports.joined(columns) for columns in zip(*(item.parts for item in items), strict=True))
     is_simulation = any(item.is_simulation for item in items)
-    return Collected(first.protocol, parts, senders, int(starts[-1]), is_simulation, first.phase)
+    is_shuffled = any(item.is_shuffled for item in items)
+    return Collected(
+        first.protocol, parts, senders, int(starts[-1]), is_simulation, first.phase, is_shuffled=is_shuffled
+    )
 
 
 def check_once(items: Sequence[Collected | Aggregated]) -> None:

@@ -21,13 +21,14 @@ from sidelight.collection.describing import (
 )
 from sidelight.collection.protocol import Collected, FirstPhase, Protocol, fingerprint
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import REPORTS_KEY, strict_json, write_atomically
+from sidelight.foundation.files import REPORTS_KEY, check_overwrite, strict_json, write_atomically
 from sidelight.mechanisms import reports_from_arrow, reports_to_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-REPORTS_VERSION = 1
+REPORTS_VERSION = 2
+"""Since 2 a file may say that its rows are shuffled; one of version 1 is in the order of the records."""
 
 
 class _PhaseFile(Strict):
@@ -43,6 +44,7 @@ class _Head(Strict):
     fingerprint: str
     protocol: dict[str, Any]
     phase: _PhaseFile | None = None
+    is_shuffled: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,31 +73,34 @@ class Head:
         people: how many reported.
         is_simulation: whether the noise came from a seed.
         phase: which first phase of two they are; None for a protocol of one phase.
+        is_shuffled: whether the rows are in another order than the records.
     """
 
     form: Form
     people: int
     is_simulation: bool
     phase: FirstPhase | None
+    is_shuffled: bool
 
 
-def write_reports(collected: Collected, path: str | Path, batch: str | None = None) -> Path:
+def write_reports(
+    collected: Collected, path: str | Path, batch: str | None = None, *, overwrite: bool = False
+) -> Path:
     """Write reports to a .parquet file; it appears whole or not at all.
 
     Args:
         collected: the reports.
         path: of the file.
         batch: the id under which they are counted once; by default the one they were read with, or a new one.
+        overwrite: whether to replace a file that is there already.
     """
     import pyarrow.parquet as pq
 
     if Path(path).suffix.lower() != ".parquet":
         raise InputError(f"{path} must end in .parquet.")
+    check_overwrite(path, force=overwrite, fix="name another file, or say `overwrite`")
     table = batch_to_arrow(collected, batch)
-    try:
-        return write_atomically(path, lambda temporary: pq.write_table(table, temporary))
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
+    return write_atomically(path, lambda temporary: pq.write_table(table, temporary))
 
 
 def read_reports(path: str | Path) -> Collected:
@@ -133,6 +138,7 @@ def to_arrow(collected: Collected) -> pa.Table:
         "is_simulation": collected.is_simulation,
         "fingerprint": fingerprint(collected.protocol),
         "protocol": protocol_data(collected.protocol),
+        "is_shuffled": collected.is_shuffled,
         **({} if collected.phase is None else {"phase": vars(collected.phase)}),
     }
     table = pa.table(columns, names=list(collected.protocol.labels))
@@ -185,13 +191,21 @@ def head_of(schema: pa.Schema, label: str, known: Mapping[str, Form] | None = No
         form = form_of(protocol_from(head.protocol, label))
         if form.fingerprint != head.fingerprint:
             raise InputError(f"{label}: the protocol was changed after the reports were made; collect again.")
-    if tuple(schema.names) != form.protocol.labels:
+    names = _names(schema, label)
+    if names != form.protocol.labels:
         raise InputError(
-            f"{label} has the columns {', '.join(schema.names)}; its protocol reports "
+            f"{label} has the columns {', '.join(names)}; its protocol reports "
             f"{', '.join(form.protocol.labels)}."
         )
     phase = None if head.phase is None else FirstPhase(**head.phase.model_dump())
-    return Head(form, head.people, head.is_simulation, phase)
+    return Head(form, head.people, head.is_simulation, phase, head.is_shuffled)
+
+
+def _names(schema: pa.Schema, label: str) -> tuple[str, ...]:
+    try:
+        return tuple(schema.names)
+    except UnicodeDecodeError:
+        raise InputError(f"{label} has a column whose name is no text; the file is damaged.") from None
 
 
 def collected_of(table: pa.Table, head: Head, label: str) -> Collected:
@@ -217,4 +231,7 @@ def collected_of(table: pa.Table, head: Head, label: str) -> Collected:
     sent = np.bincount(np.concatenate([rows for rows in senders if rows is not None] or [np.arange(0)]))
     if partial and (len(sent) != table.num_rows or np.any(sent != 1)):
         raise InputError(f"{label}: everyone must report exactly one of {', '.join(protocol.labels)}.")
-    return Collected(protocol, tuple(parts), tuple(senders), table.num_rows, is_simulation, head.phase)
+    return Collected(
+        protocol, tuple(parts), tuple(senders), table.num_rows, is_simulation, head.phase,
+        is_shuffled=head.is_shuffled,
+    )  # fmt: skip

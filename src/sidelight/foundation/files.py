@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import glob
 import json
 import math
 import os
+import re
 import sys
 import tempfile
+import tomllib
 from collections.abc import Callable
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
@@ -15,6 +20,17 @@ from sidelight.foundation.errors import InputError
 
 REPORTS_KEY = b"sidelight"
 """The key of an Arrow or Parquet schema's metadata under which a file of reports names its protocol."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The errors of a disk, or of a share of it, that is full."""
+_PAGE = b"<title>Sidelight"
+_HEAD = 1 << 12
+_LARGEST_PLAN = 1 << 26
+_DESCRIBED = (
+    {"version", "release"}, {"version", "protocol"}, {"version", "second"}, {"version", "model"},
+    {"nodes", "edges"},
+)  # fmt: skip
+"""The parts of a plan, a protocol, published parameters, a model, and the graph of `knowledge`."""
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def write_atomically(path: str | Path, write: Callable[[Path], None]) -> Path:
@@ -28,9 +44,14 @@ def write_atomically(path: str | Path, write: Callable[[Path], None]) -> Path:
     if not target.parent.is_dir():
         raise InputError(f"the folder {target.parent} does not exist; create it first.")
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        _replace(target, write)
     except OSError as error:
-        raise InputError(f"cannot write {target}: {error.strerror}.") from error
+        raise InputError(f"{target} cannot be written: {error.strerror or error}.") from error
+    return target
+
+
+def _replace(target: Path, write: Callable[[Path], None]) -> None:
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
     temporary = Path(name)
     try:
@@ -41,7 +62,83 @@ def write_atomically(path: str | Path, write: Callable[[Path], None]) -> Path:
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
-    return target
+
+
+def check_overwrite(path: str | Path, *, force: bool = False, fix: str = "name another file") -> None:
+    """Raise if a file is there that must not be replaced: it may hold reports or data, which come only once.
+
+    What Sidelight makes again from a table may be replaced: its pages and pictures, plans, protocols, models.
+
+    Args:
+        path: of the file to be written.
+        force: whether the user says so.
+        fix: what the message advises.
+    """
+    target = Path(path)
+    if not force and target.exists() and not _can_be_made_again(target):
+        raise InputError(f"{target} is there already, and it would be lost; {fix}.")
+
+
+def _can_be_made_again(path: Path) -> bool:
+    suffix = path.suffix.lower()
+    if suffix in (".html", ".htm"):
+        with path.open("rb") as page:
+            return _PAGE in page.read(_HEAD)
+    if suffix in (".toml", ".json"):
+        return path.stat().st_size <= _LARGEST_PLAN and _is_described(path, suffix)
+    return suffix in (".svg", ".png", ".dot")
+
+
+def _is_described(path: Path, suffix: str) -> bool:
+    """Whether a file is a plan, a protocol, published parameters, a model or a graph."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        found = tomllib.loads(text) if suffix == ".toml" else strict_json(text)
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and any(found.keys() >= keys for keys in _DESCRIBED)
+
+
+def check_not_read(path: str | Path, *sources: str | Path | None) -> None:
+    """Raise if a file or folder to be written is one that is read, by whatever name, or lies among such.
+
+    Args:
+        path: to be written.
+        sources: what is read: files, folders or globs; None for what was not given.
+    """
+    target = Path(path)
+    for source in sources:
+        if source is not None and _is_among(target, str(source)):
+            raise InputError(
+                f"{target} is what {source} names, or lies there; what is read is never written over. Name "
+                "another place."
+            )
+
+
+def _is_among(target: Path, source: str) -> bool:
+    """Whether a path is a source, one of its files, or a place where the source would find it."""
+    place = Path(source)
+    named = Path(os.path.realpath(target.parent), target.name)
+    if place.is_dir():
+        files = list(place.rglob("*"))
+        would_find = place.resolve() in (target.resolve(), *named.parents)
+    else:
+        found = [source] if place.exists() else glob.iglob(source, recursive=True)  # noqa: PTH207 - any root
+        files = [Path(name) for name in found]
+        pattern = Path(os.path.realpath(place.parent), place.name)
+        would_find = fnmatch(str(named), str(pattern)) if "**" in source else named.match(str(pattern))
+    return would_find or any(target.exists() and file.exists() and target.samefile(file) for file in files)
+
+
+def file_name(label: str) -> str:
+    """Return what a source is called in what others read: of a path the last part, for the rest is private.
+
+    >>> file_name("/home/eve/people.csv"), file_name("data/*.parquet"), file_name("yes/no questions")
+    ('people.csv', '*.parquet', 'yes/no questions')
+    """
+    path = Path(label)
+    is_path = path.is_absolute() or path.suffix or glob.has_magic(label) or path.is_dir()
+    return path.name or path.resolve().name if is_path else label
 
 
 def write_text(path: str | Path, text: str) -> Path:
@@ -59,7 +156,21 @@ def _usual_mode() -> int:
     return 0o666 & ~mask
 
 
-def lock(handle: IO[bytes], *, shared: bool = False, wait: bool = False) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder durable, so that what was moved into place may be relied upon."""
+    if sys.platform == "win32":  # which has no such thing
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that has no such thing either
+            raise
+    finally:
+        os.close(handle)
+
+
+def lock(handle: IO[bytes] | int, *, shared: bool = False, wait: bool = False) -> None:
     """Lock an open file against other processes until it is closed; raises BlockingIOError where one has it.
 
     Args:
@@ -74,9 +185,24 @@ def lock(handle: IO[bytes], *, shared: bool = False, wait: bool = False) -> None
     fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
 
 
-def strict_json(text: str) -> Any:
-    """Parse JSON, refusing what JSON does not know and keys given twice."""
-    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins)
+def strict_json(text: str, *, halves: bool = False) -> Any:
+    """Parse JSON, refusing what JSON does not know, keys given twice, and halves of characters.
+
+    Args:
+        text: the JSON.
+        halves: whether halves of characters may be in it, as in names of files that are no text.
+    """
+    found = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins)
+    if not halves and _SURROGATE.search(text):
+        _refuse_halves(found)
+    return found
+
+
+def _refuse_halves(found: Any) -> None:
+    try:
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("a text holds half a character (a lone surrogate)") from None
 
 
 def _refuse_constant(name: str) -> NoReturn:

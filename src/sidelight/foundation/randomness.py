@@ -24,6 +24,7 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _AGAIN = 1 << 56
+_KEY_BYTES = 32
 
 
 class Randomness(Protocol):
@@ -89,19 +90,42 @@ class Secure:
 
     def words(self, start: int, count: int, out: Words | None = None) -> Words:  # noqa: ARG002 - no address
         """Return `count` fresh words; asking twice for the same position gives other words."""
-        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
-
-        cipher = Cipher(algorithms.ChaCha20(os.urandom(32), bytes(16)), mode=None)
-        stream = np.empty(count + 8, dtype=np.uint64)  # the cipher asks for room for one more block
-        cipher.encryptor().update_into(bytes(8 * count), stream.view(np.uint8).data)
+        stream = _stretched(os.urandom(_KEY_BYTES), count)
         if out is None:
-            return stream[:count]
-        out[:] = stream[:count]
+            return stream
+        out[:] = stream
         return out
 
     def words_at(self, positions: Words) -> Words:
         """Return one fresh word for each position."""
         return self.words(0, len(positions))
+
+
+def _stretched(key: bytes, count: int) -> Words:
+    """Return the first words of the ChaCha20 stream of a key."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+    cipher = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None)
+    stream = np.empty(count + 8, dtype=np.uint64)  # the cipher asks for room for one more block
+    cipher.encryptor().update_into(bytes(8 * count), stream.view(np.uint8).data)
+    return stream[:count]
+
+
+def order_key(seed: int | None) -> bytes:
+    """Return the key of an order of rows: a new and secure one without a seed, the seed's with one."""
+    if seed is None:
+        return os.urandom(_KEY_BYTES)
+    number = check_whole("seed", seed, at_least=0)
+    return hashlib.blake2b(f"{number}/order of rows".encode(), digest_size=_KEY_BYTES).digest()
+
+
+def permutation(key: bytes, size: int) -> NDArray[np.intp]:
+    """Return the order of so many rows that belongs to a key; to whoever lacks it all are equally likely.
+
+    >>> sorted(permutation(order_key(3), 5).tolist())
+    [0, 1, 2, 3, 4]
+    """
+    return np.argsort(_stretched(key, size), kind="stable")
 
 
 def randomness(seed: int | None, stream: str, *, compiled: bool = False) -> Randomness:

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from sidelight.collection.describing import Strict
 from sidelight.foundation.errors import InputError
+from sidelight.foundation.terminal import printable
 from sidelight.schema import Attribute
 
 Array = NDArray[np.float64]
@@ -209,19 +210,18 @@ def tree_text(tree: DecisionTree, attributes: Sequence[Attribute], label: Attrib
     """
     lines: list[str] = []
 
+    def add(line: str) -> None:
+        lines.append(printable(line.replace("%", " %")))
+
     def write(number: int, indent: int, prefix: str) -> None:
         node = tree.nodes[number]
         start = "  " * indent + prefix
         if node.children is None or node.attribute is None or node.value is None:
             share = max(node.shares)
-            lines.append(
-                f"{start}{label.values[node.label]} {share:.1%} ({node.mass:.1%})".replace("%", " %")
-            )
+            add(f"{start}{label.values[node.label]} {share:.1%} ({node.mass:.1%})")
             return
         asked = attributes[node.attribute]
-        lines.append(
-            f"{start}{asked.name} = {asked.values[node.value]}? ({node.mass:.1%})".replace("%", " %")
-        )
+        add(f"{start}{asked.name} = {asked.values[node.value]}? ({node.mass:.1%})")
         write(node.children[0], indent + 1, "yes: ")
         write(node.children[1], indent + 1, "no: ")
 

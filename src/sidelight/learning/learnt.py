@@ -23,7 +23,7 @@ from sidelight.collection.describing import (
 from sidelight.collection.labels.gathering import LabelledRows, LabelSettings
 from sidelight.collection.labels.responses import BasicResponse, HeadsResponse
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
-from sidelight.foundation.files import write_text
+from sidelight.foundation.files import file_name, write_text
 from sidelight.learning.bayes import BayesModel, private_bayes
 from sidelight.learning.cart import private_tree
 from sidelight.learning.decision import DecisionTree, NodeFile
@@ -147,7 +147,7 @@ def learn(
     references = _references(kind, train, test, chosen, grown, seed) if compare else {}
     return Learnt(
         kind, attributes, target, model, statement, right / len(test), *_interval(right, len(test)), control,
-        len(train), len(test), table.source.label, spent, references,
+        len(train), len(test), file_name(table.source.label), spent, references,
     )  # fmt: skip
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.table import Table as Grid
 
 from sidelight.attacks.intervals import Interval
 from sidelight.attacks.result import AttackComparison, AttackResult
+from sidelight.report.console import open_console
 
 _COLUMNS = (
     "attack",
@@ -25,7 +25,7 @@ _LEAST_REMOVED = -10.0
 
 def print_attack(comparison: AttackComparison) -> None:
     """Print every result beside its control, its baseline and the limit, and what to know about them."""
-    console = Console(highlight=False, width=None if Console().is_terminal else 180)
+    console = open_console(180)
     grid = Grid(title=comparison.title, title_justify="left")
     for number, title in enumerate(_COLUMNS):
         grid.add_column(title, justify="left" if number < 2 else "right", overflow="fold")
@@ -33,12 +33,12 @@ def print_attack(comparison: AttackComparison) -> None:
         grid.add_row(*_cells(name, result))
     console.print(grid)
     for said in _releases(comparison.results):
-        console.print(f"- {said}", markup=False)
+        console.print(f"- {said}")
     for note in comparison.notes:
-        console.print(f"- {note}", markup=False)
+        console.print(f"- {note}")
     for result in comparison.results.values():
         if result.warning:
-            console.print(f"- Warning: {result.warning}", markup=False)
+            console.print(f"- Warning: {result.warning}")
 
 
 def _releases(results: dict[str, AttackResult]) -> list[str]:
@@ -52,7 +52,7 @@ def _releases(results: dict[str, AttackResult]) -> list[str]:
 def _cells(name: str, result: AttackResult) -> list[str]:
     removed = result.noise_removed
     return [
-        name.replace("[", "\\["),
+        name,
         result.measure,
         _interval(result.score),
         _interval(result.control),

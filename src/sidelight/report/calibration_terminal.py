@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.table import Table as Grid
 
 from sidelight.calibration import Calibration
+from sidelight.report.console import open_console
 from sidelight.report.terminal import nats
-from sidelight.report.wording import budget, error
+from sidelight.report.wording import budget, error, weak_budgets
 from sidelight.sources import Table
 
 
 def print_calibration(result: Calibration, table: Table) -> None:
     """Print the budgets and errors before and after, the leakage against the limits, and what to know."""
-    console = Console(highlight=False, width=None if Console().is_terminal else 160)
+    console = open_console()
     console.print(_budgets(result))
     console.print(_leakage(result))
     statement = "Computed from raw data: the budgets are themselves a statement about them."
-    for note in [*result.notes(), *table.notes(), statement]:
-        console.print(f"- {note}", markup=False)
+    weak = weak_budgets({name: channel.epsilon for name, channel in result.plan.channels().items()})
+    for note in [*result.notes(), *weak, *table.notes(), statement]:
+        console.print(f"- {note}")
 
 
 def _budgets(result: Calibration) -> Grid:
@@ -28,7 +29,7 @@ def _budgets(result: Calibration) -> Grid:
     for title in ("even split", "error", "one for all", "error", "chosen", "error"):
         grid.add_column(title, justify="right")
     for name in result.budgets:
-        cells = [_plain(name), result.plan[name].mechanism]
+        cells = [name, result.plan[name].mechanism]
         for setting in (result.even, result.uniform, result.chosen):
             cells += (
                 ["none", ""]
@@ -54,11 +55,5 @@ def _leakage(result: Calibration) -> Grid:
     for name, limit in result.limits.items():
         bound = result.chosen.bounds[name]
         before = "none" if result.even is None else nats(result.even.bounds[name].value)
-        grid.add_row(
-            _plain(name), nats(limit), before, nats(bound.value), f"{bound.kind} ({_plain(bound.method)})"
-        )
+        grid.add_row(name, nats(limit), before, nats(bound.value), f"{bound.kind} ({bound.method})")
     return grid
-
-
-def _plain(text: str) -> str:
-    return text.replace("[", "\\[")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from rich.console import Console
 from rich.table import Table as Grid
 
 from sidelight.collection.advising import MOST_VALUES, Advice
 from sidelight.collection.estimating import Comparison, Estimates
 from sidelight.collection.protocol import Collected
+from sidelight.report.console import open_console
+from sidelight.report.wording import weak_budgets
 
 SIMULATED = "The noise came from a seed: a simulation, which protects nobody."
 MOST_ROWS = 60
@@ -19,7 +20,7 @@ MOST_ROWS = 60
 
 def print_estimates(result: Estimates | Comparison) -> None:
     """Print every value's frequency with its interval, and what to know about them."""
-    console = _console()
+    console = open_console()
     compared = isinstance(result, Comparison)
     found = result.estimates if isinstance(result, Comparison) else result
     grid = Grid(title="Estimated frequencies", title_justify="left")
@@ -29,7 +30,7 @@ def print_estimates(result: Estimates | Comparison) -> None:
         )
     rows = list(found)
     for row in rows[:MOST_ROWS]:
-        cells = [_plain(row.attribute), _plain(row.value), f"{row.frequency:.4f}"]
+        cells = [row.attribute, row.value, f"{row.frequency:.4f}"]
         cells.append(f"{row.lower:.4f} to {row.upper:.4f}")
         if isinstance(result, Comparison):
             cells.append(f"{result.truth[row.attribute][found.schema[row.attribute].code(row.value)]:.4f}")
@@ -40,7 +41,7 @@ def print_estimates(result: Estimates | Comparison) -> None:
     if found.means:
         console.print(_means_grid(found, result.means if isinstance(result, Comparison) else {}))
     for note in notes(result):
-        console.print(f"- {note}", markup=False)
+        console.print(f"- {note}")
 
 
 def _means_grid(found: Estimates, truth: Mapping[str, float]) -> Grid:
@@ -49,7 +50,7 @@ def _means_grid(found: Estimates, truth: Mapping[str, float]) -> Grid:
         grid.add_column(title, justify="left" if title == "attribute" else "right", overflow="fold")
     for item in found.means.values():
         interval = f"{item.lower:.5g} to {item.upper:.5g}"
-        cells = [_plain(item.attribute), f"{item.mean:.5g}", f"{item.standard_error:.2g}", interval]
+        cells = [item.attribute, f"{item.mean:.5g}", f"{item.standard_error:.2g}", interval]
         grid.add_row(*cells, *([f"{truth[item.attribute]:.5g}"] if truth else []))
     return grid
 
@@ -97,6 +98,7 @@ def collected_notes(collected: Collected) -> list[str]:
             f"Warning: the raw values of {', '.join(raw)} are written as they are. Nothing protects them: "
             "treat the reports like the data."
         )
+    said += weak_budgets({"a record": collected.protocol.epsilon})
     if collected.is_simulation:
         said.append(SIMULATED)
     return said
@@ -104,7 +106,7 @@ def collected_notes(collected: Collected) -> list[str]:
 
 def print_advice(advice: Advice) -> None:
     """Print the protocols in order of the error to expect."""
-    console = _console()
+    console = open_console()
     title = f"Mean squared error to expect: {advice.people} people, epsilon {advice.epsilon:g} a record"
     grid = Grid(title=title, title_justify="left")
     for name in ("protocol", "best estimator", "unbiased", "reported together"):
@@ -113,14 +115,12 @@ def print_advice(advice: Advice) -> None:
         )
     for option in advice.options:
         together = ", ".join(" x ".join(group) for group in option.groups if len(group) > 1)
-        grid.add_row(
-            _plain(option.name), error(option.best_error), error(option.unbiased_error), _plain(together)
-        )
+        grid.add_row(option.name, error(option.best_error), error(option.unbiased_error), together)
     console.print(grid)
-    console.print(f"- Advised: {advice.advised.name}.", markup=False)
-    console.print(f"- Assumed: {advice.origin}.", markup=False)
+    console.print(f"- Advised: {advice.advised.name}.")
+    console.print(f"- Assumed: {advice.origin}.")
     for note in advice_notes(advice):
-        console.print(f"- {note}", markup=False)
+        console.print(f"- {note}")
 
 
 def advice_notes(advice: Advice) -> list[str]:
@@ -131,7 +131,7 @@ def advice_notes(advice: Advice) -> list[str]:
             f"Protocols that hide their choice are compared up to {MOST_VALUES} values of all attributes "
             "together; here are more."
         )
-    return [*said, *advice.notes]
+    return [*said, *weak_budgets({"a record": advice.epsilon}), *advice.notes]
 
 
 def error(value: float | None) -> str:
@@ -143,11 +143,3 @@ def error(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:.2e}" if math.isfinite(value) else "not determined"
-
-
-def _console() -> Console:
-    return Console(highlight=False, width=None if Console().is_terminal else 160)
-
-
-def _plain(text: str) -> str:
-    return text.replace("[", "\\[")

@@ -6,7 +6,6 @@ import json
 import math
 from decimal import ROUND_CEILING, Decimal
 
-from rich.console import Console
 from rich.table import Table as Grid
 
 from sidelight.belief import Belief, Gaussian
@@ -14,6 +13,7 @@ from sidelight.leakage import Bound
 from sidelight.leakage.knowledge import AdversaryAudit, KnowledgeAudit, NoiseChoice, NumberSum, Query
 from sidelight.leakage.knowledge.audit import audit_to_dict
 from sidelight.leakage.knowledge.suppression import SUPPRESSED
+from sidelight.report.console import open_console
 from sidelight.report.terminal import nats
 from sidelight.sources import Table
 
@@ -28,7 +28,7 @@ STANDINGS = {
 
 def print_knowledge(audit: KnowledgeAudit, table: Table) -> None:
     """Print leakage against the amount of prior knowledge, the worst adversary and the named ones."""
-    console = _console()
+    console = open_console()
     title = f"What a {audit.query.name} with Laplace noise of scale {audit.query.scale:g} tells (nats)"
     grid = Grid(title=title, title_justify="left")
     truth = "model" if audit.belief.is_model else "exact"
@@ -37,7 +37,7 @@ def print_knowledge(audit: KnowledgeAudit, table: Table) -> None:
     for layer in audit.layers:
         grid.add_row(
             str(layer.known),
-            _plain(str(layer.worst)),
+            str(layer.worst),
             f"≤ {nats(layer.exact)}" if audit.is_hidden(layer.worst) else nats(layer.exact),
             _optional(layer.certified),
             _optional(layer.published),
@@ -48,20 +48,19 @@ def print_knowledge(audit: KnowledgeAudit, table: Table) -> None:
     for item in (audit.worst, *audit.named) if audit.standing != "hidden" else audit.named:
         console.print(_adversary_grid(item))
     for note in _notes(audit, table):
-        console.print(f"- {note}", markup=False, soft_wrap=True)
+        console.print(f"- {note}", soft_wrap=True)
 
 
 def print_adversary(
     item: AdversaryAudit, belief: Belief | Gaussian, query: Query | NumberSum, table: Table
 ) -> None:
     """Print the figures of one adversary."""
-    console = _console()
+    console = open_console()
     console.print(_adversary_grid(item))
     count = len(query.schema if isinstance(query, Query) else query.weights)
     console.print(
         f"- A {query.name} of {count} attributes with noise of scale {query.scale:g}; for an "
         f"adversary who knows {_belief(belief)} {table.source.label} ({belief.sample_size} records).",
-        markup=False,
         soft_wrap=True,
     )
     if item.exact.method == SUPPRESSED:
@@ -107,12 +106,8 @@ def _belief(belief: Belief | Gaussian) -> str:
     return "a tree learnt from" if belief.is_model else "the joint distribution of"
 
 
-def _console() -> Console:
-    return Console(highlight=False, width=None if Console().is_terminal else 160)
-
-
 def _adversary_grid(item: AdversaryAudit) -> Grid:
-    grid = Grid(title=f"Attacks {_plain(str(item.adversary))}", title_justify="left")
+    grid = Grid(title=f"Attacks {item.adversary}", title_justify="left")
     for name in ("figure", "nats", "claim", "how"):
         grid.add_column(name, justify="right" if name == "nats" else "left", overflow="fold")
     for name, bound in (
@@ -123,7 +118,7 @@ def _adversary_grid(item: AdversaryAudit) -> Grid:
     ):
         if bound is not None:
             below = " (below the truth)" if name == "published graph" and item.is_understated else ""
-            grid.add_row(name, nats(bound.value), f"{bound.kind}{below}", _plain(_reached(bound)))
+            grid.add_row(name, nats(bound.value), f"{bound.kind}{below}", _reached(bound))
     return grid
 
 
@@ -183,7 +178,3 @@ def _gaussian_notes(audit: KnowledgeAudit, query: NumberSum, table: Table) -> li
 
 def _optional(value: float | None) -> str:
     return "-" if value is None else nats(value)
-
-
-def _plain(text: str) -> str:
-    return text.replace("[", "\\[")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.table import Table as Grid
+from rich.text import Text
 
 from sidelight.learning.decision import DecisionTree, tree_text
 from sidelight.learning.learnt import Learnt
+from sidelight.report.console import open_console
 from sidelight.report.publishing import AS_PUBLIC
 from sidelight.report.terminal import nats
 
 
 def print_learnt(found: Learnt) -> None:
     """Print the accuracy with its control, the leakage statement, and the tree if it is one."""
-    console = Console(highlight=False, width=None if Console().is_terminal else 160)
+    console = open_console()
     statement = found.statement
     name = model_name(found)
     heading = f"{name[0].upper()}{name[1:]} for {found.label.name} from {found.trained} people"
@@ -25,15 +26,16 @@ def print_learnt(found: Learnt) -> None:
         statement.protocol,
         f"{found.accuracy:.3f} ({found.lower:.3f} to {found.upper:.3f})",
         f"{found.control:.3f}",
-        f"[{style}]{nats(statement.leakage)}[/] ({statement.kind})",
+        Text.assemble((nats(statement.leakage), style), f" ({statement.kind})"),
         nats(statement.epsilon),
         nats(statement.labeldp),
     )
     console.print(grid)
     for note in notes(found):
-        console.print(f"- {note}", markup=False)
+        console.print(f"- {note}")
     if isinstance(found.model, DecisionTree):
-        console.print(tree_text(found.model, found.attributes, found.label), markup=False)
+        for line in tree_text(found.model, found.attributes, found.label).split("\n"):
+            console.print(line)
 
 
 def model_name(found: Learnt) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table as Grid
 
+from sidelight.report.console import open_console
 from sidelight.schema import Attribute
 from sidelight.sources import Table
 
@@ -14,20 +13,20 @@ _SHOWN = 3
 
 def print_schema(table: Table) -> None:
     """Print every column's kind and values, those that are no attributes at the end, and what to know."""
-    console = Console(highlight=False, width=None if Console().is_terminal else 160)
-    grid = Grid(title=f"Columns of {escape(table.source.label)}", title_justify="left")
+    console = open_console()
+    grid = Grid(title=f"Columns of {table.source.label}", title_justify="left")
     for title in ("column", "kind", "values", "which"):
         grid.add_column(title, justify="right" if title == "values" else "left", overflow="fold")
     guessed = {item.column for item in table.guesses}
     for attribute in table.schema:
         kind = attribute.kind + (" (a guess)" if attribute.name in guessed else "")
-        grid.add_row(escape(attribute.name), kind, str(attribute.size), escape(_values(attribute)))
+        grid.add_row(attribute.name, kind, str(attribute.size), _values(attribute))
     for item in table.set_aside:
         guess = " (a guess)" if item.remedy else ""
-        grid.add_row(escape(item.column), item.kind + guess, "", escape(item.reason))
+        grid.add_row(item.column, item.kind + guess, "", item.reason)
     console.print(grid)
     for note in table.notes():
-        console.print(f"- {note}", markup=False)
+        console.print(f"- {note}")
 
 
 def _values(attribute: Attribute) -> str:

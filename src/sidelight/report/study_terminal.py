@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.table import Table as Grid
 
+from sidelight.report.console import open_console
 from sidelight.studies.running import Outcome
 from sidelight.studies.study import OURS, Study, missing_tables
-
-
-def _console() -> Console:
-    return Console(highlight=False, markup=False, width=None if Console().is_terminal else 160)
 
 
 def print_studies(studies: Sequence[Study]) -> None:
@@ -23,12 +19,12 @@ def print_studies(studies: Sequence[Study]) -> None:
         grid.add_column(title, overflow="fold")
     for study in studies:
         grid.add_row(study.name, study.paper, study.title)
-    _console().print(grid)
+    open_console().print(grid)
 
 
 def print_study(study: Study) -> None:
     """Print what is published about a study and what it needs."""
-    console = _console()
+    console = open_console()
     console.print(f"{study.name} ({study.paper}): {study.title}")
     if study.paper == OURS:
         console.print("A benchmark of ours; no paper publishes it.")
@@ -64,7 +60,7 @@ def print_tally(outcomes: Sequence[Outcome]) -> None:
     kinds = Counter(_ending(outcome) for outcome in outcomes)
     cached = sum(outcome.state == "cached" for outcome in outcomes)
     words = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
-    _console().print(f"{len(outcomes)} studies: {words}; {cached} were finished before.")
+    open_console().print(f"{len(outcomes)} studies: {words}; {cached} were finished before.")
 
 
 def _ending(outcome: Outcome) -> str:

@@ -6,15 +6,16 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table as Grid
+from rich.text import Text
 
 from sidelight.auditing import NAMES, Audit, Outcome, SecretAudit
 from sidelight.belief import Belief
 from sidelight.leakage import Bound, Leakage, pairwise_sum, total_leakage
 from sidelight.plan import Plan
+from sidelight.report.console import open_console
 from sidelight.report.figures import worst_first
-from sidelight.report.wording import counted
+from sidelight.report.wording import counted, weak_budgets
 from sidelight.sources import Table
 
 _STYLE: dict[Outcome, str] = {"within": "green", "exceeded": "bold red", "not certified": "yellow"}
@@ -30,7 +31,7 @@ _FEW_RECORDS = 5
 
 def print_audit(audit: Audit, table: Table) -> None:
     """Print what the plan reveals about each secret, worst first, and what to know about the figures."""
-    console = Console(highlight=False, width=None if Console().is_terminal else 160)
+    console = open_console()
     grid = Grid(title="What the release reveals about each secret (nats)", title_justify="left")
     extra = [title for title, of in _EXTRA.items() if any(of(item) for item in audit.secrets.values())]
     for title in (*_COLUMNS, *extra, "verdict"):
@@ -38,14 +39,14 @@ def print_audit(audit: Audit, table: Table) -> None:
         grid.add_column(title, justify="right" if right else "left", overflow="fold")
     for item in worst_first(audit):
         shown = [_shown(_EXTRA[title](item)) for title in extra]
-        grid.add_row(*_cells(item), *shown, f"[{_STYLE[item.decision]}]{item.statement}[/]")
+        grid.add_row(*_cells(item), *shown, Text(item.statement, _STYLE[item.decision]))
     console.print(grid)
     for synergy in audit.synergies[:_MOST_SYNERGIES]:
         together, apart = nats(synergy.joint), nats(synergy.pair_sum)
         text = f"{synergy.first} and {synergy.second} leak {together} about {synergy.secret} together"
-        console.print(f"+ {text}, {apart} apart.", markup=False)
+        console.print(f"+ {text}, {apart} apart.")
     for note in notes(audit, table):
-        console.print(f"- {note}", markup=False)
+        console.print(f"- {note}")
 
 
 def print_lesson() -> None:
@@ -56,7 +57,7 @@ def print_lesson() -> None:
     channels = Plan.uniform(belief.schema).channels()
     exact = total_leakage(belief, channels, "secret").value
     published = pairwise_sum(belief, channels, "secret").value
-    Console(highlight=False).print(
+    open_console().print(
         "Why totals are not sums: for secret = a xor b and budget 1 each, "
         f"adding the pairs says {published:.5f}; the truth is {exact:.5f}.",
         soft_wrap=True,
@@ -73,6 +74,7 @@ def notes(audit: Audit, table: Table) -> list[str]:
     found = [f"For an adversary who keeps {kept} and knows {known} of {table.source.label} ({size})."]
     found += _deciding(audit)
     found += table.notes()
+    found += weak_budgets({name: channel.epsilon for name, channel in audit.plan.channels().items()})
     if belief.zero_cells and not belief.smoothing and not audit.min_support:
         found.append(
             f"Pairs of values that never occur together: {belief.zero_cells}; the figures take it as certain."
@@ -123,9 +125,9 @@ def _cells(item: SecretAudit) -> list[str]:
     neighbour = f"{nats(worst.value)}  {worst.through[0]}" if worst else "none"
     support = item.total.lower.support
     return [
-        _plain(item.secret),
+        item.secret,
         nats(item.direct.value),
-        _plain(neighbour),
+        neighbour,
         interval(item.total),
         "" if support is None else str(support),
         nats(item.limit),
@@ -137,7 +139,7 @@ def interval(leakage: Leakage) -> str:
     if leakage.is_exact:
         return f"{nats(leakage.value)}  ({leakage.upper.method})"
     methods = dict.fromkeys([leakage.lower.method, leakage.upper.method])
-    return f"{_shown(leakage)}  ({'; '.join(_plain(method) for method in methods)})"
+    return f"{_shown(leakage)}  ({'; '.join(methods)})"
 
 
 def nats(value: float) -> str:
@@ -147,7 +149,3 @@ def nats(value: float) -> str:
     ('1.434', '0.000', '0.000', '∞')
     """
     return f"{value:.3f}".replace("-0.000", "0.000") if math.isfinite(value) else "∞"
-
-
-def _plain(text: str) -> str:
-    return text.replace("[", "\\[")

@@ -5,10 +5,14 @@ from __future__ import annotations
 import html
 import math
 import textwrap
+from collections.abc import Mapping
 from decimal import ROUND_FLOOR, Context
 
 _DIGITS = 6
 _ROUNDING = 5e-10  # half of what an audit allows
+WEAK = 10.0
+"""Above it a guarantee is weak to none (Ponomareva et al. 2023, tier 3): odds may change 22,000-fold."""
+_MOST_NAMED = 5
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -127,3 +131,20 @@ def counted(number: int, noun: str) -> str:
     ('1 attribute', '7 attributes')
     """
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def weak_budgets(budgets: Mapping[str, float]) -> list[str]:
+    """Warn of finite budgets, by what they are spent on, that protect nothing to speak of.
+
+    >>> weak_budgets({"age": 1.0, "income": 20.0})
+    ['Warning: a budget of 20 for income hardly protects anyone: odds may change by a factor of 4.85 × 10⁸.']
+    """
+    weak = {name: epsilon for name, epsilon in budgets.items() if WEAK < epsilon < math.inf}
+    if not weak:
+        return []
+    largest = max(weak.values())
+    spent = ", ".join([*weak][:_MOST_NAMED]) + (", ..." if len(weak) > _MOST_NAMED else "")
+    return [
+        f"Warning: a budget of {largest:.4g} for {spent} hardly protects anyone: odds may change by a factor "
+        f"of {factor(largest)}."
+    ]

@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from sidelight.foundation.errors import InputError, check_choice, invalid
-from sidelight.foundation.files import REPORTS_KEY
+from sidelight.foundation.files import REPORTS_KEY, file_name
 from sidelight.schema import Schema
 from sidelight.sources.dates import ISO
 from sidelight.sources.faults import not_columns, reading
@@ -205,7 +205,8 @@ def _header_notes(source: LocalSource, reader: str, options: list[str]) -> tuple
     """Say which columns of a text file were given a name: those without one, and those with another's."""
     names = list(source.columns)
     if names == [f"column{place}" for place in range(len(names))]:
-        return (f"{source.label} has no header row, so its columns are called column0, column1 and so on.",)
+        name = file_name(source.label)
+        return (f"{name} has no header row, so its columns are called column0, column1 and so on.",)
     lowered = {name.lower() for name in names}
     if not any(_may_be_made_up(name, place, lowered) for place, name in enumerate(names)):
         return ()

@@ -57,6 +57,7 @@ def open_session(master: str | None) -> Any:
     if not (master or "").startswith(_REMOTE):
         need_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYTHONSAFEPATH", "1")  # else a worker takes modules from the folder we work in
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("sidelight")

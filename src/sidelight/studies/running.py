@@ -28,9 +28,11 @@ from sidelight.studies.study import Study, Work, run_together
 
 _POLL = 0.05
 _WATCH = 0.5
-_ONE_THREAD = dict.fromkeys(
-    ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"
+_SET = dict.fromkeys(
+    ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "PYTHONSAFEPATH"),
+    "1",
 )
+"""For the processes: one thread of linear algebra, and no module from the folder we happen to work in."""
 _LOST = "its outputs are not there; did the package or a table change meanwhile?"
 State = Literal["computed", "cached", "failed"]
 
@@ -161,11 +163,11 @@ def _in_processes(works: Sequence[Work], settings: Settings) -> Iterator[tuple[W
 
 def _start(work: Work, settings: Settings) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
     words = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process has ended
-    command = [sys.executable, "-m", "sidelight.studies.running", str(settings.store), work.name]
+    command = [sys.executable, "-P", "-m", "sidelight.studies.running", str(settings.store), work.name]
     command += ["--quick"] if settings.quick else []
     process = subprocess.Popen(  # noqa: S603 - our own module, arguments of our own
         command,
-        env=os.environ | _ONE_THREAD,
+        env=os.environ | _SET,
         process_group=0,
         stdin=subprocess.DEVNULL,
         stdout=words,

@@ -1,0 +1,69 @@
+"""The one door to the terminal: no name or value of anybody's may act upon it.
+
+Text that comes from data may hold escape sequences, line ends, marks that turn the direction of writing, or
+what looks like rich's markup. It is shown, never obeyed.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from typing import TextIO
+
+_JOINERS = "\u200c\u200d"
+"""Invisible, harmless, and needed to write Persian, Hindi and some emoji."""
+
+
+class ClosedPipeError(Exception):
+    """Whoever read our output has gone, as `head` does; there is nothing left to say."""
+
+
+def printable(text: str) -> str:
+    r"""Return a text whose control characters are written out.
+
+    >>> printable("caf\u00e9 \x1b[31m\n\u202e\ud800")
+    'caf\u00e9 \\x1b[31m\\n\\u202e\\ud800'
+    """
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(sign: str) -> str:
+    if sign.isprintable() or sign in _JOINERS or unicodedata.category(sign) == "Zs":
+        return sign
+    return sign.encode("unicode_escape").decode("ascii")
+
+
+def printable_json(text: str) -> str:
+    r"""Return JSON that says the same, with every control character inside its strings written out.
+
+    >>> printable_json('{"a\u202e": "\x9b"}')
+    '{"a\\u202e": "\\u009b"}'
+    """
+    return re.sub(r"[^\n -~]", lambda found: _json_shown(found[0]), text)
+
+
+def _json_shown(sign: str) -> str:
+    if _shown(sign) == sign:
+        return sign
+    units = sign.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print one line."""
+    _write(printable(text), sys.stderr if err else sys.stdout)
+
+
+def say_json(text: str) -> None:
+    """Print JSON, of one line or many."""
+    _write(printable_json(text), sys.stdout)
+
+
+def _write(text: str, stream: TextIO) -> None:
+    encoding = stream.encoding or "utf-8"
+    try:
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        stream.flush()
+    except BrokenPipeError:
+        raise ClosedPipeError from None
