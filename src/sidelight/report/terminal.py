@@ -14,7 +14,7 @@ from sidelight.belief import Belief
 from sidelight.leakage import Bound, Leakage, pairwise_sum, total_leakage
 from sidelight.plan import Plan
 from sidelight.report.figures import worst_first
-from sidelight.report.wording import counted
+from sidelight.report.wording import counted, short
 from sidelight.sources import Table
 
 _STYLE = {"within": "green", "exceeded": "bold red", "not certified": "yellow"}
@@ -25,6 +25,8 @@ _EXTRA: dict[str, Callable[[SecretAudit], Leakage | Bound | None]] = {
 }
 _MOST_SYNERGIES = 10
 _FEW_RECORDS = 5
+_LONGEST_NAME = 40
+"""Longer names lose their middle, so that the table of figures stays one; the report has them in full."""
 
 
 def print_audit(audit: Audit, table: Table) -> None:
@@ -101,10 +103,10 @@ def notes(audit: Audit, table: Table) -> list[str]:
 
 def _cells(item: SecretAudit) -> list[str]:
     worst = item.neighbours[0] if item.neighbours else None
-    neighbour = f"{nats(worst.value)}  {worst.through[0]}" if worst else "none"
+    neighbour = f"{nats(worst.value)}  {short(worst.through[0], _LONGEST_NAME)}" if worst else "none"
     support = item.total.lower.support
     return [
-        _plain(item.secret),
+        _plain(short(item.secret, _LONGEST_NAME)),
         nats(item.direct.value),
         _plain(neighbour),
         interval(item.total),
