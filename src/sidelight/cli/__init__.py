@@ -20,13 +20,18 @@ from sidelight.cli.common import explain
 from sidelight.cli.doctor import doctor
 from sidelight.cli.estimate import estimate
 from sidelight.cli.example import example
+from sidelight.cli.examples import epilog
 from sidelight.cli.knowledge import knowledge
 from sidelight.cli.learn import learn
 from sidelight.cli.study import app as study
 
 _INTERRUPTED = 130
 app = typer.Typer(
-    name="sidelight", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+    name="sidelight",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=epilog(""),
 )
 
 
@@ -55,16 +60,18 @@ def _overview(context: typer.Context) -> None:
 
 
 for command in (demo, example, audit, calibrate, knowledge, advise, collect, estimate, attack, learn, doctor):
-    app.command()(command)
+    app.command(epilog=epilog(command.__name__))(command)
 for group in (study, bench):
-    group.callback(invoke_without_command=True)(_overview)
+    group.callback(invoke_without_command=True, epilog=epilog(str(group.info.name)))(_overview)
+    for entry in group.registered_commands:
+        entry.epilog = epilog(f"{group.info.name} {entry.name}")
     app.add_typer(group)
 
 
 def main() -> None:
     """Run the command line; errors become one line on standard error and an exit code."""
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="sidelight", standalone_mode=False)
     except KeyboardInterrupt:
         code = _INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last line of defence turns everything into an exit code
