@@ -248,15 +248,18 @@ def _columns(source: Any, encoding: str) -> list[str]:
 def explain(error: Exception) -> int:
     """Print an error as one line and return the exit code: 2 for bad input, 3 for a fault of ours."""
     from sidelight.cli.messages import message_of
+    from sidelight.foundation.logs import kept_logs
 
     if os.environ.get("SIDELIGHT_TRACEBACK"):
         raise error
     message = message_of(error)
+    logs = "".join(f" What Spark says itself is in {path}." for path in kept_logs())
     if message is not None:
-        typer.echo("error: " + " ".join(message.split()), err=True)
+        typer.echo("error: " + " ".join(message.split()) + logs, err=True)
         return 2
     kind = type(error).__name__
     typer.echo(
-        f"internal error ({kind}): {error}. Set SIDELIGHT_TRACEBACK=1 to see where, and report it.", err=True
+        f"internal error ({kind}): {error}. Set SIDELIGHT_TRACEBACK=1 to see where, and report it.{logs}",
+        err=True,
     )
     return 3
