@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-deep lint bench docs clean
+.PHONY: demo test test-deep lint bench docs drawing clean
 
 demo: .venv/core
 	$(BIN)/sidelight demo --report sidelight-demo.html
@@ -24,6 +24,10 @@ bench: .venv/dev
 docs: .venv/dev
 	$(BIN)/python -m pytest -q README.md docs tests/test_docs.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+
+drawing:
+	cd drawing && npm install --no-package-lock --no-audit --no-fund
+	cd drawing && node build.mjs ../src/sidelight/report/assets
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 import sidelight as sl
 from conftest import Shown
@@ -16,6 +17,7 @@ from sidelight.collection import smp, write_protocol
 from sidelight.report.page import page_of, render
 
 COLLECT = ("collect", "people.parquet", "-o", "r.parquet", "--force")
+COLUMNS = ["attribute", "value", "frequency", "standard_error", "lower", "upper"]
 HOSTILE = "</script><script>alert(1)</script>"
 
 
@@ -308,3 +310,39 @@ def test_the_truth_must_fit_the_estimates() -> None:
         found.against({"a": np.ones(3) / 3})
     compared = found.against({"a": np.array([1.0, 0.0])})
     assert compared.error == pytest.approx(np.mean((found["a"] - [1, 0]) ** 2))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "json"])
+def test_estimates_are_written_as_a_table(run, people: Path, suffix: str) -> None:
+    run("collect", people, "-o", "r.parquet", "--seed", 1)
+    shown = run("estimate", "r.parquet", "-o", f"e.{suffix}")
+    assert (shown.code, f"The estimates are in e.{suffix}." in shown.out) == (0, True)
+    known = json.loads(run("estimate", "r.parquet", "--json").out)["estimates"]
+    assert _rows(Path(f"e.{suffix}")) == known
+    assert list(known[0]) == COLUMNS
+    run("estimate", "r.parquet", "--truth", people, "--output", f"t.{suffix}", "--json")
+    assert list(_rows(Path(f"t.{suffix}"))[0]) == [*COLUMNS, "truth"]
+
+
+def _rows(path: Path) -> list[dict[str, object]]:
+    if path.suffix == ".json":
+        return list(json.loads(path.read_text())["estimates"])
+    table = pq.read_table(path) if path.suffix == ".parquet" else csv.read_csv(path)
+    return list(table.to_pylist())
+
+
+def test_estimates_never_replace_the_reports_they_come_from(run, people: Path) -> None:
+    run("collect", people, "-o", "r.parquet", "--seed", 1)
+    before = Path("r.parquet").read_bytes()
+    assert "holds the reports" in refused(run("estimate", "r.parquet", "-o", "./r.parquet"))
+    assert Path("r.parquet").read_bytes() == before
+    assert "e.txt must end in .csv or .parquet or .json" in refused(
+        run("estimate", "r.parquet", "-o", "e.txt")
+    )
+
+
+def test_estimates_of_a_followed_folder_are_written_as_a_table(run, people: Path) -> None:
+    run("collect", people, "-o", "batches", "--batches", 500, "--seed", 1)
+    shown = run("estimate", "--follow", "batches", "--once", "-o", "e.csv")
+    assert (shown.code, "The estimates are in e.csv." in shown.err) == (0, True)
+    assert len(_rows(Path("e.csv"))) == 8

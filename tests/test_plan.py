@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sidelight as sl
+from sidelight.collection import read_protocol, spl, write_protocol
 from sidelight.mechanisms import AnyChannel
 
 LABELS = st.lists(st.text(min_size=1, max_size=8), min_size=2, max_size=5, unique=True)
@@ -80,7 +81,7 @@ def edited(**changes: object) -> str:
         ("[1]", "is no plan: it must start with `version = 2`"),
         (edited(version=99), "version 99; this Sidelight reads up to version 2. Upgrade Sidelight"),
         (edited(version=True), "is no plan"),
-        (edited(extra=1), "extra: Extra inputs are not permitted"),
+        (edited(extra=1), r"there is no key 'extra'\. There are: version, release, limit"),
         (
             edited(release_epsilon=-1),
             "`epsilon of class` must be a finite number above 0 and below 700, got -1",
@@ -118,3 +119,36 @@ def test_plan_files_that_cannot_be_read(tmp_path: Path) -> None:
         sl.Plan.read(tmp_path / "plan.toml")
     with pytest.raises(sl.InputError, match="two attributes|listed twice"):
         sl.Plan((sl.Release(sl.titanic().schema["sex"], "grr", 1.0),) * 2)
+
+
+@pytest.mark.parametrize(
+    ("written", "typo", "meant"),
+    [
+        ('"mechanism"', '"mechansim"', "release.0: there is no key 'mechansim'; did you mean 'mechanism'?"),
+        ('"values"', '"vlaues"', "release.0: there is no key 'vlaues'; did you mean 'values'?"),
+        ('"limit"', '"limt"', "plan.json: there is no key 'limt'; did you mean 'limit'?"),
+        ('"release"', '"realease"', "plan.json: there is no key 'realease'; did you mean 'release'?"),
+        ('"grr"', '"GRR"', "got 'GRR'. Did you mean 'grr'?"),
+        ('"grr"', '"grrr"', "got 'grrr'. Did you mean 'grr'?"),
+        ('"categorical"', '"catagorical"', "kind: Input should be 'categorical', 'ordinal' or"),
+    ],
+)
+def test_a_typo_in_a_plan_is_named_as_such(written: str, typo: str, meant: str) -> None:
+    text = edited().replace(written, typo, 1)
+    with pytest.raises(sl.InputError) as caught:
+        sl.Plan.from_json(text, "plan.json")
+    assert meant in str(caught.value)
+    assert typo.strip('"') in str(caught.value)
+
+
+def test_a_typo_in_a_parameter_names_the_one_that_is_meant() -> None:
+    with pytest.raises(sl.InputError, match=r"no parameter 'widht'; it takes width\. Did you mean 'width'"):
+        sl.Plan.from_json(edited(release_mechanism="ss", release_parameters={"widht": 1}))
+
+
+def test_a_typo_in_a_protocol_is_named_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "protocol.json"
+    write_protocol(spl(sl.titanic().schema, 1.0), path)
+    path.write_text(path.read_text().replace('"mechanism"', '"mechansim"', 1))
+    with pytest.raises(sl.InputError, match=r"unit\.0: there is no key 'mechansim'; did you mean"):
+        read_protocol(path)

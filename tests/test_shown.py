@@ -29,6 +29,11 @@ def results() -> dict[str, object]:
     reports = sl.collect(table, plan, seed=1)
     audit = sl.audit(belief, plan)
     return {
+        "table": table,
+        "schema": belief.schema,
+        "plan": plan,
+        "belief": belief,
+        "collected": reports,
         "audit": audit,
         "secret": audit["<b>"],
         "calibration": sl.calibrate(belief),
@@ -51,7 +56,11 @@ def test_a_result_is_one_line(name: str, results: dict[str, object]) -> None:
     assert len(line) < 160
 
 
-@pytest.mark.parametrize("name", sorted({*LINES} - {"secret"}))
+HANDED_IN = ("table", "schema", "plan", "belief", "collected")
+"""What goes into an analysis shows itself as well as what comes out."""
+
+
+@pytest.mark.parametrize("name", sorted({*LINES, *HANDED_IN} - {"secret"}))
 def test_a_result_is_a_table_in_a_notebook(name: str, results: dict[str, object]) -> None:
     shown = results[name]._repr_html_()  # type: ignore[attr-defined]
     assert shown.startswith("<table><caption>")
@@ -77,3 +86,21 @@ def test_an_audit_is_read_like_a_mapping_of_secrets(results: dict[str, object]) 
     assert "c" in audit
     assert "d" not in audit
     assert audit["c"].verdict == "within"
+
+
+def test_columns_set_aside_and_parameters_are_shown() -> None:
+    table = sl.read(pa.table({"id": [f"p{i}" for i in range(300)], "x": ["a", "b", "c"] * 100}))
+    assert "set aside: " in table._repr_html_()
+    plan = sl.Plan((sl.Release(table.schema["x"], "ss", 1.0, parameters={"width": 2}),), limits={"x": 3.5})
+    assert "<td>width = 2</td><td>3.5</td>" in plan._repr_html_()
+
+
+def test_a_simulation_says_so_in_a_notebook(results: dict[str, object]) -> None:
+    assert "a simulation, which protects nobody" in results["collected"]._repr_html_()  # type: ignore[attr-defined]
+
+
+def test_a_name_of_3000_characters_does_not_swell_a_table() -> None:
+    schema = sl.Schema((sl.categorical("n" * 2999 + "!", ["v" * 3000, "w"]),))
+    shown = schema._repr_html_()
+    assert len(shown) < 1200
+    assert "n!" in shown

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -95,3 +98,41 @@ def test_a_master_that_does_not_answer_is_named(monkeypatch, run, table, master:
     code, _, error = run("audit", table, "--engine", "spark", "--master", master)
     assert code == 2
     assert error == f"error: Spark does not start on {master}: no such host; check the master.\n"
+
+
+SAY = "import sys; print('WARN NativeCodeLoader: chatter', file=sys.stderr)"
+
+
+class Chatty(Unreachable):
+    """A builder of sessions whose Java writes to standard error before it gives up."""
+
+    def getOrCreate(self) -> None:  # noqa: N802 - Spark's name
+        subprocess.run([sys.executable, "-c", SAY], check=True)
+        raise RuntimeError("no such host")
+
+
+def test_what_spark_logs_goes_to_a_file_that_an_error_names(monkeypatch, run, table, tmp_path) -> None:
+    sql = pytest.importorskip("pyspark.sql", reason="the package pyspark is not installed")
+    monkeypatch.setattr(session, "java_version", lambda: "17")
+    monkeypatch.setattr(sql.SparkSession, "builder", Chatty())
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code, _, error = run("audit", table, "--engine", "spark", "--master", "local[2]")
+    (log,) = tmp_path.glob("sidelight-spark-*.log")
+    assert code == 2
+    assert error.endswith(f"check the master. What Spark says itself is in {log}.\n")
+    assert "chatter" in log.read_text()
+    assert "chatter" not in error
+
+
+def test_where_nothing_fails_the_log_is_removed_and_nothing_is_said(tmp_path) -> None:
+    script = (
+        "import subprocess, sys; from sidelight.foundation.logs import diverted_errors\n"
+        f"with diverted_errors('spark'):\n    child = subprocess.Popen([sys.executable, '-c', {SAY!r}])\n"
+        "child.wait(); print('after', file=sys.stderr)"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    assert (shown.stdout, shown.stderr) == ("", "after\n")
+    assert not list(tmp_path.iterdir())

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from sidelight.foundation.arguments import check_is
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid, unknown
 from sidelight.foundation.files import json_number, strict_json, write_text
+from sidelight.foundation.html import html_table, listed
 from sidelight.foundation.mapping import FrozenMapping
+from sidelight.foundation.strict import Strict, validated
 from sidelight.mechanisms import WITHOUT_BUDGET, Channel, Mechanism, make
 from sidelight.schema import (
     Attribute,
@@ -138,6 +140,22 @@ class Plan:
         releases = tuple(Release(attribute, mechanism, budget) for attribute in as_schema(schema))
         return cls(releases, limit, dict(limits or {}))
 
+    def _repr_html_(self) -> str:
+        titles = ("attribute", "values", "mechanism", "epsilon", "times", "parameters", "limit")
+        rows = [
+            [
+                item.name,
+                item.attribute.size,
+                item.mechanism,
+                "" if item.epsilon is None else item.epsilon,
+                item.times,
+                listed([f"{name} = {value}" for name, value in item.parameters.items()]),
+                self.limit_of(item.name),
+            ]
+            for item in self.releases
+        ]
+        return html_table(f"Plan({len(self.releases)} releases, limit {self.limit:g})", titles, rows)
+
     @property
     def schema(self) -> Schema:
         """The released attributes."""
@@ -216,14 +234,10 @@ class Plan:
         return cls.from_toml(text, str(path)) if is_toml else cls.from_json(text, str(path))
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
 _Parameter = int | float | str | list[int | float | str] | list[list[int | float]]
 
 
-class _ReleaseFile(_Strict):
+class _ReleaseFile(Strict):
     attribute: str
     kind: Kind
     values: list[str]
@@ -238,7 +252,7 @@ class _ReleaseFile(_Strict):
 _Limit = float | Literal["infinity"]
 
 
-class _PlanFile(_Strict):
+class _PlanFile(Strict):
     version: int
     release: list[_ReleaseFile]
     limit: _Limit = 1.0
@@ -297,12 +311,9 @@ def _from_text(text: str, label: str, parse: Callable[[str], Any], language: str
             f"{label} is a plan of version {version}; this Sidelight reads up to version {PLAN_VERSION}. "
             "Upgrade Sidelight."
         )
+    parsed = validated(_PlanFile, data, label)
     try:
-        return _from_file(_PlanFile.model_validate(data))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{label}: {where}: {first['msg']}.") from None
+        return _from_file(parsed)
     except InputError as error:
         raise InputError(f"{label}: {error}") from None
 

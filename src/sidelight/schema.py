@@ -25,6 +25,7 @@ from sidelight.foundation.calendar import (
     parse_moment,
 )
 from sidelight.foundation.errors import InputError, check_choice, check_number, invalid, unknown
+from sidelight.foundation.html import html_table, listed
 
 Kind = Literal["categorical", "ordinal", "numeric", "date", "time"]
 BINNED: tuple[Kind, ...] = ("numeric", "date", "time")
@@ -162,6 +163,12 @@ class Schema:
             return self.names.index(name)
         except ValueError:
             raise unknown("attribute", name, self.names) from None
+
+    def _repr_html_(self) -> str:
+        rows = [[item.name, item.kind, item.size, listed(item.values), item.missing] for item in self]
+        return html_table(
+            f"Schema({len(self)} attributes)", ("attribute", "kind", "size", "values", "missing"), rows
+        )
 
     def select(self, names: Iterable[str]) -> Schema:
         """Return the schema of the named attributes, in the order of `names`."""

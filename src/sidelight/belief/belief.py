@@ -15,6 +15,7 @@ from sidelight.belief.tree import Tree
 from sidelight.foundation.arguments import check_is
 from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
 from sidelight.foundation.files import file_name
+from sidelight.foundation.html import html_table
 from sidelight.schema import Schema, categorical
 from sidelight.sources import Counts, Records, Table, read
 
@@ -282,6 +283,13 @@ class Belief:
     def __repr__(self) -> str:
         size = "by hand" if self.sample_size is None else f"from {self.sample_size} records"
         return f"Belief({self.kind}, {len(self.schema)} attributes, {size})"
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for item in self.schema:
+            prior = self.prior(item.name)
+            rows.append([item.name, item.size, item.values[int(prior.argmax())], float(prior.max())])
+        return html_table(repr(self), ("attribute", "size", "commonest value", "its share"), rows)
 
 
 def check_belief(name: str, value: object) -> None:

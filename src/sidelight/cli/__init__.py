@@ -26,6 +26,7 @@ from sidelight.cli.common import explain
 from sidelight.cli.doctor import doctor
 from sidelight.cli.estimate import estimate
 from sidelight.cli.example import example
+from sidelight.cli.examples import epilog
 from sidelight.cli.knowledge import knowledge
 from sidelight.cli.learn import learn
 from sidelight.cli.schema import schema
@@ -37,7 +38,11 @@ _TERMINATED = 128 + signal.SIGTERM
 _UNREAD = 141
 """What a shell says of a program that the end of a pipe has stopped."""
 app = typer.Typer(
-    name="sidelight", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+    name="sidelight",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=epilog(""),
 )
 
 
@@ -79,9 +84,11 @@ for command in (
     learn,
     doctor,
 ):
-    app.command()(command)
+    app.command(epilog=epilog(command.__name__))(command)
 for group in (study, bench):
-    group.callback(invoke_without_command=True)(_overview)
+    group.callback(invoke_without_command=True, epilog=epilog(str(group.info.name)))(_overview)
+    for entry in group.registered_commands:
+        entry.epilog = epilog(f"{group.info.name} {entry.name}")
     app.add_typer(group)
 
 
@@ -99,7 +106,7 @@ def main() -> None:
 def _code() -> int:
     """Run the command that the arguments name; return the exit code."""
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="sidelight", standalone_mode=False)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _INTERRUPTED

@@ -310,12 +310,14 @@ def _columns(source: Any, encoding: str) -> list[str]:
 def explain(error: Exception) -> int:
     """Print an error as one line and return the exit code: 2 for bad input, 3 for a fault of ours."""
     from sidelight.cli.messages import message_of
+    from sidelight.foundation.logs import kept_logs
 
     if os.environ.get("SIDELIGHT_TRACEBACK"):
         raise error
     said = message_of(error)
     fault = f"internal error ({type(error).__name__}): {error}."
     line = f"error: {said}" if said else f"{fault} Set SIDELIGHT_TRACEBACK=1 to see where, and report it."
+    line += "".join(f" What Spark says itself is in {path}." for path in kept_logs())
     with suppress(OSError, ClosedPipeError):  # where nobody can be told, the exit code still tells
         say(" ".join(line.split()), err=True)
     return 2 if said else 3

@@ -36,6 +36,12 @@ Groups = Annotated[
 ]
 
 
+Output = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", help="Write the estimates to this .csv, .parquet or .json file."),
+]
+
+
 def estimate(
     reports: Annotated[
         list[Path] | None,
@@ -64,15 +70,19 @@ def estimate(
     idle: Idle = None,
     every: Every = None,
     encoding: Encoding = "utf-8",
+    output: Output = None,
     report: ReportFile = None,
     json: Json = False,
 ) -> None:
     """Estimate the frequencies of every attribute from reports."""
     import sidelight as sl
 
+    check_writable(output, (".csv", ".parquet", ".json"))
     check_writable(report, (".html", ".htm"))
     check_writable(learn, (".toml", ".json"))
     files = reports or []
+    if output and any(output.resolve() == path.resolve() for path in files):
+        raise sl.InputError(f"{output} holds the reports; write the estimates to another file.")
     state = State(files, follow, checkpoint, expect or [], once, idle, every)
     without = first_given({"--copying": copying, "--groups": groups})
     if learn is None and without:
@@ -80,7 +90,7 @@ def estimate(
     if state.is_asked_for(learn):
         settings = {"estimator": estimator, "confidence": confidence, "about": about}
         known_to = (lambda schema: _truth(truth, schema, encoding)) if truth else None
-        estimate_from_state(state, Showing(settings, known_to, report, json))
+        estimate_from_state(state, Showing(settings, known_to, report, json, output))
         return
     with progress(quiet=json):
         read = [sl.read_reports(path) for path in files]
@@ -90,19 +100,22 @@ def estimate(
             _design(read, copying, groups).learn(read).write(learn)
     result = found.against(known) if known is not None else found
     written = sl.write_report(result, report) if report else None
+    if output:
+        result.write(output)
     if json:
         say_json(result.to_json())
     else:
-        _show_estimates(result, learn, written)
+        _show_estimates(result, learn, output, written)
 
 
-def _show_estimates(result: Any, learn: Path | None, written: Path | None) -> None:
+def _show_estimates(result: Any, learn: Path | None, output: Path | None, written: Path | None) -> None:
     from sidelight.report.collection_terminal import print_estimates
 
     print_estimates(result)
-    for path, what in ((learn, "parameters of the second phase"), (written, "report")):
+    said = {"parameters of the second phase are": learn, "estimates are": output, "report is": written}
+    for what, path in said.items():
         if path:
-            say(f"The {what} {'are' if what.startswith('param') else 'is'} in {path}.")
+            say(f"The {what} in {path}.")
 
 
 def _design(reports: list[Collected], copying: str | None, groups: int | None) -> TwoPhase:

@@ -104,12 +104,14 @@ class Showing:
         truth: gives the true frequencies, where they are known.
         report: the HTML file to write at the end.
         json: print JSON, one line for each update.
+        output: the file of the estimates to write at the end.
     """
 
     settings: dict[str, Any]
     truth: Callable[[Any], Any] | None
     report: Path | None
     json: bool
+    output: Path | None = None
 
 
 def estimate_from_state(state: State, showing: Showing) -> None:
@@ -227,7 +229,7 @@ def _counts(aggregator: Aggregator, refused: dict[str, str], left: int) -> dict[
 
 
 def _close(follower: Follower, showing: Showing) -> None:
-    """Write the report, and say where the state is."""
+    """Write the report and the estimates, and say where the state is."""
     _report(follower.aggregator, showing)
     aggregator = follower.aggregator
     say(f"{follower.path} holds {len(aggregator.batches)} batches, {aggregator.people} reports.", err=True)
@@ -236,8 +238,13 @@ def _close(follower: Follower, showing: Showing) -> None:
 def _report(aggregator: Aggregator, showing: Showing) -> None:
     import sidelight as sl
 
-    found = _found(aggregator, showing) if showing.report else ""
-    if showing.report and not isinstance(found, str):
+    found = _found(aggregator, showing) if showing.report or showing.output else ""
+    if isinstance(found, str):
+        return
+    if showing.output:
+        found.write(showing.output)
+        say(f"The estimates are in {showing.output}.", err=True)
+    if showing.report:
         sl.write_report(found, showing.report)
         say(f"The report is in {showing.report}.", err=True)
 

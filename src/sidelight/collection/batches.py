@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.collection.describing import Strict, parsed_text, validated
+from sidelight.collection.describing import parsed_text
 from sidelight.collection.protocol import Collected, fingerprint
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.files import strict_json
+from sidelight.foundation.strict import Strict, validated
 
 BATCH_KEY = b"sidelight.batch"
 """Where a report file's metadata hold the stamp."""

@@ -22,19 +22,13 @@ import numpy as np
 from pydantic import Field
 
 from sidelight.collection.batches import check_batch_id
-from sidelight.collection.describing import (
-    Strict,
-    check_version,
-    parsed_text,
-    protocol_data,
-    protocol_from,
-    validated,
-)
+from sidelight.collection.describing import check_version, parsed_text, protocol_data, protocol_from
 from sidelight.collection.protocol import Aggregated, Protocol, fingerprint
 from sidelight.collection.report_files import form_of
 from sidelight.collection.streaming import Aggregator, Batch
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import lock, strict_json, sync_folder, write_text
+from sidelight.foundation.strict import Strict, validated
 from sidelight.mechanisms import Aggregate
 from sidelight.mechanisms.cells import InCells
 

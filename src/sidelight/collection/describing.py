@@ -6,10 +6,10 @@ import json
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from sidelight.collection.direct import Sample, Split
 from sidelight.collection.hidden import WHOLE, HiddenChoice, Whole
@@ -17,17 +17,11 @@ from sidelight.collection.protocol import Protocol
 from sidelight.collection.units import make_unit
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import strict_json, write_text
+from sidelight.foundation.strict import Strict, validated
 from sidelight.schema import Attribute, Kind, Missing, Schema, file_version, read_edges, written_edges
 
 PROTOCOL_VERSION = 2
 """Since version 2 there are dates and times; a protocol without any is written in version 1."""
-T = TypeVar("T", bound=BaseModel)
-
-
-class Strict(BaseModel):
-    """A part of a file in which nothing is guessed and nothing unknown is allowed."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class AttributeFile(Strict):
@@ -210,16 +204,6 @@ def check_version(data: Mapping[str, Any], label: str, newest: int, noun: str) -
             f"{label} is a {noun} of version {version}; this Sidelight reads up to version {newest}. "
             "Upgrade Sidelight."
         )
-
-
-def validated(model: type[T], data: Mapping[str, Any], label: str) -> T:
-    """Return the data as the model, or raise one line that names the place."""
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{label}: {where}: {first['msg']}.") from None
 
 
 def is_toml(path: str | Path) -> bool:

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,9 +24,10 @@ from sidelight.collection.protocol import Aggregated, Array, Collected, check_on
 from sidelight.collection.shrinkage import choose, shrink, shrunken
 from sidelight.collection.unbiased import ABOUT, About, Unbiased, unbiased
 from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
-from sidelight.foundation.files import json_number
+from sidelight.foundation.files import json_number, write_text
 from sidelight.foundation.html import html_table
 from sidelight.schema import Schema
+from sidelight.sources.writing import write_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -131,6 +133,10 @@ class Estimates:
 
         return pa.Table.from_pylist([vars(item) for item in self])
 
+    def write(self, path: str | Path) -> Path:
+        """Write the table to a .csv or .parquet file, or everything to a .json file, atomically."""
+        return _write(self, path)
+
     def to_json(self) -> str:
         """Return everything as JSON; an infinite number becomes the string "infinity"."""
         head = {
@@ -190,14 +196,30 @@ class Comparison:
         ]
         return float(np.concatenate(inside).mean())
 
+    def to_arrow(self) -> pa.Table:
+        """Return the table of the estimates with a column `truth`."""
+        return self.estimates.to_arrow().append_column("truth", [self._flat()])
+
+    def _flat(self) -> list[float]:
+        return [float(value) for name in self.estimates.schema.names for value in self.truth[name]]
+
+    def write(self, path: str | Path) -> Path:
+        """Write the table to a .csv or .parquet file, or everything to a .json file, atomically."""
+        return _write(self, path)
+
     def to_json(self) -> str:
         """Return everything as JSON."""
         data = json.loads(self.estimates.to_json())
-        flat = [float(value) for name in self.estimates.schema.names for value in self.truth[name]]
-        rows = [row | {"truth": value} for row, value in zip(data["estimates"], flat, strict=True)]
+        rows = [row | {"truth": value} for row, value in zip(data["estimates"], self._flat(), strict=True)]
         means = [row | {"truth": self.means[row["attribute"]]} for row in data["means"]]
         head = {**data, "error": self.error, "covered": self.covered, "estimates": rows, "means": means}
         return json.dumps(head, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _write(found: Estimates | Comparison, path: str | Path) -> Path:
+    if Path(path).suffix.lower() == ".json":
+        return write_text(path, found.to_json())
+    return write_rows(found.to_arrow(), path)
 
 
 Reported = Collected | Aggregated | Sequence["Collected | Aggregated"]

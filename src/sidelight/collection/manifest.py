@@ -16,10 +16,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sidelight.collection.describing import Strict, check_version, read_data, validated
+from sidelight.collection.describing import check_version, read_data
 from sidelight.collection.protocol import Collected, fingerprint
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import lock, sync_folder, write_text
+from sidelight.foundation.strict import Strict, validated
 
 MANIFEST = ".unfinished.json"
 MANIFEST_VERSION = 1

@@ -20,13 +20,11 @@ from pydantic import Field
 from sidelight.collection.copying import COPYING, Copying, conditional_law, copy_laws, copy_probabilities
 from sidelight.collection.describing import (
     ProtocolFile,
-    Strict,
     check_kind,
     check_version,
     protocol_data,
     protocol_from,
     read_data,
-    validated,
     write_data,
 )
 from sidelight.collection.direct import Split, spl
@@ -45,6 +43,7 @@ from sidelight.collection.shrinkage import shrink
 from sidelight.collection.unbiased import unbiased
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
 from sidelight.foundation.randomness import randomness
+from sidelight.foundation.strict import Strict, validated
 from sidelight.schema import Schema
 
 Array = NDArray[np.float64]

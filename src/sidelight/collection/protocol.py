@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.foundation.errors import InputError, check_number, invalid
+from sidelight.foundation.html import html_table
 from sidelight.foundation.randomness import permutation
 from sidelight.mechanisms import Aggregate, Reports
 from sidelight.plan import LARGEST_EPSILON
@@ -137,6 +138,12 @@ class Collected:
                 kept.append(senders[low:high] - start)
         people = max(stop - start, 0)
         return replace(self, parts=tuple(parts), senders=tuple(kept), people=people, batch=None)
+
+    def _repr_html_(self) -> str:
+        simulated = "; a simulation, which protects nobody" if self.is_simulation else ""
+        caption = f"Collected({self.people} people, {self.protocol.name}{simulated})"
+        rows = zip(self.protocol.labels, (len(part) for part in self.parts), strict=True)
+        return html_table(caption, ("part", "reports"), rows)
 
     def __add__(self, other: Collected) -> Collected:
         return joined([self, other])

@@ -11,17 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sidelight.collection.batches import BATCH_KEY, check_seal, stamp, stamp_of
-from sidelight.collection.describing import (
-    Strict,
-    check_version,
-    parsed_text,
-    protocol_data,
-    protocol_from,
-    validated,
-)
+from sidelight.collection.describing import check_version, parsed_text, protocol_data, protocol_from
 from sidelight.collection.protocol import Collected, FirstPhase, Protocol, fingerprint
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import REPORTS_KEY, check_overwrite, strict_json, write_atomically
+from sidelight.foundation.strict import Strict, validated
 from sidelight.mechanisms import reports_from_arrow, reports_to_arrow
 
 if TYPE_CHECKING:

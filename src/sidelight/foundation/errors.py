@@ -46,6 +46,17 @@ def _shown(value: object) -> str:
         return f"{type(value).__name__} too long to show"
 
 
+def closest(value: object, known: Iterable[str]) -> str | None:
+    """Return the known name that a misspelt one is most likely meant to be, if there is one.
+
+    >>> closest("GRR", ["grr", "oue"]), closest("mechansim", ["mechanism"]), closest("x", ["grr"])
+    ('grr', 'mechanism', None)
+    """
+    names = {name.casefold(): name for name in known}
+    found = get_close_matches(str(value).casefold(), names, n=1, cutoff=_ALIKE)
+    return names[found[0]] if found else None
+
+
 def unknown(noun: str, value: str, known: Iterable[str]) -> InputError:
     """Render the message for a name that does not exist, with the names that do.
 
@@ -57,8 +68,8 @@ def unknown(noun: str, value: str, known: Iterable[str]) -> InputError:
     "there is no value 'x' of sex. There are: f, m."
     """
     names = [str(name) for name in known]
-    close = get_close_matches(str(value), names, n=1, cutoff=_ALIKE)
-    hint = f"; did you mean {close[0]!r}?" if close else "."
+    close = closest(value, names)
+    hint = "." if close is None else f"; did you mean {close!r}?"
     shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
     kind, of, whole = noun.partition(" of ")
     return InputError(f"there is no {kind} {value!r}{of}{whole}{hint} There are: {shown or 'none'}.")
@@ -119,5 +130,7 @@ def check_whole(name: str, value: object, *, at_least: int, at_most: int | None 
 def check_choice(name: str, value: object, options: Collection[str]) -> str:
     """Return `value` if it is one of `options`, or raise in terms of `name`."""
     if not isinstance(value, str) or value not in options:
-        raise invalid(name, "one of " + ", ".join(repr(option) for option in options), value)
+        close = closest(value, options)
+        fix = "" if close is None else f"Did you mean {close!r}?"
+        raise invalid(name, "one of " + ", ".join(repr(option) for option in options), value, fix)
     return value

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 _MOST_ROWS = 60
+_LONGEST = 200
+"""A longer text loses its middle."""
 
 
 def html_table(caption: str, titles: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -29,4 +31,16 @@ def _row(tag: str, cells: Sequence[object]) -> str:
 def _text(cell: object) -> str:
     if cell is None:
         return "none"
-    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+    text = f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+    half = _LONGEST // 2
+    return text if len(text) <= _LONGEST else f"{text[:half]}…{text[-half:]}"
+
+
+def listed(items: Sequence[object], most: int = 6) -> str:
+    """Return the first items in one line, and how many there are beyond them.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    shown = ", ".join(map(str, items[:most]))
+    return shown if len(items) <= most else f"{shown} and {len(items) - most} more"

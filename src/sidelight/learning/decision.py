@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sidelight.collection.describing import Strict
 from sidelight.foundation.errors import InputError
+from sidelight.foundation.strict import Strict
 from sidelight.foundation.terminal import printable
 from sidelight.schema import Attribute
 

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from sidelight.collection.describing import check_version, parsed_text, read_data, validated
+from sidelight.collection.describing import check_version, parsed_text, read_data
 from sidelight.collection.labels.omega import Omega
 from sidelight.collection.labels.responses import BasicResponse
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import strict_json, write_atomically, write_text
+from sidelight.foundation.strict import validated
 from sidelight.learning.answering import Answer
 from sidelight.learning.decision import DecisionTree
 from sidelight.learning.file_parts import (

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.bits import code_type as code_type
-from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, closest, invalid
 from sidelight.mechanisms.channel import Channel
 from sidelight.mechanisms.reports import Reports
 
@@ -295,4 +295,6 @@ def refuse_parameters(name: str, parameters: Mapping[str, Any], known: tuple[str
     for parameter in parameters:
         if parameter not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
-            raise InputError(f"the mechanism {name!r} has no parameter {parameter!r}; {takes}.")
+            close = closest(parameter, known)
+            hint = "" if close is None else f" Did you mean {close!r}?"
+            raise InputError(f"the mechanism {name!r} has no parameter {parameter!r}; {takes}.{hint}")

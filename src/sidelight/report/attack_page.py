@@ -13,10 +13,12 @@ from sidelight.attacks.result import AttackComparison, AttackResult
 from sidelight.report.attack_terminal import removed_share
 from sidelight.report.page import Figure, Page
 from sidelight.report.style import Trace, axis, layout
-from sidelight.report.wording import label
+from sidelight.report.wording import label, labels
 
 Array = NDArray[np.float64]
 
+CUT = 0.02
+"""The share of the largest distances that the figures may leave out, so that the rest stays readable."""
 _MOST_BINS = 60
 _POINTS = 200
 _ATTACKS = ("series-1", "series-2", "series-3", "series-4", "series-5", "series-6", "series-7")
@@ -59,6 +61,7 @@ def comparison_page(comparison: AttackComparison) -> Page:
         "releases": list(dict.fromkeys(result.release for result in results.values())),
         "verdict": verdict_sentence(comparison),
         "removed": removed_share,
+        "cut": CUT,
         "sections": {key: text for key, text in _SECTIONS.items() if key in figures or key not in _DRAWN},
     }
     return Page(f"Sidelight attack: {comparison.title}", "attack.html.j2", context, figures)
@@ -81,7 +84,7 @@ def _figures(comparison: AttackComparison) -> dict[str, Figure]:
     if any(result.measure == "error rate" for result in results.values()):
         return {"errors": _errors_figure(results)}
     curves = _curves(results)
-    end = max(float(np.quantile(curve.losses, 0.98)) for curve in curves)
+    end = max(float(np.quantile(curve.losses, 1 - CUT)) for curve in curves)
     return {"density": _density_figure(curves, end), "cumulative": _cumulative_figure(curves, end)}
 
 
@@ -160,7 +163,7 @@ def _errors_figure(results: dict[str, AttackResult]) -> Figure:
         "release itself": ("series-2", [result.baseline for result in results.values()]),
         "limit": ("series-3", [result.limit for result in results.values()]),
     }
-    names = [label(name, 30) for name in results]
+    names = labels(results, 30)
     data = [_bars(kind, colour, names, values) for kind, (colour, values) in kinds.items() if any(values)]
     return Figure(
         data,

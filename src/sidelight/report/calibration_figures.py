@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sidelight.calibration import Calibration, FrontierPoint, Setting
 from sidelight.report.page import Figure
-from sidelight.report.style import Trace, axis, finite, layout
-from sidelight.report.wording import budget, error, label, nats, paragraph
+from sidelight.report.style import Trace, axis, finite, from_zero, layout, log_ticks
+from sidelight.report.wording import budget, error, labels, nats, paragraph
 
 COLOURS = {"even split": "neutral", "one for all": "series-5", "chosen": "series-1", "limit": "ink"}
 _ROW = 30
 _WIDE_TICKS, _NARROW_TICKS = 9, 4
-_BEYOND = 1.25
 
 
 def settings_of(result: Calibration) -> dict[str, Setting]:
@@ -70,30 +69,6 @@ def _dots(
     )
 
 
-def log_ticks(values: Sequence[float], most: int) -> Trace:
-    """Return a logarithmic axis with at most so many round numbers, written out.
-
-    >>> log_ticks([0.03, 0.4], 9)["ticktext"], log_ticks([0.03, 4000], 4)["ticktext"]
-    (['0.05', '0.1', '0.2'], ['0.01', '1', '100', '10,000'])
-    """
-    positive = [value for value in values if 0 < value < math.inf] or [1.0]
-    low, high = math.floor(math.log10(min(positive))), math.ceil(math.log10(max(positive)))
-    near = min(positive) / _BEYOND, max(positive) * _BEYOND
-    every = next(n for n in range(1, high - low + 2) if (high - low) // n + 1 <= most)
-    ticks = [10.0**power for power in range(low, high + 1, every)]
-    for steps in (range(1, 10), (1, 2, 5)):
-        fine = [float(f"{step}e{power}") for power in range(low, high + 1) for step in steps]
-        inner = [tick for tick in fine if near[0] < tick < near[1]]
-        if 2 <= len(inner) <= most:
-            ticks = inner
-            break
-    return {"type": "log", "tickvals": ticks, "ticktext": [_plain(tick) for tick in ticks]}
-
-
-def _plain(tick: float) -> str:
-    return f"{tick:,.0f}" if 1 <= tick < 1e6 else f"{tick:g}"
-
-
 def _series(key: str, names: Sequence[str], values: Sequence[float], words: Callable[[float], str]) -> Trace:
     """Return the dots of one series, a row for each name."""
     return {
@@ -118,7 +93,7 @@ def _rows_layout(names: Sequence[str], title: str, width: int, scale: Trace) -> 
     ticks = {
         "tickmode": "array",
         "tickvals": list(range(len(names))),
-        "ticktext": [label(n, width) for n in names],
+        "ticktext": labels(names, width),
     }
     return layout(
         height=110 + _ROW * len(names),
@@ -137,14 +112,16 @@ def leakage_figure(result: Calibration) -> Figure:
         _series(key, names, [setting.bounds[name].value for name in names], nats)
         for key, setting in settings_of(result).items()
     ]
+    bounds = [bound.value for setting in settings_of(result).values() for bound in setting.bounds.values()]
+    scale = {"range": from_zero([*bounds, *result.limits.values()])}
     mark = {"size": 16, "symbol": "line-ns-open", "line": {"width": 3, "color": "@ink"}, "color": "@ink"}
     data.append(_series("limit", names, list(result.limits.values()), nats) | {"marker": mark})
     return Figure(
         data,
-        _rows_layout(names, "leakage under the constraint in use, in nats", 24, {}),
+        _rows_layout(names, "leakage under the constraint in use, in nats", 24, scale),
         "The leakage of every secret with the even split, one budget for all and the chosen budgets, and its "
         "limit.",
-        narrow=_rows_layout(names, "leakage in nats", 14, {}),
+        narrow=_rows_layout(names, "leakage in nats", 14, scale),
     )
 
 
@@ -168,7 +145,7 @@ def frontier_figure(result: Calibration) -> Figure | None:
                 "mode": "lines+markers",
                 "name": key,
                 "x": [point.factor for point in points],
-                "y": [None if math.isnan(value) else value for value in values],
+                "y": [finite(value) for value in values],
                 "line": {"color": f"@{COLOURS[key]}", "width": 2},
                 "marker": {"color": f"@{COLOURS[key]}", "size": 9, "symbol": _symbol(key)},
                 "hovertext": [

@@ -8,10 +8,10 @@ from sidelight.collection.advising import Advice
 from sidelight.collection.estimating import Comparison, Estimate, Estimates
 from sidelight.report.collection_terminal import advice_notes, error, readings, with_delta
 from sidelight.report.page import Figure, Page
-from sidelight.report.style import Trace, axis, finite, layout
-from sidelight.report.wording import label, paragraph
+from sidelight.report.style import Trace, axis, finite, layout, log_ticks
+from sidelight.report.wording import labels, paragraph, short_value
 
-MOST_DRAWN = 150
+MOST_DRAWN = 1000
 """A figure draws so many values; the table has all of them."""
 
 
@@ -90,7 +90,7 @@ def frequencies_figure(rows: list[Estimate], truth: list[float | None]) -> Figur
         )  # fmt: skip
     return _listed(
         data,
-        [f"{row.attribute}: {row.value}" for row in rows],
+        [short_value(row.attribute, row.value) for row in rows],
         70 + 20 * len(rows),
         axis("frequency", rangemode="tozero"),
         "Each value's estimated frequency with its interval. The same figures are in the table below.",
@@ -101,12 +101,12 @@ def _listed(
     data: list[Trace], names: list[str], height: int, across: dict[str, Any], description: str
 ) -> Figure:
     """Return a figure with one line for each name; on a phone it fits where the names are short."""
-    shown = [label(name, 32) for name in names]
+    shown = labels(names, 32)
     down = axis(
         "", autorange="reversed", tickmode="array", tickvals=list(range(len(names))), ticktext=shown,
         showgrid=False,
     )  # fmt: skip
-    longest = max((min(len(name), 32) for name in names), default=0)
+    longest = max((min(len(name), 36) for name in shown), default=0)
     return Figure(
         data, layout(height=height, xaxis=across, yaxis=down), description, min_width=180 + 7 * longest
     )
@@ -117,6 +117,7 @@ def advice_page(advice: Advice) -> Page:
     context = {
         "advice": advice,
         "notes": advice_notes(advice),
+        "undrawn": [option.name for option in advice.options if finite(option.error) is None],
         "error": error,
         "sections": {"summary": "Advice", "figure": "At a glance", "table": "All protocols"},
     }
@@ -131,21 +132,20 @@ def errors_figure(advice: Advice) -> Figure:
     data: list[Trace] = [
         {
             "type": "scatter", "mode": "markers", "y": places,
-            "x": [option.unbiased_error for option in options],
+            "x": [finite(option.unbiased_error) for option in options],
             "marker": {"color": "@muted", "size": 9, "symbol": "diamond-open"}, "hoverinfo": "x",
         },
         {
             "type": "scatter", "mode": "markers", "y": places,
-            "x": [option.best_error for option in options],
+            "x": [None if option.best_error is None else finite(option.best_error) for option in options],
             "marker": {"color": "@series-1", "size": 10}, "hoverinfo": "x",
         },
     ]  # fmt: skip
     shown = [value for option in options for value in (option.error, option.unbiased_error) if value > 0]
-    decades = {"dtick": 1} if shown and max(shown) > 10 * min(shown) else {}
     return _listed(
         data,
         [option.name for option in options],
         90 + 28 * len(options),
-        axis("error to expect", type="log", exponentformat="e", tickformat=".0e", **decades),
+        axis("error to expect (logarithmic)", **log_ticks(shown, 6)),
         "The error to expect of each protocol. The same figures are in the table below.",
     )

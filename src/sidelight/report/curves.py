@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sidelight.auditing import Audit, SecretAudit
 from sidelight.report.page import Figure
 from sidelight.report.palette import SERIES
-from sidelight.report.style import Trace, axis, finite, layout
+from sidelight.report.style import Trace, axis, finite, from_zero, layout
 from sidelight.report.wording import budget, label, nats
 
 LARGEST_BUDGET = 8.0
@@ -65,6 +65,7 @@ def curves_figure(curves: Sequence[Curve]) -> Figure:
     data = [_curve_line(curve) for curve in drawn]
     data += [_saturation_line(curve) for curve in drawn if curve.is_bounded]
     data.append(_plan_dots(drawn))
+    shown = [value for curve in drawn for value in (*curve.values, curve.saturation)]
     return Figure(
         data,
         layout(
@@ -76,7 +77,7 @@ def curves_figure(curves: Sequence[Curve]) -> Figure:
                 rangemode="tozero",
                 unifiedhovertitle={"text": "ε = %{x:.3~g}"},
             ),
-            yaxis=axis("leakage in nats", rangemode="tozero"),
+            yaxis=axis("leakage in nats", range=from_zero(shown)),
         ),
         "Leakage against the budget for the worst secrets, with the value at which it saturates; the list "
         "below gives the figures.",

@@ -10,8 +10,8 @@ from sidelight.auditing import Audit, Outcome, SecretAudit
 from sidelight.leakage import Bound, Leakage
 from sidelight.report.page import Figure
 from sidelight.report.palette import HEAT, VERDICTS
-from sidelight.report.style import Trace, axis, layout
-from sidelight.report.wording import factor, label, nats, paragraph, whole
+from sidelight.report.style import LEAST_SPAN, Trace, axis, layout
+from sidelight.report.wording import factor, labels, nats, paragraph, whole
 
 MARKS: dict[Outcome, str] = {"exceeded": "✕", "not certified": "?", "within": "✓"}
 MOST_NUMBERED = 20
@@ -78,7 +78,7 @@ def heat_figure(audit: Audit) -> Figure:
     scale = {"thickness": 10, "outlinewidth": 0, "title": {"text": "nats"}}
     grey = [[0, "@own"], [1, "@own"]]
     data = [
-        _cells(others, top or 1.0, is_numbered) | {"colorscale": HEAT, "colorbar": scale},
+        _cells(others, max(top, LEAST_SPAN), is_numbered) | {"colorscale": HEAT, "colorbar": scale},
         _cells(own, 1.0, is_numbered) | {"colorscale": grey, "showscale": False},
     ]
     height, width = (30, 42) if is_numbered else (17, 17)
@@ -103,7 +103,8 @@ def _edge(items: Sequence[SecretAudit]) -> float:
     Upper ends and limits far beyond what is reached are left outside, so that the rest stays readable.
     """
     reached = [value for item in items for value in (item.total.lower.value, item.direct.value)]
-    base = max([value for value in reached if math.isfinite(value)], default=0.0) or 0.25
+    base = max([value for value in reached if math.isfinite(value)], default=0.0)
+    base = max(base, LEAST_SPAN) if base else 0.25
     others = [value for item in items for value in (item.total.upper.value, item.limit)]
     near = [value for value in others if value <= FAR * base]
     return 1.03 * max([base if len(near) == len(others) else 1.25 * base, *near])
@@ -113,7 +114,8 @@ def _totals_layout(
     items: Sequence[SecretAudit], edge: float, *, width: int, digits: int, size: int
 ) -> dict[str, Any]:
     """Return the layout of the totals: names on the left, figures on the right."""
-    names = [f"{MARKS[item.decision]} {label(item.secret, width)}" for item in items]
+    names = labels((item.secret for item in items), width)
+    marked = [f"{MARKS[item.decision]} {name}" for item, name in zip(items, names, strict=True)]
     figures = [interval(item.total, digits) for item in items]
     rows: dict[str, Any] = {
         "tickmode": "array",
@@ -127,7 +129,7 @@ def _totals_layout(
         barmode="overlay",
         bargap=0.35,
         xaxis=axis("leakage in nats", range=[0, edge * 1.03], side="top"),
-        yaxis=axis("", ticktext=names, **rows),
+        yaxis=axis("", ticktext=marked, **rows),
         yaxis2=axis("", ticktext=figures, overlaying="y", side="right", **rows),
     )
 
@@ -221,10 +223,13 @@ def _grids(audit: Audit) -> tuple[Grid, Grid]:
 
 
 def _cells(grid: Grid, top: float, is_numbered: bool) -> Trace:
-    """Return the cells of a heat map; infinity, which JSON does not know, gets the top of the scale."""
+    """Return the cells of a heat map; infinity, which JSON does not know, gets the top of the scale.
+
+    The numbers behind the colours are rounded: texts say the figures, and a large page stays small.
+    """
     trace: Trace = {
         "type": "heatmap",
-        "z": [[cell and min(cell.value, top) for cell in line] for line in grid],
+        "z": [[cell and round(min(cell.value, top), 4) for cell in line] for line in grid],
         "zmin": 0,
         "zmax": top,
         "xgap": 1,
@@ -258,11 +263,11 @@ def witness_lines(bound: Bound) -> list[str]:
     if bound.witness is None:
         return [bound.method]
     lines = [
-        f"reached by the report {bound.witness.report}",
+        f"reached by {bound.witness.report}",
         f"likeliest under {bound.witness.likelier}, least likely under {bound.witness.unlikelier}",
     ]
-    return lines if bound.support is None else [*lines, f"it rests on {whole(bound.support)} records"]
+    return lines if bound.support is None else [*lines, f"rests on {whole(bound.support)} records"]
 
 
 def _ticks(names: Sequence[str]) -> dict[str, Any]:
-    return {"tickvals": list(range(len(names))), "ticktext": [label(name) for name in names]}
+    return {"tickvals": list(range(len(names))), "ticktext": labels(names)}

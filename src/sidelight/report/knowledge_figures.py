@@ -8,7 +8,7 @@ from sidelight.leakage.knowledge import Adversary, KnowledgeAudit
 from sidelight.leakage.knowledge.adversary import adversary_of
 from sidelight.report.page import Figure
 from sidelight.report.palette import HEAT
-from sidelight.report.style import Trace, axis, finite, layout
+from sidelight.report.style import LEAST_SPAN, Trace, axis, finite, from_zero, layout
 from sidelight.report.wording import label, nats, paragraph
 
 MOST_DRAWN = 64
@@ -37,8 +37,10 @@ def drawn_lines(audit: KnowledgeAudit) -> dict[str, tuple[str, ...]]:
 def knowledge_figure(audit: KnowledgeAudit) -> Figure:
     """Draw leakage against the number of attributes that are known."""
     data = []
+    shown: list[float] = []
     for field, (name, colour, dash) in drawn_lines(audit).items():
         values = [getattr(layer, field) for layer in audit.layers]
+        shown += values
         data.append(
             {
                 "type": "scatter",
@@ -58,7 +60,7 @@ def knowledge_figure(audit: KnowledgeAudit) -> Figure:
             height=420,
             margin={"l": 8, "r": 8, "t": 30, "b": 8},
             xaxis=axis("attributes known beforehand", dtick=1, range=[-0.3, len(audit.layers) - 0.7]),
-            yaxis=axis("leakage in nats", rangemode="tozero"),
+            yaxis=axis("leakage in nats", range=from_zero(shown)),
         ),
         "Leakage against the number of attributes an adversary knows; the table below has the figures.",
     )
@@ -127,6 +129,7 @@ def _edges(
 
 def _nodes(audit: KnowledgeAudit, places: dict[Adversary, tuple[float, int]]) -> Trace:
     values = [audit.exact.of(adversary) for adversary in places]
+    top = max([LEAST_SPAN, *filter(math.isfinite, values)])
     return {
         "type": "scatter",
         "mode": "markers",
@@ -134,10 +137,10 @@ def _nodes(audit: KnowledgeAudit, places: dict[Adversary, tuple[float, int]]) ->
         "y": [y for _, y in places.values()],
         "marker": {
             "size": 18,
-            "color": values,
+            "color": [min(value, top) for value in values],
             "colorscale": HEAT,
             "cmin": 0,
-            "cmax": max(values) or 1.0,
+            "cmax": top,
             "line": {"width": 1.5, "color": "@ink"},
             "colorbar": {"thickness": 10, "outlinewidth": 0, "title": {"text": "nats", "side": "right"}},
         },

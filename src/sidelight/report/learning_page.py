@@ -11,7 +11,7 @@ from sidelight.learning.learnt import Learnt
 from sidelight.report.learning_terminal import model_name, notes
 from sidelight.report.page import Figure, Page
 from sidelight.report.style import Trace, axis, layout
-from sidelight.report.wording import label
+from sidelight.report.wording import labels
 
 _COLOURS = {
     "line": "var(--neutral)",
@@ -98,7 +98,7 @@ def accuracy_figure(found: Learnt) -> Figure:
         },
     }  # fmt: skip
     data = [model, _bars(places[1:], list(bars.values())[1:], "@neutral")]
-    names = [label(name, 28) for name in bars]
+    names = labels(bars, 28)
     return Figure(
         data,
         layout(
@@ -137,7 +137,7 @@ def budgets_figure(found: Learnt) -> Figure:
             "line": {"color": "@series-2", "width": 2.5}, "marker": {"size": 8},
         },
     ]  # fmt: skip
-    names = [label(part.asked, 22) for part in found.spent]
+    names = labels((part.asked for part in found.spent), 22)
     return Figure(
         data,
         layout(

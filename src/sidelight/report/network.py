@@ -12,7 +12,7 @@ from sidelight.report.figures import interval, witness_lines
 from sidelight.report.page import Figure
 from sidelight.report.palette import VERDICTS
 from sidelight.report.style import Trace, layout
-from sidelight.report.wording import budget, factor, label, nats, paragraph
+from sidelight.report.wording import budget, factor, labels, nats, paragraph
 
 PER_SECRET = 3
 MOST_ARROWS = 60
@@ -70,7 +70,10 @@ def network_figure(audit: Audit, arrows: Sequence[Arrow]) -> Figure:
         margin={"l": room, "r": room, "t": ends_room, "b": ends_room},
         xaxis=hidden | {"constrain": "domain"},
         yaxis=hidden | {"scaleanchor": "x", "constrain": "domain"},
-        annotations=[_caption(name, place, is_radial) for name, place in places.items()],
+        annotations=[
+            _caption(text, place, is_radial)
+            for text, place in zip(labels(names, 18), places.values(), strict=True)
+        ],
     )
     return Figure(
         data,
@@ -142,7 +145,7 @@ def _heads(arrows: Sequence[Arrow], ends: Sequence[tuple[Point, Point]]) -> Trac
     turns = [math.degrees(math.atan2(b[0] - a[0], b[1] - a[1])) for a, b in zip(tails, tips, strict=True)]
     sizes = [9 + 2 * _width(arrow) for arrow in arrows]
     marker = {"symbol": "triangle-up", "size": sizes, "angle": turns, "color": "@edge", "line": {"width": 0}}
-    return _points(tips, marker) | {"hovertext": [_hover(arrow) for arrow in arrows]}
+    return _points(tips, marker) | {"hoverinfo": "skip"}
 
 
 def _middles(arrows: Sequence[Arrow], ends: Sequence[tuple[Point, Point]]) -> Trace:
@@ -199,7 +202,7 @@ def _node_hover(audit: Audit, name: str) -> str:
     )
 
 
-def _caption(name: str, place: Point, is_radial: bool) -> Trace:
+def _caption(text: str, place: Point, is_radial: bool) -> Trace:
     """Return a node's name beside it, turned outwards where there are many."""
     x, y = place
     turn = -math.degrees(math.atan2(y, x)) if is_radial else 0.0
@@ -208,7 +211,7 @@ def _caption(name: str, place: Point, is_radial: bool) -> Trace:
     is_beside = abs(y) < 0.25 if is_radial else abs(x) > 0.25
     vertical = "bottom" if y > 0 else "top"
     return {
-        "text": label(name, 18),
+        "text": text,
         "x": x,
         "y": y,
         "xshift": _GAP * x,

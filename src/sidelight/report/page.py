@@ -25,6 +25,7 @@ from sidelight.report.palette import DARK, LIGHT
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 PAGES = {
     "sidelight.auditing.result:Audit": "sidelight.report.audit_page:audit_page",
@@ -39,7 +40,7 @@ PAGES = {
 }
 """Every kind of result and the function that makes its page; it is loaded when it is asked for."""
 
-_FILTERS = (wording.nats, wording.factor, wording.certainty, wording.share, wording.whole, wording.budget)
+_LONGEST_NAME = 80
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,20 @@ class Figure:
 
     @property
     def drawing(self) -> dict[str, Any]:
-        """What the page's script draws."""
-        return {"data": self.data, "layout": self.layout, "narrow": self.narrow or self.layout}
+        """What the page's script draws: a line that many hover texts share is written once."""
+        lines: dict[str, int] = {}
+        data = [
+            {key: _numbered(value, lines) if key == "hovertext" else value for key, value in trace.items()}
+            for trace in self.data
+        ]
+        return {"data": data, "lines": list(lines), "layout": self.layout, "narrow": self.narrow}
+
+
+def _numbered(texts: Any, lines: dict[str, int]) -> list[Any]:
+    """Replace every text in nested lists by the numbers of its lines, which are put into `lines`."""
+    if isinstance(texts, str):
+        return [lines.setdefault(line, len(lines)) for line in texts.split("\n")]
+    return [_numbered(text, lines) for text in texts]
 
 
 @dataclass(frozen=True)
@@ -109,7 +122,8 @@ def render(page: Page) -> str:
     """Return the page as HTML."""
     from markupsafe import Markup
 
-    scripts = [_plotly(), _packaged("report.js")]
+    library = [_packaged("assets/plotly.min.js")] if page.figures else []
+    scripts = [*library, _packaged("templates/report.js")]
     return (
         _environment()
         .get_template(page.template)
@@ -119,7 +133,7 @@ def render(page: Page) -> str:
             figures=page.figures,
             drawings={name: figure.drawing for name, figure in page.figures.items()},
             palettes={"light": LIGHT, "dark": DARK},
-            style=Markup(_packaged("report.css")),  # noqa: S704 - our own file
+            style=Markup(_packaged("templates/report.css")),  # noqa: S704 - our own file
             scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own file and plotly's
             hashes=[_hash(script) for script in scripts],
         )
@@ -137,18 +151,31 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
-    environment.filters.update({function.__name__: function for function in _FILTERS})
+    environment.policies["json.dumps_kwargs"] = {
+        "allow_nan": False,
+        "ensure_ascii": False,
+        "separators": (",", ":"),
+    }
+    filters = (wording.nats, wording.factor, wording.certainty, wording.share, wording.whole, wording.budget)
+    environment.filters.update({function.__name__: function for function in (*filters, named)})
     return environment
 
 
-def _plotly() -> str:
-    """Return plotly.js from plotly's package, whose Python side takes long to import and is not needed."""
-    return (files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
+def named(text: str) -> Markup:
+    """Return a name or value of the data as a page shows it: a very long one is cut, and says itself in full.
+
+    >>> named("a<b")
+    Markup('<bdi>a&lt;b</bdi>')
+    """
+    from markupsafe import Markup
+
+    if len(text) <= _LONGEST_NAME:
+        return Markup("<bdi>{}</bdi>").format(text)
+    return Markup('<bdi title="{}">{}</bdi>').format(text, wording.short(text, _LONGEST_NAME))
 
 
-def _packaged(name: str) -> str:
-    return (files("sidelight.report") / "templates" / name).read_text(encoding="utf-8")
+def _packaged(path: str) -> str:
+    return (files("sidelight.report") / path).read_text(encoding="utf-8")
 
 
 def _hash(script: str) -> str:

@@ -15,7 +15,7 @@ from sidelight.leakage import Bound, Leakage, pairwise_sum, total_leakage
 from sidelight.plan import Plan
 from sidelight.report.console import open_console
 from sidelight.report.figures import worst_first
-from sidelight.report.wording import counted, weak_budgets
+from sidelight.report.wording import counted, short, weak_budgets
 from sidelight.sources import Table
 
 _STYLE: dict[Outcome, str] = {"within": "green", "exceeded": "bold red", "not certified": "yellow"}
@@ -27,6 +27,8 @@ _EXTRA: dict[str, Callable[[SecretAudit], Leakage | Bound | None]] = {
 }
 _MOST_SYNERGIES = 10
 _FEW_RECORDS = 5
+_LONGEST_NAME = 40
+"""Longer names lose their middle, so that the table of figures stays one; the report has them in full."""
 
 
 def print_audit(audit: Audit, table: Table) -> None:
@@ -122,10 +124,10 @@ def _shown(figure: Leakage | Bound | None) -> str:
 
 def _cells(item: SecretAudit) -> list[str]:
     worst = item.neighbours[0] if item.neighbours else None
-    neighbour = f"{nats(worst.value)}  {worst.through[0]}" if worst else "none"
+    neighbour = f"{nats(worst.value)}  {short(worst.through[0], _LONGEST_NAME)}" if worst else "none"
     support = item.total.lower.support
     return [
-        item.secret,
+        short(item.secret, _LONGEST_NAME),
         nats(item.direct.value),
         neighbour,
         interval(item.total),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 import math
 import textwrap
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from decimal import ROUND_FLOOR, Context
 
 _DIGITS = 6
@@ -13,6 +14,8 @@ _ROUNDING = 5e-10  # half of what an audit allows
 WEAK = 10.0
 """Above it a guarantee is weak to none (Ponomareva et al. 2023, tier 3): odds may change 22,000-fold."""
 _MOST_NAMED = 5
+_LONGEST_LINE = 160
+"""A line of a hover box is shortened to so many characters; the tables have names in full."""
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -104,24 +107,59 @@ def error(value: float) -> str:
     return f"{value:.3g}" if value < 999.5 else f"{float(f'{value:.3g}'):,.0f}"
 
 
-def label(text: str, width: int = 24) -> str:
-    """Shorten a name to `width` characters and escape it for the figures, whose texts are a kind of HTML.
+def short(text: str, width: int = 24) -> str:
+    """Shorten a text to `width` characters: the middle goes, because names often differ at their ends.
 
-    >>> label("a <b> name that goes on"), label("marital-status", width=9)
-    ('a &lt;b&gt; name that goes on', 'marital-…')
+    >>> short("marital-status"), short("income of the household in 2021", width=15)
+    ('marital-status', 'income …in 2021')
     """
     plain = " ".join(text.split())
-    return html.escape(plain if len(plain) <= width else plain[: width - 1] + "…", quote=False)
+    tail = (width - 1) // 2
+    return plain if len(plain) <= width else f"{plain[: width - 1 - tail]}…{plain[len(plain) - tail :]}"
+
+
+def short_value(attribute: str, value: str, width: int = 32) -> str:
+    """Write a value of an attribute in `width` characters; the attribute's name gives way first.
+
+    >>> short_value("years of education completed", "bachelor's degree")
+    "years …pleted: bachelor's degree"
+    """
+    kept = short(value, max(width - len(attribute) - 2, 2 * width // 3))
+    return f"{short(attribute, width - len(kept) - 2)}: {kept}"
+
+
+def label(text: str, width: int = 24) -> str:
+    """Shorten a text and escape it for the figures, whose texts are a kind of HTML.
+
+    >>> label("a <b> name"), label("marital-status", width=9)
+    ('a &lt;b&gt; name', 'mari…atus')
+    """
+    return html.escape(short(text, width), quote=False)
+
+
+def labels(texts: Iterable[str], width: int = 24) -> list[str]:
+    """Write the labels of one figure; where two would read alike, the later ones are numbered.
+
+    >>> labels(["a year of 2019 in full", "a year of 2020 in full", "age"], width=11)
+    ['a yea… full', 'a yea… full (2)', 'age']
+    """
+    found = [label(text, width) for text in texts]
+    seen: Counter[str] = Counter()
+    for place, text in enumerate(found):
+        seen[text] += 1
+        if seen[text] > 1:
+            found[place] = f"{text} ({seen[text]})"
+    return found
 
 
 def paragraph(*lines: str, width: int = 52) -> str:
-    """Join lines into the text of a hover box, wrapped and escaped; empty lines are left out.
+    r"""Join lines into the text of a hover box, wrapped and escaped; empty lines are left out.
 
     >>> paragraph("1.434 nats", "", "x < y")
-    '1.434 nats<br>x &lt; y'
+    '1.434 nats\nx &lt; y'
     """
-    wrapped = [part for line in lines for part in textwrap.wrap(line, width)]
-    return "<br>".join(html.escape(part, quote=False) for part in wrapped)
+    wrapped = [part for line in lines for part in textwrap.wrap(short(line, _LONGEST_LINE), width)]
+    return "\n".join(html.escape(part, quote=False) for part in wrapped)
 
 
 def counted(number: int, noun: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from sidelight.foundation.errors import InputError, MissingExtraError
 from sidelight.foundation.extras import require
+from sidelight.foundation.logs import diverted_errors
 from sidelight.sources.local import format_of, locate, refuse_reports
 
 PURPOSE = "the Spark engine"
@@ -51,7 +52,8 @@ def need_spark() -> None:
 def open_session(master: str | None) -> Any:
     """Return a Spark session on `master`; on the configured one, or this machine, by default.
 
-    A master that begins with sc:// is a Spark Connect server, which needs no Java here.
+    A master that begins with sc:// is a Spark Connect server, which needs no Java here. What Spark logs goes
+    to a file.
     """
     need_spark()
     if not (master or "").startswith(_REMOTE):
@@ -67,7 +69,8 @@ def open_session(master: str | None) -> Any:
         builder = builder.config("spark.ui.showConsoleProgress", "false")
         builder = builder.master(master) if master else builder
     try:
-        return builder.getOrCreate()
+        with diverted_errors("spark"):
+            return builder.getOrCreate()
     except Exception as error:
         reason = str(error).splitlines()[0]
         raise InputError(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sidelight.foundation.errors import invalid
+from sidelight.foundation.html import html_table, listed
 from sidelight.schema import OTHER, Schema
 from sidelight.sources.counts import Codes, Counts, Records, check_dense
 from sidelight.sources.engine import Engine
@@ -44,6 +45,11 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.source.label!r}, {self.rows} rows, {len(self.schema)} attributes)"
+
+    def _repr_html_(self) -> str:
+        rows = [[item.name, item.kind, item.size, listed(item.values), "used"] for item in self.schema]
+        rows += [[item.column, "", "", "", f"set aside: {item.reason}"] for item in self.set_aside]
+        return html_table(repr(self), ("column", "kind", "size", "values", ""), rows)
 
     def notes(self) -> list[str]:
         """Return what a reader of figures about the table must know: what was renamed, left out or folded."""

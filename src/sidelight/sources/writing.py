@@ -1,4 +1,4 @@
-"""A table's raw columns to a file."""
+"""Rows to a file: those of a table, or of a result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from sidelight.sources.table import Table
 
 def write_table(table: Table, path: str | Path) -> Path:
     """Write the attributes of `table` to a .csv or .parquet file, atomically; return where it is."""
-    rows = pa.table(table)
+    return write_rows(pa.table(table), path)
+
+
+def write_rows(rows: pa.Table, path: str | Path) -> Path:
+    """Write rows to a .csv or .parquet file, atomically; return where it is."""
     writers = {".csv": csv.write_csv, ".parquet": parquet.write_table}
     writer = writers.get(Path(path).suffix.lower())
     if writer is None:

@@ -29,10 +29,21 @@
     return Object.fromEntries(fields);
   };
 
+  // A hover text is a list of the numbers of its lines, because many share them.
+  const written = (node, lines) => node.every(Number.isInteger)
+    ? node.map((number) => lines[number]).join("<br>")
+    : node.map((part) => written(part, lines));
+
+  for (const { data, lines } of Object.values(drawings)) {
+    for (const trace of data.filter((item) => item.hovertext)) {
+      trace.hovertext = written(trace.hovertext, lines);
+    }
+  }
+
   const draw = (theme, width) => {
     const drawn = Object.entries(drawings).map(([name, drawing]) => {
       const painted = paint(drawing, palettes[theme], false);
-      const layout = isNarrow.matches && !width ? painted.narrow : painted.layout;
+      const layout = (isNarrow.matches && !width && painted.narrow) || painted.layout;
       const size = width ? { width, autosize: false } : { autosize: true };
       return Plotly.react(`plot-${name}`, painted.data, { ...layout, ...size }, settings);
     });

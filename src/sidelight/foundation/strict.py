@@ -1,0 +1,66 @@
+"""The content of files that people write: nothing is guessed, and a misspelt key is named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from sidelight.foundation.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class Strict(BaseModel):
+    """A part of a file in which nothing is guessed and nothing unknown is allowed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def validated(model: type[T], data: Mapping[str, Any], label: str) -> T:
+    """Return the data as the model, or raise one line that names the place.
+
+    An unknown key is reported first: the key that is missing is often the same one, spelt right.
+    """
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        faults = error.errors()
+        first = next((fault for fault in faults if _is_unknown(fault)), faults[0])
+        raise InputError(f"{label}: {_said(model, first)}") from None
+
+
+def _is_unknown(fault: ErrorDetails) -> bool:
+    return fault["type"] == "extra_forbidden"
+
+
+def _said(model: type[BaseModel], fault: ErrorDetails) -> str:
+    *table, key = fault["loc"]
+    if _is_unknown(fault):
+        where = f"{_place(table)}: " if table else ""
+        return f"{where}{unknown('key', str(key), _keys(model, table))}"
+    got = f", got {fault['input']!r}" if fault["type"] == "literal_error" else ""
+    return f"{_place(fault['loc'])}: {fault['msg']}{got}."
+
+
+def _place(parts: Sequence[str | int]) -> str:
+    return ".".join(map(str, parts))
+
+
+def _keys(model: type[BaseModel], table: Sequence[str | int]) -> list[str]:
+    """Return the keys that a table somewhere in a file may have."""
+    for part in table:
+        if part in model.model_fields:
+            model = _inner(model.model_fields[str(part)].annotation) or model
+    return list(model.model_fields)
+
+
+def _inner(annotation: Any) -> type[BaseModel] | None:
+    """Return the model inside a type such as list[X]."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _inner(part))), None)
