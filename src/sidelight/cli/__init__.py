@@ -114,12 +114,21 @@ def _code() -> int:
         _forget_output()
         return _UNREAD
     except Exception as error:  # noqa: BLE001 - the last line of defence turns everything into an exit code
+        if _is_of_interruption(error):
+            return _INTERRUPTED
         code = explain(error)
         try:
             sys.stdout.flush()
         except OSError:
             _forget_output()
     return code if isinstance(code, int) else 0
+
+
+def _is_of_interruption(error: BaseException | None) -> bool:
+    """Whether an error came about while an interruption was dealt with, as when Spark has gone first."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _forget_output() -> None:
