@@ -14,7 +14,7 @@ import sidelight as sl
 PACKAGE = Path(sl.__file__).parent
 ROOMS = (
     "foundation", "schema", "sources", "belief", "mechanisms", "plan", "leakage", "auditing", "calibration",
-    "collection", "learning", "attacks", "studies", "report", "doctor", "cli",
+    "collection", "learning", "attacks", "studies", "report", "doctor", "cli", "__main__",
 )  # fmt: skip
 
 
