@@ -108,6 +108,8 @@ def infer(
     profiles, rows = _profile(source, columns)
     if rows < 2:
         raise InputError(f"{source.label} has {rows} row{'s' * (rows != 1)}; it needs at least two.")
+    foreseen = [profile for profile in profiles if profile.is_supported and profile.present]
+    source.foresee([item.column for item in foreseen if _is_binned(item, coding)], coding.bins)
     attributes, aside = [], []
     for profile in track(profiles, "reading columns"):
         attribute, reason = _attribute(source, profile, coding)
@@ -213,6 +215,7 @@ def _in_order(labels: Sequence[str], profile: _Profile) -> tuple[str, ...]:
 
 
 def _numeric(source: Source, profile: _Profile, coding: Coding) -> tuple[Attribute | None, str]:
+    source.foresee([profile.column], coding.bins)
     low, high = source.ends(profile.column)
     missing = _missing(profile, coding)
     if low is None or high is None:
@@ -238,7 +241,7 @@ def _edges(source: Source, column: str, coding: Coding, ends: tuple[float, float
     if column in coding.edges:
         return tuple(check_number(f"edges of {column}", edge) for edge in coding.edges[column])
     if coding.binning == "quantile":
-        return _quantile_edges(source, column, coding.bins, low)
+        return _quantile_edges(source, column, low)
     edges = tuple(low + (high / coding.bins - low / coding.bins) * i for i in range(1, coding.bins))
     if any(a >= b for a, b in pairwise((low, *edges, high))):
         raise InputError(
@@ -248,14 +251,14 @@ def _edges(source: Source, column: str, coding: Coding, ends: tuple[float, float
     return edges
 
 
-def _quantile_edges(source: Source, column: str, bins: int, low: float) -> tuple[float, ...]:
+def _quantile_edges(source: Source, column: str, low: float) -> tuple[float, ...]:
     """Return the edges of equally full bins, with a bin of its own for every value that fills one.
 
     A plain quantile rule would put such a value into one bin with its neighbours and so erase what it
     leaks: nine in ten records of a census table have a capital gain of 0.
     """
-    masses = source.masses(column, bins)
-    edges = {*source.quantiles(column, bins, masses), *masses}
+    masses = source.masses(column)
+    edges = {*source.quantiles(column), *masses}
     for mass in masses:
         following = source.following(column, mass)
         if following is not None and following not in edges:

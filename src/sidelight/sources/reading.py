@@ -9,9 +9,11 @@ from typing import Any
 
 from sidelight.foundation.errors import InputError
 from sidelight.schema import Kind, Missing, Schema
+from sidelight.sources.cells import Stated, settle, stated_na
 from sidelight.sources.engine import LocalEngine
+from sidelight.sources.files import open_path
 from sidelight.sources.inference import Binning, Coding, check_names, check_varied, infer
-from sidelight.sources.local import LocalSource, open_object, open_path, open_query
+from sidelight.sources.local import LocalSource, open_object, open_query
 from sidelight.sources.spark import SparkEngine, SparkSource, is_spark
 from sidelight.sources.table import Table
 
@@ -32,14 +34,18 @@ def read(
     max_values: int = 50,
     few: int = 20,
     missing: Missing = "value",
+    na: str | Iterable[str] | None = None,
     encoding: str = "utf-8",
+    sql: str | None = None,
     label: str | None = None,
 ) -> Table:
-    """Open a table without loading it.
+    """Open a table; text files are read once, Parquet files and tables in memory where they are.
 
     Args:
-        source: the path of a CSV, TSV or Parquet file, a glob or a folder; an Arrow table; a pandas or
-            polars DataFrame; a Spark DataFrame; a DuckDB relation; anything with the Arrow stream interface.
+        source: the path of a file (CSV, TSV, JSON, each also as .gz; Parquet, Arrow, Excel, DuckDB, SQLite),
+            a glob or a folder of files of one format, "-" for standard input; an Arrow table; a pandas or
+            polars DataFrame; a dict of columns; a NumPy array with named columns; a Spark DataFrame; a DuckDB
+            relation; anything with the Arrow stream interface.
         columns: the columns to use, all by default.
         drop: columns to leave out.
         schema: code its columns as it says instead of looking at the data, and use no others.
@@ -53,12 +59,18 @@ def read(
         max_values: above so many values the rarest are folded into "(other)".
         few: numbers with at most so many distinct values are categorical.
         missing: "value" (a value of its own) or "drop" (the record is left out).
+        na: the cells that are missing, in every column, as "?" or ["?", "-9"]. By default the usual markers
+            are, in columns of numbers, dates and truth values; in a column of text they are values.
         encoding: of text files.
+        sql: a SELECT whose rows are read from a file; its table is called `data`, those of a database or a
+            workbook have their own names.
         label: what to call the source in messages and reports; its path or type by default.
     """
     opened: LocalSource | SparkSource
     if isinstance(source, (str, Path)):
-        opened = open_path(source, encoding)
+        opened = open_path(source, encoding, sql)
+    elif sql is not None:
+        raise InputError("`sql` is for files; ask a database by `read_sql`.")
     elif encoding != "utf-8":
         raise InputError("`encoding` is for text files; the source is none.")
     elif is_spark(source):
@@ -68,7 +80,7 @@ def read(
     return _read_source(
         opened, columns=columns, drop=drop, schema=schema, rest=rest, require=require, bins=bins,
         binning=binning, edges=edges, values=values, kinds=kinds, max_values=max_values, few=few,
-        missing=missing, label=label,
+        missing=missing, na=na, label=label,
     )  # fmt: skip
 
 
@@ -88,18 +100,33 @@ def _read_source(
     schema: Schema | None = None,
     rest: bool = False,
     require: Iterable[str] = (),
+    na: str | Iterable[str] | None = None,
     label: str | None = None,
     **rules: Any,
 ) -> Table:
     if label is not None:
         source = replace(source, label=label)
     coding = Coding(**{name: rule for name, rule in rules.items() if rule is not None})
-    return _table(source, columns, drop, schema, rest, require, coding)
+    return _table(source, columns, drop, schema, rest, require, stated_na(na), coding)
 
 
-def column_names(path: str | Path, encoding: str = "utf-8") -> list[str]:
+def column_names(path: str | Path, encoding: str = "utf-8", sql: str | None = None) -> list[str]:
     """Return the names of a file's columns."""
-    return list(open_path(path, encoding).columns)
+    return list(open_path(path, encoding, sql).columns)
+
+
+def open_settled(path: str | Path, encoding: str = "utf-8") -> LocalSource:
+    """Open a file with its columns of text as what they stand for."""
+    source = open_path(path, encoding)
+    names = list(source.columns)
+    return settle(source.load(names), names, Stated())
+
+
+def _stated(given: Schema, coding: Coding, na: tuple[str, ...] | None) -> Stated:
+    """Return what the reader has said about the columns' cells: a kind, an alphabet or edges say much."""
+    numeric = {name for name, kind in coding.kinds.items() if kind == "numeric"}
+    numeric |= {*coding.edges, *(item.name for item in given if item.kind == "numeric")}
+    return Stated(na, frozenset({*coding.named, *given.names} - numeric), frozenset(numeric))
 
 
 def _table(
@@ -109,6 +136,7 @@ def _table(
     schema: Schema | None,
     rest: bool,
     require: Iterable[str],
+    na: tuple[str, ...] | None,
     coding: Coding,
 ) -> Table:
     named = [columns] if isinstance(columns, str) else list(columns if columns is not None else ())
@@ -125,6 +153,8 @@ def _table(
     chosen = [name for name in wanted if name not in left_out]
     if not chosen:
         raise InputError(f"{source.label}: no column is left; drop fewer.")
+    if isinstance(source, LocalSource):
+        source = settle(source.load(chosen), chosen, _stated(given, coding, na))
     found, rows, aside = infer(source, [name for name in chosen if name not in given], needed, coding)
     attributes = [
         (given if name in given else found)[name] for name in chosen if name in given or name in found
