@@ -10,14 +10,17 @@ import typer
 
 from sidelight.cli.common import (
     Bins,
+    Column,
     Drop,
     Encoding,
     Json,
     MaxValues,
     Missing,
+    Na,
     RecordEpsilon,
     ReportFile,
     SaveProtocol,
+    Sql,
     check_writable,
     progress,
     read_table,
@@ -49,6 +52,9 @@ def advise(
     max_values: MaxValues = 50,
     missing: Missing = "value",
     encoding: Encoding = "utf-8",
+    column: Column = None,
+    na: Na = None,
+    sql: Sql = None,
     report: ReportFile = None,
     json: Json = False,
 ) -> None:
@@ -60,7 +66,13 @@ def advise(
     check_writable(save_protocol, (".toml", ".json"))
     budget = 1.0 if epsilon is None else epsilon
     with progress(quiet=json):
-        rules = {"bins": bins, "max_values": max_values, "missing": missing, "encoding": encoding}
+        rules: dict[str, Any] = {
+            "bins": bins,
+            "max_values": max_values,
+            "missing": missing,
+            "encoding": encoding,
+        }
+        rules |= {"columns": column, "na": na, "sql": sql}
         assumed = _assumed(data, attributes, values, public, first or [], drop or [], rules)
         count = people if people is not None else assumed.rows
         if count is None:

@@ -9,6 +9,7 @@ import typer
 
 from sidelight.cli.common import (
     Bins,
+    Column,
     Data,
     Drop,
     Encoding,
@@ -18,9 +19,11 @@ from sidelight.cli.common import (
     MaxValues,
     MinSupport,
     Missing,
+    Na,
     ReportFile,
     Secret,
     Smoothing,
+    Sql,
     check_counts,
     check_limits,
     check_writable,
@@ -83,6 +86,9 @@ def audit(
     max_values: MaxValues = 50,
     missing: Missing = "value",
     encoding: Encoding = "utf-8",
+    column: Column = None,
+    na: Na = None,
+    sql: Sql = None,
     engine: EngineName = "local",
     master: Master = None,
     belief: BeliefKind = "auto",
@@ -111,6 +117,7 @@ def audit(
         table = read_table(
             data, given, drop or [], [*secrets, *(withhold or [])],
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
+            columns=column, na=na, sql=sql,
             engine=engine, master=master, numbered=secrets,
         )  # fmt: skip
         plain = given or sl.Plan.uniform(

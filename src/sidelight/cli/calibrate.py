@@ -10,6 +10,7 @@ import typer
 
 from sidelight.cli.common import (
     Bins,
+    Column,
     Data,
     Drop,
     Encoding,
@@ -18,8 +19,10 @@ from sidelight.cli.common import (
     Master,
     MaxValues,
     Missing,
+    Na,
     ReportFile,
     Smoothing,
+    Sql,
     check_counts,
     check_limits,
     check_writable,
@@ -100,6 +103,9 @@ def calibrate(
     max_values: MaxValues = 50,
     missing: Missing = "value",
     encoding: Encoding = "utf-8",
+    column: Column = None,
+    na: Na = None,
+    sql: Sql = None,
     engine: EngineName = "local",
     master: Master = None,
     smoothing: Smoothing = 0.0,
@@ -118,6 +124,7 @@ def calibrate(
     named = [*secrets, *free, *weights, *fixed, *hidden, *plain]
     rules = {
         "bins": bins, "max_values": max_values, "missing": missing, "encoding": encoding, "engine": engine,
+        "columns": column, "na": na, "sql": sql,
         "master": master, "numbered": secrets,
     }  # fmt: skip
     options: dict[str, Any] = {

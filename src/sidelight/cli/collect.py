@@ -10,6 +10,7 @@ import typer
 
 from sidelight.cli.common import (
     Bins,
+    Column,
     Data,
     Drop,
     Encoding,
@@ -18,8 +19,10 @@ from sidelight.cli.common import (
     Master,
     MaxValues,
     Missing,
+    Na,
     RecordEpsilon,
     SaveProtocol,
+    Sql,
     check_writable,
     echo_json,
     progress,
@@ -85,6 +88,9 @@ def collect(
     max_values: MaxValues = 50,
     missing: Missing = "value",
     encoding: Encoding = "utf-8",
+    column: Column = None,
+    na: Na = None,
+    sql: Sql = None,
     engine: EngineName = "local",
     master: Master = None,
     json: Json = False,
@@ -100,6 +106,7 @@ def collect(
         table = _read(
             given, data, drop or [],
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
+            columns=column, na=na, sql=sql,
             engine=engine, master=master,
         )  # fmt: skip
         options = {

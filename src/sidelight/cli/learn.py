@@ -11,13 +11,16 @@ import typer
 
 from sidelight.cli.common import (
     Bins,
+    Column,
     Data,
     Drop,
     Encoding,
     Json,
     MaxValues,
     Missing,
+    Na,
     ReportFile,
+    Sql,
     check_writable,
     echo_json,
     first_given,
@@ -70,6 +73,9 @@ def learn(
     max_values: MaxValues = 50,
     missing: Missing = "value",
     encoding: Encoding = "utf-8",
+    column: Column = None,
+    na: Na = None,
+    sql: Sql = None,
     json: Json = False,
 ) -> None:
     """Learn a model of a label from simulated private reports, and tell what they leak about it."""
@@ -91,6 +97,7 @@ def learn(
         table = read_table(
             data, None, drop or [], [],
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
+            columns=column, na=na, sql=sql,
         )  # fmt: skip
         found = learn_model(
             table, label, model, settings, tree,  # type: ignore[arg-type]

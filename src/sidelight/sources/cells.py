@@ -31,6 +31,7 @@ MARKERS = (
 _HEAD = 200
 """What a column may be is seen from so many rows; all of them decide whether it is."""
 _AT_ONCE = 50
+_REALS = ("FLOAT", "DOUBLE", "DECIMAL")
 _STRAY, _SHARE, _FEW = 10, 100, 20
 
 
@@ -67,7 +68,10 @@ _CODE = (
     "(starts_with({0}, '0') AND length({0}) > 1 AND {0}[2] BETWEEN '0' AND '9' AND NOT contains({0}, '.'))"
 )
 
-WHOLE = _form("whole number", _NUMBER, "TRY_CAST({} AS BIGINT)", _POINT)
+PLAIN = _form(
+    "number", r"-?(0|[1-9]\d*)", "TRY_CAST({} AS BIGINT)", " AND TRY_CAST({} AS BIGINT)::VARCHAR = {}"
+)
+WHOLE = _form("number", _NUMBER, "TRY_CAST({} AS BIGINT)", _POINT)
 REAL = _form("number", _NUMBER, "TRY_CAST({} AS DOUBLE)", " AND NOT isnan(TRY_CAST({} AS DOUBLE))")
 TRUTH = _form("truth value", "true|false", "TRY_CAST({} AS BOOLEAN)", " AND length({}) > 3")
 DATE = _form("date", _ISO, "TRY_CAST({} AS DATE)", " AND length({}) <= 10 AND NOT contains({}, ':')")
@@ -90,7 +94,7 @@ def _dates(separator: str) -> list[Form]:
 
 
 FORMS = (
-    WHOLE, REAL, TRUTH, DATE, MOMENT, ZONED, CLOCK,
+    PLAIN, WHOLE, REAL, TRUTH, DATE, MOMENT, ZONED, CLOCK,
     *(form for separator in "/.-" for form in _dates(separator)),
 )  # fmt: skip
 
@@ -127,10 +131,11 @@ def stated_na(na: str | Iterable[str] | None) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of text, and the forms that it may have."""
+    """A column of text, the forms that some cell looks like, and the first that all of the head look like."""
 
     name: str
     forms: tuple[Form, ...]
+    guess: Form | None = None
     present: int = 0
     fitting: tuple[int, ...] = ()
     codes: int = 0
@@ -160,26 +165,42 @@ def _settled(source: LocalSource, names: Sequence[str], stated: Stated) -> list[
     heads = source.rows(", ".join(quoted(name) for name in names), f"LIMIT {_HEAD}")
     seen = zip(*heads, strict=True) if heads else [()] * len(names)
     columns = [
-        _Column(name, _forms(source, name, cells, stated.markers))
+        column
         for name, cells in zip(names, seen, strict=True)
+        if (column := _column(source, name, cells, stated.markers)).forms
     ]
-    first = _looked(source, [replace(c, cell=quoted(c.name)) for c in columns if c.forms], stated)
-    unsure = [replace(c, cell=_stripped(c.name, stated.markers)) for c in first if not c.form]
-    return [c for c in first if c.form] + [
-        column for column in _looked(source, unsure, stated) if not _is_doubtful(source, column, stated)
+    sure = {column.name: column for column in _guessed(source, columns)}
+    unsure = [replace(c, cell=_stripped(c.name, stated.markers)) for c in columns if c.name not in sure]
+    return [
+        *sure.values(),
+        *(c for c in _looked(source, unsure, stated) if not _is_doubtful(source, c, stated)),
     ]
 
 
-def _forms(
-    source: LocalSource, name: str, cells: Sequence[str | None], markers: tuple[str, ...]
-) -> tuple[Form, ...]:
-    """Return the forms that some cell of the head looks like; if all are missing, some later cell."""
+def _guessed(source: LocalSource, columns: Sequence[_Column]) -> list[_Column]:
+    """Return the columns of which every cell has the form of the head: most are settled by this one scan."""
+    guesses = [replace(c, form=c.guess, cell=quoted(c.name)) for c in columns if c.guess]
+    parts = []
+    for column in guesses:
+        test = column.form.fits(column.cell) if column.form else ""
+        test += f" AND NOT {_CODE.format(column.cell)}" if column.form is REAL else ""
+        parts += [f"count({column.cell})", f"count(*) FILTER (WHERE {test})"]
+    figures = source.rows(", ".join(parts))[0] if parts else ()
+    return [c for c, n, fit in zip(guesses, figures[::2], figures[1::2], strict=True) if n == fit]
+
+
+def _column(source: LocalSource, name: str, cells: Sequence[str | None], markers: tuple[str, ...]) -> _Column:
+    """Return what a column may be by its head; if all of that is missing, by later cells."""
     present = {cell.strip().lower() for cell in cells if cell is not None} - set(markers)
     if not present and len(cells) == _HEAD:
         stripped = _stripped(name, markers)
         later = source.rows(f"lower({stripped})", f"WHERE {stripped} IS NOT NULL LIMIT {_HEAD}", name)
         present = {row[0] for row in later}
-    return tuple(form for form in FORMS if any(map(form.looks.fullmatch, present)))
+    forms = tuple(form for form in FORMS if any(map(form.looks.fullmatch, present)))
+    guess = next(
+        (form for form in forms if form is not WHOLE and all(map(form.looks.fullmatch, present))), None
+    )
+    return _Column(name, tuple(form for form in forms if form is not PLAIN), guess)
 
 
 def _stripped(name: str, markers: Sequence[str]) -> str:
@@ -220,7 +241,7 @@ def _is_doubtful(source: LocalSource, column: _Column, stated: Stated) -> bool:
         f"count(DISTINCT {column.cell}) FILTER (WHERE {best.fits(column.cell)}), "
         f"min(CASE WHEN {bad} THEN {PLACE} END)",
         column=column.name,
-        numbered=True,
+        origin=source.numbered,
     )[0]
     if kinds > _STRAY or (numbers <= _FEW and others * _SHARE > column.present):
         return False
@@ -261,8 +282,11 @@ def _note(source: LocalSource, column: _Column) -> str:
 def _without(source: LocalSource, names: Iterable[str], markers: tuple[str, ...]) -> dict[str, str]:
     """Return SQL for columns in which the cells that a reader takes for missing are."""
     listed = ", ".join(map(literal, markers))
-    return {
-        name: f"CASE WHEN lower(trim({quoted(name)}::VARCHAR)) NOT IN ({listed}) THEN {quoted(name)} END"
-        for name in names
-        if "[" not in source.columns[name] and "(" not in source.columns[name]
-    }
+    numbers = ", ".join(repr(float(marker)) for marker in markers if REAL.looks.fullmatch(marker))
+    found = {}
+    for name, kind in source.columns.items():
+        if name in names and "[" not in kind and "(" not in kind:
+            test = f"lower(trim({quoted(name)}::VARCHAR)) NOT IN ({listed})"
+            test += f" AND {quoted(name)} NOT IN ({numbers})" if numbers and kind in _REALS else ""
+            found[name] = f"CASE WHEN {test} THEN {quoted(name)} END"
+    return found

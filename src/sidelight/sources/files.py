@@ -8,7 +8,7 @@ import sqlite3
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -21,6 +21,7 @@ import pyarrow as pa
 from sidelight.foundation.errors import InputError, check_choice
 from sidelight.foundation.extras import require
 from sidelight.foundation.files import REPORTS_KEY
+from sidelight.sources.cells import Stated, settle
 from sidelight.sources.faults import are_reports, reading
 from sidelight.sources.local import LocalSource, columns_of, kept, of_arrow, open_query, rename_notes
 from sidelight.sources.sql import literal, quoted
@@ -54,6 +55,7 @@ _SQLITE_TABLES = (
 )
 _DUCKDB_TABLES = "SELECT table_name FROM information_schema.tables ORDER BY 1"
 _GZIP_RATIO = 8
+_WRITTEN = "Delimiter, Quote, Escape, SkipRows, HasHeader, Columns"
 _FEW_VALUES = 1 << 24
 
 
@@ -122,6 +124,7 @@ class _Scanned:
         reader: DuckDB's function.
         options: its arguments.
         before: how many lines come before the first row; None where rows are no lines.
+        typed: arguments that read some columns as what the first rows are; they fail if a later row is not.
     """
 
     pattern: str
@@ -129,6 +132,7 @@ class _Scanned:
     reader: str
     options: tuple[str, ...]
     before: int | None = None
+    typed: tuple[str, ...] = ()
 
     def source(self, notes: tuple[str, ...] = ()) -> LocalSource:
         """Return the source, of which only the names of the columns are read yet."""
@@ -140,21 +144,28 @@ class _Scanned:
             loader=lambda columns: self.load(columns, notes),
         )
 
-    def scan(self, pattern: str = "") -> str:
+    def scan(self, pattern: str = "", options: tuple[str, ...] = ()) -> str:
         """Return SQL for the rows of all files, or of one."""
-        return f"{self.reader}({', '.join([literal(pattern or self.pattern), *self.options])})"
+        return f"{self.reader}({', '.join([literal(pattern or self.pattern), *(options or self.options)])})"
 
     def load(self, columns: Sequence[str], notes: tuple[str, ...]) -> LocalSource:
         """Read the named columns into a store."""
         with reading(self.label):
             store = Store(large=self._bytes > LARGE)
-            kinds = self.source().columns
-            wanted = ", ".join(
-                f"{quoted(name)} ->> '$' AS {quoted(name)}" if kinds[name] == "JSON" else quoted(name)
-                for name in columns
-            )
-            store.keep(_KEPT, f"SELECT {wanted} FROM {self.scan()}")
+            wanted = ", ".join(self._cells(columns))
+            try:
+                store.keep(_KEPT, f"SELECT {wanted} FROM {self.scan(options=self.typed)}")
+            except (duckdb.ConversionException, duckdb.InvalidInputException):
+                if not self.typed:
+                    raise
+                store.keep(_KEPT, f"SELECT {wanted} FROM {self.scan()}")
         return kept(store, _KEPT, self.label, notes, self._find)
+
+    def _cells(self, columns: Sequence[str]) -> Iterator[str]:
+        """Return SQL for the columns; where JSON mixes types, its values are text."""
+        kinds = self.source().columns if self.reader == "read_json" else {}
+        for name in map(quoted, columns):
+            yield f"{name} ->> '$' AS {name}" if kinds.get(name[1:-1]) == "JSON" else name
 
     @property
     def _bytes(self) -> int:
@@ -196,14 +207,10 @@ def _within(file: str, label: str) -> str:
 
 def _delimited(pattern: str, label: str, options: list[str]) -> LocalSource:
     """Open text files with separators; how they are written is found out here, once."""
-    first = files_of(pattern, label)[0]
-    sniff = ", ".join([literal(_escaped(first)), *options])
+    first, *others = files_of(pattern, label)
+    sniffed = f"sniff_csv({', '.join([literal(_escaped(first)), *options])})"
     with reading(label):
-        found = (
-            connect()
-            .execute(f"SELECT Delimiter, Quote, Escape, SkipRows, HasHeader, Columns FROM sniff_csv({sniff})")
-            .fetchall()
-        )
+        found = connect().execute(f"SELECT {_WRITTEN} FROM {sniffed}").fetchall()
     delimiter, quote, escape, skipped, header, columns = found[0]
     names = [column["name"] for column in columns]
     if len(names) == 1 and any(sign in names[0] for sign in ",;|\t"):
@@ -217,14 +224,24 @@ def _delimited(pattern: str, label: str, options: list[str]) -> LocalSource:
         f"skip = {skipped}",
     ]
     plain = (*options, "header = false", "all_varchar = true")
-    text = _Scanned(
-        pattern,
-        label,
-        "read_csv",
-        (*options, f"header = {str(header).lower()}", "all_varchar = true"),
-        before=skipped + bool(header),
-    )
-    return text.source(_header_notes(names, _Scanned(pattern, label, "read_csv", plain)))
+    options.append(f"header = {str(header).lower()}")
+    text: tuple[str, ...] = (*options, "all_varchar = true")
+    typed: tuple[str, ...] = ()
+    if not others:  # of several files each is asked for its own columns
+        text = (*options, _stated_columns(dict.fromkeys(names, "VARCHAR")))
+        typed = (*options, _stated_columns({column["name"]: _early(column["type"]) for column in columns}))
+    scanned = _Scanned(pattern, label, "read_csv", text, skipped + bool(header), typed)
+    return scanned.source(_header_notes(names, _Scanned(pattern, label, "read_csv", plain)))
+
+
+def _stated_columns(kinds: Mapping[str, str]) -> str:
+    listed = ", ".join(f"{literal(name)}: '{kind}'" for name, kind in kinds.items())
+    return f"auto_detect = false, columns = {{{listed}}}"
+
+
+def _early(kind: str) -> str:
+    """Return the type a column is read as at once: what cannot be settled as anything else later."""
+    return kind if kind == "DOUBLE" else "VARCHAR"
 
 
 def _dialect(delimiter: str, quote: str, escape: str) -> list[str]:
@@ -315,8 +332,8 @@ def _only(tables: Mapping[str, Callable[[], LocalSource]], label: str) -> Callab
         raise InputError(f"{label} holds no table.")
     shown = ", ".join(list(tables)[:20])
     raise InputError(
-        f"{label} holds {len(tables)} tables ({shown}); say which rows are meant, as sql='SELECT * FROM "
-        f"{quoted(next(iter(tables)))}' (--sql)."
+        f"{label} holds {len(tables)} tables ({shown}); say which rows are meant, as in sql='SELECT * FROM "
+        f"{quoted(next(iter(tables)))}'."
     )
 
 
@@ -333,14 +350,9 @@ def _chosen(tables: Mapping[str, Callable[[], LocalSource]], label: str, sql: st
 def _queried(source: LocalSource, sql: str) -> LocalSource:
     """Return the rows of a query on a source that is called `data`."""
     query = _select(sql, source.label)
-    loaded = source.load(list(source.columns))
-    opened = loaded.start
-    return LocalSource(lambda: _present(opened()).query("data", query), source.label, notes=source.notes)
-
-
-def _present(relation: duckdb.DuckDBPyRelation | None) -> duckdb.DuckDBPyRelation:
-    assert relation is not None  # noqa: S101 - files have rows
-    return relation
+    names = list(source.columns)
+    rows = settle(source.load(names), names, Stated(words=frozenset(names)))
+    return replace(rows, start=partial(rows.ask, "data", query), arrow=None, store=None, finder=None)
 
 
 def _select(sql: str, label: str) -> str:

@@ -85,19 +85,21 @@ class LocalSource:
             arrow = arrow.set_column(places[name], arrow.column_names[places[name]], column)
         return of_arrow(arrow, self.label, self.notes)
 
+    @property
+    def numbered(self) -> str:
+        """SQL for the rows with their number, from 1 on, as the column `PLACE`."""
+        return f"(SELECT row_number() OVER () AS {PLACE}, * FROM {self.view})"
+
     def place(self, row: int) -> tuple[str, str]:
         """Return where a row is, the first being 1: in what, and in which of its lines or rows."""
         return self.finder(row) if self.finder is not None else (self.label, f"row {row}")
 
-    def rows(
-        self, select: str, rest: str = "", column: str = "", *, numbered: bool = False
-    ) -> list[tuple[Any, ...]]:
+    def rows(self, select: str, rest: str = "", column: str = "", origin: str = "") -> list[tuple[Any, ...]]:
         """Run `SELECT select FROM source rest` and return its (few) rows; an error names the `column`.
 
-        Where rows are `numbered`, their number is the column `PLACE`.
+        Where an `origin` is given, it stands in the place of the source and is made from it.
         """
         with reading(self.label, column, self.columns[column] if column else ""):
-            origin = f"(SELECT row_number() OVER () AS {PLACE}, * FROM {self.view})" if numbered else ""
             return self._query(select, rest, origin).fetchall()
 
     def batches(self, select: str, rest: str, rows: int) -> Iterator[pa.RecordBatch]:
@@ -139,8 +141,7 @@ class LocalSource:
         at_once = max(1, _VALUES_AT_ONCE // max(1, self._count))
         for start in range(0, len(new), at_once):
             some = new[start : start + at_once]
-            values = [number(column, self.columns[column]) for column in some]
-            found = summarise(partial(self._figures, some[0] if len(some) == 1 else ""), values, bins)
+            found = summarise(partial(self._figures, some), len(some), bins)
             self._summaries.update(zip(some, found, strict=True))
 
     @cached_property
@@ -151,8 +152,14 @@ class LocalSource:
     def _count(self) -> int:
         return int(self.rows("count(*)")[0][0])
 
-    def _figures(self, column: str, parts: Sequence[str]) -> Sequence[Any]:
-        return self.rows(", ".join(parts), "", column)[0] if parts else ()
+    def _figures(self, columns: Sequence[str], parts: Sequence[str]) -> Sequence[Any]:
+        """Return aggregates of columns as numbers, called v0, v1 and so on, and f0, f1 where finite."""
+        if not parts:
+            return ()
+        numbers = ", ".join(f"{number(name, self.columns[name])} AS v{i}" for i, name in enumerate(columns))
+        finite = ", ".join(f"CASE WHEN isfinite(v{i}) THEN v{i} END AS f{i}" for i in range(len(columns)))
+        origin = f"(SELECT *, {finite} FROM (SELECT {numbers} FROM {self.view}))"
+        return self.rows(", ".join(parts), "", columns[0] if len(columns) == 1 else "", origin)[0]
 
     def ends(self, column: str) -> tuple[float | None, float | None]:
         """Return the least and the greatest finite number; None where there is none."""
@@ -182,7 +189,11 @@ class LocalSource:
         query = f"SELECT {select} FROM {origin or self.view} {rest}"
         if self.store is not None:
             return self.store.connection.cursor().sql(query)
-        return _present(self._opened().query(self.view, query), self.label)
+        return self.ask(self.view, query)
+
+    def ask(self, name: str, query: str) -> duckdb.DuckDBPyRelation:
+        """Return the rows of a query that calls the source by a name."""
+        return _present(self._opened().query(name, query), self.label)
 
     def _opened(self) -> duckdb.DuckDBPyRelation:
         return _present(self.start(), self.label)

@@ -153,6 +153,8 @@ def _table(
     chosen = [name for name in wanted if name not in left_out]
     if not chosen:
         raise InputError(f"{source.label}: no column is left; drop fewer.")
+    if na is not None and not isinstance(source, LocalSource):
+        raise InputError("`na` is not for Spark; replace such cells in the DataFrame first.")
     if isinstance(source, LocalSource):
         source = settle(source.load(chosen), chosen, _stated(given, coding, na))
     found, rows, aside = infer(source, [name for name in chosen if name not in given], needed, coding)

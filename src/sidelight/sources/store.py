@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-LARGE = 64 << 20
+LARGE = 256 << 20
 """From so many bytes on a text file is kept on disk, so that memory stays bounded."""
 
 

@@ -19,7 +19,7 @@ _ROUGH = 10
 """... where there are at least so many records a fine quantile."""
 
 Ask = Callable[[Sequence[str]], Sequence[Any]]
-"""Return what SQL aggregates of a source give."""
+"""Return what SQL aggregates give; number i is called vi in them, and fi where it is finite."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Summary:
     """What is known of a column of numbers.
 
     Attributes:
-        value: SQL for its numbers, as doubles.
+        place: its place among the columns that are asked about together.
         count: how many finite ones there are.
         ends: the least and the greatest finite one, None where there is none.
         reach: the same with infinite ones.
@@ -36,7 +36,7 @@ class Summary:
         following: for each of these the least number above it.
     """
 
-    value: str
+    place: int
     count: int
     ends: tuple[float | None, float | None]
     reach: tuple[float, float]
@@ -44,32 +44,26 @@ class Summary:
     masses: tuple[float, ...] = ()
     following: dict[float, float | None] = field(default_factory=dict)
 
-    @property
-    def finite(self) -> str:
-        """SQL for whether a number is finite."""
-        return f"isfinite({self.value})"
 
-
-def summarise(ask: Ask, values: Sequence[str], bins: int) -> list[Summary]:
-    """Return the summaries of several columns, each given as SQL for its numbers."""
-    found = _ends(ask, values, bins)
+def summarise(ask: Ask, columns: int, bins: int) -> list[Summary]:
+    """Return the summaries of so many columns."""
+    found = _ends(ask, columns, bins)
     counted = _masses(ask, [summary for summary, _ in found], [fine for _, fine in found], bins)
     return _set_apart(ask, counted, bins)
 
 
-def _ends(ask: Ask, values: Sequence[str], bins: int) -> list[tuple[Summary, list[float]]]:
+def _ends(ask: Ask, columns: int, bins: int) -> list[tuple[Summary, list[float]]]:
     steps = _steps(bins * _FINER)
     parts = []
-    for value in values:
-        finite = f"FILTER (WHERE isfinite({value}))"
-        parts += [f"count(*) {finite}", f"min({value}) {finite}", f"max({value}) {finite}"]
-        parts += [f"min({value})", f"max({value})", f"quantile_disc({value}, [{steps}]) {finite}"]
+    for i in range(columns):
+        parts += [f"count(f{i})", f"min(f{i})", f"max(f{i})", f"min(v{i})", f"max(v{i})"]
+        parts.append(f"quantile_disc(f{i}, [{steps}])")
     figures = iter(ask(parts))
     found = []
-    for value in values:
+    for place in range(columns):
         count, low, high, least, most, fine = _next(figures, 6)
         cuts = tuple(float(cut) for cut in (fine or ())[_FINER - 1 :: _FINER])
-        found.append((Summary(value, count, (low, high), (least, most), cuts), list(fine or ())))
+        found.append((Summary(place, count, (low, high), (least, most), cuts), list(fine or ())))
     return found
 
 
@@ -78,7 +72,7 @@ def _masses(ask: Ask, summaries: Sequence[Summary], fine: Sequence[list[float]],
         _candidates(summary, quantiles, bins) for summary, quantiles in zip(summaries, fine, strict=True)
     ]
     parts = [
-        f"count(*) FILTER (WHERE {summary.value} = {candidate!r})"
+        f"count(*) FILTER (WHERE v{summary.place} = {candidate!r})"
         for summary, some in zip(summaries, candidates, strict=True)
         for candidate in some
     ]
@@ -103,11 +97,10 @@ def _set_apart(ask: Ask, summaries: Sequence[Summary], bins: int) -> list[Summar
     for summary in summaries:
         if summary.masses:
             listed = ", ".join(map(repr, summary.masses))
-            others = f"FILTER (WHERE {summary.finite} AND {summary.value} NOT IN ({listed}))"
-            parts.append(f"quantile_disc({summary.value}, [{_steps(bins)}]) {others}")
-            parts += [
-                f"min({summary.value}) FILTER (WHERE {summary.value} > {mass!r})" for mass in summary.masses
-            ]
+            others = f"FILTER (WHERE f{summary.place} NOT IN ({listed}))"
+            parts.append(f"quantile_disc(f{summary.place}, [{_steps(bins)}]) {others}")
+            above = "min(v{0}) FILTER (WHERE v{0} > {1!r})"
+            parts += [above.format(summary.place, mass) for mass in summary.masses]
     figures = iter(ask(parts))
     found = []
     for summary in summaries:
