@@ -87,20 +87,21 @@ def test_dates_in_text_and_seconds_since_1970_are_guessed_to_be_dates() -> None:
             "ending": [str(day) for day in days("2020-01-01", 366)],
             "unix_time": stamps,
             "size": stamps,
-            "almost": ["2020-02-30", *(str(day) for day in days("2020-01-02", 365))],
         }
     )
     table = sl.read(rows)
     kinds = {item.name: item.kind for item in table.schema}
-    assert kinds == {"ending": "date", "unix_time": "date"}  # the other two occur once each
+    assert kinds == {"ending": "date", "unix_time": "date"}  # each size occurs once
     assert table.schema["ending"].edges == table.schema["unix_time"].edges
     said = [note for note in table.notes() if "a guess" in note]
-    assert [note.split("'")[1] for note in said] == ["ending", "unix_time"]
-    assert "--kind unix_time=numeric" in said[1]
+    assert [note.split("'")[1] for note in said] == ["unix_time"]
+    assert "--kind unix_time=numeric" in said[0]
     assert sl.read(rows, kinds={"unix_time": "numeric"}).schema["unix_time"].kind == "numeric"
     assert sl.read(rows, kinds={"size": "date"}).schema["size"].values == table.schema["ending"].values
     with pytest.raises(sl.InputError, match="'almost'.* texts that are no dates"):
-        sl.read(rows, kinds={"almost": "date"})
+        sl.read(
+            pa.table({"almost": ["2020-02-30", *("2020-02-03", "2020-03-03") * 9]}), kinds={"almost": "date"}
+        )
 
 
 def test_dates_of_every_type_get_the_same_codes() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sidelight.attacks.numbers import Numbers
 from sidelight.foundation.errors import InputError, unknown
-from sidelight.sources.local import open_path
+from sidelight.sources.reading import open_settled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,11 +50,12 @@ def read_numbers(
         entity: the column that says whose record it is.
         encoding: of a text file.
     """
-    table = open_path(path, encoding).reader("*").read_all()
+    source = open_settled(path, encoding)
+    table = source.reader("*").read_all()
     names = list(table.column_names)
     target = find_column(secret, names, path)
     chosen = [find_column(name, names, path) for name in through] or _numeric(table)
-    notes = []
+    notes = list(source.notes)
     columns = {target: _numbers(table, target, path)}
     for name in chosen:
         if name == target:

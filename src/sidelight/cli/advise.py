@@ -10,16 +10,19 @@ import typer
 
 from sidelight.cli.common import (
     Bins,
+    Column,
     Drop,
     Encoding,
     Json,
     Kinds,
     MaxValues,
     Missing,
+    Na,
     RecordEpsilon,
     ReportFile,
     SaveProtocol,
     SchemaFile,
+    Sql,
     check_writable,
     progress,
     read_table,
@@ -55,6 +58,9 @@ def advise(
     schema: SchemaFile = None,
     kinds: Kinds = None,
     encoding: Encoding = "utf-8",
+    column: Column = None,
+    na: Na = None,
+    sql: Sql = None,
     report: ReportFile = None,
     json: Json = False,
 ) -> None:
@@ -66,10 +72,13 @@ def advise(
     check_writable(save_protocol, (".toml", ".json"))
     budget = 1.0 if epsilon is None else epsilon
     with progress(quiet=json):
-        rules = {
-            "bins": bins, "max_values": max_values, "missing": missing, "encoding": encoding,
-            **stated(schema, kinds),
-        }  # fmt: skip
+        rules: dict[str, Any] = {
+            "bins": bins,
+            "max_values": max_values,
+            "missing": missing,
+            "encoding": encoding,
+        }
+        rules |= {"columns": column, "na": na, "sql": sql, **stated(schema, kinds)}
         assumed = _assumed(data, attributes, values, public, first or [], drop or [], rules)
         count = people if people is not None else assumed.rows
         if count is None:

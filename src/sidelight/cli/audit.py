@@ -9,6 +9,7 @@ import typer
 
 from sidelight.cli.common import (
     Bins,
+    Column,
     Data,
     Drop,
     Encoding,
@@ -19,10 +20,12 @@ from sidelight.cli.common import (
     MaxValues,
     MinSupport,
     Missing,
+    Na,
     ReportFile,
     SchemaFile,
     Secret,
     Smoothing,
+    Sql,
     check_counts,
     check_limits,
     check_writable,
@@ -96,6 +99,9 @@ def audit(
     schema: SchemaFile = None,
     kinds: Kinds = None,
     encoding: Encoding = "utf-8",
+    column: Column = None,
+    na: Na = None,
+    sql: Sql = None,
     engine: EngineName = "local",
     master: Master = None,
     belief: BeliefKind = "auto",
@@ -128,6 +134,7 @@ def audit(
         table = read_table(
             data, given, drop or [], [*secrets, *(withhold or [])],
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
+            columns=column, na=na, sql=sql,
             engine=engine, master=master, numbered=secrets, **stated(schema, kinds),
         )  # fmt: skip
         plain = given or sl.Plan.uniform(

@@ -11,12 +11,15 @@ import typer
 
 from sidelight.cli.common import (
     Bins,
+    Column,
     Data,
     Drop,
     Encoding,
     Json,
     MaxValues,
     Missing,
+    Na,
+    Sql,
     check_writable,
     echo_json,
     progress,
@@ -63,6 +66,9 @@ def analysers(
     max_values: MaxValues = 50,
     missing: Missing = "value",
     encoding: Encoding = "utf-8",
+    column: Column = None,
+    na: Na = None,
+    sql: Sql = None,
     figure: FigureFile = None,
     json: Json = False,
 ) -> None:
@@ -74,7 +80,8 @@ def analysers(
 
     check_writable(figure, (".svg", ".png"))
     chosen = dict(ANALYSERS) | {name: load_object(name, "analyser") for name in analyser or []}
-    rules = {"bins": bins, "max_values": max_values, "missing": missing, "encoding": encoding}
+    rules: dict[str, Any] = {"bins": bins, "max_values": max_values, "missing": missing, "encoding": encoding}
+    rules |= {"columns": column, "na": na, "sql": sql}
     with progress(quiet=json):
         belief = _belief(data, drop, rules)
         truth = _reference(reference)
@@ -99,6 +106,9 @@ def mechanisms(
     max_values: MaxValues = 50,
     missing: Missing = "value",
     encoding: Encoding = "utf-8",
+    column: Column = None,
+    na: Na = None,
+    sql: Sql = None,
     figure: FigureFile = None,
     json: Json = False,
 ) -> None:
@@ -108,7 +118,8 @@ def mechanisms(
 
     check_writable(figure, (".svg", ".png"))
     chosen: Mapping[str, Maker] = dict(MAKERS) | {name: _maker(name) for name in mechanism or []}
-    rules = {"bins": bins, "max_values": max_values, "missing": missing, "encoding": encoding}
+    rules: dict[str, Any] = {"bins": bins, "max_values": max_values, "missing": missing, "encoding": encoding}
+    rules |= {"columns": column, "na": na, "sql": sql}
     with progress(quiet=json):
         found = benchmark_mechanisms(_belief(data, drop, rules), chosen, epsilon or BUDGETS)
     if figure:

@@ -10,6 +10,7 @@ import typer
 
 from sidelight.cli.common import (
     Bins,
+    Column,
     Data,
     Drop,
     Encoding,
@@ -19,9 +20,11 @@ from sidelight.cli.common import (
     Master,
     MaxValues,
     Missing,
+    Na,
     ReportFile,
     SchemaFile,
     Smoothing,
+    Sql,
     check_counts,
     check_limits,
     check_writable,
@@ -113,6 +116,9 @@ def calibrate(
     schema: SchemaFile = None,
     kinds: Kinds = None,
     encoding: Encoding = "utf-8",
+    column: Column = None,
+    na: Na = None,
+    sql: Sql = None,
     engine: EngineName = "local",
     master: Master = None,
     smoothing: Smoothing = 0.0,
@@ -135,6 +141,7 @@ def calibrate(
     named = [*secrets, *free, *weights, *fixed, *hidden, *plain]
     rules = {
         "bins": bins, "max_values": max_values, "missing": missing, "encoding": encoding, "engine": engine,
+        "columns": column, "na": na, "sql": sql,
         "master": master, "numbered": secrets, **stated(schema, kinds),
     }  # fmt: skip
     options: dict[str, Any] = {

@@ -11,6 +11,7 @@ import typer
 
 from sidelight.cli.common import (
     Bins,
+    Column,
     Data,
     Drop,
     Encoding,
@@ -21,9 +22,11 @@ from sidelight.cli.common import (
     Master,
     MaxValues,
     Missing,
+    Na,
     RecordEpsilon,
     SaveProtocol,
     SchemaFile,
+    Sql,
     check_writable,
     echo_json,
     progress,
@@ -103,6 +106,9 @@ def collect(
     schema: SchemaFile = None,
     kinds: Kinds = None,
     encoding: Encoding = "utf-8",
+    column: Column = None,
+    na: Na = None,
+    sql: Sql = None,
     engine: EngineName = "local",
     master: Master = None,
     json: Json = False,
@@ -120,6 +126,7 @@ def collect(
         table = _read(
             given, data, drop or [],
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
+            columns=column, na=na, sql=sql,
             engine=engine, master=master, **stated(schema, kinds),
         )  # fmt: skip
         options = {

@@ -23,7 +23,13 @@ def _given(context: typer.Context, parameter: typer.CallbackParam, value: Any) -
     return None if source is None or source.name.startswith("DEFAULT") else value
 
 
-Data = Annotated[str, typer.Argument(help="A CSV, TSV or Parquet file, a glob or a folder.")]
+Data = Annotated[
+    str,
+    typer.Argument(
+        help="A CSV, TSV, JSON, Parquet, Arrow, Excel, DuckDB or SQLite file, a glob, a folder, or - for "
+        "standard input."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 ReportFile = Annotated[Path | None, typer.Option("--report", help="Write an HTML report to this file.")]
 Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; repeatable.")]
@@ -45,6 +51,18 @@ Kinds = Annotated[
         help="column=kind: 'categorical', 'ordinal', 'numeric', 'date', 'time', 'identifier', 'ignored'; "
         "repeatable.",
     ),
+]
+Column = Annotated[list[str] | None, typer.Option(help="A column to use; repeatable. All by default.")]
+Na = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A cell that is missing, in every column; repeatable. By default '?', 'NA' and the like are, in "
+        "columns not of text."
+    ),
+]
+Sql = Annotated[
+    str | None,
+    typer.Option(help="Read the rows of this SELECT; a file's own table is called data."),
 ]
 Encoding = Annotated[str, typer.Option(help="Of a text file.")]
 Smoothing = Annotated[float, typer.Option(help="Evenly spread records added to the belief.")]
@@ -220,9 +238,9 @@ def read_table(
 
     source, options = _opened(data, engine, master, rules)
     if plan is not None or any(set(name) & set(",=") for name in (*drop, *named)):
-        columns = _columns(source, rules["encoding"])
+        columns = _columns(source, rules["encoding"], rules.get("sql"))
         check_written(columns, [*drop, *named], numbered)
-        _check_planned(data, plan, columns, drop, rules.get("kinds", {}), giver)
+        _check_planned(data, plan, columns, drop, rules.get("kinds", {}), giver, rules.get("columns"))
     dictionary = options.pop("schema", None)
     if plan is None:
         return sl.read(source, drop=drop, require=named, schema=dictionary, **options)
@@ -252,6 +270,7 @@ def _check_planned(
     drop: list[str],
     kinds: Mapping[str, str],
     giver: str,
+    chosen: Sequence[str] | None,
 ) -> None:
     """Refuse a plan that releases what is not there, is to be left out, or is said to be otherwise."""
     from sidelight.foundation.errors import InputError
@@ -266,6 +285,11 @@ def _check_planned(
             raise InputError(
                 f"the {giver} releases {name!r}, which is not a column of {data}; its columns are "
                 f"{', '.join(columns[:20])}."
+            )
+        if chosen and name not in chosen:
+            raise InputError(
+                f"the {giver} releases {name!r}, which is not among the --column options; name it too, or "
+                f"change the {giver}."
             )
         if name in drop:
             raise InputError(
@@ -297,14 +321,18 @@ def _opened(data: str, engine: str, master: str | None, rules: dict[str, Any]) -
         return data, dict(rules)
     from sidelight.sources.session import open_frame
 
-    others = {name: rule for name, rule in rules.items() if name != "encoding"}
+    if rules.get("sql") is not None:
+        raise InputError("--sql is for --engine local; leave one out.")
+    others = {name: rule for name, rule in rules.items() if name not in ("encoding", "sql")}
     return open_frame(data, master, rules["encoding"]), others | {"label": data}
 
 
-def _columns(source: Any, encoding: str) -> list[str]:
+def _columns(source: Any, encoding: str, sql: str | None) -> list[str]:
     from sidelight.sources import column_names
 
-    return column_names(source, encoding=encoding) if isinstance(source, str) else list(source.columns)
+    if isinstance(source, str):
+        return column_names(source, encoding=encoding, sql=sql)
+    return list(source.columns)
 
 
 def explain(error: Exception) -> int:

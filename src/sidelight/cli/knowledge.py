@@ -19,9 +19,11 @@ from sidelight.cli.common import (
     MaxValues,
     MinSupport,
     Missing,
+    Na,
     ReportFile,
     SchemaFile,
     Smoothing,
+    Sql,
     check_counts,
     check_writable,
     check_written,
@@ -102,6 +104,8 @@ def knowledge(
     schema: SchemaFile = None,
     kinds: Kinds = None,
     encoding: Encoding = "utf-8",
+    na: Na = None,
+    sql: Sql = None,
     min_support: MinSupport = 0,
     graph: GraphFile = None,
     report: ReportFile = None,
@@ -112,7 +116,7 @@ def knowledge(
     from sidelight.foundation.errors import check_number
 
     lists = (attributes or [], target or [], known or [])
-    columns = _columns(data, encoding, [*lists[0], *lists[1], *lists[2], *(drop or [])])
+    columns = _columns(data, encoding, sql, [*lists[0], *lists[1], *lists[2], *(drop or [])])
     check_written(columns, drop or [])
     asked, attacked, given = (_split(options, columns) for options in lists)
     named = list(dict.fromkeys([*asked, *attacked, *given]))
@@ -127,7 +131,7 @@ def knowledge(
         table = sl.read(
             data, columns=named if asked else None, drop=drop or [], require=named,
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,  # type: ignore[arg-type]
-            **stated(schema, kinds),
+            na=na, sql=sql, **stated(schema, kinds),
         )  # fmt: skip
         show = _gaussian(wanted, table) if belief == "gaussian" else _listed(wanted, table)
     worst = show(json)
@@ -196,11 +200,11 @@ def _check(wanted: Wanted) -> None:
         )
 
 
-def _columns(data: str, encoding: str, options: list[str]) -> list[str]:
+def _columns(data: str, encoding: str, sql: str | None, options: list[str]) -> list[str]:
     """Return the columns of a table, if a comma in an option makes it matter what they are called."""
     from sidelight.sources import column_names
 
-    return column_names(data, encoding=encoding) if any("," in option for option in options) else []
+    return column_names(data, encoding=encoding, sql=sql) if any("," in option for option in options) else []
 
 
 def _split(options: list[str], columns: list[str]) -> list[str]:

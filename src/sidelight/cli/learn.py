@@ -11,6 +11,7 @@ import typer
 
 from sidelight.cli.common import (
     Bins,
+    Column,
     Data,
     Drop,
     Encoding,
@@ -18,8 +19,10 @@ from sidelight.cli.common import (
     Kinds,
     MaxValues,
     Missing,
+    Na,
     ReportFile,
     SchemaFile,
+    Sql,
     check_writable,
     echo_json,
     first_given,
@@ -76,6 +79,9 @@ def learn(
     schema: SchemaFile = None,
     kinds: Kinds = None,
     encoding: Encoding = "utf-8",
+    column: Column = None,
+    na: Na = None,
+    sql: Sql = None,
     json: Json = False,
 ) -> None:
     """Learn a model of a label from simulated private reports, and tell what they leak about it."""
@@ -96,7 +102,8 @@ def learn(
     with progress(quiet=json):
         table = read_table(
             data, None, drop or [], [],
-            bins=bins, max_values=max_values, missing=missing, encoding=encoding, **stated(schema, kinds),
+            bins=bins, max_values=max_values, missing=missing, encoding=encoding,
+            columns=column, na=na, sql=sql, **stated(schema, kinds),
         )  # fmt: skip
         found = learn_model(
             table, label, model, settings, tree,  # type: ignore[arg-type]

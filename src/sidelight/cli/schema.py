@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 
 from sidelight.cli.common import (
     Bins,
+    Column,
     Data,
     Drop,
     Encoding,
@@ -18,7 +20,9 @@ from sidelight.cli.common import (
     Master,
     MaxValues,
     Missing,
+    Na,
     SchemaFile,
+    Sql,
     check_writable,
     echo_json,
     progress,
@@ -48,6 +52,9 @@ def schema(
     schema: SchemaFile = None,
     kinds: Kinds = None,
     encoding: Encoding = "utf-8",
+    column: Column = None,
+    na: Na = None,
+    sql: Sql = None,
     engine: EngineName = "local",
     master: Master = None,
     json: Json = False,
@@ -60,13 +67,15 @@ def schema(
     import sidelight as sl
 
     _check_output(output, force)
+    rules = stated(schema, [*(kinds or []), *(f"{name}=ignored" for name in drop or [])])
     with progress(quiet=json):
         table = read_table(
-            data, None, drop or [], [],
+            data, None, [], [],
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
-            engine=engine, master=master, **stated(schema, kinds),
+            columns=column, na=na, sql=sql, engine=engine, master=master, **rules,
         )  # fmt: skip
-    written = sl.Dictionary.draft(table).write(output) if output else None
+    draft = replace(sl.Dictionary.draft(table), na=tuple(na) if na else None)
+    written = draft.write(output) if output else None
     if json:
         echo_json(_plain(table))
         return

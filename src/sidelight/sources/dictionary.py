@@ -37,6 +37,7 @@ _HEAD = """\
 # For each column: kind = "categorical", "ordinal", "numeric", "date", "time", "identifier" or "ignored";
 # values (in order; "(other)" takes in the rest) or edges of bins, or bins = 10, or by = "month" (dates);
 # missing = "value", "drop" or "absent". What you delete is inferred from the table.
+# na = ["?", "-9"] before the first column names the cells that are missing.
 version = {version}
 """
 
@@ -49,11 +50,13 @@ class Dictionary:
         columns: the statements, by column.
         remarks: for each column, what a reader should know; comments in the file.
         label: what to call it in messages.
+        na: the cells that are missing, in every column; None for the usual ones.
     """
 
     columns: Mapping[str, Column]
     remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     label: str = "the data dictionary"
+    na: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for name, column in self.columns.items():
@@ -75,7 +78,7 @@ class Dictionary:
         kinds = {item.column: item.kind for item in table.set_aside}
         columns = {
             name: _stated(table.schema[name]) if name in table.schema else Column(kinds.get(name, "ignored"))
-            for name in table.source.columns
+            for name in dict.fromkeys([*table.source.columns, *kinds])
         }
         remarks = {item.column: (f"It {item.reason}.",) for item in table.set_aside}
         remarks |= {item.column: (f"A guess: it {item.reason}.",) for item in table.guesses}
@@ -103,7 +106,8 @@ class Dictionary:
             label=_comment(f"{self.label[0].upper()}{self.label[1:]}."), version=DICTIONARY_VERSION
         )
         parts = [_section(name, column, self.remarks.get(name, ())) for name, column in self.columns.items()]
-        return "\n".join([head, *parts])
+        na = [] if self.na is None else [f"na = {_value(self.na)}\n"]
+        return "\n".join([head, *na, *parts])
 
     def write(self, path: str | Path) -> Path:
         """Write the dictionary to a .toml file."""
@@ -129,10 +133,12 @@ class Dictionary:
             raise InputError(f"{label} is not valid TOML: {str(error).splitlines()[0]}") from None
         _check_version(data, label)
         columns = data.get("column", {})
-        if set(data) - {"version", "column"} or not isinstance(columns, dict):
-            key = next(iter(set(data) - {"version", "column"}), "column")
-            raise InputError(f"{label}: {unknown('key', key, ('version', 'column.NAME'))}")
-        return cls({name: _column(name, entry, label) for name, entry in columns.items()}, {}, label)
+        stray = set(data) - {"version", "column", "na"}
+        if stray or not isinstance(columns, dict):
+            key = next(iter(stray), "column")
+            raise InputError(f"{label}: {unknown('key', key, ('version', 'na', 'column.NAME'))}")
+        found = {name: _column(name, entry, label) for name, entry in columns.items()}
+        return cls(found, {}, label, _markers(data.get("na"), label))
 
 
 def as_dictionary(value: object) -> Dictionary:
@@ -142,6 +148,14 @@ def as_dictionary(value: object) -> Dictionary:
     if not isinstance(value, str | os.PathLike):
         raise invalid("schema", "a `Schema`, or a data dictionary or the path of one", type(value).__name__)
     return Dictionary.read(Path(value))
+
+
+def _markers(na: Any, label: str) -> tuple[str, ...] | None:
+    if na is None:
+        return None
+    if not isinstance(na, list) or not all(isinstance(word, str) for word in na):
+        raise InputError(f"{label}: na must be a list of texts, as ['?', '-9'].")
+    return tuple(na)
 
 
 class _ColumnFile(BaseModel):

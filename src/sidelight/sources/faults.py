@@ -115,6 +115,14 @@ def _unsniffed(where: str, file: Path, *, is_utf8: bool) -> str:
     return f"{where} shows no rows and columns; check its separator, its quotes and its encoding."
 
 
+def are_reports(label: str, noun: str) -> InputError:
+    """Say that rows are reports: they would be taken for what people really are."""
+    return InputError(
+        f"{label} {noun} of reports, not of records; name the records they were collected from, or take the "
+        "reports to `sidelight estimate`."
+    )
+
+
 def not_columns(label: str, error: Exception) -> InputError:
     """Say why an object is no table of columns of one type each, with Arrow's reason where it has no data."""
     texts = [str(part) for part in error.args] if isinstance(error, pa.ArrowException) else [str(error)]

@@ -222,6 +222,8 @@ def infer(
     profiles, rows = _profile(source, columns)
     if rows < 2:
         raise InputError(f"{source.label} has {rows} row{'s' * (rows != 1)}; it needs at least two.")
+    foreseen = [profile for profile in profiles if profile.is_supported and profile.present]
+    source.foresee([item.column for item in foreseen if _is_foreseen(item, coding)], coding.bins)
     attributes, aside, guesses = [], [], []
     for profile in track(profiles, "reading columns"):
         column = profile.column
@@ -235,6 +237,12 @@ def infer(
         else:
             aside.append(SetAside(column, found.reason, found.remedy, found.unused))
     return Schema(tuple(attributes)), rows, tuple(aside), tuple(guesses)
+
+
+def _is_foreseen(profile: _Profile, coding: Coding) -> bool:
+    """Whether a column will surely be binned, by the usual number of bins."""
+    is_stated = coding.column(profile.column).is_shaped
+    return not is_stated and (profile.is_temporal or _is_plain_number(profile, coding))
 
 
 def _profile(source: Source, columns: Sequence[str]) -> tuple[list[_Profile], int]:
@@ -255,7 +263,7 @@ def _attribute(source: Source, profile: _Profile, coding: Coding) -> _Found:
         return _stated(source, profile, coding, stated)
     if profile.is_temporal:
         return _binned(source, profile, coding, stated, profile.binned_kind)
-    reason = _date_reason(source, profile)
+    reason = _date_reason(source, profile, coding)
     if reason:
         found = _binned(source, profile, coding, stated, "date")
         return _guessed(found, reason, _state(profile, "numeric" if profile.is_number else "categorical"))
@@ -270,7 +278,7 @@ def _attribute(source: Source, profile: _Profile, coding: Coding) -> _Found:
     return listed if profile.is_number else _unless_identifier(source, profile, listed)
 
 
-def _date_reason(source: Source, profile: _Profile) -> str:
+def _date_reason(source: Source, profile: _Profile, coding: Coding) -> str:
     """Return why a column of text or numbers is taken for one of dates; "" where it is not."""
     column = profile.column
     if profile.type == "VARCHAR":
@@ -278,6 +286,7 @@ def _date_reason(source: Source, profile: _Profile) -> str:
         return "holds text that reads as dates and is taken as dates" if looks_so else ""
     if not profile.is_number or not tells_time(column):
         return ""
+    source.foresee([column], coding.bins)
     low, high = source.ends(column)
     looks_so = low is not None and high is not None and are_moments(low, high)
     return "holds numbers that are taken as seconds since 1970" if looks_so else ""
@@ -293,6 +302,7 @@ def _number(
     source: Source, profile: _Profile, coding: Coding, stated: Column, labels: Sequence[str]
 ) -> _Found:
     """Return the attribute of a column of many numbers, some of which are labelled so."""
+    source.foresee([profile.column], coding.bins)
     low, _ = source.ends(profile.column)
     is_whole = not profile.is_real or all(label.endswith(".0") for label in labels)
     if low is None or not is_whole or not looks_like_a_code(profile.column, low):
@@ -427,6 +437,7 @@ def _in_order(labels: Sequence[str], profile: _Profile) -> tuple[str, ...]:
 
 
 def _binned(source: Source, profile: _Profile, coding: Coding, stated: Column, kind: Kind | None) -> _Found:
+    source.foresee([profile.column], stated.bins or coding.bins)
     low, high = source.ends(profile.column)
     missing = _missing(profile, coding, stated)
     if low is None or high is None:
@@ -457,7 +468,7 @@ def _edges(
     if kind != "numeric":
         return _date_edges(source, column, coding, stated, ends)
     if coding.binning == "quantile":
-        return _quantile_edges(source, column, bins, ends[0])
+        return _quantile_edges(source, column, ends[0])
     return _width_edges(source, column, bins, ends)
 
 
@@ -475,9 +486,8 @@ def _date_edges(
         return tuple(starts)
     if coding.binning == "width":
         return date_edges(ends, _width_edges(source, column, bins, ends), (), bins)
-    masses = source.masses(column, bins)
-    cuts = source.quantiles(column, bins, masses)
-    return date_edges(ends, cuts, [(mass, source.following(column, mass)) for mass in masses], bins)
+    masses = [(mass, source.following(column, mass)) for mass in source.masses(column)]
+    return date_edges(ends, source.quantiles(column), masses, bins)
 
 
 def _width_edges(source: Source, column: str, bins: int, ends: tuple[float, float]) -> tuple[float, ...]:
@@ -491,14 +501,14 @@ def _width_edges(source: Source, column: str, bins: int, ends: tuple[float, floa
     return edges
 
 
-def _quantile_edges(source: Source, column: str, bins: int, low: float) -> tuple[float, ...]:
+def _quantile_edges(source: Source, column: str, low: float) -> tuple[float, ...]:
     """Return the edges of equally full bins, with a bin of its own for every value that fills one.
 
     A plain quantile rule would put such a value into one bin with its neighbours and so erase what it
     leaks: nine in ten records of a census table have a capital gain of 0.
     """
-    masses = source.masses(column, bins)
-    edges = {*source.quantiles(column, bins, masses), *masses}
+    masses = source.masses(column)
+    edges = {*source.quantiles(column), *masses}
     for mass in masses:
         following = source.following(column, mass)
         if following is not None and following not in edges:

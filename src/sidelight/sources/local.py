@@ -1,33 +1,30 @@
-"""Rows on this machine, behind DuckDB: files are streamed, never held whole in memory."""
+"""Rows on this machine, behind DuckDB: typed files are streamed, text is read once and kept in a store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
-from sidelight.foundation.errors import InputError, check_choice, invalid
-from sidelight.foundation.files import REPORTS_KEY, file_name
+from sidelight.foundation.errors import InputError, invalid
+from sidelight.foundation.files import REPORTS_KEY
 from sidelight.schema import Schema
 from sidelight.sources.dates import ISO
-from sidelight.sources.faults import not_columns, reading
+from sidelight.sources.faults import are_reports, not_columns, reading
 from sidelight.sources.sql import literal, number, present, quoted, where_complete
+from sidelight.sources.store import Store, connect
+from sidelight.sources.summaries import Summary, summarise
 
-_SUFFIXES = {
-    ".csv": "csv",
-    ".csv.gz": "csv",
-    ".tsv": "tsv",
-    ".tsv.gz": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
 _serial = count()
+_VALUES_AT_ONCE = 1 << 23
+PLACE = "sidelight_place"
+"""The column that numbers the rows where they are asked for by number."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +37,9 @@ class LocalSource:
         label: what to call it in messages.
         arrow: the rows, where they are an Arrow table in memory.
         notes: what a reader must know about how the rows were taken.
+        loader: reads the named columns once, where each scan would read the whole text again.
+        store: where the rows are kept once they were read.
+        finder: says in which file and in which line a row is, the first being 1; by default its number.
         view: its name in queries.
     """
 
@@ -47,6 +47,9 @@ class LocalSource:
     label: str
     arrow: pa.Table | None = None
     notes: tuple[str, ...] = ()
+    loader: Callable[[Sequence[str]], LocalSource] | None = None
+    store: Store | None = None
+    finder: Callable[[int], tuple[str, str]] | None = None
     view: str = field(default_factory=lambda: f"sidelight_source_{next(_serial)}")
 
     @cached_property
@@ -56,10 +59,49 @@ class LocalSource:
             relation = self._opened()
             return dict(zip(relation.columns, map(_type_name, relation.types), strict=True))
 
-    def rows(self, select: str, rest: str = "", column: str = "") -> list[tuple[Any, ...]]:
-        """Run `SELECT select FROM source rest` and return its (few) rows; an error names the `column`."""
+    def load(self, columns: Sequence[str]) -> LocalSource:
+        """Return the named columns in a form that can be scanned again and again."""
+        return self.loader(columns) if self.loader is not None else self
+
+    def replacing(self, values: Mapping[str, str]) -> LocalSource:
+        """Return the source with some columns as SQL gives them; where rows are kept, worked out once."""
+        changed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in values.items())
+        select = f"* REPLACE ({changed})"
+        if self.arrow is not None:
+            return self._with_columns(self.arrow, values)
+        view = f"sidelight_source_{next(_serial)}"
+        if self.store is None:
+            return replace(self, start=lambda: self._query(select, ""), view=view)
+        with reading(self.label):
+            self.store.keep(view, f"SELECT {select} FROM {self.view}")
+            self.store.forget(self.view)
+        return kept(self.store, view, self.label, self.notes, self.finder)
+
+    def _with_columns(self, arrow: pa.Table, values: Mapping[str, str]) -> LocalSource:
+        """Put columns into the table in memory; those that stay are not copied."""
+        places = {name: place for place, name in enumerate(self.columns)}
+        with reading(self.label):
+            found = self.reader(", ".join(values.values())).read_all()
+        for name, column in zip(values, found.columns, strict=True):
+            arrow = arrow.set_column(places[name], arrow.column_names[places[name]], column)
+        return of_arrow(arrow, self.label, self.notes)
+
+    @property
+    def numbered(self) -> str:
+        """SQL for the rows with their number, from 1 on, as the column `PLACE`."""
+        return f"(SELECT row_number() OVER () AS {PLACE}, * FROM {self.view})"
+
+    def place(self, row: int) -> tuple[str, str]:
+        """Return where a row is, the first being 1: in what, and in which of its lines or rows."""
+        return self.finder(row) if self.finder is not None else (self.label, f"row {row}")
+
+    def rows(self, select: str, rest: str = "", column: str = "", origin: str = "") -> list[tuple[Any, ...]]:
+        """Run `SELECT select FROM source rest` and return its (few) rows; an error names the `column`.
+
+        Where an `origin` is given, it stands in the place of the source and is made from it.
+        """
         with reading(self.label, column, self.columns[column] if column else ""):
-            return self._query(select, rest).fetchall()
+            return self._query(select, rest, origin).fetchall()
 
     def batches(self, select: str, rest: str, rows: int) -> Iterator[pa.RecordBatch]:
         """Run `SELECT select FROM source rest` and stream its rows, so many at a time."""
@@ -98,51 +140,67 @@ class LocalSource:
         is_date = f"regexp_full_match({name}, {literal(ISO)}) AND TRY_CAST({name} AS TIMESTAMP) IS NOT NULL"
         return int(self.rows(f"count(*) FILTER ({is_date})", "", column)[0][0])
 
+    def foresee(self, columns: Sequence[str], bins: int) -> None:
+        """Ask about several columns of numbers together; some at a time, as their quantiles take memory."""
+        new = [column for column in columns if column not in self._summaries]
+        if not new:
+            return
+        at_once = max(1, _VALUES_AT_ONCE // max(1, self._count))
+        for start in range(0, len(new), at_once):
+            some = new[start : start + at_once]
+            found = summarise(partial(self._figures, some), len(some), bins)
+            self._summaries.update(zip(some, found, strict=True))
+
+    @cached_property
+    def _summaries(self) -> dict[str, Summary]:
+        return {}
+
+    @cached_property
+    def _count(self) -> int:
+        return int(self.rows("count(*)")[0][0])
+
+    def _figures(self, columns: Sequence[str], parts: Sequence[str]) -> Sequence[Any]:
+        """Return aggregates of columns as numbers, called v0, v1 and so on, and f0, f1 where finite."""
+        if not parts:
+            return ()
+        numbers = ", ".join(f"{number(name, self.columns[name])} AS v{i}" for i, name in enumerate(columns))
+        finite = ", ".join(f"CASE WHEN isfinite(v{i}) THEN v{i} END AS f{i}" for i in range(len(columns)))
+        origin = f"(SELECT *, {finite} FROM (SELECT {numbers} FROM {self.view}))"
+        return self.rows(", ".join(parts), "", columns[0] if len(columns) == 1 else "", origin)[0]
+
     def ends(self, column: str) -> tuple[float | None, float | None]:
         """Return the least and the greatest finite number; None where there is none."""
-        value = number(column, self.columns[column])
-        low, high = self.rows(f"min({value}), max({value})", f"WHERE isfinite({value})", column)[0]
-        return low, high
+        return self._summaries[column].ends
 
-    def masses(self, column: str, bins: int) -> list[float]:
+    def masses(self, column: str) -> Sequence[float]:
         """Return, in order, the finite numbers that at least one in `bins` of them equals."""
-        value = number(column, self.columns[column])
-        found = self.rows(
-            f"{value}, count(*), sum(count(*)) OVER ()",
-            f"WHERE isfinite({value}) GROUP BY 1 QUALIFY count(*) * {bins} >= sum(count(*)) OVER ()",
-            column,
-        )
-        return sorted(float(row[0]) for row in found)
+        return self._summaries[column].masses
 
-    def quantiles(self, column: str, bins: int, apart: Sequence[float]) -> list[float]:
-        """Return the numbers that cut the finite ones, some set apart, into equally full bins."""
-        value = number(column, self.columns[column])
-        others = f"AND {value} NOT IN ({', '.join(repr(mass) for mass in apart)})" if apart else ""
-        steps = ", ".join(repr(i / bins) for i in range(1, bins))
-        rest = f"WHERE isfinite({value}) {others}"
-        cuts = self.rows(f"quantile_disc({value}, [{steps}])", rest, column)[0][0]
-        return [float(cut) for cut in cuts or ()]
+    def quantiles(self, column: str) -> Sequence[float]:
+        """Return the numbers that cut the finite ones, the masses set apart, into equally full bins."""
+        return self._summaries[column].cuts
 
-    def following(self, column: str, above: float) -> float | None:
-        """Return the least number above another."""
-        value = number(column, self.columns[column])
-        least: float | None = self.rows(f"min({value})", f"WHERE {value} > {above!r}", column)[0][0]
-        return least
+    def following(self, column: str, mass: float) -> float | None:
+        """Return the least number above a mass."""
+        return self._summaries[column].following[mass]
 
     def reach(self, column: str) -> tuple[float, float]:
         """Return the least and the greatest number, infinite ones among them."""
-        value = number(column, self.columns[column])
-        low, high = self.rows(f"min({value}), max({value})", "", column)[0]
-        return low, high
+        return self._summaries[column].reach
 
     def complete(self, schema: Schema) -> int:
         """Return the number of rows that lack no value whose absence drops its record."""
         return int(self.rows("count(*)", where_complete(schema, self.columns))[0][0])
 
-    def _query(self, select: str, rest: str) -> duckdb.DuckDBPyRelation:
-        return _present(
-            self._opened().query(self.view, f"SELECT {select} FROM {self.view} {rest}"), self.label
-        )
+    def _query(self, select: str, rest: str, origin: str = "") -> duckdb.DuckDBPyRelation:
+        query = f"SELECT {select} FROM {origin or self.view} {rest}"
+        if self.store is not None:
+            return self.store.connection.cursor().sql(query)
+        return self.ask(self.view, query)
+
+    def ask(self, name: str, query: str) -> duckdb.DuckDBPyRelation:
+        """Return the rows of a query that calls the source by a name."""
+        return _present(self._opened().query(name, query), self.label)
 
     def _opened(self) -> duckdb.DuckDBPyRelation:
         return _present(self.start(), self.label)
@@ -159,70 +217,34 @@ def _type_name(kind: Any) -> str:
     return {"enum": "ENUM", "decimal": "DECIMAL"}.get(kind.id, str(kind))
 
 
-def open_path(path: str | Path, encoding: str = "utf-8") -> LocalSource:
-    """Open a CSV, TSV or Parquet file, a glob of them, or a folder of files of one format."""
-    text = str(path)
-    pattern, suffix = locate(text)
-    check_choice("encoding", encoding, ("utf-8", "utf-16", "latin-1"))
-    options = [literal(pattern)]
-    if suffix != "parquet":
-        options.append(f"encoding = {literal(encoding)}")
-    if suffix == "tsv":
-        options.append(r"delim = '\t'")
-    if suffix == "parquet":
-        refuse_reports(pattern, text)
-    reader = "read_parquet" if suffix == "parquet" else "read_csv"
-    source = _scanning(reader, options, text)
-    words = [] if suffix == "parquet" else _words_for_truth(source, reader, options)
-    if words:
-        source = _scanning(reader, [*options, _as_text(words)], text)
-    only = next(iter(source.columns))
-    if len(source.columns) == 1 and any(sign in only for sign in ",;|\t"):
-        raise InputError(
-            f"{text} has rows of different lengths, or an unknown separator; use commas or tabs."
+def open_object(rows: object) -> LocalSource:
+    """Open a DuckDB relation, columns in memory, or anything that offers the Arrow stream interface."""
+    if isinstance(rows, duckdb.DuckDBPyRelation):
+        relation = rows
+        return LocalSource(lambda: relation, "the DuckDB relation")
+    if isinstance(rows, pa.RecordBatch):
+        rows = pa.Table.from_batches([rows])
+    if type(rows).__name__ == "LazyFrame" and hasattr(rows, "collect"):
+        rows = rows.collect()
+    label = f"the {type(rows).__name__}"
+    columns = _columns(rows)
+    if columns is None and not hasattr(rows, "__arrow_c_stream__"):
+        raise invalid(
+            "source",
+            "a path, an Arrow table, a DataFrame, a dict of columns, a NumPy array with named columns, a "
+            "DuckDB relation or anything with an Arrow stream",
+            type(rows).__name__,
         )
-    notes = () if suffix == "parquet" else _header_notes(source, reader, options)
-    return replace(source, notes=notes) if notes else source
+    table = _as_arrow(rows if columns is None else columns, label)
+    if REPORTS_KEY in (table.schema.metadata or {}):
+        raise are_reports(label, "is a table")
+    source = of_arrow(table, label)
+    if len({name.lower() for name in table.column_names}) == table.num_columns:
+        return source
+    return replace(source, notes=rename_notes(table.column_names, list(source.columns)))
 
 
-def refuse_reports(pattern: str, label: str) -> None:
-    """Raise if one of the Parquet files holds reports: they would be taken for what people really are."""
-    query = f"SELECT file_name FROM parquet_kv_metadata({literal(pattern)}) WHERE key = ?::BLOB LIMIT 1"
-    with reading(label):
-        found = duckdb.connect().execute(query, [REPORTS_KEY]).fetchone()
-    if found is not None:
-        raise _are_reports(found[0], "is a file")
-
-
-def _are_reports(label: str, noun: str) -> InputError:
-    return InputError(
-        f"{label} {noun} of reports, not of records; name the records they were collected from, or take the "
-        "reports to `sidelight estimate`."
-    )
-
-
-def _header_notes(source: LocalSource, reader: str, options: list[str]) -> tuple[str, ...]:
-    """Say which columns of a text file were given a name: those without one, and those with another's."""
-    names = list(source.columns)
-    if names == [f"column{place}" for place in range(len(names))]:
-        name = file_name(source.label)
-        return (f"{name} has no header row, so its columns are called column0, column1 and so on.",)
-    lowered = {name.lower() for name in names}
-    if not any(_may_be_made_up(name, place, lowered) for place, name in enumerate(names)):
-        return ()
-    plain = _scanning(reader, [*options, "header = false", "all_varchar = true"], source.label)
-    first = plain.rows("*", "LIMIT 1")
-    header = first[0] if first and len(first[0]) == len(names) else names
-    return _rename_notes(header, names)
-
-
-def _may_be_made_up(name: str, place: int, lowered: set[str]) -> bool:
-    """Whether DuckDB may have made the name up: columnN where there was none, a_1 where a was taken."""
-    stem, _, number = name.lower().rpartition("_")
-    return name == f"column{place}" or (number.isdigit() and stem in lowered)
-
-
-def _rename_notes(header: Sequence[str | None], names: Sequence[str]) -> tuple[str, ...]:
+def rename_notes(header: Sequence[str | None], names: Sequence[str]) -> tuple[str, ...]:
     """Say which names of columns are not those of the header."""
     notes = []
     for place, (given, name) in enumerate(zip(header, names, strict=True), start=1):
@@ -234,84 +256,13 @@ def _rename_notes(header: Sequence[str | None], names: Sequence[str]) -> tuple[s
     return tuple(notes)
 
 
-def _scanning(reader: str, options: list[str], label: str) -> LocalSource:
-    root = duckdb.connect()
-    return LocalSource(lambda: root.cursor().sql(f"SELECT * FROM {reader}({', '.join(options)})"), label)
-
-
-def _as_text(names: list[str]) -> str:
-    types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
-    return f"types = {{{types}}}"
-
-
-def _words_for_truth(source: LocalSource, reader: str, options: list[str]) -> list[str]:
-    """Return the columns that DuckDB takes for truth values though their words are others, as yes and no."""
-    names = [name for name, kind in source.columns.items() if kind == "BOOLEAN"]
-    if not names:
-        return []
-    plain = _scanning(reader, [*options, _as_text(names)], source.label)
-    same = ", ".join(f"bool_and(lower({quoted(name)}) IN ('true', 'false'))" for name in names)
-    return [name for name, kept in zip(names, plain.rows(same)[0], strict=True) if kept is False]
-
-
-def locate(text: str) -> tuple[str, str]:
-    """Return a glob DuckDB can read and the format of its files."""
-    if not text.strip():
-        raise InputError("the path is empty; name a file, a glob or a folder.")
-    path = Path(text)
-    if path.is_dir():
-        return _locate_in_folder(path)
-    if not any(sign in text for sign in "*?[") and not path.exists():
-        raise InputError(f"there is no file {text}; check the path.")
-    suffix = format_of(text)
-    if not suffix:
-        raise InputError(f"{text} must end in one of {', '.join(_SUFFIXES)}, so that its format is known.")
-    if path.is_file() and path.stat().st_size == 0:
-        raise InputError(f"{text} is empty; it needs a header and at least two rows.")
-    return text, suffix
-
-
-def format_of(text: str) -> str:
-    """Return the format of a file by the end of its name; "" where it tells none."""
-    return next((kind for end, kind in _SUFFIXES.items() if text.lower().endswith(end)), "")
-
-
-def _locate_in_folder(folder: Path) -> tuple[str, str]:
-    """Return the glob of a folder's files, sub-folders included, if they are all of one format."""
-    found = {end for end in _SUFFIXES for file in folder.rglob(f"*{end}") if file.is_file()}
-    if not found:
-        raise InputError(f"the folder {folder} holds no .parquet, .csv or .tsv file.")
-    if len(found) > 1:
-        raise InputError(
-            f"the folder {folder} holds files of several kinds ({', '.join(sorted(found))}); name a glob."
-        )
-    end = found.pop()
-    return str(folder / "**" / f"*{end}"), _SUFFIXES[end]
-
-
-def open_object(rows: object) -> LocalSource:
-    """Open a DuckDB relation, an Arrow table, or anything that offers the Arrow stream interface."""
-    if isinstance(rows, duckdb.DuckDBPyRelation):
-        relation = rows
-        return LocalSource(lambda: relation, "the DuckDB relation")
-    if isinstance(rows, pa.RecordBatch):
-        rows = pa.Table.from_batches([rows])
-    if type(rows).__name__ == "LazyFrame" and hasattr(rows, "collect"):
-        rows = rows.collect()
-    if not hasattr(rows, "__arrow_c_stream__"):
-        raise invalid(
-            "source",
-            "a path, an Arrow table, a DataFrame, a DuckDB relation or anything with an Arrow stream",
-            type(rows).__name__,
-        )
-    label = f"the {type(rows).__name__}"
-    table = _as_arrow(rows, label)
-    if REPORTS_KEY in (table.schema.metadata or {}):
-        raise _are_reports(label, "is a table")
-    source = LocalSource(_opener(table), label, table)
-    if len({name.lower() for name in table.column_names}) == table.num_columns:
-        return source
-    return replace(source, notes=_rename_notes(table.column_names, list(source.columns)))
+def _columns(rows: object) -> dict[str, Any] | None:
+    """Return the columns of a dict or of a NumPy array that names them; None for anything else."""
+    if isinstance(rows, Mapping):
+        return {str(name): column for name, column in rows.items()}
+    if isinstance(rows, np.ndarray) and rows.dtype.names and rows.ndim == 1:
+        return {name: np.ascontiguousarray(rows[name]) for name in rows.dtype.names}
+    return None
 
 
 def _as_arrow(rows: object, label: str) -> pa.Table:
@@ -323,9 +274,21 @@ def _as_arrow(rows: object, label: str) -> pa.Table:
         raise not_columns(label, error) from None
 
 
-def _opener(table: pa.Table) -> Callable[[], duckdb.DuckDBPyRelation]:
-    root = duckdb.connect()
-    return lambda: root.cursor().from_arrow(table)
+def of_arrow(table: pa.Table, label: str, notes: tuple[str, ...] = ()) -> LocalSource:
+    """Return the rows of an Arrow table in memory."""
+    root = connect()
+    return LocalSource(lambda: root.cursor().from_arrow(table), label, table, notes)
+
+
+def kept(
+    store: Store,
+    name: str,
+    label: str,
+    notes: tuple[str, ...] = (),
+    finder: Callable[[int], tuple[str, str]] | None = None,
+) -> LocalSource:
+    """Return the rows of a table in a store."""
+    return LocalSource(lambda: store.rows(name), label, notes=notes, store=store, finder=finder, view=name)
 
 
 def open_query(query: str, connection: Any) -> LocalSource:
@@ -348,8 +311,19 @@ def open_query(query: str, connection: Any) -> LocalSource:
         raise InputError("the query returns two columns of the same name; rename one with AS.")
     rows = cursor.fetchall()
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
+    return of_arrow(columns_of(dict(zip(names, columns, strict=True)), "the query"), "the query")
+
+
+def columns_of(values: Mapping[str, Sequence[Any]], label: str) -> pa.Table:
+    """Return columns as an Arrow table; one with words among its numbers is text."""
+    return pa.table({name: _column(name, list(column), label) for name, column in values.items()})
+
+
+def _column(name: str, values: list[Any], label: str) -> pa.Array:
     try:
-        table = pa.table({name: list(values) for name, values in zip(names, columns, strict=True)})
-    except pa.ArrowException:
-        raise InputError("the query returns a column with values of several types; cast it to one.") from None
-    return LocalSource(_opener(table), "the query")
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError):
+        pass
+    if not all(value is None or isinstance(value, (str, int, float)) for value in values):
+        raise InputError(f"column {name!r} of {label} has values of several types; cast it to one.")
+    return pa.array([None if value is None else str(value) for value in values], pa.string())

@@ -9,10 +9,12 @@ from typing import Any
 
 from sidelight.foundation.errors import InputError
 from sidelight.schema import Kind, Missing, Schema
+from sidelight.sources.cells import Stated, settle, stated_na
 from sidelight.sources.dictionary import Dictionary, as_dictionary
 from sidelight.sources.engine import LocalEngine
+from sidelight.sources.files import open_path
 from sidelight.sources.inference import Binning, Coding, Unused, check_names, check_varied, infer
-from sidelight.sources.local import LocalSource, open_object, open_path, open_query
+from sidelight.sources.local import LocalSource, open_object, open_query
 from sidelight.sources.spark import SparkEngine, SparkSource, is_spark
 from sidelight.sources.table import Table
 
@@ -33,14 +35,18 @@ def read(
     max_values: int = 50,
     few: int = 20,
     missing: Missing = "value",
+    na: str | Iterable[str] | None = None,
     encoding: str = "utf-8",
+    sql: str | None = None,
     label: str | None = None,
 ) -> Table:
-    """Open a table without loading it.
+    """Open a table; text files are read once, Parquet files and tables in memory where they are.
 
     Args:
-        source: the path of a CSV, TSV or Parquet file, a glob or a folder; an Arrow table; a pandas or
-            polars DataFrame; a Spark DataFrame; a DuckDB relation; anything with the Arrow stream interface.
+        source: the path of a file (CSV, TSV, JSON, each also as .gz; Parquet, Arrow, Excel, DuckDB, SQLite),
+            a glob or a folder of files of one format, "-" for standard input; an Arrow table; a pandas or
+            polars DataFrame; a dict of columns; a NumPy array with named columns; a Spark DataFrame; a DuckDB
+            relation; anything with the Arrow stream interface.
         columns: the columns to use, all by default.
         drop: columns to leave out.
         schema: code its columns as it says instead of looking at the data, and use no others; or a data
@@ -56,12 +62,18 @@ def read(
         max_values: above so many values the rarest are folded into "(other)".
         few: numbers with at most so many distinct values are categorical.
         missing: "value" (a value of its own) or "drop" (the record is left out).
+        na: the cells that are missing, in every column, as "?" or ["?", "-9"]. By default the usual markers
+            are, in columns of numbers, dates and truth values; in a column of text they are values.
         encoding: of text files.
+        sql: a SELECT whose rows are read from a file; its table is called `data`, those of a database or a
+            workbook have their own names.
         label: what to call the source in messages and reports; its path or type by default.
     """
     opened: LocalSource | SparkSource
     if isinstance(source, (str, Path)):
-        opened = open_path(source, encoding)
+        opened = open_path(source, encoding, sql)
+    elif sql is not None:
+        raise InputError("`sql` is for files; ask a database by `read_sql`.")
     elif encoding != "utf-8":
         raise InputError("`encoding` is for text files; the source is none.")
     elif is_spark(source):
@@ -71,7 +83,7 @@ def read(
     return _read_source(
         opened, columns=columns, drop=drop, schema=schema, rest=rest, require=require, bins=bins,
         binning=binning, edges=edges, values=values, kinds=kinds, max_values=max_values, few=few,
-        missing=missing, label=label,
+        missing=missing, na=na, label=label,
     )  # fmt: skip
 
 
@@ -91,6 +103,7 @@ def _read_source(
     schema: Schema | Dictionary | str | Path | None = None,
     rest: bool | Dictionary | str | Path = False,
     require: Iterable[str] = (),
+    na: str | Iterable[str] | None = None,
     label: str | None = None,
     **rules: Any,
 ) -> Table:
@@ -99,16 +112,34 @@ def _read_source(
     coding = Coding(**{name: rule for name, rule in rules.items() if rule is not None})
     given, described = (schema, rest) if schema is None or isinstance(schema, Schema) else (None, schema)
     if isinstance(described, bool):
-        return _table(source, columns, drop, given, described, require, coding)
+        return _table(source, columns, drop, given, described, require, stated_na(na), coding)
     dictionary = as_dictionary(described)
-    source = replace(source, notes=(*source.notes, *dictionary.notes(source)))
+    notes = dictionary.notes(source)
     coding = replace(coding, columns=dictionary.columns)
-    return _table(source, columns, drop, dictionary.schema(coding, given), True, require, coding)
+    markers = stated_na(na) if na is not None else dictionary.na
+    table = _table(source, columns, drop, dictionary.schema(coding, given), True, require, markers, coding)
+    return replace(table, source=replace(table.source, notes=(*table.source.notes, *notes)))
 
 
-def column_names(path: str | Path, encoding: str = "utf-8") -> list[str]:
+def column_names(path: str | Path, encoding: str = "utf-8", sql: str | None = None) -> list[str]:
     """Return the names of a file's columns."""
-    return list(open_path(path, encoding).columns)
+    return list(open_path(path, encoding, sql).columns)
+
+
+def open_settled(path: str | Path, encoding: str = "utf-8") -> LocalSource:
+    """Open a file with its columns of text as what they stand for."""
+    source = open_path(path, encoding)
+    names = list(source.columns)
+    return settle(source.load(names), names, Stated())
+
+
+def _stated(given: Schema, coding: Coding, na: tuple[str, ...] | None) -> Stated:
+    """Return what the reader has said about the columns' cells: a kind, an alphabet or edges say much."""
+    shaped = {name: coding.column(name) for name in {*coding.columns, *coding.named}}
+    kinds = {name: column.kind for name, column in shaped.items() if column.is_shaped}
+    kinds |= {item.name: item.kind for item in given}
+    numeric = {*coding.edges, *(name for name, kind in kinds.items() if kind == "numeric")}
+    return Stated(na, frozenset(set(kinds) - numeric), frozenset(numeric))
 
 
 def _table(
@@ -118,6 +149,7 @@ def _table(
     schema: Schema | None,
     rest: bool,
     require: Iterable[str],
+    na: tuple[str, ...] | None,
     coding: Coding,
 ) -> Table:
     named = [columns] if isinstance(columns, str) else list(columns if columns is not None else ())
@@ -138,6 +170,10 @@ def _table(
     chosen = [name for name in kept if name not in unused]
     if not chosen:
         raise InputError(f"{source.label}: no column is left; drop fewer.")
+    if na is not None and not isinstance(source, LocalSource):
+        raise InputError("`na` is not for Spark; replace such cells in the DataFrame first.")
+    if isinstance(source, LocalSource):
+        source = settle(source.load(chosen), chosen, _stated(given, coding, na))
     found, rows, aside, guesses = infer(
         source, [name for name in chosen if name not in given], needed, coding
     )

@@ -13,7 +13,7 @@ from typing import Any
 from sidelight.foundation.errors import InputError, MissingExtraError
 from sidelight.foundation.extras import require
 from sidelight.foundation.logs import diverted_errors
-from sidelight.sources.local import format_of, locate, refuse_reports
+from sidelight.sources.files import format_of, locate, refuse_reports
 
 PURPOSE = "the Spark engine"
 OLDEST_JAVA = 17

@@ -35,17 +35,20 @@ class Source(Protocol):
     def dates(self, column: str) -> int:
         """Return how many values of a column of text are dates in ISO form."""
 
+    def foresee(self, columns: Sequence[str], bins: int) -> None:
+        """Be told which columns are to be cut into so many bins, before what is below is asked of them."""
+
     def ends(self, column: str) -> tuple[float | None, float | None]:
         """Return the least and the greatest finite number; None where there is none."""
 
-    def masses(self, column: str, bins: int) -> list[float]:
+    def masses(self, column: str) -> Sequence[float]:
         """Return, in order, the finite numbers that at least one in `bins` of them equals."""
 
-    def quantiles(self, column: str, bins: int, apart: Sequence[float]) -> list[float]:
-        """Return the numbers that cut the finite ones, some set apart, into equally full bins."""
+    def quantiles(self, column: str) -> Sequence[float]:
+        """Return the numbers that cut the finite ones, the masses set apart, into equally full bins."""
 
-    def following(self, column: str, above: float) -> float | None:
-        """Return the least number above another."""
+    def following(self, column: str, mass: float) -> float | None:
+        """Return the least number above a mass."""
 
     def reach(self, column: str) -> tuple[float, float]:
         """Return the least and the greatest number, infinite ones among them."""

@@ -18,7 +18,6 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
@@ -30,6 +29,7 @@ from sidelight.sources.dates import ISO
 from sidelight.sources.engine import Place, coded_batches, count_source, counted, is_worth_compiling, plan_of
 from sidelight.sources.local import LocalSource, open_object
 from sidelight.sources.sql import is_temporal
+from sidelight.sources.store import connect
 
 if TYPE_CHECKING:
     from sidelight.sources.table import Table
@@ -111,7 +111,7 @@ class SparkSource:
         values = self.frame.select(self._value(column).alias("value")).where("value IS NOT NULL")
         order = (F.col("count").desc(), F.col("value"))
         found = values.groupBy("value").count().orderBy(*order).limit(most).select("value").toArrow()
-        connection = duckdb.connect()
+        connection = connect()
         connection.register("found", found)
         return [row[0] for row in connection.execute("SELECT value::VARCHAR FROM found").fetchall()]
 
@@ -123,24 +123,40 @@ class SparkSource:
         is_date = value.rlike(f"^({ISO})$") & value.try_cast("timestamp_ntz").isNotNull()
         return int(self._row(self.frame.agg(F.count_if(is_date)))[0])
 
+    def foresee(self, columns: Sequence[str], bins: int) -> None:
+        """Remember the bins; Spark's jobs ask about one column at a time."""
+        self._bins.update(dict.fromkeys(columns, bins))
+
+    @cached_property
+    def _bins(self) -> dict[str, int]:
+        return {}
+
     def ends(self, column: str) -> tuple[float | None, float | None]:
         """Return the least and the greatest finite number; None where there is none."""
         _, low, high = self._summary(column)
         return low, high
 
-    def masses(self, column: str, bins: int) -> list[float]:
+    def masses(self, column: str) -> list[float]:
         """Return, in order, the finite numbers that at least one in `bins` of them equals."""
-        least = -(-self._summary(column)[0] // bins)
+        if column in self._masses:
+            return self._masses[column]
+        least = -(-self._summary(column)[0] // self._bins[column])
         counts = self._finite(column).groupBy("value").count().where(f"count >= {least}")
-        return sorted(counts.select("value").toArrow().column("value").to_pylist())
+        self._masses[column] = sorted(counts.select("value").toArrow().column("value").to_pylist())
+        return self._masses[column]
 
-    def quantiles(self, column: str, bins: int, apart: Sequence[float]) -> list[float]:
-        """Return the numbers that cut the finite ones, some set apart, into equally full bins.
+    @cached_property
+    def _masses(self) -> dict[str, list[float]]:
+        return {}
+
+    def quantiles(self, column: str) -> list[float]:
+        """Return the numbers that cut the finite ones, the masses set apart, into equally full bins.
 
         The number at a rank is asked for by a share between it and the next, which no rounding can move.
         """
         from pyspark.sql import functions as F  # noqa: N812
 
+        bins, apart = self._bins[column], self.masses(column)
         finite = self._finite(column).where(~F.col("value").isin(*apart)) if apart else self._finite(column)
         count = finite.count()
         if not count:
@@ -150,11 +166,11 @@ class SparkSource:
         cuts = F.expr(f"percentile_disc(array({shares})) WITHIN GROUP (ORDER BY value)")
         return [float(cut) for cut in self._row(finite.agg(cuts))[0]]
 
-    def following(self, column: str, above: float) -> float | None:
-        """Return the least number above another."""
+    def following(self, column: str, mass: float) -> float | None:
+        """Return the least number above a mass."""
         from pyspark.sql import functions as F  # noqa: N812
 
-        numbers = self.frame.select(self._number(column).alias("value")).where(F.col("value") > above)
+        numbers = self.frame.select(self._number(column).alias("value")).where(F.col("value") > mass)
         least: float | None = self._row(numbers.agg(F.min("value")))[0]
         return least
 
@@ -313,7 +329,7 @@ def _arriving(batches: Batches, schema: Schema, label: str) -> LocalSource | Non
     if first is None:
         return None
     reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rest))
-    connection = duckdb.connect(config={"threads": 1})
+    connection = connect(threads=1)
     return LocalSource(lambda: connection.from_arrow(reader), label)
 
 

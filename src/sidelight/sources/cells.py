@@ -1,0 +1,292 @@
+"""What the text of a column stands for: numbers, dates, truth values or words, and which cells are missing.
+
+Text is text in a CSV file and in a typed table alike, so one rule serves both and they give one schema:
+
+- A column of which every value reads as a number, a date, a time or a truth value becomes one. A missing
+  marker, as `?` or `NA`, is then missing, and a note says so.
+- Whole numbers with leading zeros, as 0012, are codes, not quantities: the column stays text.
+- A column of other words stays text and keeps its markers as values.
+- Mostly numbers (or dates) and at most ten different other values is doubtful: the first such row is named
+  and the reader must say what is meant. It is doubtful if at least half of the values are numbers and either
+  there are more than twenty different ones, so that they would be binned, or at most one value in a hundred
+  is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from sidelight.foundation.errors import InputError, invalid
+from sidelight.sources.local import PLACE, LocalSource
+from sidelight.sources.sql import literal, quoted
+
+MARKERS = (
+    "", "?", "-", "--", ".", "na", "n/a", "n.a.", "#n/a", "#n/a n/a", "#na", "<na>", "null", "#null!", "none",
+    "nan", "-nan", "nat", "nil", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan",
+)  # fmt: skip
+"""What stands for a missing value in a column not of text; capitals and spaces around do not count."""
+
+_HEAD = 200
+"""What a column may be is seen from so many rows; all of them decide whether it is."""
+_AT_ONCE = 50
+_REALS = ("FLOAT", "DOUBLE", "DECIMAL")
+_STRAY, _SHARE, _FEW = 10, 100, 20
+
+
+@dataclass(frozen=True)
+class Form:
+    """One thing that text can stand for.
+
+    Attributes:
+        name: what to call its values.
+        looks: what a cell looks like, lower-case and without spaces around.
+        value: SQL for the value of a cell, NULL for one that is none; {} stands for the cell.
+        test: a further SQL condition that a cell must meet.
+    """
+
+    name: str
+    looks: re.Pattern[str]
+    value: str
+    test: str = ""
+
+    def fits(self, cell: str) -> str:
+        """Return SQL for whether a cell has this form."""
+        return f"({self.value} IS NOT NULL{self.test})".replace("{}", cell)
+
+
+def _form(name: str, looks: str, value: str, test: str = "") -> Form:
+    return Form(name, re.compile(looks), value, test)
+
+
+_NUMBER = r"[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?|nan"
+_CLOCK = r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?"
+_ISO = r"\d{4}[-/]\d{1,2}[-/]\d{1,2}"
+_POINT = " AND NOT contains({}, '.') AND NOT contains(lower({}), 'e')"
+_CODE = (
+    "(starts_with({0}, '0') AND length({0}) > 1 AND {0}[2] BETWEEN '0' AND '9' AND NOT contains({0}, '.'))"
+)
+
+PLAIN = _form(
+    "number", r"-?(0|[1-9]\d*)", "TRY_CAST({} AS BIGINT)", " AND TRY_CAST({} AS BIGINT)::VARCHAR = {}"
+)
+WHOLE = _form("number", _NUMBER, "TRY_CAST({} AS BIGINT)", _POINT)
+REAL = _form("number", _NUMBER, "TRY_CAST({} AS DOUBLE)", " AND NOT isnan(TRY_CAST({} AS DOUBLE))")
+TRUTH = _form("truth value", "true|false", "TRY_CAST({} AS BOOLEAN)", " AND length({}) > 3")
+DATE = _form("date", _ISO, "TRY_CAST({} AS DATE)", " AND length({}) <= 10 AND NOT contains({}, ':')")
+MOMENT = _form("time", rf"{_ISO}([ t]{_CLOCK})?", "TRY_CAST({} AS TIMESTAMP)", " AND NOT contains({}, '+')")
+ZONED = _form("time", rf"{_ISO}[ t]{_CLOCK}\s?(z|[+-]\d\d(:?\d\d)?)", "TRY_CAST({} AS TIMESTAMPTZ)")
+CLOCK = _form("time", _CLOCK, "TRY_CAST({} AS TIME)", " AND length({}) <= 15 AND NOT contains({}, '-')")
+
+
+def _dates(separator: str) -> list[Form]:
+    """Return the dates whose year comes last, the day first or the month first."""
+    looks = rf"\d{{1,2}}\{separator}\d{{1,2}}\{separator}\d{{4}}"
+    orders = [separator.join(order) for order in (("%d", "%m", "%Y"), ("%m", "%d", "%Y"))]
+    dates = [_form("date", looks, f"CAST(try_strptime({{}}, '{order}') AS DATE)") for order in orders]
+    clocks = "', '".join(f"{{0}} {clock}" for clock in ("%H:%M:%S", "%H:%M"))
+    moments = [
+        _form("time", rf"{looks} {_CLOCK}", f"try_strptime({{}}, ['{clocks.format(order)}'])")
+        for order in orders
+    ]
+    return [*dates, *moments]
+
+
+FORMS = (
+    PLAIN, WHOLE, REAL, TRUTH, DATE, MOMENT, ZONED, CLOCK,
+    *(form for separator in "/.-" for form in _dates(separator)),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What the reader has said about cells.
+
+    Attributes:
+        na: the cells that are missing, in every column; None for the usual ones, in columns not of text.
+        words: columns that stay text where their values are not all of one form.
+        numbers: columns that are numbers even with leading zeros.
+    """
+
+    na: tuple[str, ...] | None = None
+    words: frozenset[str] = frozenset()
+    numbers: frozenset[str] = frozenset()
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """The cells that are missing where a column is not of text, lower-case."""
+        return MARKERS if self.na is None else ("", "nan", *(word.strip().lower() for word in self.na))
+
+
+def stated_na(na: str | Iterable[str] | None) -> tuple[str, ...] | None:
+    """Return the cells that a reader takes for missing."""
+    if na is None:
+        return None
+    words = (na,) if isinstance(na, str) else tuple(na)
+    if not all(isinstance(word, str) for word in words):
+        raise invalid("na", "text, as '?' or ['?', '-9']", na)
+    return words
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of text, the forms that some cell looks like, and the first that all of the head look like."""
+
+    name: str
+    forms: tuple[Form, ...]
+    guess: Form | None = None
+    present: int = 0
+    fitting: tuple[int, ...] = ()
+    codes: int = 0
+    form: Form | None = None
+    cell: str = ""
+
+    @property
+    def best(self) -> Form:
+        """The form of the most cells, the widest of equally good ones."""
+        return max(reversed(list(zip(self.fitting, self.forms, strict=True))), key=lambda pair: pair[0])[1]
+
+
+def settle(source: LocalSource, columns: Sequence[str], stated: Stated) -> LocalSource:
+    """Return the source with its columns of text as what they stand for, and a note on what was missing."""
+    texts = [name for name in columns if source.columns[name] == "VARCHAR"]
+    parts = [texts[start : start + _AT_ONCE] for start in range(0, len(texts), _AT_ONCE)]
+    settled = [column for part in parts for column in _settled(source, part, stated)]
+    values = {column.name: _value(column) for column in settled if column.form}
+    notes = tuple(note for column in settled if column.form and (note := _note(source, column)))
+    if stated.na:
+        values |= _without(source, [name for name in columns if name not in values], stated.markers)
+    return replace(source.replacing(values), notes=source.notes + notes) if values else source
+
+
+def _settled(source: LocalSource, names: Sequence[str], stated: Stated) -> list[_Column]:
+    """Look at some columns as they are, and once more without markers at those that are not of one form."""
+    heads = source.rows(", ".join(quoted(name) for name in names), f"LIMIT {_HEAD}")
+    seen = zip(*heads, strict=True) if heads else [()] * len(names)
+    columns = [
+        column
+        for name, cells in zip(names, seen, strict=True)
+        if (column := _column(source, name, cells, stated.markers)).forms
+    ]
+    sure = {column.name: column for column in _guessed(source, columns)}
+    unsure = [replace(c, cell=_stripped(c.name, stated.markers)) for c in columns if c.name not in sure]
+    return [
+        *sure.values(),
+        *(c for c in _looked(source, unsure, stated) if not _is_doubtful(source, c, stated)),
+    ]
+
+
+def _guessed(source: LocalSource, columns: Sequence[_Column]) -> list[_Column]:
+    """Return the columns of which every cell has the form of the head: most are settled by this one scan."""
+    guesses = [replace(c, form=c.guess, cell=quoted(c.name)) for c in columns if c.guess]
+    parts = []
+    for column in guesses:
+        test = column.form.fits(column.cell) if column.form else ""
+        test += f" AND NOT {_CODE.format(column.cell)}" if column.form is REAL else ""
+        parts += [f"count({column.cell})", f"count(*) FILTER (WHERE {test})"]
+    figures = source.rows(", ".join(parts))[0] if parts else ()
+    return [c for c, n, fit in zip(guesses, figures[::2], figures[1::2], strict=True) if n == fit]
+
+
+def _column(source: LocalSource, name: str, cells: Sequence[str | None], markers: tuple[str, ...]) -> _Column:
+    """Return what a column may be by its head; if all of that is missing, by later cells."""
+    present = {cell.strip().lower() for cell in cells if cell is not None} - set(markers)
+    if not present and len(cells) == _HEAD:
+        stripped = _stripped(name, markers)
+        later = source.rows(f"lower({stripped})", f"WHERE {stripped} IS NOT NULL LIMIT {_HEAD}", name)
+        present = {row[0] for row in later}
+    forms = tuple(form for form in FORMS if any(map(form.looks.fullmatch, present)))
+    guess = next(
+        (form for form in forms if form is not WHOLE and all(map(form.looks.fullmatch, present))), None
+    )
+    return _Column(name, tuple(form for form in forms if form is not PLAIN), guess)
+
+
+def _stripped(name: str, markers: Sequence[str]) -> str:
+    """Return SQL for a cell without spaces around, NULL where it is missing."""
+    listed = ", ".join(map(literal, markers))
+    return f"(CASE WHEN lower(trim({quoted(name)})) NOT IN ({listed}) THEN trim({quoted(name)}) END)"
+
+
+def _looked(source: LocalSource, columns: Sequence[_Column], stated: Stated) -> list[_Column]:
+    """Count for each column the cells of each form that it may have, all in one scan."""
+    parts = []
+    for column in columns:
+        tests = [*(form.fits(column.cell) for form in column.forms), _CODE.format(column.cell)]
+        parts += [f"count({column.cell})", *(f"count(*) FILTER (WHERE {test})" for test in tests)]
+    figures = iter(source.rows(", ".join(parts))[0] if parts else ())
+    found = []
+    for column in columns:
+        present, *fitting, codes = (next(figures) for _ in range(len(column.forms) + 2))
+        codes = 0 if column.name in stated.numbers else codes
+        whole = next(
+            (form for form, n in zip(column.forms, fitting, strict=True) if n == present and present), None
+        )
+        form = None if codes and whole in (WHOLE, REAL) else whole
+        found.append(replace(column, present=present, fitting=tuple(fitting), codes=codes, form=form))
+    return found
+
+
+def _is_doubtful(source: LocalSource, column: _Column, stated: Stated) -> bool:
+    """Raise if a column without a form nearly has one and nobody said that it is text."""
+    if column.form or not column.forms or column.codes:
+        return False
+    best, others = column.best, column.present - max(column.fitting)
+    if column.name in stated.words or best is TRUTH or 2 * others > column.present:
+        return False
+    bad = f"{column.cell} IS NOT NULL AND NOT {best.fits(column.cell)}"
+    kinds, numbers, row = source.rows(
+        f"count(DISTINCT {column.cell}) FILTER (WHERE {bad}), "
+        f"count(DISTINCT {column.cell}) FILTER (WHERE {best.fits(column.cell)}), "
+        f"min(CASE WHEN {bad} THEN {PLACE} END)",
+        column=column.name,
+        origin=source.numbered,
+    )[0]
+    if kinds > _STRAY or (numbers <= _FEW and others * _SHARE > column.present):
+        return False
+    where, line = source.place(row)
+    raise InputError(
+        f"column {column.name!r} of {where} holds {best.name}s, but {others} of its {column.present} values "
+        f"{'is' if others == 1 else 'are'} none, the first in {line}; if such a value is missing, name it by "
+        f"na= (--na), if the column is text, say kinds={{{column.name!r}: 'categorical'}} (--kind "
+        f"{column.name}=categorical)."
+    )
+
+
+def _value(column: _Column) -> str:
+    """Return SQL for the value of a settled column."""
+    assert column.form is not None  # noqa: S101 - only settled columns are asked
+    return column.form.value.replace("{}", column.cell)
+
+
+def _note(source: LocalSource, column: _Column) -> str:
+    """Say which markers of a column were read as missing; "" if none was."""
+    if column.cell == quoted(column.name):
+        return ""
+    name = quoted(column.name)
+    found = source.rows(
+        f"trim({name}), count(*)",
+        f"WHERE {column.cell} IS NULL AND {name} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1",
+        column.name,
+    )
+    if not found:
+        return ""
+    words = ", ".join(repr(word) if word else "nothing" for word, _ in found)
+    return (
+        f"Column {column.name!r}: {sum(count for _, count in found)} cells ({words}) were read as missing; "
+        "set na= (--na) to change that."
+    )
+
+
+def _without(source: LocalSource, names: Iterable[str], markers: tuple[str, ...]) -> dict[str, str]:
+    """Return SQL for columns in which the cells that a reader takes for missing are."""
+    listed = ", ".join(map(literal, markers))
+    numbers = ", ".join(repr(float(marker)) for marker in markers if REAL.looks.fullmatch(marker))
+    found = {}
+    for name, kind in source.columns.items():
+        if name in names and "[" not in kind and "(" not in kind:
+            test = f"lower(trim({quoted(name)}::VARCHAR)) NOT IN ({listed})"
+            test += f" AND {quoted(name)} NOT IN ({numbers})" if numbers and kind in _REALS else ""
+            found[name] = f"CASE WHEN {test} THEN {quoted(name)} END"
+    return found

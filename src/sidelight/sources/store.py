@@ -1,0 +1,51 @@
+"""A private DuckDB: how every connection is opened, and where rows that were read once are kept."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+LARGE = 256 << 20
+"""From so many bytes on a text file is kept on disk, so that memory stays bounded."""
+
+
+def connect(database: str = ":memory:", **config: Any) -> duckdb.DuckDBPyConnection:
+    """Return a connection that never downloads an extension."""
+    offline = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    return duckdb.connect(database, config=offline | config)
+
+
+class Store:
+    """Tables of a private database, which may spill to disk and goes with the last who uses it.
+
+    Attributes:
+        connection: to the database.
+    """
+
+    def __init__(self, *, large: bool = False) -> None:
+        folder = tempfile.mkdtemp(prefix="sidelight-")
+        database = str(Path(folder) / "rows.duckdb") if large else ":memory:"
+        self.connection = connect(database, temp_directory=str(Path(folder) / "spilled"))
+        weakref.finalize(self, _discard, self.connection, folder)
+
+    def keep(self, name: str, query: str) -> None:
+        """Run a query once and keep its rows as the table `name`."""
+        self.connection.execute(f"CREATE TABLE {name} AS {query}")
+
+    def forget(self, name: str) -> None:
+        """Give the space of a table back."""
+        self.connection.execute(f"DROP TABLE {name}")
+
+    def rows(self, name: str) -> duckdb.DuckDBPyRelation:
+        """Return the rows of a table; each time anew, so that one scan does not disturb another."""
+        return self.connection.cursor().table(name)
+
+
+def _discard(connection: duckdb.DuckDBPyConnection, folder: str) -> None:
+    connection.close()
+    shutil.rmtree(folder, ignore_errors=True)
