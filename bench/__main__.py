@@ -4,7 +4,7 @@ from importlib import import_module
 
 NAMES = (
     "commands", "leakage", "mechanisms", "knowledge", "calibration", "collection", "streaming", "labels",
-    "attacks", "scale",
+    "attacks", "reading", "scale",
 )  # fmt: skip
 
 for name in NAMES:

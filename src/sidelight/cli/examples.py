@@ -10,6 +10,7 @@ EXAMPLES = {
         "sidelight example titanic -o titanic.parquet",
         "sidelight example survey --rows 1000 --seed 7 -o small.csv",
     ),
+    "schema": ("sidelight schema people.csv", "sidelight schema people.csv -o people.schema.toml"),
     "audit": (
         "sidelight audit people.csv --secret diabetes --report audit.html",
         "sidelight audit people.csv --epsilon 0.5 --limit 1.5 --save-plan even.toml",

@@ -28,7 +28,7 @@ MARKERS = (
 )  # fmt: skip
 """What stands for a missing value in a column not of text; capitals and spaces around do not count."""
 
-_HEAD = 200
+HEAD = 200
 """What a column may be is seen from so many rows; all of them decide whether it is."""
 _AT_ONCE = 50
 _REALS = ("FLOAT", "DOUBLE", "DECIMAL")
@@ -162,7 +162,7 @@ def settle(source: LocalSource, columns: Sequence[str], stated: Stated) -> Local
 
 def _settled(source: LocalSource, names: Sequence[str], stated: Stated) -> list[_Column]:
     """Look at some columns as they are, and once more without markers at those that are not of one form."""
-    heads = source.rows(", ".join(quoted(name) for name in names), f"LIMIT {_HEAD}")
+    heads = source.rows(", ".join(quoted(name) for name in names), f"LIMIT {HEAD}")
     seen = zip(*heads, strict=True) if heads else [()] * len(names)
     columns = [
         column
@@ -192,15 +192,20 @@ def _guessed(source: LocalSource, columns: Sequence[_Column]) -> list[_Column]:
 def _column(source: LocalSource, name: str, cells: Sequence[str | None], markers: tuple[str, ...]) -> _Column:
     """Return what a column may be by its head; if all of that is missing, by later cells."""
     present = {cell.strip().lower() for cell in cells if cell is not None} - set(markers)
-    if not present and len(cells) == _HEAD:
+    if not present and len(cells) == HEAD:
         stripped = _stripped(name, markers)
-        later = source.rows(f"lower({stripped})", f"WHERE {stripped} IS NOT NULL LIMIT {_HEAD}", name)
+        later = source.rows(f"lower({stripped})", f"WHERE {stripped} IS NOT NULL LIMIT {HEAD}", name)
         present = {row[0] for row in later}
     forms = tuple(form for form in FORMS if any(map(form.looks.fullmatch, present)))
-    guess = next(
-        (form for form in forms if form is not WHOLE and all(map(form.looks.fullmatch, present))), None
-    )
+    guess = next((form for form in forms if all(map(form.looks.fullmatch, present))), None)
+    if guess is WHOLE:  # all are numbers, and not all are plain: whole ones may be written in other ways
+        guess = REAL if has_fractions(present) else None
     return _Column(name, tuple(form for form in forms if form is not PLAIN), guess)
+
+
+def has_fractions(cells: Iterable[str | None]) -> bool:
+    """Whether cells that are numbers are not all whole ones, by the way they are written."""
+    return any(cell is not None and not {".", "e", "E"}.isdisjoint(cell) for cell in cells)
 
 
 def _stripped(name: str, markers: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ import pyarrow as pa
 from sidelight.foundation.errors import InputError, check_choice
 from sidelight.foundation.extras import require
 from sidelight.foundation.files import REPORTS_KEY, file_name
-from sidelight.sources.cells import Stated, settle
+from sidelight.sources.cells import HEAD, Stated, has_fractions, settle
 from sidelight.sources.faults import are_reports, reading
 from sidelight.sources.local import LocalSource, columns_of, kept, of_arrow, open_query, rename_notes
 from sidelight.sources.sql import literal, quoted
@@ -55,6 +55,7 @@ _SQLITE_TABLES = (
 )
 _DUCKDB_TABLES = "SELECT table_name FROM information_schema.tables ORDER BY 1"
 _GZIP_RATIO = 8
+_SAMPLE = "sample_size = 2048"
 _WRITTEN = "Delimiter, Quote, Escape, SkipRows, HasHeader, Columns"
 _FEW_VALUES = 1 << 24
 
@@ -208,7 +209,7 @@ def _within(file: str, label: str) -> str:
 def _delimited(pattern: str, label: str, options: list[str]) -> LocalSource:
     """Open text files with separators; how they are written is found out here, once."""
     first, *others = files_of(pattern, label)
-    sniffed = f"sniff_csv({', '.join([literal(_escaped(first)), *options])})"
+    sniffed = f"sniff_csv({', '.join([literal(_escaped(first)), *options, _SAMPLE])})"
     with reading(label):
         found = connect().execute(f"SELECT {_WRITTEN} FROM {sniffed}").fetchall()
     delimiter, quote, escape, skipped, header, columns = found[0]
@@ -229,7 +230,8 @@ def _delimited(pattern: str, label: str, options: list[str]) -> LocalSource:
     typed: tuple[str, ...] = ()
     if not others:  # of several files each is asked for its own columns
         text = (*options, _stated_columns(dict.fromkeys(names, "VARCHAR")))
-        typed = (*options, _stated_columns({column["name"]: _early(column["type"]) for column in columns}))
+        reals = [column["name"] for column in columns if column["type"] == "DOUBLE"]
+        typed = _typed(_Scanned(pattern, label, "read_csv", text), options, names, reals)
     scanned = _Scanned(pattern, label, "read_csv", text, skipped + bool(header), typed)
     return scanned.source(_header_notes(names, _Scanned(pattern, label, "read_csv", plain)))
 
@@ -239,9 +241,16 @@ def _stated_columns(kinds: Mapping[str, str]) -> str:
     return f"auto_detect = false, columns = {{{listed}}}"
 
 
-def _early(kind: str) -> str:
-    """Return the type a column is read as at once: what cannot be settled as anything else later."""
-    return kind if kind == "DOUBLE" else "VARCHAR"
+def _typed(
+    text: _Scanned, options: Sequence[str], names: Sequence[str], reals: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the arguments that read as doubles what can be nothing else: numbers with fractions."""
+    if not reals:
+        return ()
+    head = text.source().rows(", ".join(map(quoted, reals)), f"LIMIT {HEAD}")
+    sure = {name for name, cells in zip(reals, zip(*head, strict=True), strict=False) if has_fractions(cells)}
+    kinds = {name: "DOUBLE" if name in sure else "VARCHAR" for name in names}
+    return (*options, _stated_columns(kinds))
 
 
 def _dialect(delimiter: str, quote: str, escape: str) -> list[str]:

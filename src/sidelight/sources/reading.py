@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sidelight.foundation.errors import InputError
+from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.schema import Kind, Missing, Schema
 from sidelight.sources.cells import Stated, settle, stated_na
 from sidelight.sources.dictionary import Dictionary, as_dictionary
@@ -17,6 +17,9 @@ from sidelight.sources.inference import Binning, Coding, Unused, check_names, ch
 from sidelight.sources.local import LocalSource, open_object, open_query
 from sidelight.sources.spark import SparkEngine, SparkSource, is_spark
 from sidelight.sources.table import Table
+
+MOST_COLUMNS = 1_000
+"""An audit of so many columns has half a million pairs; beyond that nobody would wait for it."""
 
 
 def read(
@@ -170,13 +173,18 @@ def _table(
     chosen = [name for name in kept if name not in unused]
     if not chosen:
         raise InputError(f"{source.label}: no column is left; drop fewer.")
+    found_out = [name for name in chosen if name not in given]
+    if len(found_out) > MOST_COLUMNS:
+        raise TooLargeError(
+            f"{source.label} has {len(found_out)} columns to look at, and their pairs grow with the square; "
+            f"at most {MOST_COLUMNS} are taken. Name those to use by columns= "
+            "(--column), leave out others by drop= (--drop), or give a schema."
+        )
     if na is not None and not isinstance(source, LocalSource):
         raise InputError("`na` is not for Spark; replace such cells in the DataFrame first.")
     if isinstance(source, LocalSource):
         source = settle(source.load(chosen), chosen, _stated(given, coding, na))
-    found, rows, aside, guesses = infer(
-        source, [name for name in chosen if name not in given], needed, coding
-    )
+    found, rows, aside, guesses = infer(source, found_out, needed, coding)
     attributes = [
         (given if name in given else found)[name] for name in chosen if name in given or name in found
     ]

@@ -15,9 +15,11 @@ LARGE = 256 << 20
 
 
 def connect(database: str = ":memory:", **config: Any) -> duckdb.DuckDBPyConnection:
-    """Return a connection that never downloads an extension."""
+    """Return a connection that never downloads an extension and draws no bars of its own."""
     offline = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-    return duckdb.connect(database, config=offline | config)
+    connection = duckdb.connect(database, config=offline | config)
+    connection.execute("SET enable_progress_bar = false")
+    return connection
 
 
 class Store:
