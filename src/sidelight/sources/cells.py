@@ -15,6 +15,7 @@ Text is text in a CSV file and in a typed table alike, so one rule serves both a
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -169,7 +170,8 @@ def _settled(source: LocalSource, names: Sequence[str], stated: Stated) -> list[
         for name, cells in zip(names, seen, strict=True)
         if (column := _column(source, name, cells, stated.markers)).forms
     ]
-    sure = {column.name: column for column in _guessed(source, columns)}
+    guessed = _guessed(source, columns) if stated.na is None else []  # what is missing may look like a number
+    sure = {column.name: column for column in guessed}
     unsure = [replace(c, cell=_stripped(c.name, stated.markers)) for c in columns if c.name not in sure]
     return [
         *sure.values(),
@@ -255,7 +257,7 @@ def _is_doubtful(source: LocalSource, column: _Column, stated: Stated) -> bool:
         f"column {column.name!r} of {where} holds {best.name}s, but {others} of its {column.present} values "
         f"{'is' if others == 1 else 'are'} none, the first in {line}; if such a value is missing, name it by "
         f"na= (--na), if the column is text, say kinds={{{column.name!r}: 'categorical'}} (--kind "
-        f"{column.name}=categorical)."
+        f"{shlex.quote(f'{column.name}=categorical')})."
     )
 
 
