@@ -15,7 +15,8 @@ Text is text in a CSV file and in a typed table alike, so one rule serves both a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sidelight.foundation.errors import InputError, invalid
@@ -33,6 +34,7 @@ HEAD = 200
 _AT_ONCE = 50
 _REALS = ("FLOAT", "DOUBLE", "DECIMAL")
 _STRAY, _SHARE, _FEW = 10, 100, 20
+_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ def settle(source: LocalSource, columns: Sequence[str], stated: Stated) -> Local
     parts = [texts[start : start + _AT_ONCE] for start in range(0, len(texts), _AT_ONCE)]
     settled = [column for part in parts for column in _settled(source, part, stated)]
     values = {column.name: _value(column) for column in settled if column.form}
-    notes = tuple(note for column in settled if column.form and (note := _note(source, column)))
+    notes = tuple(_notes(source, [column for column in settled if column.form]))
     if stated.na:
         values |= _without(source, [name for name in columns if name not in values], stated.markers)
     return replace(source.replacing(values), notes=source.notes + notes) if values else source
@@ -169,7 +171,8 @@ def _settled(source: LocalSource, names: Sequence[str], stated: Stated) -> list[
         for name, cells in zip(names, seen, strict=True)
         if (column := _column(source, name, cells, stated.markers)).forms
     ]
-    sure = {column.name: column for column in _guessed(source, columns)}
+    guessed = _guessed(source, columns) if stated.na is None else []  # what is missing may look like a number
+    sure = {column.name: column for column in guessed}
     unsure = [replace(c, cell=_stripped(c.name, stated.markers)) for c in columns if c.name not in sure]
     return [
         *sure.values(),
@@ -255,7 +258,7 @@ def _is_doubtful(source: LocalSource, column: _Column, stated: Stated) -> bool:
         f"column {column.name!r} of {where} holds {best.name}s, but {others} of its {column.present} values "
         f"{'is' if others == 1 else 'are'} none, the first in {line}; if such a value is missing, name it by "
         f"na= (--na), if the column is text, say kinds={{{column.name!r}: 'categorical'}} (--kind "
-        f"{column.name}=categorical)."
+        f"{shlex.quote(f'{column.name}=categorical')})."
     )
 
 
@@ -265,23 +268,31 @@ def _value(column: _Column) -> str:
     return column.form.value.replace("{}", column.cell)
 
 
-def _note(source: LocalSource, column: _Column) -> str:
-    """Say which markers of a column were read as missing; "" if none was."""
+def _notes(source: LocalSource, columns: Sequence[_Column]) -> Iterator[str]:
+    """Say which markers were read as missing; columns with the same ones share a note."""
+    alike: dict[tuple[str, ...], list[tuple[str, int]]] = {}
+    for column in columns:
+        found = _missing_cells(source, column)
+        if found:
+            words = tuple(sorted(word for word, _ in found))
+            alike.setdefault(words, []).append((column.name, sum(count for _, count in found)))
+    for words, counts in alike.items():
+        names = ", ".join(repr(name) for name, _ in counts[:_NAMED])
+        more = f" and {len(counts) - _NAMED} more" if len(counts) > _NAMED else ""
+        shown = ", ".join(repr(word) if word else "blank" for word in words)
+        yield (
+            f"Column{'s' * (len(counts) > 1)} {names}{more}: {sum(count for _, count in counts)} cells "
+            f"({shown}) were read as missing; set na= (--na) to change that."
+        )
+
+
+def _missing_cells(source: LocalSource, column: _Column) -> list[tuple[str, int]]:
+    """Return the markers in a settled column, and how often each occurs."""
     if column.cell == quoted(column.name):
-        return ""
+        return []
     name = quoted(column.name)
-    found = source.rows(
-        f"trim({name}), count(*)",
-        f"WHERE {column.cell} IS NULL AND {name} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1",
-        column.name,
-    )
-    if not found:
-        return ""
-    words = ", ".join(repr(word) if word else "nothing" for word, _ in found)
-    return (
-        f"Column {column.name!r}: {sum(count for _, count in found)} cells ({words}) were read as missing; "
-        "set na= (--na) to change that."
-    )
+    rest = f"WHERE {column.cell} IS NULL AND {name} IS NOT NULL GROUP BY 1"
+    return [(word, count) for word, count in source.rows(f"trim({name}), count(*)", rest, column.name)]
 
 
 def _without(source: LocalSource, names: Iterable[str], markers: tuple[str, ...]) -> dict[str, str]:
