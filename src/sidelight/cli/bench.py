@@ -80,7 +80,7 @@ def analysers(
         truth = _reference(reference)
         found = benchmark_analysers(belief, chosen, epsilon or BUDGETS, reference=truth, name=reference)
     if figure:
-        from sidelight.studies.correlation_figures import analyser_figure
+        from sidelight.studies.benchmarks import analyser_figure
 
         _draw(figure, analyser_figure({Path(data).stem: found}))
     if json:
@@ -112,7 +112,7 @@ def mechanisms(
     with progress(quiet=json):
         found = benchmark_mechanisms(_belief(data, drop, rules), chosen, epsilon or BUDGETS)
     if figure:
-        from sidelight.studies.correlation_figures import mechanism_figure
+        from sidelight.studies.benchmarks import mechanism_figure
 
         _draw(figure, mechanism_figure(found, "frequency_error", "frequency error"))
     if json:

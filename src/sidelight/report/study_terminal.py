@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from sidelight.studies.running import Outcome
-from sidelight.studies.study import OURS, Study, missing_tables
+from sidelight.studies.study import OURS, Study
+from sidelight.studies.tables import missing_tables
 
 
 def _console() -> Console:

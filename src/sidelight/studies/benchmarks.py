@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,11 @@ from sidelight.leakage.pair import pair_matrix
 from sidelight.leakage.statistical import statistical_leakage
 from sidelight.mechanisms import Channel, Mechanism, create
 from sidelight.mechanisms.guess import guess_channel
+from sidelight.studies.figures import COLOURS, canvas, legend_beside
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 T = TypeVar("T")
 Array = NDArray[np.float64]
@@ -57,6 +62,9 @@ MAKERS: Mapping[str, Maker] = {
     "SHE": partial(create, "she"),
 }
 """The eight mechanisms of the paper by its names; its "RAPPOR" behaves as symmetric unary encoding."""
+_MARKS = "osD^vP*"
+_LEAST_REACH = 0.02
+"""How far an axis reaches at least: rounding must not fill a panel."""
 
 
 @dataclass(frozen=True)
@@ -327,3 +335,74 @@ def statistical_matrix(
                 matrix[i, j] = found.finite
                 infinite += math.isinf(found.value)
     return matrix, infinite
+
+
+def analyser_figure(benchmarks: Mapping[str, AnalyserBenchmark]) -> Figure:
+    """Return the undershoot and overshoot plane of Fig. 6, a panel for each table."""
+    from matplotlib.figure import Figure
+
+    wide = min(len(benchmarks), 3)
+    high = -(-len(benchmarks) // wide)
+    figure = Figure(figsize=(3.8 * wide + 1.2, 3.5 * high), layout="constrained")
+    panels = figure.subplots(high, wide, squeeze=False)
+    names = list(dict.fromkeys(point.analyser for found in benchmarks.values() for point in found.points))
+    for axes, (title, found) in zip(panels.ravel(), benchmarks.items(), strict=False):
+        _plane(axes, found, names)
+        axes.set_title(f"{title}, against {found.reference}", fontsize=8)
+    for axes in panels[:, 0]:
+        axes.set_ylabel("normalised overshoot")
+    for axes in panels[-1]:
+        axes.set_xlabel("normalised undershoot")
+    legend_beside(panels[0, -1], 7)
+    return figure
+
+
+def _plane(axes: Axes, found: AnalyserBenchmark, names: Sequence[str]) -> None:
+    """Draw the points of one table and the regions they may lie in."""
+    for number, name in enumerate(names):
+        chosen = [point for point in found.points if point.analyser == name]
+        axes.plot(
+            [point.undershoot for point in chosen],
+            [point.overshoot for point in chosen],
+            _MARKS[number % len(_MARKS)],
+            color=COLOURS[number % len(COLOURS)],
+            label=name,
+            alpha=0.8,
+            markersize=5,
+        )
+    axes.axhline(0, color="grey", linewidth=0.6)
+    axes.axvline(0, color="grey", linewidth=0.6)
+    ends = [
+        1.1 * max((getattr(point, side) for point in found.points), default=0.0)
+        for side in ("undershoot", "overshoot")
+    ]
+    reach = [max(end, _LEAST_REACH) for end in ends]
+    axes.set(xlim=(-0.06 * reach[0], reach[0]), ylim=(-0.06 * reach[1], reach[1]))
+    axes.locator_params(nbins=5)
+    for x, y, words in ((0.07, 0.07, "P1"), (0.92, 0.07, "R1"), (0.07, 0.93, "R2"), (0.5, 0.5, "R3")):
+        axes.text(x, y, words, transform=axes.transAxes, color="grey", fontsize=8)
+
+
+def mechanism_figure(found: MechanismBenchmark, utility: str, label: str) -> Figure:
+    """Return Fig. 7: an error against normalised TCPL, for a guess and for whole reports."""
+    figure, panels = canvas(8.8, 3.6, 2)
+    names = list(dict.fromkeys(point.mechanism for point in found.points))
+    for axes, view, title in zip(
+        panels, ("guess", "report"), ("one guessed value", "whole report"), strict=True
+    ):
+        for number, name in enumerate(names):
+            chosen = [
+                (getattr(point, view), getattr(point, utility))
+                for point in found.points
+                if point.mechanism == name
+            ]
+            points = [(x, y) for x, y in chosen if x is not None and y is not None]
+            if points:
+                mark, colour = _MARKS[number % len(_MARKS)], COLOURS[number % len(COLOURS)]
+                axes.plot(*zip(*points, strict=True), mark + "-", color=colour, label=name, linewidth=0.6)
+        axes.set_yscale("log")
+        axes.set_xlabel("normalised TCPL")
+        axes.set_title(f"adversary keeps {title}", fontsize=9)
+    panels[0].set_ylabel(label)
+    legend_beside(panels[-1], 7)
+    return figure

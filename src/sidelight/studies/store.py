@@ -20,7 +20,8 @@ from pathlib import Path
 import sidelight.studies as room
 from sidelight.foundation.errors import invalid
 from sidelight.studies.saving import Saved, load, save
-from sidelight.studies.study import Study, StudyResult, Work, table_file
+from sidelight.studies.study import Study, StudyResult, Work
+from sidelight.studies.tables import table_file
 
 _DIGITS = 16
 KEY = rf"[a-z0-9-]+-(quick|full)-[0-9a-f]{{{_DIGITS}}}"

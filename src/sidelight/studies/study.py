@@ -6,14 +6,12 @@ figures of one simulation), which is then computed once.
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from sidelight.foundation.errors import MissingExtraError
+from sidelight.studies.tables import data_folder, missing_tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,18 +36,6 @@ class Verdict:
     kind: Kind
     reason: str
     counter_example: str = ""
-
-    @classmethod
-    def parse(cls, line: str) -> Verdict:
-        """Read a verdict from a line of words.
-
-        >>> Verdict.parse("Fig. 6: reproduced; the error is the stated one.").kind
-        'reproduced'
-        """
-        found = re.fullmatch(r"(?:[^:]*: )?(reproduced|differs|refuted|not possible)\b[;:,]?\s*(.*)", line)
-        if found is None:
-            raise ValueError(f"no verdict: {line!r}")
-        return cls(cast("Kind", found[1]), found[2].rstrip("."))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,22 +145,6 @@ def run_together(studies: tuple[Study, ...], quick: bool) -> list[StudyResult]:
 def _result(study: Study, found: Any) -> StudyResult:
     absent = missing_tables(study.tables)
     return _without(absent) if absent else study.read(found)
-
-
-def data_folder() -> Path:
-    """Return the folder of the public tables: SIDELIGHT_DATA, else `shared/data` beside the repository."""
-    beside = Path(__file__).resolve().parents[4] / "shared" / "data"
-    return Path(os.environ.get("SIDELIGHT_DATA", beside))
-
-
-def table_file(name: str) -> Path:
-    """Return where a public table is looked for."""
-    return data_folder() / f"{name}.parquet"
-
-
-def missing_tables(names: tuple[str, ...]) -> list[str]:
-    """Return the tables among `names` that are not there."""
-    return [name for name in names if not table_file(name).is_file()]
 
 
 def _without(absent: list[str]) -> StudyResult:
