@@ -8,8 +8,8 @@ import pytest
 
 import sidelight as sl
 from sidelight.studies.cpl import calibration
+from sidelight.studies.outputs import save
 from sidelight.studies.register import find_study
-from sidelight.studies.saving import save
 from sidelight.studies.tables import existing_table
 
 

@@ -11,9 +11,9 @@ import pytest
 
 import sidelight as sl
 from sidelight.studies.cpl.records import belief_of
+from sidelight.studies.outputs import load, save, table_csv
 from sidelight.studies.pages import PAPERS, write_pages
 from sidelight.studies.register import all_studies, find_study, sharing
-from sidelight.studies.saving import load, save, table_csv
 from sidelight.studies.study import OURS, StudyResult
 
 EXPECTED = {

@@ -16,10 +16,18 @@ from typer.testing import CliRunner
 
 import sidelight as sl
 from sidelight.cli import app
-from sidelight.studies.cleaning import Cleaned, clean, clean_after_run
+from sidelight.studies.cache import (
+    USED,
+    Cleaned,
+    clean,
+    clean_after_run,
+    default_store,
+    finished,
+    key_of,
+    last_used,
+)
 from sidelight.studies.register import find_study, sharing
 from sidelight.studies.running import Settings, run_studies
-from sidelight.studies.store import USED, default_store, finished, key_of, last_used
 
 QUICK = ("pdp-fig2", "pdp-theorem2")
 """Two studies with works of their own, a second each."""
@@ -100,9 +108,9 @@ def test_the_key_holds_all_that_a_result_depends_on(tmp_path: Path, monkeypatch)
     keys.add(key_of(work, studies, True))
     (tmp_path / "adult.parquet").write_bytes(b"other")
     keys.add(key_of(work, studies, True))
-    monkeypatch.setattr("sidelight.studies.store.code_version", lambda: "another")
+    monkeypatch.setattr("sidelight.studies.cache.code_version", lambda: "another")
     keys.add(key_of(work, studies, True))
-    monkeypatch.setattr("sidelight.studies.store.version", lambda _library: "0.0")
+    monkeypatch.setattr("sidelight.studies.cache.version", lambda _library: "0.0")
     keys.add(key_of(work, studies, True))
     assert len(keys) == 6
 

@@ -159,6 +159,6 @@ def _maker(name: str) -> Maker:
 
 
 def _draw(path: Path, figure: Any) -> None:
-    from sidelight.studies.saving import save_figure
+    from sidelight.studies.outputs import save_figure
 
     save_figure(figure, path)

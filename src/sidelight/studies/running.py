@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import IO, Literal
 
 from sidelight.foundation.errors import InputError, check_whole, invalid
-from sidelight.studies.cleaning import clean_after_run, holding
+from sidelight.studies.cache import check_folder, clean_after_run, finished, holding, keep, key_of
+from sidelight.studies.outputs import Saved, check_replaceable, copy_folder
 from sidelight.studies.register import sharing
-from sidelight.studies.saving import Saved, check_replaceable, copy_folder
-from sidelight.studies.store import check_folder, finished, keep, key_of
 from sidelight.studies.study import Study, Work, run_together
 
 _POLL = 0.05
@@ -81,7 +80,7 @@ def run_studies(studies: Sequence[Study], settings: Settings) -> Iterator[Outcom
     """Yield the outcome of each study as soon as it is known, finished ones first.
 
     Closing the iterator, or an interruption, ends the running processes; whatever had ended is kept. A run
-    that computed something also removes what has not been used for long, see `cleaning`.
+    that computed something also removes what has not been used for long, see `cache`.
     """
     if settings.out is not None:
         check_folder("out", settings.out)

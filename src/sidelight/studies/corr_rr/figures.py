@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING
 from sidelight.foundation.progress import track
 from sidelight.studies.corr_rr.records import REAL
 from sidelight.studies.corr_rr.settings import Figure, Panel, all_figures
-from sidelight.studies.corr_rr.simulation import (
-    BASELINES,
-    FURTHER,
-    OURS,
-    Cell,
-    Setting,
-    simulate,
-    with_share,
-)
+from sidelight.studies.corr_rr.simulation import BASELINES, FURTHER, OURS, Cell, Setting, simulate, with_share
 from sidelight.studies.corr_rr.tables import PRINTED
 from sidelight.studies.figures import canvas, legend_beside
 from sidelight.studies.study import Drawing, Study, StudyResult, Value, Verdict, Work

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
-PRINTED = {
-    "clave": (16, 2, -0.07, 0.05),
-    "nursery": (8, 3, -0.07, 0.05),
-    "mushroom": (9, 6, -0.37, 0.6),
-}
+PRINTED = {"clave": (16, 2, -0.07, 0.05), "nursery": (8, 3, -0.07, 0.05), "mushroom": (9, 6, -0.37, 0.6)}
 """Table 1 as printed: attributes, values, least and largest correlation."""
 
 

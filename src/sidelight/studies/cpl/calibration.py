@@ -236,12 +236,7 @@ def _unequal_row(label: str, belief: Belief, constraint: str) -> UnequalRow:
     found = calibrate(belief, 1.0, constraint=constraint)  # type: ignore[arg-type]
     even = float("nan") if found.even is None else found.even.weighted_error
     return UnequalRow(
-        label,
-        constraint,
-        len(found.budgets),
-        even,
-        found.uniform.weighted_error,
-        found.chosen.weighted_error,
+        label, constraint, len(found.budgets), even, found.uniform.weighted_error, found.chosen.weighted_error
     )
 
 

@@ -37,11 +37,7 @@ _STRONGEST: tuple[Kind, ...] = ("differs", "reproduced", "not possible")
 _CONTROL = "settings in which the published attack beats the guess without a release"
 _NEARER = "settings in which the published attack is nearer to the truth than the release"
 _WORK = Work(
-    "attacks",
-    run,
-    tables=("nyse_fundamentals",),
-    uses=("geolife_sample", "sf_cabs_sample"),
-    minutes=15,
+    "attacks", run, tables=("nyse_fundamentals",), uses=("geolife_sample", "sf_cabs_sample"), minutes=15
 )
 
 
@@ -124,11 +120,7 @@ def _read_figure(number: str, found: AttackStudy) -> StudyResult:
         draw = partial(distances_figure, found)
         drawings.append(Drawing("reconstruction-fig2-distances", "density and share of distances", draw))
     return StudyResult(
-        _verdict(number, found.rows),
-        _ours(number, rows),
-        (*names, "removed"),
-        table,
-        tuple(drawings),
+        _verdict(number, found.rows), _ours(number, rows), (*names, "removed"), table, tuple(drawings)
     )
 
 
