@@ -197,15 +197,15 @@ def _matrix(belief: Belief, analyser: Analyser, epsilon: float, name: str) -> Ar
     contract = f"must take a Belief and a budget and return a matrix of leakages of shape {(count, count)}"
     said = _called(analyser, name, contract, belief, epsilon)
     try:
-        found = np.array(said, dtype=np.float64)
+        matrix = np.array(said, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise invalid(f"what {name} returns", f"a matrix of shape {(count, count)}", said) from error
-    if found.shape != (count, count):
-        raise invalid(f"what {name} returns", f"a matrix of shape {(count, count)}", found.shape)
-    np.fill_diagonal(found, 0.0)
-    if not np.isfinite(found).all() or found.min() < 0:
+    if matrix.shape != (count, count):
+        raise invalid(f"what {name} returns", f"a matrix of shape {(count, count)}", matrix.shape)
+    np.fill_diagonal(matrix, 0.0)
+    if not np.isfinite(matrix).all() or matrix.min() < 0:
         raise InputError(f"what {name} returns must be finite leakages of at least 0; some are not.")
-    return found
+    return matrix
 
 
 def benchmark_mechanisms(
@@ -275,8 +275,8 @@ def _share(belief: Belief, channels: Mapping[str, Channel], most: float, name: s
 
 def leakage_matrix(belief: Belief, channels: Mapping[str, Channel]) -> Array:
     """Return the leakage of every ordered pair through these releases, (n, n), 0 on the diagonal."""
-    found = pair_matrix(belief, channels, belief.schema.names)
-    return np.array([[0.0 if cell is None else cell.value for cell in row] for row in found])
+    pairs = pair_matrix(belief, channels, belief.schema.names)
+    return np.array([[0.0 if cell is None else cell.value for cell in row] for row in pairs])
 
 
 def frequency_error(belief: Belief, made: Mapping[str, Mechanism], people: int) -> float | None:
@@ -331,9 +331,9 @@ def statistical_matrix(
             if i != j:
                 place = seed + i * len(names) + j
                 view = {seen: views[seen]}
-                found = statistical_leakage(belief, view, secret, replicates=replicates, seed=place)
-                matrix[i, j] = found.finite
-                infinite += math.isinf(found.value)
+                estimate = statistical_leakage(belief, view, secret, replicates=replicates, seed=place)
+                matrix[i, j] = estimate.finite
+                infinite += math.isinf(estimate.value)
     return matrix, infinite
 
 
@@ -345,10 +345,12 @@ def analyser_figure(benchmarks: Mapping[str, AnalyserBenchmark]) -> Figure:
     high = -(-len(benchmarks) // wide)
     figure = Figure(figsize=(3.8 * wide + 1.2, 3.5 * high), layout="constrained")
     panels = figure.subplots(high, wide, squeeze=False)
-    names = list(dict.fromkeys(point.analyser for found in benchmarks.values() for point in found.points))
-    for axes, (title, found) in zip(panels.ravel(), benchmarks.items(), strict=False):
-        _plane(axes, found, names)
-        axes.set_title(f"{title}, against {found.reference}", fontsize=8)
+    names = list(
+        dict.fromkeys(point.analyser for benchmark in benchmarks.values() for point in benchmark.points)
+    )
+    for axes, (title, benchmark) in zip(panels.ravel(), benchmarks.items(), strict=False):
+        _plane(axes, benchmark, names)
+        axes.set_title(f"{title}, against {benchmark.reference}", fontsize=8)
     for axes in panels[:, 0]:
         axes.set_ylabel("normalised overshoot")
     for axes in panels[-1]:
@@ -357,10 +359,10 @@ def analyser_figure(benchmarks: Mapping[str, AnalyserBenchmark]) -> Figure:
     return figure
 
 
-def _plane(axes: Axes, found: AnalyserBenchmark, names: Sequence[str]) -> None:
+def _plane(axes: Axes, benchmark: AnalyserBenchmark, names: Sequence[str]) -> None:
     """Draw the points of one table and the regions they may lie in."""
     for number, name in enumerate(names):
-        chosen = [point for point in found.points if point.analyser == name]
+        chosen = [point for point in benchmark.points if point.analyser == name]
         axes.plot(
             [point.undershoot for point in chosen],
             [point.overshoot for point in chosen],
@@ -373,7 +375,7 @@ def _plane(axes: Axes, found: AnalyserBenchmark, names: Sequence[str]) -> None:
     axes.axhline(0, color="grey", linewidth=0.6)
     axes.axvline(0, color="grey", linewidth=0.6)
     ends = [
-        1.1 * max((getattr(point, side) for point in found.points), default=0.0)
+        1.1 * max((getattr(point, side) for point in benchmark.points), default=0.0)
         for side in ("undershoot", "overshoot")
     ]
     reach = [max(end, _LEAST_REACH) for end in ends]
@@ -383,17 +385,17 @@ def _plane(axes: Axes, found: AnalyserBenchmark, names: Sequence[str]) -> None:
         axes.text(x, y, words, transform=axes.transAxes, color="grey", fontsize=8)
 
 
-def mechanism_figure(found: MechanismBenchmark, utility: str, label: str) -> Figure:
+def mechanism_figure(benchmark: MechanismBenchmark, utility: str, label: str) -> Figure:
     """Return Fig. 7: an error against normalised TCPL, for a guess and for whole reports."""
     figure, panels = canvas(8.8, 3.6, 2)
-    names = list(dict.fromkeys(point.mechanism for point in found.points))
+    names = list(dict.fromkeys(point.mechanism for point in benchmark.points))
     for axes, view, title in zip(
         panels, ("guess", "report"), ("one guessed value", "whole report"), strict=True
     ):
         for number, name in enumerate(names):
             chosen = [
                 (getattr(point, view), getattr(point, utility))
-                for point in found.points
+                for point in benchmark.points
                 if point.mechanism == name
             ]
             points = [(x, y) for x, y in chosen if x is not None and y is not None]

@@ -95,12 +95,12 @@ def _table_state(name: str) -> str:
 def finished(store: Path, key: str, studies: tuple[Study, ...]) -> dict[str, Saved] | None:
     """Return the results of a finished work, or None where it is not finished or cannot be read."""
     try:
-        found = {study.name: load(store / key / study.name) for study in studies}
+        results = {study.name: load(store / key / study.name) for study in studies}
     except (OSError, ValueError):
         return None
     with suppress(OSError):  # a cache that cannot be written is not cleaned either
         (store / key / USED).touch()
-    return found
+    return results
 
 
 def check_folder(name: str, folder: Path) -> None:

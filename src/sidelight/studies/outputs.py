@@ -81,12 +81,12 @@ def save(study: Study, result: StudyResult, folder: Path, *, quick: bool, second
 
 def load(folder: Path) -> Saved:
     """Read what `save` wrote; raises OSError or ValueError where it is not that, or not all of it."""
-    found = strict_json((folder / RESULT).read_text(encoding="utf-8"))
+    data = strict_json((folder / RESULT).read_text(encoding="utf-8"))
     try:
-        verdict = Verdict(found["verdict"], found["reason"], found["counter_example"])
-        figures = tuple((name, title) for name, title in found["figures"])
-        values = (dict(found["published"]), dict(found["ours"]))
-        saved = Saved(found["study"], found["quick"], verdict, *values, figures, float(found["seconds"]))
+        verdict = Verdict(data["verdict"], data["reason"], data["counter_example"])
+        figures = tuple((name, title) for name, title in data["figures"])
+        values = (dict(data["published"]), dict(data["ours"]))
+        saved = Saved(data["study"], data["quick"], verdict, *values, figures, float(data["seconds"]))
     except (KeyError, TypeError) as error:
         raise ValueError(f"{folder / RESULT} is not the result of a study") from error
     if verdict.kind not in get_args(Kind):

@@ -136,15 +136,15 @@ def run_together(studies: tuple[Study, ...], quick: bool) -> list[StudyResult]:
     if absent:
         return [_without(absent)] * len(studies)
     try:
-        found = work.compute(quick)
+        computed = work.compute(quick)
     except MissingExtraError as error:
         return [StudyResult(Verdict("not possible", str(error)))] * len(studies)
-    return [_result(study, found) for study in studies]
+    return [_result(study, computed) for study in studies]
 
 
-def _result(study: Study, found: Any) -> StudyResult:
+def _result(study: Study, computed: Any) -> StudyResult:
     absent = missing_tables(study.tables)
-    return _without(absent) if absent else study.read(found)
+    return _without(absent) if absent else study.read(computed)
 
 
 def _without(absent: list[str]) -> StudyResult:

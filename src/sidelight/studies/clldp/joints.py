@@ -68,10 +68,10 @@ def responses_of(name: str, epsilon: float) -> dict[str, LabelResponse]:
         "kHR, k by eq. (8)": published_width(_PAIRS, epsilon, omega.curve),
         "kHR, k by search": best_width(_PAIRS, epsilon, omega.curve),
     }
-    found: dict[str, LabelResponse] = {"basic": BasicResponse(VALUES, LABELS, epsilon)}
+    responses: dict[str, LabelResponse] = {"basic": BasicResponse(VALUES, LABELS, epsilon)}
     for line, width in widths.items():
-        found[line] = HeadsResponse(VALUES, LABELS, epsilon, width, omega.at(width))
-    return found
+        responses[line] = HeadsResponse(VALUES, LABELS, epsilon, width, omega.at(width))
+    return responses
 
 
 def figure_3(epsilons: Sequence[float], people: int, repeats: int) -> Iterator[Point]:

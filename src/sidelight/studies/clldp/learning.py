@@ -42,21 +42,21 @@ def _real_sets() -> list[Callable[[int], RealSet]]:
 
 def learning_points(make: Callable[[int], RealSet], epsilons: Sequence[float], repeats: int) -> list[Point]:
     """Return the points of Figs. 4 and 5 on one set of real records."""
-    found: dict[tuple[str, str, str, float], list[float]] = {}
+    values_of: dict[tuple[str, str, str, float], list[float]] = {}
     for seed in range(repeats):
         data = make(seed)
         for epsilon in track(list(epsilons), f"Figs. 4 and 5, {data.name}"):
             for (figure, line), value in _measured(data, epsilon, seed).items():
-                found.setdefault((figure, data.name, line, epsilon), []).append(value)
-    return [mean_point(*key, values) for key, values in found.items()]
+                values_of.setdefault((figure, data.name, line, epsilon), []).append(value)
+    return [mean_point(*key, values) for key, values in values_of.items()]
 
 
 def _measured(data: RealSet, epsilon: float, seed: int) -> dict[tuple[str, str], float]:
     """Return every line of both figures at one budget."""
-    found = {("figure 4 bayes", line): value for line, value in _bayes_lines(data, epsilon, seed).items()}
-    found |= {("figure 4 tree", line): value for line, value in _tree_lines(data, epsilon, seed).items()}
-    found |= {("figure 5", line): value for line, value in _attack_lines(data, epsilon, seed).items()}
-    return found
+    measured = {("figure 4 bayes", line): value for line, value in _bayes_lines(data, epsilon, seed).items()}
+    measured |= {("figure 4 tree", line): value for line, value in _tree_lines(data, epsilon, seed).items()}
+    measured |= {("figure 5", line): value for line, value in _attack_lines(data, epsilon, seed).items()}
+    return measured
 
 
 def label_settings(epsilon: float) -> dict[str, LabelSettings]:
@@ -75,14 +75,14 @@ def label_settings(epsilon: float) -> dict[str, LabelSettings]:
 def _bayes_lines(data: RealSet, epsilon: float, seed: int) -> dict[str, float]:
     from sklearn.naive_bayes import CategoricalNB
 
-    found = {"commonest label": data.control}
+    lines = {"commonest label": data.control}
     for line, settings in label_settings(epsilon).items():
         fit = private_bayes(data.train, settings, seed=seed)
-        found[line] = _accuracy(fit.model, data.test)
-        found[f"leakage, {line}"] = min(fit.statement.leakage, 1e3)
+        lines[line] = _accuracy(fit.model, data.test)
+        lines[f"leakage, {line}"] = min(fit.statement.leakage, 1e3)
     plain = CategoricalNB(min_categories=list(data.train.sizes)).fit(data.train.codes, data.train.labels)
-    found["not private"] = float(plain.score(data.test.codes, data.test.labels))
-    return found
+    lines["not private"] = float(plain.score(data.test.codes, data.test.labels))
+    return lines
 
 
 def tree_lines(epsilon: float) -> dict[str, tuple[LabelSettings, TreeSettings]]:
@@ -108,17 +108,17 @@ def tree_lines(epsilon: float) -> dict[str, tuple[LabelSettings, TreeSettings]]:
 def _tree_lines(data: RealSet, epsilon: float, seed: int) -> dict[str, float]:
     from sklearn.tree import DecisionTreeClassifier
 
-    found = {"commonest label": data.control}
+    lines = {"commonest label": data.control}
     for line, (settings, tree) in tree_lines(epsilon).items():
         fit = private_tree(data.train, settings, tree, seed=seed)
-        found[line] = _accuracy(fit.tree, data.test)
+        lines[line] = _accuracy(fit.tree, data.test)
     plain = DecisionTreeClassifier(max_depth=5, random_state=0).fit(data.train.codes, data.train.labels)
-    found["not private"] = float(plain.score(data.test.codes, data.test.labels))
+    lines["not private"] = float(plain.score(data.test.codes, data.test.labels))
     made = private_synthetic(data.train, LabelSettings(epsilon, "khr", "known"), seed=seed)
     drawn = made.model.sample(len(data.train), seed=seed)
     trained = DecisionTreeClassifier(max_depth=5, random_state=0).fit(drawn.codes, drawn.labels)
-    found["synthetic records"] = float(trained.score(data.test.codes, data.test.labels))
-    return found
+    lines["synthetic records"] = float(trained.score(data.test.codes, data.test.labels))
+    return lines
 
 
 def _accuracy(model: Any, test: LabelledRows) -> float:
@@ -136,8 +136,8 @@ def _attack_lines(data: RealSet, epsilon: float, seed: int) -> dict[str, float]:
         "optimal, LabelDP": attack_labels(plain, "optimal"),
         "optimal, kHR": attack_labels(heads, "optimal"),
     }
-    found = {line: 1 - attack.score.value for line, attack in attacks.items()}
-    return found | {"commonest label": 1 - attacks["optimal, kHR"].control.value}
+    lines = {line: 1 - attack.score.value for line, attack in attacks.items()}
+    return lines | {"commonest label": 1 - attacks["optimal, kHR"].control.value}
 
 
 WORK = Work("labels-real", real_points, tables=("adult", "smart_grid_augmented"), minutes=9)

@@ -69,8 +69,8 @@ def _simulated(settings: list[Setting], trials: int, workers: int) -> dict[Setti
     shared = list(dict.fromkeys(setting for setting in settings if setting.share != 0.1))
     cells: dict[Setting, Cell] = {}
     with ProcessPoolExecutor(workers) as pool:
-        found = pool.map(simulate, plain, [trials] * len(plain))
-        for setting, cell in zip(plain, track(found, "simulating", len(plain)), strict=True):
+        simulated = pool.map(simulate, plain, [trials] * len(plain))
+        for setting, cell in zip(plain, track(simulated, "simulating", len(plain)), strict=True):
             cells[setting] = cell
         bases = [cells[replace(setting, share=0.1)] for setting in shared]
         for setting, cell in zip(shared, pool.map(with_share, bases, shared), strict=True):
@@ -229,9 +229,9 @@ CLAIMS: dict[str, dict[str, Claim]] = {
 """What the text says about each figure, and how ours is computed from the cells."""
 
 
-def _read_figure(number: str, found: ErrorStudy) -> StudyResult:
-    figure = next(figure for figure in found.figures if figure.number == number)
-    points = {place: found.cells[setting] for place, setting in figure.places.items()}
+def _read_figure(number: str, study: ErrorStudy) -> StudyResult:
+    figure = next(figure for figure in study.figures if figure.number == number)
+    points = {place: study.cells[setting] for place, setting in figure.places.items()}
     judged = {name: judge(points) for name, (_, judge) in CLAIMS[number].items()}
     rows = [
         (panel, place, method, cell.mean(method), *cell.ratio(method))
@@ -240,11 +240,11 @@ def _read_figure(number: str, found: ErrorStudy) -> StudyResult:
         if method in cell.errors
     ]
     return StudyResult(
-        _verdict([name for name, (_, is_met) in judged.items() if not is_met], points, found.trials),
+        _verdict([name for name, (_, is_met) in judged.items() if not is_met], points, study.trials),
         {name: value for name, (value, _) in judged.items()},
         ("panel", "x", "method", "mse", "ratio_of_ours", "lower", "upper"),
         tuple(rows),
-        (Drawing(f"corr-rr-fig{number}", figure.title, partial(figure_of, found, figure)),),
+        (Drawing(f"corr-rr-fig{number}", figure.title, partial(figure_of, study, figure)),),
     )
 
 

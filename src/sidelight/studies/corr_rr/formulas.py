@@ -46,10 +46,10 @@ def _copies_figure(copies: Mapping[float, Array]) -> Figure:
     return figure
 
 
-def _read_copies(found: Mapping[float, Array]) -> StudyResult:
-    rows = [(second, float(x), float(y)) for second, curve in found.items() for x, y in curve]
+def _read_copies(curves: Mapping[float, Array]) -> StudyResult:
+    rows = [(second, float(x), float(y)) for second, curve in curves.items() for x, y in curve]
     alike, unlike, even = (
-        float(min(found[second], key=lambda point: abs(point[0] - first))[1])
+        float(min(curves[second], key=lambda point: abs(point[0] - first))[1])
         for second, first in ((0.9, 0.9), (0.9, 0.1), (0.5, 0.5))
     )
     ours: dict[str, Value] = dict(zip(FIGURE_2.published, (alike, unlike, even), strict=True))
@@ -59,7 +59,7 @@ def _read_copies(found: Mapping[float, Array]) -> StudyResult:
         "the rule copies a value exactly where two marginals are alike, whether or not the attributes depend "
         "on each other",
     )
-    drawing = Drawing("corr-rr-fig2", "p_y against a marginal", partial(_copies_figure, found))
+    drawing = Drawing("corr-rr-fig2", "p_y against a marginal", partial(_copies_figure, curves))
     columns = ("second marginal", "first marginal", "p_y")
     return StudyResult(verdict, ours, columns, tuple(rows), (drawing,))
 
@@ -84,8 +84,8 @@ def _amplification(_quick: bool) -> tuple[float, float]:
     return 1.0, record_budget(rs_fd(schema_of(2, 2), spent)).epsilon
 
 
-def _read_amplification(found: tuple[float, float]) -> StudyResult:
-    claimed, exact = found
+def _read_amplification(budgets: tuple[float, float]) -> StudyResult:
+    claimed, exact = budgets
     verdict = Verdict(
         "refuted" if exact > claimed + 1e-6 else "reproduced",
         f"hiding which attribute was sampled does not lower what a whole record spends: {exact:.4f}, not "

@@ -26,14 +26,14 @@ class Loss:
 
 def losses_of(study: ErrorStudy) -> list[Loss]:
     """Return the cells in which ours loses to a method."""
-    found = []
+    losses = []
     for figure in study.figures:
         for (panel, place), setting in figure.places.items():
             cell = study.cells[setting]
             for method in cell.lost((*BASELINES, *FURTHER)):
                 reason = (method in BASELINES, explain(cell, method))
-                found.append(Loss(figure.number, panel, place, method, *cell.ratio(method), *reason))
-    return found
+                losses.append(Loss(figure.number, panel, place, method, *cell.ratio(method), *reason))
+    return losses
 
 
 def explain(cell: Cell, method: str) -> str:
@@ -50,15 +50,15 @@ def explain(cell: Cell, method: str) -> str:
     return f"with {cell.chosen} the shrinkage costs more than it gains for marginals this different"
 
 
-def _read_losses(found: ErrorStudy) -> StudyResult:
+def _read_losses(study: ErrorStudy) -> StudyResult:
     """List where ours loses, the whole 95 % interval of the ratio of errors above 1.02, and say why."""
-    paired = len(found.cells)
-    losses = losses_of(found)
+    paired = len(study.cells)
+    losses = losses_of(study)
     baselines = sum(loss.is_baseline for loss in losses)
     reason = (
         f"ours loses {baselines} of {paired * len(BASELINES)} comparisons with {', '.join(BASELINES)}, and "
         f"{len(losses) - baselines} of {paired * len(FURTHER)} with {', '.join(FURTHER)} "
-        f"({found.trials} paired trials a cell)"
+        f"({study.trials} paired trials a cell)"
     )
     columns = ("figure", "panel", "place", "method", "ratio", "lower", "upper", "explanation")
     rows = tuple(tuple(getattr(loss, column) for column in columns) for loss in losses)

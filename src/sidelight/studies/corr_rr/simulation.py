@@ -100,7 +100,7 @@ def simulate(setting: Setting, trials: int) -> Cell:
     """Run all methods on the same records, several trials at a time."""
     schema = setting.schema
     methods = _methods(setting, schema)
-    found: dict[str, list[list[Array]]] = {name: [] for name in methods}
+    estimates: dict[str, list[list[Array]]] = {name: [] for name in methods}
     truths: list[list[Array]] = []
     start = 0
     while start < trials:
@@ -109,9 +109,9 @@ def simulate(setting: Setting, trials: int) -> Cell:
         blocks += [setting.records(trial) for trial in range(start + 1, start + together)]
         truths += [_truth(schema, records) for records in blocks]
         for name, method in methods.items():
-            found[name] += method(blocks, start)
+            estimates[name] += method(blocks, start)
         start += together
-    return _cell(setting, schema, found, truths)
+    return _cell(setting, schema, estimates, truths)
 
 
 def with_share(cell: Cell, setting: Setting) -> Cell:
@@ -121,16 +121,16 @@ def with_share(cell: Cell, setting: Setting) -> Cell:
     errors = []
     for trial in range(trials):
         records = setting.records(trial)
-        found = two_phases(setting, schema, records, trial)
-        apart = zip(found, _truth(schema, records), strict=True)
+        estimate = two_phases(setting, schema, records, trial)
+        apart = zip(estimate, _truth(schema, records), strict=True)
         errors.append(np.mean([((a - b) ** 2).mean() for a, b in apart]))
     return Cell(setting, {**cell.errors, "corr-rr": np.array(errors)}, cell.chosen)
 
 
 def _cell(
-    setting: Setting, schema: Schema, found: dict[str, list[list[Array]]], truths: list[list[Array]]
+    setting: Setting, schema: Schema, estimates: dict[str, list[list[Array]]], truths: list[list[Array]]
 ) -> Cell:
-    columns = {name: _stacked(rows) for name, rows in found.items()}
+    columns = {name: _stacked(rows) for name, rows in estimates.items()}
     truth = _stacked(truths)
     results = dict(columns)
     results["smp + simplex"] = [to_simplex(column) for column in columns["smp"]]
@@ -192,14 +192,16 @@ def _methods(setting: Setting, schema: Schema) -> dict[str, Method]:
 
     def ours(blocks: list[Codes], start: int) -> list[list[Array]]:
         sums = [part.aggregate() for part in _reports(own_protocol(setting), blocks, start)]
-        found = [unbiased([part]) for part in sums]
-        rows = [[parts[name] for name in schema.names] for parts in found]
+        marginals = [unbiased([part]) for part in sums]
+        rows = [[parts[name] for name in schema.names] for parts in marginals]
         remembered[start] = [
             [np.array([item.variance(to_simplex(item.estimate)).sum()]) for item in row] for row in rows
         ]
         lent[start] = [
             [joint.get(name, np.full(schema[name].size, np.nan)) for name in schema.names]
-            for joint in (borrowed(schema, [part], parts) for part, parts in zip(sums, found, strict=True))
+            for joint in (
+                borrowed(schema, [part], parts) for part, parts in zip(sums, marginals, strict=True)
+            )
         ]
         return [[item.estimate for item in row] for row in rows]
 
@@ -224,8 +226,8 @@ def own_protocol(setting: Setting) -> Split | Sample:
 
 def _inverted(protocol: Split | Sample) -> Method:
     def run(blocks: list[Codes], start: int) -> list[list[Array]]:
-        found = [unbiased([part.aggregate()]) for part in _reports(protocol, blocks, start)]
-        return [[parts[name].estimate for name in protocol.schema.names] for parts in found]
+        marginals = [unbiased([part.aggregate()]) for part in _reports(protocol, blocks, start)]
+        return [[parts[name].estimate for name in protocol.schema.names] for parts in marginals]
 
     return run
 
@@ -241,14 +243,14 @@ def faked(reports: Collected) -> list[Array]:
     protocol = reports.protocol
     assert isinstance(protocol, HiddenChoice)  # noqa: S101 - narrows the type
     count = len(protocol.schema)
-    found = []
+    estimates = []
     for name, part in zip(protocol.schema.names, reports.aggregate().parts, strict=True):
         response = protocol.responses[name]
         low = float(response.support_if_other)
         gap = float(response.support_if_true) - low
         prior = protocol.law("", name)[0] / WHOLE
-        found.append((count * part.sums / reports.people - low - (count - 1) * prior) / gap)
-    return found
+        estimates.append((count * part.sums / reports.people - low - (count - 1) * prior) / gap)
+    return estimates
 
 
 @cache
@@ -265,8 +267,8 @@ def two_phases(setting: Setting, schema: Schema, records: Codes, trial: int) -> 
     first = design.first.randomise(records[order[:cut]], seed=trial)
     parameters = design.learn(first, people=len(records) - cut)
     second = parameters.second.randomise(records[order[cut:]], seed=trial)
-    found = published([first.aggregate(), second.aggregate()])
-    return [found[name] for name in schema.names]
+    estimates = published([first.aggregate(), second.aggregate()])
+    return [estimates[name] for name in schema.names]
 
 
 def _truth(schema: Schema, records: Codes) -> list[Array]:

@@ -201,21 +201,21 @@ def _limit_row(belief: Belief, public: Belief, limit: float) -> LimitRow:
 
 def _subsets(belief: Belief, count: int) -> tuple[float, ...]:
     rng = np.random.default_rng(8)
-    found = []
+    ratios = []
     for _ in track(range(count), "sets of 21"):
         names = [str(name) for name in rng.choice(belief.schema.names, _SUBSET, replace=False)]
-        found.append(_largest(belief, names, 1.0, "published") * _SUBSET)
-    return tuple(found)
+        ratios.append(_largest(belief, names, 1.0, "published") * _SUBSET)
+    return tuple(ratios)
 
 
 def _fewer_row(belief: Belief, count: int) -> FewerRow:
     """Release the first so many attributes of a fixed random order, all of them secrets."""
     order = np.random.default_rng(38).permutation(belief.schema.names)
     names = [str(name) for name in order[:count]]
-    found = [
+    ratios = [
         _largest(belief, names, 1.0, constraint) * count for constraint in ("published", "tree", "table")
     ]
-    return FewerRow(count, *found)
+    return FewerRow(count, *ratios)
 
 
 def _unequal_rows(quick: bool) -> list[UnequalRow]:
@@ -233,10 +233,15 @@ def _unequal_rows(quick: bool) -> list[UnequalRow]:
 
 
 def _unequal_row(label: str, belief: Belief, constraint: str) -> UnequalRow:
-    found = calibrate(belief, 1.0, constraint=constraint)  # type: ignore[arg-type]
-    even = float("nan") if found.even is None else found.even.weighted_error
+    calibrated = calibrate(belief, 1.0, constraint=constraint)  # type: ignore[arg-type]
+    even = float("nan") if calibrated.even is None else calibrated.even.weighted_error
     return UnequalRow(
-        label, constraint, len(found.budgets), even, found.uniform.weighted_error, found.chosen.weighted_error
+        label,
+        constraint,
+        len(calibrated.budgets),
+        even,
+        calibrated.uniform.weighted_error,
+        calibrated.chosen.weighted_error,
     )
 
 
@@ -248,15 +253,15 @@ def _channel_rows(limits: Sequence[float]) -> tuple[ChannelRow, ...]:
 
 def _channel_row(belief: Belief, limit: float) -> ChannelRow:
     prior = belief.prior("cholesterol")
-    found = optimal_channel(belief, "cholesterol", {"cardio": limit})
+    optimal = optimal_channel(belief, "cholesterol", {"cardio": limit})
     fair = np.diag(1 / (len(prior) * prior))
     balanced = optimal_channel(belief, "cholesterol", {"cardio": limit}, utility=fair)
     return ChannelRow(
         limit,
-        found.response_epsilon,
-        found.response_utility,
-        found.response_best,
-        found.utility,
+        optimal.response_epsilon,
+        optimal.response_utility,
+        optimal.response_best,
+        optimal.utility,
         balanced.response_utility,
         balanced.utility,
     )
@@ -340,13 +345,13 @@ _CALIBRATION = Work(
 )
 
 
-def _read_figure_8(found: CalibrationStudy) -> StudyResult:
-    first = next(row for row in found.limits if row.limit == 1)
-    met: Kind = "reproduced" if abs(found.ratio - PAPER_RATIO) < 1 else "differs"
-    low, high = min(found.subsets), max(found.subsets)
+def _read_figure_8(study: CalibrationStudy) -> StudyResult:
+    first = next(row for row in study.limits if row.limit == 1)
+    met: Kind = "reproduced" if abs(study.ratio - PAPER_RATIO) < 1 else "differs"
+    low, high = min(study.subsets), max(study.subsets)
     verdict = Verdict(
-        "refuted" if any(row.reached > row.limit for row in found.limits) else met,
-        f"published calibration gives {found.ratio:.2f} times the even split on 38 attributes and {low:.1f} "
+        "refuted" if any(row.reached > row.limit for row in study.limits) else met,
+        f"published calibration gives {study.ratio:.2f} times the even split on 38 attributes and {low:.1f} "
         f"to {high:.1f} on random sets of {_SUBSET} (the paper, which names none, says about "
         f"{PAPER_RATIO:g}), but it rests on a sum that is no bound: {first.reached:.3f} of a limit of 1 "
         f"surely leak there, and {first.certified / first.even:.2f} times the even split is what can be "
@@ -355,36 +360,36 @@ def _read_figure_8(found: CalibrationStudy) -> StudyResult:
         "budget; the smallest case is that of cpl-eq6",
     )
     ours: dict[str, Value] = {
-        "calibrated budget over the even split": found.ratio,
+        "calibrated budget over the even split": study.ratio,
         "budget learnt from LFW over that from CelebA": first.public / first.published,
     }
-    drawing = Drawing("cpl-fig8", "budget and error against the limit", partial(figure_8, found))
-    return StudyResult(verdict, ours, *plain_table(found.limits), (drawing,))
+    drawing = Drawing("cpl-fig8", "budget and error against the limit", partial(figure_8, study))
+    return StudyResult(verdict, ours, *plain_table(study.limits), (drawing,))
 
 
-def _read_fewer(found: CalibrationStudy) -> StudyResult:
-    few = found.fewer[0]
+def _read_fewer(study: CalibrationStudy) -> StudyResult:
+    few = study.fewer[0]
     reason = f"with {few.attributes} attributes {few.certified:.2f} times the even split can be certified"
     drawing = Drawing(
-        "calibration-fewer", "what releasing fewer attributes does", partial(figure_fewer, found)
+        "calibration-fewer", "what releasing fewer attributes does", partial(figure_fewer, study)
     )
-    return StudyResult(Verdict("measured", reason), {}, *plain_table(found.fewer), (drawing,))
+    return StudyResult(Verdict("measured", reason), {}, *plain_table(study.fewer), (drawing,))
 
 
-def _read_unequal(found: CalibrationStudy) -> StudyResult:
-    gains = [1 - row.unequal / row.uniform for row in found.unequal]
+def _read_unequal(study: CalibrationStudy) -> StudyResult:
+    gains = [1 - row.unequal / row.uniform for row in study.unequal]
     cut = f"{min(gains):.0%} to {max(gains):.0%}"
     reason = f"unequal budgets cut the weighted error of one budget for all by {cut}"
-    return StudyResult(Verdict("measured", reason), {}, *plain_table(found.unequal))
+    return StudyResult(Verdict("measured", reason), {}, *plain_table(study.unequal))
 
 
-def _read_channel(found: CalibrationStudy) -> StudyResult:
-    gain = max(row.optimal - row.guess for row in found.channels)
+def _read_channel(study: CalibrationStudy) -> StudyResult:
+    gain = max(row.optimal - row.guess for row in study.channels)
     reason = (
         f"the optimal channel is up to {gain:.3f} more accurate than randomised response at the same limit"
     )
-    drawing = Drawing("calibration-channel", "accuracy against the limit", partial(figure_channels, found))
-    return StudyResult(Verdict("measured", reason), {}, *plain_table(found.channels), (drawing,))
+    drawing = Drawing("calibration-channel", "accuracy against the limit", partial(figure_channels, study))
+    return StudyResult(Verdict("measured", reason), {}, *plain_table(study.channels), (drawing,))
 
 
 STUDIES = (

@@ -55,7 +55,7 @@ class GenderRow:
 def gender_rows(surrogates: int) -> list[GenderRow]:
     """Return Fig. 4(a)."""
     belief = belief_of("Adult")
-    found = []
+    rows = []
     for neighbour in ("occupation", "education", "income"):
         for mechanism in COMPARED:
             made = MAKERS[mechanism](belief.schema[neighbour].size, 1.0)
@@ -64,8 +64,8 @@ def gender_rows(surrogates: int) -> list[GenderRow]:
                 belief, {neighbour: guess.matrix()}, "sex", surrogates=surrogates, seed=4
             )
             through = (pair_leakage(belief, view, "sex", neighbour).value for view in (guess, made.channel))
-            found.append(GenderRow(neighbour, mechanism, seen.value, seen.p_value or 1.0, *through))
-    return found
+            rows.append(GenderRow(neighbour, mechanism, seen.value, seen.p_value or 1.0, *through))
+    return rows
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,14 @@ def face_rows() -> list[FaceRow]:
     """Return Fig. 4(b)."""
     table = read(str(table_file(FILES["CelebA"])), columns=[*FACES, "Male"])
     belief = Belief.from_data(table)
-    found = []
+    rows = []
     for epsilon in FACE_BUDGETS:
         channel = create("grr", 2, epsilon).channel
         single = {name: pair_leakage(belief, channel, "Male", name).value for name in FACES}
         together = set_leakage(belief, dict.fromkeys(FACES, channel), "Male", through=list(FACES)).value
         seen = statistical_leakage(belief, dict.fromkeys(FACES, channel.matrix()), "Male", seed=5)
-        found.append(FaceRow(epsilon, single, math.fsum(single.values()), together, seen.value))
-    return found
+        rows.append(FaceRow(epsilon, single, math.fsum(single.values()), together, seen.value))
+    return rows
 
 
 def face_limits() -> dict[str, float]:
@@ -143,8 +143,8 @@ def gender_figure(rows: Sequence[GenderRow]) -> Figure:
     return figure
 
 
-def _read_figure_4a(found: FigureFour) -> StudyResult:
-    rows = found.gender
+def _read_figure_4a(study: FigureFour) -> StudyResult:
+    rows = study.gender
     of = {(row.neighbour, row.mechanism): row for row in rows}
     names = list(dict.fromkeys(row.mechanism for row in rows))
     first = [
@@ -199,20 +199,20 @@ def face_figure(rows: Sequence[FaceRow]) -> Figure:
     return figure
 
 
-def _read_figure_4b(found: FigureFour) -> StudyResult:
-    rows = found.faces
+def _read_figure_4b(study: FigureFour) -> StudyResult:
+    rows = study.faces
     above = all(row.added >= row.together - 1e-9 for row in rows)
     looseness = max(row.added / row.together for row in rows)
-    order = " < ".join(sorted(FACES, key=lambda name: found.limits[name]))
+    order = " < ".join(sorted(FACES, key=lambda name: study.limits[name]))
     ours: dict[str, Value] = {
-        "L(Wearing_Necklace -> Male), limit": found.limits["Wearing_Necklace"],
+        "L(Wearing_Necklace -> Male), limit": study.limits["Wearing_Necklace"],
         "order of the three": order,
         "eq. (6) against the exact total": f"{'above' if above else 'below'} it here, up to {looseness:.2f} "
         "times as large",
     }
     as_told = (
         order == FIGURE_4B.published["order of the three"]
-        and abs(found.limits["Wearing_Necklace"] - 2.4) < 0.05
+        and abs(study.limits["Wearing_Necklace"] - 2.4) < 0.05
     )
     kind: Kind = "reproduced" if as_told and above and looseness < TIGHT else "differs"
     reason = (

@@ -56,7 +56,7 @@ def _run(_quick: bool) -> BenchmarkStudy:
         "guessed": (one, statistical_analysis(MAKERS["OUE"]), "OUE, guesses counted", _NOISE),
         "reported": (one, exact_analysis(MAKERS["OUE"]), "OUE, whole reports", TOLERANCE),
     }
-    found = {
+    placed = {
         key: {
             name: benchmark_analysers(belief, analysers, reference=reference, name=label, tolerance=tolerance)
             for name, belief in beliefs.items()
@@ -65,22 +65,22 @@ def _run(_quick: bool) -> BenchmarkStudy:
     }
     generic = {name: benchmark_analysers(belief) for name, belief in beliefs.items()}
     mechanisms = {name: benchmark_mechanisms(belief) for name, belief in beliefs.items()}
-    return BenchmarkStudy(generic, **found, mechanisms=mechanisms)
+    return BenchmarkStudy(generic, **placed, mechanisms=mechanisms)
 
 
 _WORK = Work("cpl-benchmarks", _run, uses=THREE, minutes=0.4)
 _COLUMNS = ("data", "reference", "analyser", "epsilon", "undershoot", "overshoot", "region")
 
 
-def _regions(found: AnalyserBenchmark, analyser: str) -> str:
-    return ", ".join(dict.fromkeys(point.region for point in found.points if point.analyser == analyser))
+def _regions(benchmark: AnalyserBenchmark, analyser: str) -> str:
+    return ", ".join(dict.fromkeys(point.region for point in benchmark.points if point.analyser == analyser))
 
 
 def _rows(benchmarks: Mapping[str, AnalyserBenchmark]) -> tuple[tuple[Any, ...], ...]:
     return tuple(
-        (data, found.reference, *(getattr(point, field.name) for field in fields(point)))
-        for data, found in benchmarks.items()
-        for point in found.points
+        (data, benchmark.reference, *(getattr(point, field.name) for field in fields(point)))
+        for data, benchmark in benchmarks.items()
+        for point in benchmark.points
     )
 
 
@@ -88,8 +88,8 @@ def _plane(name: str, title: str, benchmarks: Mapping[str, AnalyserBenchmark]) -
     return Drawing(name, title, partial(analyser_figure, benchmarks))
 
 
-def _read_figure_6b(found: BenchmarkStudy) -> StudyResult:
-    faces = {"CelebA": found.generic["CelebA"]}
+def _read_figure_6b(study: BenchmarkStudy) -> StudyResult:
+    faces = {"CelebA": study.generic["CelebA"]}
     ours: dict[str, Value] = {name: _regions(faces["CelebA"], name) for name in _FIGURE_6B}
     missed = [name for name, printed in _FIGURE_6B.items() if ours[name] != printed]
     kind: Kind = "differs" if missed else "reproduced"
@@ -102,8 +102,8 @@ def _read_figure_6b(found: BenchmarkStudy) -> StudyResult:
     )
 
 
-def _read_figure_6c(found: BenchmarkStudy) -> StudyResult:
-    others = {name: found.generic[name] for name in ("Adult", "Cardio")}
+def _read_figure_6c(study: BenchmarkStudy) -> StudyResult:
+    others = {name: study.generic[name] for name in ("Adult", "Cardio")}
     regions = {name: _regions(benchmark, _ITS) for name, benchmark in others.items()}
     shown = ", ".join(f"{region} on {name}" for name, region in regions.items())
     ours: dict[str, Value] = {"ITS on a table that is not binary": shown}
@@ -112,22 +112,22 @@ def _read_figure_6c(found: BenchmarkStudy) -> StudyResult:
     return StudyResult(Verdict("not possible", reason), ours, _COLUMNS, _rows(others), (drawing,))
 
 
-def _read_figure_6d(found: BenchmarkStudy) -> StudyResult:
-    regions = dict.fromkeys(_regions(benchmark, _ITS) for benchmark in found.response.values())
+def _read_figure_6d(study: BenchmarkStudy) -> StudyResult:
+    regions = dict.fromkeys(_regions(benchmark, _ITS) for benchmark in study.response.values())
     ours: dict[str, Value] = {
         "ITS, every table": ", ".join(regions),
-        "CBP on CelebA": _regions(found.response["CelebA"], "CBP"),
+        "CBP on CelebA": _regions(study.response["CelebA"], "CBP"),
     }
     holds = ours == _FIGURE_6D
     reason = "ITS is exact for randomised response; CBP, as read here, takes the smaller of two directions"
     verdict = Verdict("reproduced" if holds else "differs", f"{reason}; {DSS}")
-    drawing = _plane("cpl-fig6d", "ITS and CBP against exact randomised response", found.response)
-    return StudyResult(verdict, ours, _COLUMNS, _rows(found.response), (drawing,))
+    drawing = _plane("cpl-fig6d", "ITS and CBP against exact randomised response", study.response)
+    return StudyResult(verdict, ours, _COLUMNS, _rows(study.response), (drawing,))
 
 
-def _read_figure_6e(found: BenchmarkStudy) -> StudyResult:
-    guessed = {name: _regions(benchmark, _ITS) for name, benchmark in found.guessed.items()}
-    reported = {name: _regions(benchmark, _ITS) for name, benchmark in found.reported.items()}
+def _read_figure_6e(study: BenchmarkStudy) -> StudyResult:
+    guessed = {name: _regions(benchmark, _ITS) for name, benchmark in study.guessed.items()}
+    reported = {name: _regions(benchmark, _ITS) for name, benchmark in study.reported.items()}
     ours: dict[str, Value] = {
         "ITS against OUE": f"guess: {_listed(guessed)}; whole report: {_listed(reported)}"
     }
@@ -139,8 +139,8 @@ def _read_figure_6e(found: BenchmarkStudy) -> StudyResult:
         f"reports of OUE leak more than ITS says on {' and '.join(below)}; {DSS}",
         "rows (.4, .4, .1, .1) and (.1, .1, .4, .4) at epsilon 1: ITS says 0.36457, OUE leaks 0.56945",
     )
-    both = {f"{name}, guess": benchmark for name, benchmark in found.guessed.items()}
-    both |= {f"{name}, report": benchmark for name, benchmark in found.reported.items()}
+    both = {f"{name}, guess": benchmark for name, benchmark in study.guessed.items()}
+    both |= {f"{name}, report": benchmark for name, benchmark in study.reported.items()}
     drawing = _plane("cpl-fig6e", "ITS against unary encoding", both)
     return StudyResult(verdict, ours, _COLUMNS, _rows(both), (drawing,))
 
@@ -149,8 +149,8 @@ def _listed(regions: Mapping[str, str]) -> str:
     return ", ".join(f"{region} on {name}" for name, region in regions.items())
 
 
-def _read_figure_7(utility: str, label: str, name: str, found: BenchmarkStudy) -> StudyResult:
-    adult = found.mechanisms["Adult"]
+def _read_figure_7(utility: str, label: str, name: str, study: BenchmarkStudy) -> StudyResult:
+    adult = study.mechanisms["Adult"]
     at_1 = {point.mechanism: point for point in adult.points if point.epsilon == 1}
     hashing, subset = at_1["OLH"], at_1["SS"]
     guess = (hashing.guess or 0.0) / (subset.guess or 1.0)
@@ -170,7 +170,7 @@ def _read_figure_7(utility: str, label: str, name: str, found: BenchmarkStudy) -
     columns = tuple(field.name for field in fields(MechanismPoint))
     rows = tuple(
         (data, *(getattr(point, column) for column in columns))
-        for data, benchmark in found.mechanisms.items()
+        for data, benchmark in study.mechanisms.items()
         for point in benchmark.points
     )
     drawing = Drawing(

@@ -39,7 +39,7 @@ def example_rows() -> list[ExampleRow]:
     cells = np.rint(np.array(EXAMPLE) * 100_000).astype(np.int64)
     schema = Schema(tuple(categorical(name, ["1", "2", "3", "4"]) for name in names))
     counted = Belief.from_counts(Counts(schema, cells))
-    found = []
+    rows = []
     for epsilon in (0.5, 1.0, 2.0):
         worst = generic_analysis(belief, epsilon)
         view = create("grr", 4, epsilon).channel.matrix()
@@ -47,8 +47,8 @@ def example_rows() -> list[ExampleRow]:
             statistical_leakage(counted, {through: view}, about, seed=8).value
             for through, about in (("other", "secret"), ("secret", "other"))
         ]
-        found.append(ExampleRow(epsilon, float(worst[1, 0]), float(worst[0, 1]), *seen))
-    return found
+        rows.append(ExampleRow(epsilon, float(worst[1, 0]), float(worst[0, 1]), *seen))
+    return rows
 
 
 def exclusive_or() -> tuple[float, float]:
@@ -105,9 +105,9 @@ PRINTED_3: dict[str, Value] = {
 """The worst mechanism of the budget, and randomised response estimated from 100,000 records."""
 
 
-def _read_table_3(found: FormulaStudy) -> StudyResult:
+def _read_table_3(study: FormulaStudy) -> StudyResult:
     ours: dict[str, Value] = {}
-    for row in found.example:
+    for row in study.example:
         ours[f"epsilon {row.epsilon:g}, other to secret"] = row.forth
         ours[f"epsilon {row.epsilon:g}, secret to other"] = row.back
         ours[f"epsilon {row.epsilon:g}, other to secret, estimated"] = row.seen_forth
@@ -118,7 +118,7 @@ def _read_table_3(found: FormulaStudy) -> StudyResult:
         for is_estimate in (False, True)
     )
     columns = ("epsilon", "other to secret", "secret to other", "estimated forth", "estimated back")
-    rows = tuple((row.epsilon, row.forth, row.back, row.seen_forth, row.seen_back) for row in found.example)
+    rows = tuple((row.epsilon, row.forth, row.back, row.seen_forth, row.seen_back) for row in study.example)
     reason = (
         f"both directions within {gap:.4f}, the printed ones a little above the exact values; the estimates, "
         f"which depend on the draw, within {strayed:.3f}"
@@ -137,11 +137,11 @@ TABLE_3 = Study(
 )
 
 
-def _read_equation_6(found: FormulaStudy) -> StudyResult:
-    stated, exact = found.coins
-    below = [(a, b) for a, b in found.joints if a < b - 1e-9]
+def _read_equation_6(study: FormulaStudy) -> StudyResult:
+    stated, exact = study.coins
+    below = [(a, b) for a, b in study.joints if a < b - 1e-9]
     most = max((1 - a / b for a, b in below), default=0.0)
-    share = f"{len(below)} of {len(found.joints)}"
+    share = f"{len(below)} of {len(study.joints)}"
     verdict = Verdict(
         "refuted" if exact > stated + 1e-9 else "reproduced",
         f"reports that say nothing one by one can tell all together; the sum is below the truth in {share} "
@@ -149,7 +149,7 @@ def _read_equation_6(found: FormulaStudy) -> StudyResult:
         "X = A xor B with fair coins, randomised response of budget 1 on all three: the sum is "
         f"{stated:.4g}, the truth {exact:.5f}",
     )
-    rows = tuple(("random joint", a, b) for a, b in found.joints)
+    rows = tuple(("random joint", a, b) for a, b in study.joints)
     ours: dict[str, Value] = {"random joints in which the sum is below the truth": share}
     columns = ("case", "published sum", "exact total")
     return StudyResult(verdict, ours, columns, (("xor", stated, exact), *rows))

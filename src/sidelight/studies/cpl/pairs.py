@@ -46,27 +46,27 @@ class ErrorRow:
 
 def statistical_errors(names: Sequence[str]) -> list[ErrorRow]:
     """Return Table I: 50 replicates against the exact figure, for GRR and EXP."""
-    found = []
+    rows = []
     for name in names:
         for epsilon in (1.0, 3.0):
             for mechanism in ("GRR", "EXP"):
                 belief = belief_of(name)
                 estimate, infinite = statistical_matrix(belief, MAKERS[mechanism], epsilon)
                 truth = exact_analysis(MAKERS[mechanism])(belief, epsilon)
-                found.append(ErrorRow(name, epsilon, mechanism, leakage_error(truth, estimate), infinite))
-    return found
+                rows.append(ErrorRow(name, epsilon, mechanism, leakage_error(truth, estimate), infinite))
+    return rows
 
 
 def guess_errors(names: Sequence[str]) -> list[ErrorRow]:
     """Return Table II: what a guess leaks, exactly, against the worst mechanism of the budget."""
-    found = []
+    rows = []
     for name in names:
         for epsilon in (1.0, 3.0):
             worst = generic_analysis(belief_of(name), epsilon)
             for mechanism, maker in MAKERS.items():
                 guessed = exact_analysis(maker, guess=True)(belief_of(name), epsilon)
-                found.append(ErrorRow(name, epsilon, mechanism, leakage_error(worst, guessed)))
-    return found
+                rows.append(ErrorRow(name, epsilon, mechanism, leakage_error(worst, guessed)))
+    return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,21 +165,21 @@ def _error_table(rows: Sequence[ErrorRow]) -> tuple[tuple[str, ...], tuple[tuple
     return columns, tuple((row.data, row.epsilon, row.mechanism, row.error, row.infinite) for row in rows)
 
 
-def _read_table_1(found: PairStudy) -> StudyResult:
-    worst = max(row.error for row in found.first if row.data == "CelebA")
-    others = max(row.error for row in found.first)
-    lost = sum(row.infinite for row in found.first)
+def _read_table_1(study: PairStudy) -> StudyResult:
+    worst = max(row.error for row in study.first if row.data == "CelebA")
+    others = max(row.error for row in study.first)
+    lost = sum(row.infinite for row in study.first)
     reason = (
         f"on CelebA at most {worst:.1e}, below the printed 5.5e-3; on Adult and Cardio up to {others:.2g}: "
         f"the binning is unpublished, and rare values make {lost} estimates infinite, which the errors leave "
         f"out; {DSS}"
     )
     kind: Kind = "reproduced" if others < 5.5e-3 else "differs"
-    return StudyResult(Verdict(kind, reason), _errors(found.first), *_error_table(found.first))
+    return StudyResult(Verdict(kind, reason), _errors(study.first), *_error_table(study.first))
 
 
-def _read_table_2(found: PairStudy) -> StudyResult:
-    ours = _errors(found.second)
+def _read_table_2(study: PairStudy) -> StudyResult:
+    ours = _errors(study.second)
     gaps = {name: abs(float(ours[name]) - float(printed)) for name, printed in PRINTED_2.items()}
     gap = max(value for name, value in gaps.items() if name.startswith("CelebA"))
     reason = (
@@ -190,7 +190,7 @@ def _read_table_2(found: PairStudy) -> StudyResult:
         f"is unpublished, within {max(gaps.values()):.2f}; {DSS}"
     )
     kind: Kind = "reproduced" if max(gaps.values()) < 0.011 else "differs"
-    return StudyResult(Verdict(kind, reason), ours, *_error_table(found.second))
+    return StudyResult(Verdict(kind, reason), ours, *_error_table(study.second))
 
 
 TABLE_1 = Study(
@@ -223,8 +223,8 @@ def heat_figure(pairs: Pairs) -> Figure:
     return figure
 
 
-def _read_figure_4c(found: PairStudy) -> StudyResult:
-    pairs = found.pairs["Cardio"]
+def _read_figure_4c(study: PairStudy) -> StudyResult:
+    pairs = study.pairs["Cardio"]
     place = pairs.names.index
     forth = float(pairs.leakage[place("cardio"), place("cholesterol")])
     back = float(pairs.leakage[place("cholesterol"), place("cardio")])
@@ -252,8 +252,8 @@ def histogram_figure(pairs: Mapping[str, Pairs]) -> Figure:
     """Return Fig. 4(d): how often each size of leakage occurs."""
     figure, (axes,) = canvas(5.6, 3.6)
     edges = np.linspace(0, 1, 21)
-    for number, (name, found) in enumerate(pairs.items()):
-        values = found.apart(found.leakage)
+    for number, (name, table) in enumerate(pairs.items()):
+        values = table.apart(table.leakage)
         heights = np.histogram(values, edges)[0] / len(values)
         axes.step(edges[:-1], heights, where="post", label=name, color=COLOURS[number])
     axes.set_xlabel("leakage between two attributes, epsilon 1 (nats)")
@@ -262,8 +262,8 @@ def histogram_figure(pairs: Mapping[str, Pairs]) -> Figure:
     return figure
 
 
-def _read_figure_4d(found: PairStudy) -> StudyResult:
-    small = {name: float((pairs.apart(pairs.leakage) < 0.2).mean()) for name, pairs in found.pairs.items()}
+def _read_figure_4d(study: PairStudy) -> StudyResult:
+    small = {name: float((pairs.apart(pairs.leakage) < 0.2).mean()) for name, pairs in study.pairs.items()}
     ours: dict[str, Value] = {
         f"{name}: pairs close to 0": f"{share:.0%} below 0.2" for name, share in small.items()
     }
@@ -274,9 +274,9 @@ def _read_figure_4d(found: PairStudy) -> StudyResult:
         else "most pairs leak little on every table"
     )
     rows = tuple(
-        (name, float(value)) for name, pairs in found.pairs.items() for value in pairs.apart(pairs.leakage)
+        (name, float(value)) for name, pairs in study.pairs.items() for value in pairs.apart(pairs.leakage)
     )
-    drawing = Drawing("cpl-fig4d", "how often each leakage occurs", partial(histogram_figure, found.pairs))
+    drawing = Drawing("cpl-fig4d", "how often each leakage occurs", partial(histogram_figure, study.pairs))
     verdict = Verdict("differs" if worse else "reproduced", f"{reason}; {DSS}")
     return StudyResult(verdict, ours, ("data", "leakage"), rows, (drawing,))
 
@@ -301,8 +301,8 @@ def metric_figure(pairs: Mapping[str, Pairs]) -> Figure:
         ("normalised mutual information", "absolute Pearson correlation"),
         strict=True,
     ):
-        x = np.concatenate([found.apart(getattr(found, metric)) for found in pairs.values()])
-        y = np.concatenate([found.apart(found.leakage) for found in pairs.values()])
+        x = np.concatenate([table.apart(getattr(table, metric)) for table in pairs.values()])
+        y = np.concatenate([table.apart(table.leakage) for table in pairs.values()])
         axes.plot(x, y, ".", color="#8b97a3", markersize=2, alpha=0.4, rasterized=True)
         edges = np.linspace(0, 1, 11)
         place = np.digitize(x, edges) - 1
@@ -315,7 +315,7 @@ def metric_figure(pairs: Mapping[str, Pairs]) -> Figure:
     return figure
 
 
-def _read_figure_5(found: PairStudy) -> StudyResult:
+def _read_figure_5(study: PairStudy) -> StudyResult:
     columns = ("data", "reported", "secret", "NMI", "absolute correlation", "leakage")
     rows = [
         (
@@ -326,7 +326,7 @@ def _read_figure_5(found: PairStudy) -> StudyResult:
             float(pairs.correlation[i, j]),
             float(pairs.leakage[i, j]),
         )
-        for data, pairs in found.pairs.items()
+        for data, pairs in study.pairs.items()
         for i, a in enumerate(pairs.names)
         for j, b in enumerate(pairs.names)
         if i != j
@@ -345,7 +345,7 @@ def _read_figure_5(found: PairStudy) -> StudyResult:
         f"{DSS}, and with it the pairs of high mutual information",
     )
     drawing = Drawing(
-        "cpl-fig5", "leakage against measures of correlation", partial(metric_figure, found.pairs)
+        "cpl-fig5", "leakage against measures of correlation", partial(metric_figure, study.pairs)
     )
     return StudyResult(verdict, ours, columns, tuple(rows), (drawing,))
 

@@ -139,13 +139,13 @@ def surrogates(count: int) -> Callable[[], object]:
     return lambda: statistical_leakage(belief, {"u": view}, "x", surrogates=count, seed=1)
 
 
-def _read_cost(found: list[Cost]) -> StudyResult:
+def _read_cost(costs: list[Cost]) -> StudyResult:
     rows = [
         (cost.step, cost.unit, size, seconds)
-        for cost in found
+        for cost in costs
         for size, seconds in zip(cost.sizes, cost.seconds, strict=True)
     ]
-    slowest = max(found, key=lambda cost: cost.seconds[-1])
+    slowest = max(costs, key=lambda cost: cost.seconds[-1])
     size = f"{slowest.sizes[-1]} {slowest.unit}"
     reason = f"the slowest, {slowest.step}, takes {slowest.seconds[-1]:.2g} s for {size}"
     return StudyResult(
@@ -153,7 +153,7 @@ def _read_cost(found: list[Cost]) -> StudyResult:
         {},
         ("step", "unit", "size", "seconds"),
         tuple(rows),
-        (Drawing("leakage-cost", "seconds against size", partial(figure_of, found)),),
+        (Drawing("leakage-cost", "seconds against size", partial(figure_of, costs)),),
     )
 
 

@@ -120,38 +120,38 @@ def run(quick: bool = False) -> FloatingPointStudy:
     rows = []
     for name, candidates in CANDIDATES.items():
         for epsilon in BUDGETS:
-            found = attack_naive(candidates, epsilon, people, _SEED)
-            rows.append(_row(name, epsilon, NAIVE, DOUBLES, found))
+            result = attack_naive(candidates, epsilon, people, _SEED)
+            rows.append(_row(name, epsilon, NAIVE, DOUBLES, result))
             for label, test in ((DOUBLES, "naive"), (GRID, "grid")):
-                found = attack_release(candidates, epsilon, people, _SEED, secure=False, test=test)
-                rows.append(_row(name, epsilon, SIMULATED, label, found))
+                result = attack_release(candidates, epsilon, people, _SEED, secure=False, test=test)
+                rows.append(_row(name, epsilon, SIMULATED, label, result))
     try:
         for name, candidates in CANDIDATES.items():
             for epsilon in BUDGETS:
-                found = attack_release(candidates, epsilon, real, _SEED)
-                rows.append(_row(name, epsilon, SECURE, GRID, found))
+                result = attack_release(candidates, epsilon, real, _SEED)
+                rows.append(_row(name, epsilon, SECURE, GRID, result))
     except MissingExtraError as error:
         return FloatingPointStudy(tuple(rows), str(error))
     return FloatingPointStudy(tuple(rows))
 
 
-def _row(name: str, epsilon: float, release: str, test: str, found: FloatingPointResult) -> FloatingPointRow:
-    own = found.feasible[np.arange(len(found.truth)), found.truth]
-    alone = found.sizes == 1
+def _row(name: str, epsilon: float, release: str, test: str, result: FloatingPointResult) -> FloatingPointRow:
+    own = result.feasible[np.arange(len(result.truth)), result.truth]
+    alone = result.sizes == 1
     recovered = mean_interval(own & alone, CONFIDENCE)
-    gain = paired_interval(found.attack.control_losses - found.attack.losses, CONFIDENCE)
+    gain = paired_interval(result.attack.control_losses - result.attack.losses, CONFIDENCE)
     return FloatingPointRow(
         name,
-        found.feasible.shape[1],
+        result.feasible.shape[1],
         epsilon,
         release,
         test,
-        len(found.truth),
-        found.recovered,
+        len(result.truth),
+        result.recovered,
         recovered.lower,
         recovered.upper,
         float((alone & ~own).mean()),
-        found.mean_size,
+        result.mean_size,
         gain.value,
         gain.lower,
         gain.upper,
@@ -195,19 +195,19 @@ def _lines(
         grid(axes)
 
 
-def _read_floating_point(found: FloatingPointStudy) -> StudyResult:
-    sampler, meets_reference = _naive_sampler(found)
-    release, resists = _our_release(found)
-    drawing = Drawing("floating-point", "what is recovered, and what is left", partial(figure_of, found))
+def _read_floating_point(study: FloatingPointStudy) -> StudyResult:
+    sampler, meets_reference = _naive_sampler(study)
+    release, resists = _our_release(study)
+    drawing = Drawing("floating-point", "what is recovered, and what is left", partial(figure_of, study))
     verdict = Verdict("measured" if meets_reference and resists else "differs", f"{sampler}; {release}")
-    return StudyResult(verdict, {}, *plain_table(found.rows), (drawing,))
+    return StudyResult(verdict, {}, *plain_table(study.rows), (drawing,))
 
 
-def _naive_sampler(found: FloatingPointStudy) -> tuple[str, bool]:
+def _naive_sampler(study: FloatingPointStudy) -> tuple[str, bool]:
     """Say what the naive sampler gives away, and whether that meets the reference."""
     parts, missed = [], []
     for name, (words, low, high) in REFERENCE.items():
-        rows = found.of(NAIVE, candidates=name)
+        rows = study.of(NAIVE, candidates=name)
         share, left = (
             _range([row.recovered for row in rows], ".1%"),
             _range([row.left for row in rows], ".3g"),
@@ -219,12 +219,12 @@ def _naive_sampler(found: FloatingPointStudy) -> tuple[str, bool]:
     return words + (f", which is not the reference on {', '.join(missed)}" if missed else ""), not missed
 
 
-def _our_release(found: FloatingPointStudy) -> tuple[str, bool]:
+def _our_release(study: FloatingPointStudy) -> tuple[str, bool]:
     """Say whether our release excludes nothing by its grid and loses nothing by the naive sampler's test."""
-    grid = [*found.of(SIMULATED, GRID), *found.of(SECURE, GRID)]
+    grid = [*study.of(SIMULATED, GRID), *study.of(SECURE, GRID)]
     open_rows = sum(not row.excludes_nothing for row in grid)
-    beaten = sum(row.gain_lower > 0 for row in found.of(SIMULATED, DOUBLES))
-    noise = f"seeded noise only: {found.missing}" if found.missing else "seeded noise and a real release's"
+    beaten = sum(row.gain_lower > 0 for row in study.of(SIMULATED, DOUBLES))
+    noise = f"seeded noise only: {study.missing}" if study.missing else "seeded noise and a real release's"
     if not open_rows and not beaten:
         return f"ours excludes no candidate ({noise}), and the naive sampler's test gains nothing on it", True
     shown = f"ours excludes candidates in {open_rows} of {len(grid)} settings ({noise})"

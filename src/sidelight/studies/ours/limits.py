@@ -173,9 +173,9 @@ def _coded_rows(case: _CodedCase, quick: bool) -> Iterator[LimitRow]:
         reports = release(true, schema, plan, seed=_SEED)
         learnt = LearntAttacker.fit(own, schema, plan, case.secret, copies=2, seed=_SEED)
         guess = learnt.guess(reports, case.secret, CONFIDENCE)
-        found = posterior(case.belief, reports, case.secret)
-        points = np.arange(found.probabilities.shape[1], dtype=np.float64)
-        yield _row((case.name, mechanism, epsilon, "boosted trees"), guess, found, points, codes)
+        exact = posterior(case.belief, reports, case.secret)
+        points = np.arange(exact.probabilities.shape[1], dtype=np.float64)
+        yield _row((case.name, mechanism, epsilon, "boosted trees"), guess, exact, points, codes)
 
 
 def _two_halves(joint: Array, count: int) -> tuple[Codes, Codes]:
@@ -250,11 +250,11 @@ def _number_rows(case: _NumberCase, models: Sequence[str], quick: bool) -> Itera
     }
     for level in levels:
         noisy = protect(true, noise, level, [secret], seed=_SEED)
-        found = posterior(*case.reports(noisy), secret)
+        exact = posterior(*case.reports(noisy), secret)
         for model, attacker in attackers.items():
             guess = attacker.guess(noisy, secret, CONFIDENCE)
             named = (case.name, "laplace", level, _WORDS[model])
-            yield _row(named, guess, found, case.points[-1], attacker.truth(true, secret).reshape(-1))
+            yield _row(named, guess, exact, case.points[-1], attacker.truth(true, secret).reshape(-1))
 
 
 _WORDS = {"boosted": "boosted trees", "mlp": "MLP"}
@@ -264,14 +264,14 @@ _WORDS = {"boosted": "boosted trees", "mlp": "MLP"}
 
 
 def _row(
-    named: tuple[str, str, float, str], guess: Guess, found: Posterior, points: Array, true: NDArray[Any]
+    named: tuple[str, str, float, str], guess: Guess, exact: Posterior, points: Array, true: NDArray[Any]
 ) -> LimitRow:
     """Measure guesses against the posterior, which knows the belief, and against the truth."""
     is_value = guess.measure == "error rate"
-    best = found.mode() if is_value else found.median(points)
+    best = exact.mode() if is_value else exact.median(points)
     guesses = guess.guesses.reshape(-1)
     control, limit, expected = (
-        _expected(np.broadcast_to(said.reshape(-1), best.shape), found, points, is_value=is_value)
+        _expected(np.broadcast_to(said.reshape(-1), best.shape), exact, points, is_value=is_value)
         for said in (guess.control, best, guesses)
     )
     share = ratio_interval(control - expected, control - limit, CONFIDENCE)
@@ -281,11 +281,11 @@ def _row(
     return LimitRow(*named, len(best), *means, *ends)
 
 
-def _expected(guesses: NDArray[Any], found: Posterior, points: Array, *, is_value: bool) -> Array:
+def _expected(guesses: NDArray[Any], exact: Posterior, points: Array, *, is_value: bool) -> Array:
     """Return what each guess is expected to lose given the report, shape (n,)."""
     difference = guesses[:, None] - points
     cost = (difference != 0) if is_value else np.abs(difference)
-    return np.asarray((found.probabilities * cost).sum(axis=1))
+    return np.asarray((exact.probabilities * cost).sum(axis=1))
 
 
 def ratio_interval(above: Array, below: Array, confidence: float) -> Interval:
@@ -318,25 +318,25 @@ def figure_of(study: LimitStudy) -> Figure:
     return figure
 
 
-def _read_limits(found: LimitStudy) -> StudyResult:
-    best = found.best()
+def _read_limits(study: LimitStudy) -> StudyResult:
+    best = study.best()
     least = min(best, key=lambda row: row.share)
     short = sum(row.share < ENOUGH for row in best)
-    beyond = sum(row.is_beyond for row in found.rows)
+    beyond = sum(row.is_beyond for row in study.rows)
     way = f"at least {least.share:.1%} [{least.share_lower:.1%}, {least.share_upper:.1%}] of the way"
     reached = (
         f"short of {ENOUGH:.0%} in {short} of {len(best)} settings" if short else f"{len(best)} settings"
     )
-    passed = f"{beyond or 'none'} of {len(found.rows)} attacks {'are' if beyond > 1 else 'is'} beyond it"
+    passed = f"{beyond or 'none'} of {len(study.rows)} attacks {'are' if beyond > 1 else 'is'} beyond it"
     reason = (
         f"the best learnt attack goes {way} to the Bayes limit ({least.setting}, {least.attacker}; "
         f"{reached}); {passed} by more than its interval"
     )
-    if found.missing:
-        reason += f"; no network was tried: {found.missing}"
-    drawing = Drawing("attack-limit", "share of the way to the Bayes limit", partial(figure_of, found))
+    if study.missing:
+        reason += f"; no network was tried: {study.missing}"
+    drawing = Drawing("attack-limit", "share of the way to the Bayes limit", partial(figure_of, study))
     verdict = Verdict("differs" if short or beyond else "measured", reason)
-    return StudyResult(verdict, {}, *plain_table(found.rows), (drawing,))
+    return StudyResult(verdict, {}, *plain_table(study.rows), (drawing,))
 
 
 STUDY = Study(

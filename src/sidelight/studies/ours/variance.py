@@ -82,28 +82,28 @@ def _panel(
     axes.grid(visible=True, which="major", alpha=0.3)
 
 
-def _read_variance(found: VarianceStudy) -> StudyResult:
+def _read_variance(study: VarianceStudy) -> StudyResult:
     rows = [
         (name, "epsilon", float(x), float(y))
-        for name, heights in found.by_budget.items()
-        for x, y in zip(found.budgets, heights, strict=True)
+        for name, heights in study.by_budget.items()
+        for x, y in zip(study.budgets, heights, strict=True)
     ]
     rows += [
         (name, "values", float(x), float(y))
-        for name, heights in found.by_size.items()
-        for x, y in zip(found.sizes, heights, strict=True)
+        for name, heights in study.by_size.items()
+        for x, y in zip(study.sizes, heights, strict=True)
     ]
-    crossed = int((found.by_size["grr"] > found.by_size["oue"]).argmax())
+    crossed = int((study.by_size["grr"] > study.by_size["oue"]).argmax())
     reason = (
-        f"at epsilon {found.epsilon:g} randomised response errs less than unary encoding up to "
-        f"{found.sizes[crossed - 1]} values, and more from {found.sizes[crossed]} on"
+        f"at epsilon {study.epsilon:g} randomised response errs less than unary encoding up to "
+        f"{study.sizes[crossed - 1]} values, and more from {study.sizes[crossed]} on"
     )
     return StudyResult(
         Verdict("measured", reason),
         {},
         ("mechanism", "against", "x", "variance"),
         tuple(rows),
-        (Drawing("mechanism-variance", "variance of a rare value's frequency", partial(figure_of, found)),),
+        (Drawing("mechanism-variance", "variance of a rare value's frequency", partial(figure_of, study)),),
     )
 
 

@@ -36,23 +36,23 @@ _ANSWER = 2.0
 
 def _examples(_quick: bool) -> dict[str, float]:
     """Return the exact leakage of Examples 2 to 4, and of 5: two Gaussian tuples of variance 1."""
-    found = {}
+    exact = {}
     for name, (cells, second, known) in _JOINTS.items():
         belief = Belief.from_joint(cells, ["x1", "x2"])
         query = Query.additive(belief.schema, {"x1": [0, 1], "x2": [0, second]})
-        found[name] = prior_leakage(belief, query, Adversary("x1", known)).value
+        exact[name] = prior_leakage(belief, query, Adversary("x1", known)).value
     for rho in (0.5, -0.5):
         pair = Gaussian.equicorrelated(2, rho)
-        found[f"Example 5, correlation {rho:g}"] = gaussian_leakage(pair, Adversary("x1")).value
-    return found
+        exact[f"Example 5, correlation {rho:g}"] = gaussian_leakage(pair, Adversary("x1")).value
+    return exact
 
 
-def _read_examples(found: dict[str, float]) -> StudyResult:
-    gap = max(abs(found[name] - float(printed)) for name, printed in EXAMPLES.published.items())
-    rows = tuple((name, value, EXAMPLES.published[name]) for name, value in found.items())
+def _read_examples(exact: dict[str, float]) -> StudyResult:
+    gap = max(abs(exact[name] - float(printed)) for name, printed in EXAMPLES.published.items())
+    rows = tuple((name, value, EXAMPLES.published[name]) for name, value in exact.items())
     reason = f"every example within {gap:.4f}; Example 2(b), 0.8146, is printed as 0.82"
     verdict = Verdict("reproduced" if gap < 0.006 else "differs", reason)
-    return StudyResult(verdict, dict(found), ("example", "exact", "printed"), rows)
+    return StudyResult(verdict, dict(exact), ("example", "exact", "printed"), rows)
 
 
 EXAMPLES = Study(
@@ -77,38 +77,38 @@ EXAMPLES = Study(
 
 def _posteriors(_quick: bool) -> dict[str, tuple[float, float, float]]:
     """Return Pr(s_1 = 1 | r = 2), weak and strong adversary, and strong before r; noise of scale 1."""
-    found = {}
+    posteriors = {}
     for name, joint in _PRIORS.items():
         weights = [[joint[a][b] * math.exp(-abs(_ANSWER - a - b)) for b in (0, 1)] for a in (0, 1)]
         weak = sum(weights[1]) / (sum(weights[0]) + sum(weights[1]))
         strong = weights[1][1] / (weights[0][1] + weights[1][1])
-        found[name] = weak, strong, joint[1][1] / (joint[0][1] + joint[1][1])
-    return found
+        posteriors[name] = weak, strong, joint[1][1] / (joint[0][1] + joint[1][1])
+    return posteriors
 
 
-def _read_posteriors(found: dict[str, tuple[float, float, float]]) -> StudyResult:
-    together, apart = found["perfectly positive"], found["perfectly negative"]
-    alone = found["independent"]
+def _read_posteriors(posteriors: dict[str, tuple[float, float, float]]) -> StudyResult:
+    together, apart = posteriors["perfectly positive"], posteriors["perfectly negative"]
+    alone = posteriors["independent"]
     ours: dict[str, Value] = {
         "perfectly positive, weak adversary": f"s1 = 1 with probability {together[0]:.3f}",
         "perfectly negative, weak adversary": f"s1 = 1 with probability {apart[0]:.3f}",
         "perfectly negative, strong adversary": f"s1 = 0 with probability {1 - apart[1]:.3f}",
         "independent, strong against weak adversary": f"{alone[1]:.3f} against {alone[0]:.3f}",
     }
-    rows = tuple((name, *values) for name, values in found.items())
+    rows = tuple((name, *values) for name, values in posteriors.items())
     holds = together[0] > 0.8 and apart[:2] == (0.5, 0.0) and abs(alone[0] - alone[1]) < 1e-9
     verdict = Verdict("reproduced" if holds else "differs", "posteriors after the answer 2, noise of scale 1")
     columns = ("correlation", "weak after r = 2", "strong after r = 2", "strong before")
-    drawing = Drawing("pdp-fig2", "posteriors of s1 = 1", partial(_bars, found))
+    drawing = Drawing("pdp-fig2", "posteriors of s1 = 1", partial(_bars, posteriors))
     return StudyResult(verdict, ours, columns, rows, (drawing,))
 
 
-def _bars(found: dict[str, tuple[float, float, float]]) -> Figure:
+def _bars(posteriors: dict[str, tuple[float, float, float]]) -> Figure:
     figure, (axes,) = canvas(6.4, 3.4)
     for place, label in enumerate(("knows nothing", "knows s2 = 1")):
-        heights = [values[place] for values in found.values()]
-        axes.bar([number + 0.4 * place for number in range(len(found))], heights, 0.36, label=label)
-    axes.set_xticks([number + 0.2 for number in range(len(found))], list(found), fontsize=8)
+        heights = [values[place] for values in posteriors.values()]
+        axes.bar([number + 0.4 * place for number in range(len(posteriors))], heights, 0.36, label=label)
+    axes.set_xticks([number + 0.2 for number in range(len(posteriors))], list(posteriors), fontsize=8)
     axes.axhline(0.5, color="grey", linewidth=0.8)
     axes.set_ylabel("probability of s1 = 1 after the answer 2")
     axes.legend(frameon=False)
@@ -138,8 +138,8 @@ def _theorem_2(_quick: bool) -> tuple[float, float]:
     return published.value, prior_leakage(belief, query, Adversary("x1")).value
 
 
-def _read_theorem_2(found: tuple[float, float]) -> StudyResult:
-    published, exact = found
+def _read_theorem_2(figures: tuple[float, float]) -> StudyResult:
+    published, exact = figures
     verdict = Verdict(
         "refuted" if exact > published else "reproduced",
         f"Theorem 2 looks at one end of the answers only: it gives {published:.4f}, the truth is {exact:.4f}",

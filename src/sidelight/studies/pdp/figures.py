@@ -60,8 +60,8 @@ def beta_layers(tuples: int, means: Sequence[float], runs: int, key: str) -> Pan
     layers = tuple(float(layer) for layer in range(1, tuples + 1))
     curves = []
     for mean in means:
-        found = [layer_maxima(full_search(beta_edges(tuples, mean, seed))) for seed in range(runs)]
-        heights = np.array(found).mean(axis=0)
+        maxima = [layer_maxima(full_search(beta_edges(tuples, mean, seed))) for seed in range(runs)]
+        heights = np.array(maxima).mean(axis=0)
         curves.append(Curve(f"mean edge {mean:g}", layers, tuple(float(value) for value in heights)))
     broken = [curve.name for curve in curves if not _as_published(curve, means[0])]
     if means[0] > 0:

@@ -104,9 +104,9 @@ def distances_figure(study: AttackStudy) -> Figure:
     return figure
 
 
-def _read_figure(number: str, found: AttackStudy) -> StudyResult:
-    rows = rows_of(found.rows, f"Fig. {number}")
-    stricter = rows_of(found.rows, _STRICTER) if number == "2" else []
+def _read_figure(number: str, study: AttackStudy) -> StudyResult:
+    rows = rows_of(study.rows, f"Fig. {number}")
+    stricter = rows_of(study.rows, _STRICTER) if number == "2" else []
     every = (*rows, *stricter)
     names, values = plain_table(every)
     table = tuple((*cells, row.removed) for cells, row in zip(values, every, strict=True))
@@ -116,11 +116,11 @@ def _read_figure(number: str, found: AttackStudy) -> StudyResult:
         title = "mean distance where the secret has half of the others' budget"
         draw = partial(levels_figure, stricter, _STRICTER)
         drawings.append(Drawing("reconstruction-fig2-stricter", title, draw))
-    if number == "2" and found.densities:
-        draw = partial(distances_figure, found)
+    if number == "2" and study.densities:
+        draw = partial(distances_figure, study)
         drawings.append(Drawing("reconstruction-fig2-distances", "density and share of distances", draw))
     return StudyResult(
-        _verdict(number, found.rows), _ours(number, rows), (*names, "removed"), table, tuple(drawings)
+        _verdict(number, study.rows), _ours(number, rows), (*names, "removed"), table, tuple(drawings)
     )
 
 
@@ -140,12 +140,12 @@ def _verdict(number: str, rows: Sequence[Row]) -> Verdict:
 
 def _by_table(rows: Sequence[Row], figure: str) -> dict[str, list[Row]]:
     """Return a figure's rows by table, those of its stricter secret apart."""
-    found: dict[str, list[Row]] = {}
+    by_table: dict[str, list[Row]] = {}
     for row in rows:
         if row.figure.partition(", ")[0] == figure:
             place = f"{row.figure}, {row.table}".removeprefix(f"{figure}, ")
-            found.setdefault(place, []).append(row)
-    return found
+            by_table.setdefault(place, []).append(row)
+    return by_table
 
 
 def _table_verdict(rows: Sequence[Row]) -> Verdict:
@@ -177,15 +177,15 @@ def _wins(rows: Sequence[Row]) -> int:
 
 def _ours(number: str, rows: Sequence[Row]) -> dict[str, Value]:
     published = [row for row in rows if row.attacker == "published"]
-    found: dict[str, Value] = {
+    ours: dict[str, Value] = {
         name: _removed([row for row in published if row.kind == kind])
         for name, kind in _KINDS.items()
         if name in _PUBLISHED[number]
     }
     if _NEARER in _PUBLISHED[number]:
-        found[_NEARER] = f"{sum(row.score < row.release for row in published)} of {len(published)}"
-    found[_CONTROL] = f"{_wins(published)} of {len(published)}"
-    return found
+        ours[_NEARER] = f"{sum(row.score < row.release for row in published)} of {len(published)}"
+    ours[_CONTROL] = f"{_wins(published)} of {len(published)}"
+    return ours
 
 
 def _removed(rows: Sequence[Row]) -> Value:

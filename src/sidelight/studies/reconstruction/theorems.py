@@ -40,8 +40,8 @@ def _failure(belief: Belief) -> float:
     return float(delta_at(rows / rows.sum(axis=1, keepdims=True), stated)[0])
 
 
-def _read_theorem(name: str, what: str, case: str, found: dict[str, tuple[float, float]]) -> StudyResult:
-    published, exact = found[name]
+def _read_theorem(name: str, what: str, case: str, figures: dict[str, tuple[float, float]]) -> StudyResult:
+    published, exact = figures[name]
     verdict = Verdict(
         "refuted" if exact > published + 1e-9 else "reproduced",
         f"the secret's own report and the others' are seen together: {exact:.4g}, not {published:g}",
