@@ -18,7 +18,7 @@ from sidelight.collection.labels import (
 )
 from sidelight.foundation.progress import track
 from sidelight.leakage.labels import adversarial_belief, correlation_excess
-from sidelight.studies.clldp.points import Point, drawing_of, line_of, mean_point, table_of
+from sidelight.studies.clldp.points import Point, drawing_of, line_of, mean_point, result_of
 from sidelight.studies.clldp.records import (
     FEVER,
     LABELS,
@@ -107,11 +107,10 @@ WORK = Work("labels-joint", joint_points, minutes=4)
 
 
 def _read_table_1(points: Sequence[Point]) -> StudyResult:
-    chosen = [point for point in points if point.figure == "table 1"]
-    ours: dict[str, Value] = {point.line: point.value for point in chosen}
+    ours: dict[str, Value] = {point.line: point.value for point in points if point.figure == "table 1"}
     close = all(abs(float(ours[name]) - float(value)) < 5e-3 for name, value in TABLE_1.published.items())
     verdict = Verdict("reproduced" if close else "differs", "exact, from the table's six probabilities")
-    return StudyResult(verdict, ours, *table_of(chosen))
+    return result_of(points, "table 1", verdict, ours)
 
 
 TABLE_1 = Study(
@@ -125,14 +124,13 @@ TABLE_1 = Study(
 
 
 def _read_table_4(points: Sequence[Point]) -> StudyResult:
-    chosen = [point for point in points if point.figure == "table 4"]
-    ours: dict[str, Value] = {point.data: point.value for point in chosen}
+    ours: dict[str, Value] = {point.data: point.value for point in points if point.figure == "table 4"}
     gap = max(abs(float(ours[name]) - float(value)) for name, value in TABLE_4.published.items())
     verdict = Verdict(
         "reproduced" if gap < 1e-3 else "differs",
         f"to {gap:.1g}; N(25,0.3) is exactly {float(ours['N(25,0.3)']):.4f}, which the paper cuts to 0.638",
     )
-    return StudyResult(verdict, ours, *table_of(chosen))
+    return result_of(points, "table 4", verdict, ours)
 
 
 TABLE_4 = Study(
@@ -165,10 +163,9 @@ def _read_figure_3(points: Sequence[Point]) -> StudyResult:
         f"the stated error of k by eq. (8) is at most {100 * max(*above, 0):.2g} % above the least of those "
         f"compared, and that of the best of all k at most {100 * spared:.2g} % below it"
     )
-    chosen = [point for point in points if point.figure == "figure 3"]
     title = "l2 error of the estimated joint against the budget"
-    drawing = drawing_of(chosen, "figure 3", "clldp-fig3", title)
-    return StudyResult(Verdict(kind, reason), ours, *table_of(chosen), (drawing,))
+    drawing = drawing_of(points, "figure 3", "clldp-fig3", title)
+    return result_of(points, "figure 3", Verdict(kind, reason), ours, drawing)
 
 
 def _best_is_one(points: Sequence[Point]) -> tuple[int, int]:
@@ -207,9 +204,8 @@ def _read_figure_6(points: Sequence[Point]) -> StudyResult:
         words = f"the exact error of {', '.join(unlike)} has another course over k = 1 to 100"
         verdict = Verdict("differs", f"{reason}; {words}")
     ours: dict[str, Value] = {f"{name}: error along k": shape for name, shape in shapes.items()}
-    chosen = [point for point in points if point.figure == "figure 6"]
-    drawing = drawing_of(chosen, "figure 6", "clldp-fig6", "l2 error against k at epsilon 3")
-    return StudyResult(verdict, ours, *table_of(chosen), (drawing,))
+    drawing = drawing_of(points, "figure 6", "clldp-fig6", "l2 error against k at epsilon 3")
+    return result_of(points, "figure 6", verdict, ours, drawing)
 
 
 def _shape(name: str) -> str:

@@ -16,7 +16,7 @@ from sidelight.learning.cart import private_tree
 from sidelight.learning.rounds import TreeSettings
 from sidelight.learning.synthetic import private_synthetic
 from sidelight.studies.clldp.joints import budgets
-from sidelight.studies.clldp.points import Point, drawing_of, line_of, mean_point, table_of
+from sidelight.studies.clldp.points import Point, drawing_of, line_of, mean_point, result_of
 from sidelight.studies.clldp.records import RealSet, adult, smart_grid
 from sidelight.studies.study import Study, StudyResult, Value, Verdict, Work
 
@@ -166,11 +166,10 @@ def _read_figure_4(points: Sequence[Point]) -> StudyResult:
         ("figure 4 bayes", "clldp-fig4-bayes", "Naive Bayes"),
         ("figure 4 tree", "clldp-fig4-tree", "trees"),
     )
-    chosen = [point for point in points if point.figure.startswith("figure 4")]
     drawings = tuple(
-        drawing_of(chosen, figure, name, f"accuracy of {title}") for figure, name, title in parts
+        drawing_of(points, figure, name, f"accuracy of {title}") for figure, name, title in parts
     )
-    return StudyResult(_judged(met, _excess_and_gains(points)), ours, *table_of(chosen), drawings)
+    return result_of(points, "figure 4", _judged(met, _excess_and_gains(points)), ours, *drawings)
 
 
 def _excess_and_gains(points: Sequence[Point]) -> str:
@@ -233,9 +232,8 @@ def _read_figure_5(points: Sequence[Point]) -> StudyResult:
         f"{min(attack[key] - control[key] for key in attack):+.3f} over the commonest label, and the optimal "
         f"attack on kHR up to {max(best[key] - control[key] for key in best):+.3f}"
     )
-    chosen = [point for point in points if point.figure == "figure 5"]
-    drawing = drawing_of(chosen, "figure 5", "clldp-fig5", "share of labels guessed")
-    return StudyResult(_judged(met, reason), ours, *table_of(chosen), (drawing,))
+    drawing = drawing_of(points, "figure 5", "clldp-fig5", "share of labels guessed")
+    return result_of(points, "figure 5", _judged(met, reason), ours, drawing)
 
 
 FIGURE_5 = Study(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sidelight.studies.figures import STYLES, canvas, grid, legend_beside
-from sidelight.studies.study import Drawing
+from sidelight.studies.study import Drawing, StudyResult, Value, Verdict, plain_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,12 +52,12 @@ def line_of(points: Sequence[Point], figure: str, line: str) -> dict[tuple[str, 
     }
 
 
-def table_of(points: Sequence[Point]) -> tuple[tuple[str, ...], tuple[tuple[object, ...], ...]]:
-    """Return the columns and the rows of a table of points."""
-    columns = ("figure", "data", "line", "x", "value", "standard error")
-    return columns, tuple(
-        (point.figure, point.data, point.line, point.x, point.value, point.error) for point in points
-    )
+def result_of(
+    points: Sequence[Point], figure: str, verdict: Verdict, ours: Mapping[str, Value], *drawings: Drawing
+) -> StudyResult:
+    """Return the result of a study with the table of its own points."""
+    columns, rows = plain_table([point for point in points if point.figure.startswith(figure)])
+    return StudyResult(verdict, ours, (*columns[:-1], "standard error"), rows, drawings)
 
 
 def drawing_of(points: Sequence[Point], figure: str, name: str, title: str) -> Drawing:

@@ -13,7 +13,7 @@ from sidelight.studies.corr_rr.records import REAL
 from sidelight.studies.corr_rr.settings import Figure, Panel, all_figures
 from sidelight.studies.corr_rr.simulation import BASELINES, FURTHER, OURS, Cell, Setting, simulate, with_share
 from sidelight.studies.corr_rr.tables import PRINTED
-from sidelight.studies.figures import canvas, legend_beside
+from sidelight.studies.figures import canvas, grid, legend_beside
 from sidelight.studies.study import Drawing, Study, StudyResult, Value, Verdict, Work
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ def run(quick: bool = False, workers: int = 2) -> ErrorStudy:
     trials = QUICK_TRIALS if quick else TRIALS
     figures = tuple(all_figures())
     settings = [setting for figure in figures for setting in figure.places.values()]
-    cells = _simulated(settings, trials, workers)
-    return ErrorStudy(trials, figures, cells)
+    return ErrorStudy(trials, figures, _simulated(settings, trials, workers))
 
 
 def _simulated(settings: list[Setting], trials: int, workers: int) -> dict[Setting, Cell]:
@@ -102,7 +101,7 @@ def _panel(axes: Axes, study: ErrorStudy, panel: Panel) -> None:
             axes.semilogy(*zip(*points, strict=True), style, color=colour, label=method, linewidth=width)
     axes.set_xlabel(panel.axis)
     axes.set_title(panel.title, fontsize=10)
-    axes.grid(visible=True, which="major", alpha=0.3)
+    grid(axes)
 
 
 Points = dict[tuple[str, float], Cell]
@@ -272,8 +271,6 @@ _TITLES = {
     "13": "six attributes, error against the correlation",
     "14": "real tables, error against the budget",
 }
-
-
 WORK = Work("collection", run, uses=REAL, minutes=12)
 
 

@@ -7,10 +7,10 @@ The LFW file is a small biased sample
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from sidelight.studies.study import OURS, Drawing, Kind, Study, StudyResult, Val
 from sidelight.studies.tables import existing_table
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 TEN = (
@@ -301,11 +302,9 @@ def figure_8(study: CalibrationStudy) -> Figure:
 def figure_fewer(study: CalibrationStudy) -> Figure:
     """Return what releasing fewer attributes does."""
     figure, (axes,) = canvas(4.9, 4.0)
-    counts = [row.attributes for row in study.fewer]
-    for name, style in (("published", "--"), ("tree", "-."), ("certified", "-")):
-        axes.plot(
-            counts, [getattr(row, name) for row in study.fewer], style, marker="o", label=_BUDGETS[name]
-        )
+    styles = {"published": "--", "tree": "-.", "certified": "-"}
+    lines = {name: (_BUDGETS[name], style) for name, style in styles.items()}
+    _draw_lines(axes, study.fewer, "attributes", lines)
     axes.axhline(1.0, color="grey", linewidth=0.8)
     axes.axhline(PAPER_RATIO, color="grey", linewidth=0.8, linestyle=":")
     axes.set_xlabel("released attributes of CelebA")
@@ -318,18 +317,17 @@ def figure_fewer(study: CalibrationStudy) -> Figure:
 def figure_channels(study: CalibrationStudy) -> Figure:
     """Return the optimal channel against randomised response."""
     figure, (left, right) = canvas(9.8, 4.0, 2)
-    limits = [row.limit for row in study.channels]
-    for name, label, style in (
-        ("optimal", "optimal channel", "-"),
-        ("guess", "randomised response, best guess", "--"),
-        ("response", "randomised response, as reported", ":"),
-    ):
-        left.plot(limits, [getattr(row, name) for row in study.channels], style, marker="o", label=label)
-    for name, label, style in (
-        ("balanced_optimal", "optimal channel", "-"),
-        ("balanced_response", "randomised response", ":"),
-    ):
-        right.plot(limits, [getattr(row, name) for row in study.channels], style, marker="o", label=label)
+    accuracy = {
+        "optimal": ("optimal channel", "-"),
+        "guess": ("randomised response, best guess", "--"),
+        "response": ("randomised response, as reported", ":"),
+    }
+    balanced = {
+        "balanced_optimal": ("optimal channel", "-"),
+        "balanced_response": ("randomised response", ":"),
+    }
+    _draw_lines(left, study.channels, "limit", accuracy)
+    _draw_lines(right, study.channels, "limit", balanced)
     left.set_ylabel("accuracy")
     right.set_ylabel("accuracy, every value counting the same")
     for axes in (left, right):
@@ -338,6 +336,13 @@ def figure_channels(study: CalibrationStudy) -> Figure:
         axes.legend(frameon=False, fontsize=8)
     figure.suptitle("cholesterol reported, cardio secret", fontsize=10)
     return figure
+
+
+def _draw_lines(axes: Axes, rows: Sequence[Any], x: str, lines: Mapping[str, tuple[str, str]]) -> None:
+    """Draw columns of a table against another one; each has a label and a style."""
+    places = [getattr(row, x) for row in rows]
+    for name, (label, style) in lines.items():
+        axes.plot(places, [getattr(row, name) for row in rows], style, marker="o", label=label)
 
 
 _CALIBRATION = Work(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.mechanisms import create
-from sidelight.studies.figures import STYLES, canvas, legend_beside
+from sidelight.studies.figures import STYLES, canvas, grid, legend_beside
 from sidelight.studies.study import OURS, Drawing, Study, StudyResult, Verdict, Work
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _panel(
         axes.loglog(x, values, STYLES[number % 4], label=name, linewidth=1.5)
     axes.set_xlabel(label)
     axes.set_title(title, fontsize=10)
-    axes.grid(visible=True, which="major", alpha=0.3)
+    grid(axes)
 
 
 def _read_variance(study: VarianceStudy) -> StudyResult:
