@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import sidelight as sl
+from sidelight.studies import register
 from sidelight.studies.cpl.records import belief_of
 from sidelight.studies.outputs import load, save, table_csv
 from sidelight.studies.pages import PAPERS, write_pages
@@ -68,6 +69,11 @@ def test_every_study_says_what_is_published_or_that_it_is_ours() -> None:
         assert study in sharing(study.work)
     works = {study.work for study in all_studies()}
     assert len({work.name for work in works}) == len(works), "two works share a name"
+
+
+def test_only_the_runner_runs_by_itself() -> None:
+    room = Path(register.__file__).parent
+    assert [path.name for path in room.rglob("*.py") if "__main__" in path.read_text()] == ["runner.py"]
 
 
 @pytest.mark.parametrize("name", CHEAP)

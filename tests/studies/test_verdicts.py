@@ -55,7 +55,7 @@ def test_figure_4b_needs_the_order_the_limit_and_a_tight_sum() -> None:
 )
 def test_figure_8_is_judged_by_what_leaks_and_by_its_ratio(published, reached, kind) -> None:
     row = LimitRow(1.0, 0.1, published, published, 0.25, 0.5, 0.1, reached)
-    result = read("cpl-fig8", CalibrationStudy((row,), (4.0,), (), (), ()))
+    result = read("cpl-fig8", CalibrationStudy((row,), (4.0,), (), ()))
     assert result.verdict.kind == kind
     assert result.ours["budget learnt from LFW over that from CelebA"] == pytest.approx(0.25 / published)
 

@@ -11,7 +11,7 @@ import typer
 from sidelight.cli.common import Json, echo_json, progress
 
 if TYPE_CHECKING:
-    from sidelight.studies.running import Outcome, Settings
+    from sidelight.studies.runner import Outcome, Settings
     from sidelight.studies.study import Study
 
 app = typer.Typer(
@@ -77,7 +77,7 @@ def run(
     from sidelight.report.study_terminal import print_tally
     from sidelight.studies.cache import default_store
     from sidelight.studies.register import all_studies, find_study
-    from sidelight.studies.running import Settings
+    from sidelight.studies.runner import Settings
 
     chosen = all_studies() if name == "all" else (find_study(name),)
     if pages is not None and (name != "all" or out is None):
@@ -125,7 +125,7 @@ def _run(chosen: tuple[Study, ...], settings: Settings, *, quiet: bool) -> list[
     """Run, telling each outcome as it comes."""
     from sidelight.foundation.progress import track
     from sidelight.report.study_terminal import line_of
-    from sidelight.studies.running import run_studies
+    from sidelight.studies.runner import run_studies
 
     outcomes = []
     with progress(quiet=quiet):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table as Grid
 
-from sidelight.studies.running import Outcome
+from sidelight.studies.runner import Outcome
 from sidelight.studies.study import OURS, Study
 from sidelight.studies.tables import missing_tables
 

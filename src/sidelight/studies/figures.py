@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +27,13 @@ def canvas(
 def grid(axes: Axes) -> None:
     """Draw pale grid lines."""
     axes.grid(visible=True, alpha=0.3)
+
+
+def draw_lines(axes: Axes, rows: Sequence[Any], x: str, lines: Mapping[str, tuple[str, str]]) -> None:
+    """Draw columns of a table against another one; each has a label and a style."""
+    places = [getattr(row, x) for row in rows]
+    for name, (label, style) in lines.items():
+        axes.plot(places, [getattr(row, name) for row in rows], style, marker="o", label=label)
 
 
 def legend_beside(axes: Axes, size: float | None = None) -> None:

@@ -1,6 +1,6 @@
 """Paper CPL: Tables I to III, Figs. 4 to 8, eq. (6), and benchmarks of ours on calibration."""
 
-from sidelight.studies.cpl import calibration, figure_4, figures_6_7, formulas, pairs
+from sidelight.studies.cpl import calibration, channel, figure_4, figures_6_7, formulas, pairs
 
 STUDIES = (
     pairs.TABLE_1,
@@ -14,4 +14,5 @@ STUDIES = (
     pairs.FIGURE_5,
     *figures_6_7.STUDIES,
     *calibration.STUDIES,
+    channel.STUDY,
 )

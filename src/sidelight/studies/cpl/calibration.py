@@ -7,15 +7,15 @@ The LFW file is a small biased sample
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sidelight.belief import Belief
-from sidelight.calibration import calibrate, optimal_channel
+from sidelight.calibration import calibrate
 from sidelight.calibration.constraint import constraint_of
 from sidelight.calibration.problem import build
 from sidelight.calibration.uniform import uniform_budget
@@ -23,12 +23,11 @@ from sidelight.foundation.progress import track
 from sidelight.leakage.total import lower_total
 from sidelight.plan import Plan
 from sidelight.sources import read
-from sidelight.studies.figures import STYLES, canvas, grid
+from sidelight.studies.figures import STYLES, canvas, draw_lines, grid
 from sidelight.studies.study import OURS, Drawing, Kind, Study, StudyResult, Value, Verdict, Work, plain_table
 from sidelight.studies.tables import existing_table
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 TEN = (
@@ -43,7 +42,6 @@ STEP = 0.01
 _SUBSET = 21
 _LIMITS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 _FEWER = (4, 8, 12, 16, 21, 30, 38)
-_CHANNEL_LIMITS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 
 
 @dataclass(frozen=True)
@@ -95,30 +93,6 @@ class UnequalRow:
 
 
 @dataclass(frozen=True)
-class ChannelRow:
-    """Accuracy at one limit on what cholesterol's report says about cardio.
-
-    Attributes:
-        limit: on the leakage about cardio.
-        budget: of randomised response at that limit.
-        response: its accuracy, the report taken as it is.
-        guess: its accuracy, each report turned into the best guess.
-        optimal: the accuracy of the optimal channel.
-        balanced_response: the mean over cholesterol's values of the probability that randomised response
-            reports it right.
-        balanced_optimal: the same of the channel that is optimal for it.
-    """
-
-    limit: float
-    budget: float
-    response: float
-    guess: float
-    optimal: float
-    balanced_response: float
-    balanced_optimal: float
-
-
-@dataclass(frozen=True)
 class CalibrationStudy:
     """All tables of the study.
 
@@ -127,14 +101,12 @@ class CalibrationStudy:
         subsets: published over even split at limit 1, for random sets of 21 of them.
         fewer: what releasing fewer attributes does.
         unequal: unequal against uniform budgets.
-        channels: the optimal channel against randomised response.
     """
 
     limits: tuple[LimitRow, ...]
     subsets: tuple[float, ...]
     fewer: tuple[FewerRow, ...]
     unequal: tuple[UnequalRow, ...]
-    channels: tuple[ChannelRow, ...]
 
     @property
     def ratio(self) -> float:
@@ -154,7 +126,6 @@ def run(quick: bool = False) -> CalibrationStudy:
             _fewer_row(shared, count) for count in track(_FEWER[:3] if quick else _FEWER, "fewer attributes")
         ),
         tuple(_unequal_rows(quick)),
-        _channel_rows(_CHANNEL_LIMITS[2::4] if quick else _CHANNEL_LIMITS),
     )
 
 
@@ -246,28 +217,6 @@ def _unequal_row(label: str, belief: Belief, constraint: str) -> UnequalRow:
     )
 
 
-def _channel_rows(limits: Sequence[float]) -> tuple[ChannelRow, ...]:
-    cells = read(str(existing_table("cardio"))).counts(["cholesterol", "cardio"])[0]
-    belief = Belief.from_counts(cells, source="cardio")
-    return tuple(_channel_row(belief, limit) for limit in limits)
-
-
-def _channel_row(belief: Belief, limit: float) -> ChannelRow:
-    prior = belief.prior("cholesterol")
-    optimal = optimal_channel(belief, "cholesterol", {"cardio": limit})
-    fair = np.diag(1 / (len(prior) * prior))
-    balanced = optimal_channel(belief, "cholesterol", {"cardio": limit}, utility=fair)
-    return ChannelRow(
-        limit,
-        optimal.response_epsilon,
-        optimal.response_utility,
-        optimal.response_best,
-        optimal.utility,
-        balanced.response_utility,
-        balanced.utility,
-    )
-
-
 _BUDGETS = {
     "published": "published sum (no bound)",
     "stepped": "the same by Algorithm 3 as printed",
@@ -304,7 +253,7 @@ def figure_fewer(study: CalibrationStudy) -> Figure:
     figure, (axes,) = canvas(4.9, 4.0)
     styles = {"published": "--", "tree": "-.", "certified": "-"}
     lines = {name: (_BUDGETS[name], style) for name, style in styles.items()}
-    _draw_lines(axes, study.fewer, "attributes", lines)
+    draw_lines(axes, study.fewer, "attributes", lines)
     axes.axhline(1.0, color="grey", linewidth=0.8)
     axes.axhline(PAPER_RATIO, color="grey", linewidth=0.8, linestyle=":")
     axes.set_xlabel("released attributes of CelebA")
@@ -314,40 +263,7 @@ def figure_fewer(study: CalibrationStudy) -> Figure:
     return figure
 
 
-def figure_channels(study: CalibrationStudy) -> Figure:
-    """Return the optimal channel against randomised response."""
-    figure, (left, right) = canvas(9.8, 4.0, 2)
-    accuracy = {
-        "optimal": ("optimal channel", "-"),
-        "guess": ("randomised response, best guess", "--"),
-        "response": ("randomised response, as reported", ":"),
-    }
-    balanced = {
-        "balanced_optimal": ("optimal channel", "-"),
-        "balanced_response": ("randomised response", ":"),
-    }
-    _draw_lines(left, study.channels, "limit", accuracy)
-    _draw_lines(right, study.channels, "limit", balanced)
-    left.set_ylabel("accuracy")
-    right.set_ylabel("accuracy, every value counting the same")
-    for axes in (left, right):
-        axes.set_xlabel("limit on what it says about cardio")
-        grid(axes)
-        axes.legend(frameon=False, fontsize=8)
-    figure.suptitle("cholesterol reported, cardio secret", fontsize=10)
-    return figure
-
-
-def _draw_lines(axes: Axes, rows: Sequence[Any], x: str, lines: Mapping[str, tuple[str, str]]) -> None:
-    """Draw columns of a table against another one; each has a label and a style."""
-    places = [getattr(row, x) for row in rows]
-    for name, (label, style) in lines.items():
-        axes.plot(places, [getattr(row, name) for row in rows], style, marker="o", label=label)
-
-
-_CALIBRATION = Work(
-    "calibration", run, tables=("celeba_attr", "lfw_attr_sample", "cardio", "adult"), minutes=1
-)
+_CALIBRATION = Work("calibration", run, tables=("celeba_attr", "lfw_attr_sample", "adult"), minutes=1)
 
 
 def _read_figure_8(study: CalibrationStudy) -> StudyResult:
@@ -388,15 +304,6 @@ def _read_unequal(study: CalibrationStudy) -> StudyResult:
     return StudyResult(Verdict("measured", reason), {}, *plain_table(study.unequal))
 
 
-def _read_channel(study: CalibrationStudy) -> StudyResult:
-    gain = max(row.optimal - row.guess for row in study.channels)
-    reason = (
-        f"the optimal channel is up to {gain:.3f} more accurate than randomised response at the same limit"
-    )
-    drawing = Drawing("calibration-channel", "accuracy against the limit", partial(figure_channels, study))
-    return StudyResult(Verdict("measured", reason), {}, *plain_table(study.channels), (drawing,))
-
-
 STUDIES = (
     Study(
         "cpl-fig8",
@@ -419,5 +326,4 @@ STUDIES = (
     Study(
         "calibration-unequal", OURS, "Calibration: unequal against equal budgets", _CALIBRATION, _read_unequal
     ),
-    Study("calibration-channel", OURS, "Calibration: the optimal channel", _CALIBRATION, _read_channel),
 )

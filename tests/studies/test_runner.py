@@ -27,7 +27,7 @@ from sidelight.studies.cache import (
     last_used,
 )
 from sidelight.studies.register import find_study, sharing
-from sidelight.studies.running import Settings, run_studies
+from sidelight.studies.runner import Settings, run_studies
 
 QUICK = ("pdp-fig2", "pdp-theorem2")
 """Two studies with works of their own, a second each."""
@@ -139,7 +139,7 @@ def test_a_study_that_fails_takes_no_other_with_it(tmp_path: Path, monkeypatch) 
 def test_an_interruption_keeps_what_is_finished(tmp_path: Path, how: signal.Signals) -> None:
     script = (
         "import sys; from pathlib import Path; from sidelight.studies.register import find_study\n"
-        "from sidelight.studies.running import Settings, run_studies\n"
+        "from sidelight.studies.runner import Settings, run_studies\n"
         "studies = [find_study(name) for name in ('pdp-fig2', 'corr-rr-fig4')]\n"
         "for outcome in run_studies(studies, Settings(Path(sys.argv[1]), quick=True, workers=2)):\n"
         "    print(outcome.study.name, flush=True)\n"

@@ -1,6 +1,6 @@
 """Run studies: finished ones are taken from the cache, the rest computed, several processes at a time.
 
-`python -m sidelight.studies.running STORE WORK [--quick]` computes one work. That is what each process does:
+`python -m sidelight.studies.runner STORE WORK [--quick]` computes one work. That is what each process does:
 one that is killed takes no other with it, and what has ended is kept.
 """
 
@@ -160,7 +160,7 @@ def _in_processes(works: Sequence[Work], settings: Settings) -> Iterator[tuple[W
 
 def _start(work: Work, settings: Settings) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
     words = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process has ended
-    command = [sys.executable, "-m", "sidelight.studies.running", str(settings.store), work.name]
+    command = [sys.executable, "-m", "sidelight.studies.runner", str(settings.store), work.name]
     command += ["--quick"] if settings.quick else []
     process = subprocess.Popen(  # noqa: S603 - our own module, arguments of our own
         command,
