@@ -173,12 +173,12 @@ def benchmark_analysers(
 
 
 def _checked(budgets: Sequence[float]) -> list[float]:
-    """Return the budgets, or raise where one is so large that shares cannot be told in doubles."""
+    """Return the budgets; raise if one is so large that double precision cannot resolve the shares."""
     return [check_number("budgets", budget, above=0, below=LARGEST_BUDGET) for budget in budgets]
 
 
 def _called(function: Callable[..., T], name: str, contract: str, *arguments: object) -> T:
-    """Call what may be a function of the user's; where that fails, say what it must take and return."""
+    """Call a function that may be the user's; if it fails, say what it must take and return."""
     ours: list[object] = [generic_analysis, *ANALYSERS.values(), *MAKERS.values()]
     if any(function is one for one in ours):
         return function(*arguments)
@@ -192,7 +192,7 @@ def _called(function: Callable[..., T], name: str, contract: str, *arguments: ob
 
 
 def _matrix(belief: Belief, analyser: Analyser, epsilon: float, name: str) -> Array:
-    """Return what an analyser says, its diagonal set to 0, after checking that it is such a matrix."""
+    """Return an analyser's matrix with a zero diagonal, after checking its shape and values."""
     count = len(belief.schema)
     contract = f"must take a Belief and a budget and return a matrix of leakages of shape {(count, count)}"
     said = _called(analyser, name, contract, belief, epsilon)
@@ -266,7 +266,7 @@ def _mechanism_point(
 
 
 def _share(belief: Belief, channels: Mapping[str, Channel], most: float, name: str) -> float:
-    """Return what these releases leak in all, as a share of the most; infinite where one is open."""
+    """Return the total leakage of these releases as a share of the worst; infinite if one hides nothing."""
     share = float(leakage_matrix(belief, channels).sum()) / most
     if math.isnan(share):
         raise InputError(f"the leakage of {name!r} is no number; check the channel of its mechanism.")
@@ -282,7 +282,7 @@ def leakage_matrix(belief: Belief, channels: Mapping[str, Channel]) -> Array:
 def frequency_error(belief: Belief, made: Mapping[str, Mechanism], people: int) -> float | None:
     """Return the expected squared error of all frequencies over the sum of their squares (CPL, eq. (23)).
 
-    The records are given, so what sampling people would add is taken off.
+    The records are fixed, so the variance of sampling people is subtracted.
     """
     error = size = 0.0
     for name, mechanism in made.items():
@@ -313,7 +313,7 @@ def _channel_of(mechanism: Mechanism) -> Channel:
 def statistical_analysis(maker: Maker, *, replicates: int = 50, seed: int = 1) -> Analyser:
     """Return the analyser that estimates as CPL, section III does: replicate, perturb, guess, count.
 
-    Where a cell was never seen the figure is the largest finite one; `exact_analysis` has no such cells.
+    If a cell was never seen, the largest finite figure is returned; `exact_analysis` has no such cells.
     """
     return lambda belief, epsilon: statistical_matrix(belief, maker, epsilon, replicates, seed)[0]
 

@@ -104,7 +104,7 @@ def finished(store: Path, key: str, studies: tuple[Study, ...]) -> dict[str, Sav
 
 
 def check_folder(name: str, folder: Path) -> None:
-    """Raise in terms of `name` unless the folder can be written to; it is made where there is none."""
+    """Create the folder if there is none; raise in terms of `name` unless it can be written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -160,7 +160,7 @@ class Cleaned:
 
 @contextmanager
 def holding(store: Path) -> Iterator[None]:
-    """Keep others from removing anything meanwhile; several runs may hold the cache at once."""
+    """Keep others from removing anything in the meantime; several runs may hold the cache at once."""
     try:
         store.mkdir(parents=True, exist_ok=True)
         handle = (store / _LOCK).open("ab")
@@ -196,7 +196,7 @@ def clean(store: Path, *, unused_days: float = 0.0, everything: bool = False) ->
 
 
 def clean_after_run(store: Path) -> Cleaned:
-    """Remove what this version does not take and nobody has used for a month; not while others run."""
+    """Remove what this version does not take and nobody has used for a month, unless others are running."""
     with suppress(InputError):
         return clean(store, unused_days=UNUSED_DAYS)
     return Cleaned()
@@ -222,7 +222,7 @@ def _current_keys() -> set[str]:
 
 
 def _is_work(path: Path) -> bool:
-    """Whether a folder is a work by its name and by all that is in it: a user's is never removed."""
+    """Whether a folder is a work, by its name and by all it contains: a user's folder is never removed."""
     if path.is_symlink() or not path.is_dir() or not re.fullmatch(KEY, path.name):
         return False
     return all(item.name == USED or (item / RESULT).is_file() for item in path.iterdir())

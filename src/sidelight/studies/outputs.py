@@ -50,7 +50,7 @@ class Saved:
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON knows it; a number that JSON does not know becomes its name."""
+        """Return it as plain JSON; a number that JSON lacks becomes its name."""
         return {
             "study": self.study,
             "quick": self.quick,
@@ -80,7 +80,7 @@ def save(study: Study, result: StudyResult, folder: Path, *, quick: bool, second
 
 
 def load(folder: Path) -> Saved:
-    """Read what `save` wrote; raises OSError or ValueError where it is not that, or not all of it."""
+    """Read what `save` wrote; raise OSError or ValueError if it is something else, or incomplete."""
     data = strict_json((folder / RESULT).read_text(encoding="utf-8"))
     try:
         verdict = Verdict(data["verdict"], data["reason"], data["counter_example"])
@@ -107,13 +107,13 @@ def table_csv(result: StudyResult) -> str:
 
 
 def check_replaceable(target: Path) -> None:
-    """Refuse to replace what is not the outputs of a study: a folder of the user's is never removed."""
+    """Refuse to replace anything but a study's outputs: a folder of the user's is never removed."""
     if target.exists() and not (target / RESULT).is_file():
         raise InputError(f"{target} is there and no study left it; name another folder for the outputs.")
 
 
 def copy_folder(source: Path, target: Path) -> None:
-    """Put a copy of a folder in another's place; an interruption leaves the old one, the new one or none."""
+    """Replace a folder by a copy of another; an interruption leaves the old one, the new one or none."""
     check_replaceable(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".study-", dir=target.parent) as temporary:

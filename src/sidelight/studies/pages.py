@@ -133,7 +133,7 @@ def _section(study: Study, result: Saved, table: str) -> list[str]:
 
 
 def _table(text: str) -> list[str]:
-    """Return a table that no figure shows, from its CSV."""
+    """Return a table as Markdown, from its CSV."""
     columns, *rows = csv.reader(text.splitlines())
     head = ["| " + " | ".join(columns) + " |", "| --- |" + " ---: |" * (len(columns) - 1)]
     return [*head, *("| " + " | ".join(_escaped(cell) for cell in row) + " |" for row in rows)]
@@ -153,7 +153,7 @@ def _escaped(words: str) -> str:
 
 
 def _shrink(source: Path, target: Path) -> None:
-    """Copy a drawing with few colours: a quarter of the size, and nothing to be seen of it."""
+    """Copy a drawing with fewer colours: a quarter of the size, with no visible difference."""
     from PIL import Image
 
     with Image.open(source) as image:

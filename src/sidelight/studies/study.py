@@ -1,4 +1,4 @@
-"""One table or figure of a paper, or a benchmark of ours, as one noun: what is published, and what we find.
+"""A study: one table or figure of a paper, or a benchmark of ours, with what is published and what we find.
 
 A study reads its result from a *work*, the computation behind it. Several studies may share a work (the
 figures of one simulation), which is then computed once.
@@ -27,8 +27,8 @@ class Verdict:
     """What became of a published statement.
 
     Attributes:
-        kind: "reproduced", "differs", "refuted" or "not possible"; "measured" where nothing is published, or
-            "differs" where that is not what we say ourselves.
+        kind: "reproduced", "differs", "refuted" or "not possible"; where nothing is published,
+            "measured", or "differs" if the result is not what we claim ourselves.
         reason: one line.
         counter_example: of a refuted statement, the smallest case that shows it.
     """
@@ -73,7 +73,7 @@ class StudyResult:
 
 
 def plain_table(rows: Sequence[Any]) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-    """Return the names of the columns and the rows of a table, a dataclass for each row."""
+    """Return the column names and the rows of a table whose rows are dataclasses."""
     names = tuple(field.name for field in fields(rows[0]))
     return names, tuple(tuple(getattr(row, name) for name in names) for row in rows)
 
@@ -85,8 +85,8 @@ class Work:
     Attributes:
         name: of the computation.
         compute: takes whether to be quick, returns what the studies read.
-        tables: the public tables without which it cannot be done, by the names of their files.
-        uses: further tables it takes where they are there.
+        tables: the public tables it needs, by the names of their files.
+        uses: further tables it reads if they are there.
         minutes: about how long it takes in full, to start the longest first.
     """
 
@@ -106,7 +106,7 @@ class Study:
         paper: the paper's short name, or "ours".
         title: what it shows.
         work: the computation behind it.
-        read: takes what the work found, returns the result.
+        read: turns what the work computed into the result.
         published: the values and claims that the paper's text gives, by name; none for a study of ours.
         tables: tables it needs beyond those of its work.
     """

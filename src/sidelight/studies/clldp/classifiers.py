@@ -173,7 +173,7 @@ def _read_figure_4(points: Sequence[Point]) -> StudyResult:
 
 
 def _excess_and_gains(points: Sequence[Point]) -> str:
-    """Say what omega learnt as published leaks too much, and what is gained over eq. (15)."""
+    """Say how much too much the published estimate of omega leaks, and what is gained over eq. (15)."""
     learnt = line_of(points, "figure 4 bayes", "leakage, kHR, omega learnt, point estimate")
     over = max(value - x for (_, x), value in learnt.items())
     closed = _paired(points, "Algorithm 4, closed form", "Algorithm 4, eq. (15)")

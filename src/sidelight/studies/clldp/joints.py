@@ -51,7 +51,7 @@ def joint_points(quick: bool) -> list[Point]:
 
 
 def tables() -> Iterator[Point]:
-    """Return Table 1's omega and excess, and Table 4."""
+    """Yield Table 1's omega and excess, and Table 4."""
     yield Point("table 1", "fever", "omega(1)", 1, adversarial_belief(FEVER, 1))
     yield Point("table 1", "fever", "omega(2)", 2, adversarial_belief(FEVER, 2))
     yield Point("table 1", "fever", "LabelDP's excess", 3, correlation_excess(FEVER))
@@ -75,7 +75,7 @@ def responses_of(name: str, epsilon: float) -> dict[str, LabelResponse]:
 
 
 def figure_3(epsilons: Sequence[float], people: int, repeats: int) -> Iterator[Point]:
-    """Return the l2 error of the estimated joint against the budget, on the four synthetic sets."""
+    """Yield the l2 error of the estimated joint against the budget, on the four synthetic sets."""
     for name in SYNTHETIC:
         for epsilon in track(list(epsilons), f"Fig. 3, {name}"):
             for line, response in responses_of(name, epsilon).items():
@@ -86,7 +86,7 @@ def figure_3(epsilons: Sequence[float], people: int, repeats: int) -> Iterator[P
 
 
 def figure_6(people: int, repeats: int, *, step: int) -> Iterator[Point]:
-    """Return the l2 error against k at epsilon 3."""
+    """Yield the l2 error against k at epsilon 3."""
     for name in SYNTHETIC:
         omega = Omega.known(synthetic_conditionals(name))
         for width in track(range(1, 101, step), f"Fig. 6, {name}"):
@@ -209,7 +209,7 @@ def _read_figure_6(points: Sequence[Point]) -> StudyResult:
 
 
 def _shape(name: str) -> str:
-    """Say how the exact error goes along k = 1 to 100 at epsilon 3, in runs."""
+    """Describe how the exact error changes along k = 1 to 100 at epsilon 3: rises and falls, in order."""
     omega = Omega.known(synthetic_conditionals(name))
     values = [
         HeadsResponse(VALUES, LABELS, 3.0, width, omega.at(width)).total_variance(100_000)

@@ -41,7 +41,7 @@ def synthetic_conditionals(name: str) -> Array:
 
 
 def _rounded_normal(points: NDArray[Any], mean: float, deviation: float) -> Array:
-    """Return the law of a normal variable rounded to whole numbers, the tails at the ends."""
+    """Return the distribution of a rounded normal variable, its tails added to the first and last point."""
     edges = (np.concatenate([points - 0.5, [points[-1] + 0.5]]) - mean) / deviation
     cumulative = np.array([0.5 * (1 + math.erf(edge / math.sqrt(2))) for edge in edges])
     cumulative[0], cumulative[-1] = 0.0, 1.0
@@ -52,6 +52,7 @@ def synthetic_rows(name: str, people: int, rng: np.random.Generator) -> Labelled
     """Draw records of a synthetic set: labels uniform, values by their label."""
     cumulative = np.cumsum(synthetic_conditionals(name), axis=1)
     labels = rng.integers(0, LABELS, people)
+    # the inverse of the distribution function: as many values as lie wholly below a uniform number
     values = (rng.random((people, 1)) > cumulative[labels]).sum(axis=1)
     codes = np.minimum(values, VALUES - 1).astype(np.uint16)[:, None]
     return LabelledRows(codes, labels.astype(np.uint16), (VALUES,), LABELS)
@@ -81,7 +82,7 @@ class RealSet:
 
 
 def adult(seed: int) -> RealSet:
-    """Return the 32,561 training records of adult, split by chance."""
+    """Return the 32,561 training records of adult, split at random."""
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 

@@ -1,4 +1,4 @@
-"""Paper Corr-RR, Figs. 4 to 14: every method's error, what the text says about it, and where ours loses."""
+"""Paper Corr-RR, Figs. 4 to 14: every method's error, and what the text says about it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def run(quick: bool = False, workers: int = 2) -> ErrorStudy:
 
 
 def _simulated(settings: list[Setting], trials: int, workers: int) -> dict[Setting, Cell]:
-    """Simulate each setting once; those that differ in the first phase's share share the rest."""
+    """Simulate each setting once; settings that differ only in the first phase's size share the rest."""
     plain = list(dict.fromkeys(replace(setting, share=0.1) for setting in settings))
     shared = list(dict.fromkeys(setting for setting in settings if setting.share != 0.1))
     cells: dict[Setting, Cell] = {}
@@ -111,7 +111,7 @@ Claim = tuple[Value, Callable[[Points], Judged]]
 
 
 def _number(printed: float, ours: Callable[[Points], float]) -> Claim:
-    """Claim a share or ratio: met where ours is at least the printed one, nearly."""
+    """A claimed share or ratio: met if ours is at least the printed one, less a tenth."""
 
     def judge(points: Points) -> Judged:
         value = ours(points)
@@ -145,7 +145,7 @@ def _times(panel: str, place: float, other: str) -> Callable[[Points], float]:
 
 
 def _range(least: float, most: float, panel: str, other: str) -> Claim:
-    """Claim a range of another's error over Corr-RR's in one panel: met where none is below it, nearly."""
+    """A claimed range of another's error over Corr-RR's: met if no ratio is below it by over a tenth."""
 
     def judge(points: Points) -> Judged:
         ratios = _ratios(points, panel, other)
@@ -160,7 +160,7 @@ def _fall(panel: str, start: float, end: float) -> Callable[[Points], float]:
 
 
 def _best_share(printed: float) -> Claim:
-    """Claim the best share of the first phase: met where it is the best in every panel."""
+    """A claimed best share of the first phase: met if it is the best in every panel."""
 
     def judge(points: Points) -> Judged:
         best = [

@@ -51,7 +51,7 @@ def explain(cell: Cell, method: str) -> str:
 
 
 def _read_losses(study: ErrorStudy) -> StudyResult:
-    """List where ours loses, the whole 95 % interval of the ratio of errors above 1.02, and say why."""
+    """List where ours loses (the whole 95 % interval of the error ratio is above 1.02), and say why."""
     paired = len(study.cells)
     losses = losses_of(study)
     baselines = sum(loss.is_baseline for loss in losses)

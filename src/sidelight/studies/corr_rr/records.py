@@ -32,7 +32,7 @@ def schema_of(attributes: int, values: int) -> Schema:
 def star(attributes: int, values: int, correlation: float, trial: int, people: int = PEOPLE) -> Codes:
     """Return records of the star model: X_j equals X_1 with probability `correlation`, else it is uniform.
 
-    The trials of one model are kept, as every budget asks for the same ones.
+    The trials of a model are cached, because every budget uses the same ones.
     """
     rng = np.random.default_rng((20_250_715, attributes, values, round(1000 * correlation), trial))
     first = rng.choice(values, size=people, p=BASE[values])
@@ -81,7 +81,7 @@ def _clave(columns: Columns) -> Prepared:
 def _nursery(columns: Columns) -> Prepared:
     """All but `finance`, the class included (d = 8); the two commonest values and the rest.
 
-    "Frequency-based grouping" is not defined in the paper; ties go by the alphabet.
+    "Frequency-based grouping" is not defined in the paper; ties are broken alphabetically.
     """
     return {name: _folded(values, 2) for name, values in columns.items() if name != "finance"}
 
@@ -92,7 +92,7 @@ def _mushroom(columns: Columns) -> Prepared:
 
 
 def _adult(columns: Columns) -> Prepared:
-    """All fourteen attributes and the income, numbers in ten bins of equal weight, domains as they are."""
+    """All fourteen attributes and the income; numbers in ten bins of equal weight, the rest unchanged."""
     prepared: Prepared = {}
     for name, values in columns.items():
         if name == "split":
@@ -108,7 +108,7 @@ def _adult(columns: Columns) -> Prepared:
 
 
 def _folded(values: list[Any], kept: int) -> tuple[NDArray[np.int64], int]:
-    """Return codes in the alphabet's order, values beyond the `kept` commonest folded into one, "Other"."""
+    """Return codes in alphabetical order; all but the `kept` commonest values are folded into "Other"."""
     counts = Counter(str(value) for value in values)
     common = [value for value, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:kept]]
     labels = [str(value) if str(value) in common else "Other" for value in values]

@@ -49,7 +49,7 @@ class Figure:
 
 
 def all_figures() -> list[Figure]:
-    """Return Figs. 4 to 14, with adult as a further panel, as far as the tables are there."""
+    """Return Figs. 4 to 14, with adult as a further panel, for the tables that are there."""
     figures = [
         _by_budget("4", 2, 2),
         _by_budget("5", 2, 10),
@@ -69,7 +69,7 @@ def all_figures() -> list[Figure]:
 def _figure(
     number: str, title: str, axis: str, places: Sequence[float], panels: Mapping[str, Callable[..., Setting]]
 ) -> Figure:
-    """Return a figure whose panels all run over the same places; each says what setting a place is."""
+    """Return a figure whose panels share their places; each panel maps a place to its setting."""
     drawn = (
         Panel(name, axis, tuple(places), tuple(setting(place) for place in places))
         for name, setting in panels.items()

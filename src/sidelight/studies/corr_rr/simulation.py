@@ -88,6 +88,7 @@ class Cell:
         """Return our mean error over the method's, with its 95 % interval (paired, delta method)."""
         ours, theirs = self.errors[OURS], self.errors[method]
         ratio = float(ours.mean() / theirs.mean())
+        # the trials are paired, so the spread is that of ours - ratio x theirs, not of either mean alone
         spread = (ours - ratio * theirs).std(ddof=1) / np.sqrt(len(ours)) / theirs.mean()
         return ratio, ratio - _Z * float(spread), ratio + _Z * float(spread)
 

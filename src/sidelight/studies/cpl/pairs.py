@@ -305,7 +305,7 @@ def metric_figure(pairs: Mapping[str, Pairs]) -> Figure:
         y = np.concatenate([table.apart(table.leakage) for table in pairs.values()])
         axes.plot(x, y, ".", color="#8b97a3", markersize=2, alpha=0.4, rasterized=True)
         edges = np.linspace(0, 1, 11)
-        place = np.digitize(x, edges) - 1
+        place = np.digitize(x, edges) - 1  # a bin of one pair has no spread to show
         used = [number for number in range(10) if np.count_nonzero(place == number) > 1]
         means = [y[place == number].mean() for number in used]
         spread = [y[place == number].std() for number in used]

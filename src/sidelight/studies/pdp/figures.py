@@ -45,6 +45,7 @@ def beta_edges(tuples: int, mean: float, seed: int) -> Edges:
     """Return a graph whose edges are beta-distributed around a mean, with that mean's sign."""
     rng = np.random.default_rng(seed)
     size = abs(mean) * CONCENTRATION
+    # beta(a, b) has the mean a / (a + b), so a = mean x (a + b)
     drawn = rng.beta(size, CONCENTRATION - size, size=(tuples, tuples, 1 << tuples))
     return Edges.given(np.copysign(drawn, mean), np.ones(tuples))
 
@@ -56,7 +57,7 @@ def layer_maxima(values: Array) -> list[float]:
 
 
 def beta_layers(tuples: int, means: Sequence[float], runs: int, key: str) -> Panel:
-    """Draw the mean over runs of each layer's largest value for random edges (PDP, Figs. 4(a) and 4(b))."""
+    """Average each layer's largest value over runs, for random edges (PDP, Figs. 4(a) and 4(b))."""
     layers = tuple(float(layer) for layer in range(1, tuples + 1))
     curves = []
     for mean in means:
@@ -93,7 +94,7 @@ def _as_published(curve: Curve, mean: float) -> bool:
 
 
 def gaussian_layers(tuples: int, correlations: Sequence[float], key: str) -> Panel:
-    """Draw leakage against the layer for equally correlated Gaussians (PDP, Figs. 4(c) and 4(d))."""
+    """Compute leakage by layer for equally correlated Gaussians (PDP, Figs. 4(c) and 4(d))."""
     curves, missing = [], []
     for correlation in correlations:
         try:

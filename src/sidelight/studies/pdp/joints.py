@@ -1,4 +1,4 @@
-"""Joint distributions that exist: the exact and certified curves that paper PDP lacks, beside the published.
+"""Exact and certified curves, which paper PDP lacks, beside the published ones, on actual joints.
 
 What exact figures cost is a benchmark of ours.
 """
@@ -47,7 +47,7 @@ def balanced(tuples: int, strength: float) -> Array:
 
 
 def drawn(tuples: int, strength: float) -> Array:
-    """Return a random joint, the less even the stronger."""
+    """Return a random joint; the stronger, the less even."""
     rng = np.random.default_rng(round(100 * strength))
     joint = rng.gamma(max(1 - strength, 0.05), size=(2,) * tuples)
     return np.asarray(joint / joint.sum())
@@ -62,7 +62,7 @@ FAMILIES: dict[str, Callable[[int, float], Array]] = {
 
 
 def joint_curves(family: str, tuples: int, strength: float = 0.6) -> Panel:
-    """Draw exact, certified and published figures by layer for a joint distribution that exists."""
+    """Compute exact, certified and published figures by layer for an actual joint distribution."""
     names = [f"x{j + 1}" for j in range(tuples)]
     belief = Belief.from_joint(FAMILIES[family](tuples, strength), names)
     audit = knowledge_audit(belief, Query.sum(belief.schema))
@@ -87,7 +87,7 @@ def joint_curves(family: str, tuples: int, strength: float = 0.6) -> Panel:
 
 
 def cost(tuples: int) -> Panel:
-    """Draw the seconds of exact figures against the number of tuples."""
+    """Measure the seconds that exact figures take against the number of tuples."""
     counts = range(2, tuples + 1)
     all_adversaries(*_random_bits(11))  # compiles, which is not what is measured
     everyone = [seconds_of(partial(all_adversaries, *_random_bits(count))) for count in counts]

@@ -54,7 +54,7 @@ class Panel:
 
 
 def read_panel(key: str, ours: Callable[[Panel], dict[str, Value]], panels: list[Panel]) -> StudyResult:
-    """Return the result of the study that a panel is."""
+    """Return the result of the study that consists of one panel."""
     panel = next(panel for panel in panels if panel.key == key)
     rows = [
         (curve.name, x, y, curve.spread[place] if curve.spread else 0.0)

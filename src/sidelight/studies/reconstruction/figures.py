@@ -42,7 +42,7 @@ _WORK = Work(
 
 
 def rows_of(rows: Sequence[Row], figure: str) -> list[Row]:
-    """Return the rows that a drawing shows: of another figure's only the two models that Fig. 3 has."""
+    """Return the rows that a drawing shows; from another figure, only the two models of Fig. 3."""
     return [
         row
         for row in rows

@@ -58,7 +58,7 @@ def study_tables(*, quick: bool = False) -> list[StudyTable]:
 
 
 def _finance(table: Any) -> StudyTable:
-    """Total current assets and their five parts, on a logarithmic scale; records without a total are out."""
+    """Total current assets and their five parts, on a logarithmic scale, for records that have a total."""
     columns = {name: np.asarray(table.column(name).to_numpy(), dtype=float) for name in (*_PARTS, _TOTAL)}
     used = columns[_TOTAL] > 0
     entities = np.asarray(table.column("Ticker Symbol").to_numpy(zero_copy_only=False)).astype(str)[used]
@@ -91,6 +91,7 @@ def _trips(table: Any, vehicle: str, lat: str, lng: str, seconds: NDArray[np.int
     places = np.stack(
         [np.asarray(table.column(name).to_numpy(), float)[order] for name in (lat, lng)], axis=1
     )
+    # one number for vehicle and minute: it changes where a new minute of the same or another vehicle begins
     first = np.flatnonzero(np.diff(codes * 10**10 + seconds // _SPACING, prepend=-1) != 0)
     start, end = first[:-1], first[1:]
     duration = (seconds[end] - seconds[start]).astype(float)
@@ -115,7 +116,7 @@ def _trips(table: Any, vehicle: str, lat: str, lng: str, seconds: NDArray[np.int
 
 
 def _displacement(start: Array, end: Array) -> tuple[Array, Array]:
-    """Return the metres and the bearing in 0..1 from one place to another, on a plane that is near enough."""
+    """Return the metres and the bearing in 0..1 from one place to another; flat over so short a way."""
     north = np.radians(end[:, 0] - start[:, 0]) * _EARTH
     east = np.radians(end[:, 1] - start[:, 1]) * _EARTH * np.cos(np.radians(start[:, 0]))
     return np.hypot(north, east), np.arctan2(east, north) / (2 * np.pi) % 1.0
