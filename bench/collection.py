@@ -10,8 +10,8 @@ from bench.timing import Row, best_of, show
 from sidelight.collection import TwoPhase, rs_fd, rs_rfd, spl
 from sidelight.collection.estimating import published
 from sidelight.collection.unbiased import unbiased
-from sidelight.studies.collection.simulation import faked
-from sidelight.studies.collection.tables import schema_of, star
+from sidelight.studies.corr_rr.records import schema_of, star
+from sidelight.studies.corr_rr.simulation import faked
 
 PEOPLE, ATTRIBUTES, VALUES, EPSILON = 10_000, 4, 10, 1.0
 AUTHORS = 4.9

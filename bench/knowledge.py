@@ -8,7 +8,7 @@ import numpy as np
 
 import sidelight as sl
 from bench.timing import Row, best_of, show
-from sidelight.studies.knowledge import drawn, weakest_of_chain
+from sidelight.studies.pdp.joints import drawn, weakest_of_chain
 
 BITS = 15
 PROMISED = {"everyone": 60.0, "chain": 5.0}

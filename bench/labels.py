@@ -19,7 +19,7 @@ from sidelight.learning.bayes import private_bayes
 from sidelight.learning.cart import private_tree
 from sidelight.learning.learnt import labelled_rows
 from sidelight.learning.rounds import TreeSettings
-from sidelight.studies.label_data import synthetic_conditionals, synthetic_rows
+from sidelight.studies.clldp.records import synthetic_conditionals, synthetic_rows
 
 PEOPLE = 1_000_000
 _PEER_PEOPLE = 2_000

@@ -12,7 +12,7 @@ import sidelight as sl
 from bench.timing import DATA, Row, best_of, show
 from sidelight.leakage.generic import generic_worst
 from sidelight.leakage.pair import pair_matrix
-from sidelight.studies import cost
+from sidelight.studies.ours import cost
 
 
 def main() -> None:
@@ -112,10 +112,10 @@ def _trees(belief: sl.Belief) -> Row:
 
 
 def _exact_total() -> Row:
-    work = cost._exact(2**22)
+    work = cost.exact_total(2**22)
     return Row("exact total over 2^22 cells", None, None, best_of(work, 1))
 
 
 def _surrogates() -> Row:
-    work = cost._surrogates(10_000)
+    work = cost.surrogates(10_000)
     return Row("10,000 surrogates of a pair of 2 x 15 values", None, None, best_of(work, 1))

@@ -13,7 +13,7 @@ from bench.timing import Row, best_of, show
 from sidelight.collection import Aggregator, Follower, smp, spl, write_batches, write_checkpoint
 from sidelight.collection.protocol import Collected, fingerprint
 from sidelight.collection.streaming import Batch
-from sidelight.studies.collection.tables import schema_of
+from sidelight.studies.corr_rr.records import schema_of
 
 ATTRIBUTES, VALUES = 10, 10
 LARGE, SMALL = (20, 100_000), (500, 100)

@@ -1,4 +1,4 @@
-"""The command `attack`, its report page, and the studies in quick mode."""
+"""The command `attack` and its report page."""
 
 from __future__ import annotations
 
@@ -17,9 +17,6 @@ from browser import PHONE, WIDE, browser_fixture, complaints, show
 from sidelight.attacks import Noise, Numbers, fit_published, protect
 from sidelight.collection import write_reports
 from sidelight.report.attack_page import attack_page, comparison_page, verdict_sentence
-from sidelight.studies import attacks as study
-from sidelight.studies.attack_data import study_tables
-from sidelight.studies.attack_figures import write_study
 
 __all__ = ["browser_fixture"]
 
@@ -242,38 +239,6 @@ def test_the_page_of_one_result_and_its_verdict() -> None:
     assert bars["release itself"]["y"] == [found["a"].baseline.value, found["b"].baseline.value]
     assert bars["attack"]["x"] == bars["without a release"]["x"] == ["a", "b"]
     assert attack_page(found["b"]).context["verdict"] == "The attack does not beat its control"
-
-
-def test_the_quick_study_shows_the_control_in_every_figure(data: Path, tmp_path: Path) -> None:
-    pytest.importorskip("torch", reason="networks need the extra neural")
-    if not study_tables(data, quick=True):
-        pytest.skip("the finance table is not there")
-    found = study.run(quick=True)
-    figures = {"Fig. 2", "Fig. 2, stricter secret", "Fig. 3", "Fig. 4", "Fig. 5"}
-    assert {row.figure for row in found.rows} == figures
-    assert all(row.control > 0 for row in found.rows)
-    pairs = {}
-    for row in found.rows:
-        pairs.setdefault((row.figure, row.level, row.model), {})[row.attacker] = row.score
-    both = [scores for scores in pairs.values() if "noise-aware" in scores]
-    assert all(scores["noise-aware"] <= scores["published"] for scores in both)
-    laplace = [r for r in found.rows if r.figure == "Fig. 2" and r.level == 1 and r.model == "mlp"]
-    assert laplace[0].release == pytest.approx(1.025, abs=0.1)
-    assert laplace[0].control == pytest.approx(0.077, abs=0.004)
-    assert len(found.verdicts) == 5
-    files = {path.name for path in write_study(found, tmp_path)}
-    assert {
-        "attacks.csv",
-        "fig-2-levels.svg",
-        "fig-2-stricter-secret-levels.svg",
-        "fig-2-distances.svg",
-        "fig-5-levels.svg",
-    } <= files
-
-
-def test_without_data_the_study_says_that_it_is_not_possible(monkeypatch) -> None:
-    monkeypatch.setattr(study, "study_tables", lambda **_: [])
-    assert study.run(quick=True).verdicts == ("not possible: none of the three tables is there.",)
 
 
 @pytest.fixture(scope="module")

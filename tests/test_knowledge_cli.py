@@ -1,4 +1,4 @@
-"""Prior knowledge from the command line: tables, JSON, the report, the studies, bad input."""
+"""Prior knowledge from the command line: tables, JSON, the report, bad input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import sidelight as sl
 from sidelight.report.knowledge_figures import MOST_DRAWN
 from sidelight.report.page import page_of, render
-from sidelight.studies import knowledge as study
+from sidelight.studies.pdp.joints import alternating
 
 
 @pytest.fixture(name="table")
@@ -211,7 +211,7 @@ def test_the_worst_can_be_the_weakest_the_strongest_or_between() -> None:
     assert standing([[0.3, 0.2], [0.2, 0.3]]) == "weakest"
     assert standing([[0.2, 0.3], [0.3, 0.2]]) == "strongest"
     assert standing([[0.25, 0.25], [0.25, 0.25]]) == "both"
-    assert standing(study.alternating(5, 0.6)) == "between"
+    assert standing(alternating(5, 0.6)) == "between"
 
 
 def test_a_real_table_runs_from_the_command_line_with_a_figure(run, data: Path, tmp_path: Path) -> None:
@@ -227,33 +227,3 @@ def test_a_real_table_runs_from_the_command_line_with_a_figure(run, data: Path, 
     assert found["named"][0]["exact"]["kind"] == "exact"
     assert found["worst"]["certified"]["value"] >= found["worst"]["exact"]["value"] - 1e-9
     assert "plot-curve" in page.read_text(encoding="utf-8")
-
-
-def test_the_study_reproduces_what_can_be_and_says_what_cannot(tmp_path: Path) -> None:
-    found = study.run(quick=True)
-    by_key = {panel.key: panel for panel in found.panels}
-    for name, value, printed in found.examples:
-        assert abs(value - printed) <= 0.0055, name
-    assert by_key["fig4b"].verdict == "reproduced"
-    assert by_key["fig4c"].verdict == "reproduced"
-    assert by_key["fig4d"].verdict == "not possible"
-    assert [curve.name for curve in by_key["fig4d"].curves] == [
-        "correlation -0.02", "correlation -0.04", "correlation -0.06",
-    ]  # fmt: skip
-    assert all("never below" in by_key[f"fig5{letter}"].reason for letter in "abc")
-    assert [by_key[f"fig5{letter}"].verdict for letter in "abc"] == ["reproduced", "differs", "differs"]
-    assert by_key["joint-random"].verdict == "refuted"
-    for panel in found.panels:
-        if panel.key.startswith("joint"):
-            exact, certified, _ = panel.curves
-            assert all(c >= e - 1e-9 for e, c in zip(exact.y, certified.y, strict=True))
-    assert "fig4d: not possible" in found.verdict
-    drawn = study.draw(by_key["joint-random"], tmp_path / "joint.svg")
-    assert drawn.read_text(encoding="utf-8").startswith("<?xml")
-
-
-def test_the_study_refuses_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(sl.InputError, match="one existing folder"):
-        study.main([str(tmp_path / "none")])
-    with pytest.raises(sl.InputError, match="must end in .svg or .png"):
-        study.draw(study.gaussian_layers(3, (0.2,), "x"), tmp_path / "x.pdf")

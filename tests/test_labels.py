@@ -45,7 +45,7 @@ from sidelight.leakage.labels import (
     rounds_leakage,
 )
 from sidelight.mechanisms.subset import SubsetSelection
-from sidelight.studies.label_data import FEVER, SYNTHETIC, synthetic_conditionals
+from sidelight.studies.clldp.records import FEVER, SYNTHETIC, synthetic_conditionals
 
 ROUNDING = 1e-9
 

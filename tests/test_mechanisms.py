@@ -401,16 +401,3 @@ def test_variance_of_a_rare_value_is_the_published_one(size: int, epsilon: float
     stated = {name: float(create(name, size, epsilon).variance(1, 0.0)) for name in published}
     assert stated == pytest.approx(published, rel=1e-9)
     assert float(create("ss", size, epsilon).variance(1, 0.0)) <= min(stated.values()) * (1 + 1e-9)
-
-
-def test_the_variance_figure_is_drawn_the_same_each_time(tmp_path):
-    from sidelight.studies.mechanisms import draw_variance, main, variance_study
-
-    study = variance_study(names=["grr", "oue"])
-    one = draw_variance(study, tmp_path / "one.svg").read_bytes()
-    assert one == draw_variance(study, tmp_path / "two.svg").read_bytes()
-    assert b"number of values" in one
-    with pytest.raises(InputError, match=r"\.svg or \.png"):
-        draw_variance(study, tmp_path / "three.txt")
-    with pytest.raises(InputError, match="name one file"):
-        main([])

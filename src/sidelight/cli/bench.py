@@ -87,7 +87,7 @@ def analysers(
         truth = _reference(reference)
         found = benchmark_analysers(belief, chosen, epsilon or BUDGETS, reference=truth, name=reference)
     if figure:
-        from sidelight.studies.correlation_figures import analyser_figure
+        from sidelight.studies.benchmarks import analyser_figure
 
         _draw(figure, analyser_figure({Path(data).stem: found}))
     if json:
@@ -123,7 +123,7 @@ def mechanisms(
     with progress(quiet=json):
         found = benchmark_mechanisms(_belief(data, drop, rules), chosen, epsilon or BUDGETS)
     if figure:
-        from sidelight.studies.correlation_figures import mechanism_figure
+        from sidelight.studies.benchmarks import mechanism_figure
 
         _draw(figure, mechanism_figure(found, "frequency_error", "frequency error"))
     if json:
@@ -170,6 +170,6 @@ def _maker(name: str) -> Maker:
 
 
 def _draw(path: Path, figure: Any) -> None:
-    from sidelight.studies.saving import save_figure
+    from sidelight.studies.outputs import save_figure
 
     save_figure(figure, path)

@@ -12,7 +12,7 @@ from sidelight.cli.common import Json, echo_json, progress
 from sidelight.foundation.terminal import say
 
 if TYPE_CHECKING:
-    from sidelight.studies.running import Outcome, Settings
+    from sidelight.studies.runner import Outcome, Settings
     from sidelight.studies.study import Study
 
 app = typer.Typer(
@@ -76,9 +76,9 @@ def run(
     """Run one study or `all`; finished ones are taken from the cache, and an interruption keeps them."""
     from sidelight.foundation.errors import InputError
     from sidelight.report.study_terminal import print_tally
+    from sidelight.studies.cache import default_store
     from sidelight.studies.register import all_studies, find_study
-    from sidelight.studies.running import Settings
-    from sidelight.studies.store import default_store
+    from sidelight.studies.runner import Settings
 
     chosen = all_studies() if name == "all" else (find_study(name),)
     if pages is not None and (name != "all" or out is None):
@@ -110,8 +110,8 @@ def clean(
     from dataclasses import asdict
 
     from sidelight.foundation.errors import check_number
-    from sidelight.studies.cleaning import clean as clean_store
-    from sidelight.studies.store import default_store
+    from sidelight.studies.cache import clean as clean_store
+    from sidelight.studies.cache import default_store
 
     folder = store or default_store()
     found = clean_store(folder, unused_days=check_number("days", days, at_least=0), everything=everything)
@@ -126,7 +126,7 @@ def _run(chosen: tuple[Study, ...], settings: Settings, *, quiet: bool) -> list[
     """Run, telling each outcome as it comes."""
     from sidelight.foundation.progress import track
     from sidelight.report.study_terminal import line_of
-    from sidelight.studies.running import run_studies
+    from sidelight.studies.runner import run_studies
 
     outcomes = []
     with progress(quiet=quiet):

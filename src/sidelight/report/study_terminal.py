@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from rich.table import Table as Grid
 
 from sidelight.report.console import open_console
-from sidelight.studies.running import Outcome
-from sidelight.studies.study import OURS, Study, missing_tables
+from sidelight.studies.runner import Outcome
+from sidelight.studies.study import OURS, Study
+from sidelight.studies.tables import missing_tables
 
 
 def print_studies(studies: Sequence[Study]) -> None:

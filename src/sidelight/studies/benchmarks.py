@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,11 @@ from sidelight.leakage.pair import pair_matrix
 from sidelight.leakage.statistical import statistical_leakage
 from sidelight.mechanisms import Channel, Mechanism, create
 from sidelight.mechanisms.guess import guess_channel
+from sidelight.studies.figures import COLOURS, canvas, legend_beside
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 T = TypeVar("T")
 Array = NDArray[np.float64]
@@ -57,6 +62,9 @@ MAKERS: Mapping[str, Maker] = {
     "SHE": partial(create, "she"),
 }
 """The eight mechanisms of the paper by its names; its "RAPPOR" behaves as symmetric unary encoding."""
+_MARKS = "osD^vP*"
+_LEAST_REACH = 0.02
+"""How far an axis reaches at least: rounding must not fill a panel."""
 
 
 @dataclass(frozen=True)
@@ -165,12 +173,12 @@ def benchmark_analysers(
 
 
 def _checked(budgets: Sequence[float]) -> list[float]:
-    """Return the budgets, or raise where one is so large that shares cannot be told in doubles."""
+    """Return the budgets; raise if one is so large that double precision cannot resolve the shares."""
     return [check_number("budgets", budget, above=0, below=LARGEST_BUDGET) for budget in budgets]
 
 
 def _called(function: Callable[..., T], name: str, contract: str, *arguments: object) -> T:
-    """Call what may be a function of the user's; where that fails, say what it must take and return."""
+    """Call a function that may be the user's; if it fails, say what it must take and return."""
     ours: list[object] = [generic_analysis, *ANALYSERS.values(), *MAKERS.values()]
     if any(function is one for one in ours):
         return function(*arguments)
@@ -184,20 +192,20 @@ def _called(function: Callable[..., T], name: str, contract: str, *arguments: ob
 
 
 def _matrix(belief: Belief, analyser: Analyser, epsilon: float, name: str) -> Array:
-    """Return what an analyser says, its diagonal set to 0, after checking that it is such a matrix."""
+    """Return an analyser's matrix with a zero diagonal, after checking its shape and values."""
     count = len(belief.schema)
     contract = f"must take a Belief and a budget and return a matrix of leakages of shape {(count, count)}"
     said = _called(analyser, name, contract, belief, epsilon)
     try:
-        found = np.array(said, dtype=np.float64)
+        matrix = np.array(said, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise invalid(f"what {name} returns", f"a matrix of shape {(count, count)}", said) from error
-    if found.shape != (count, count):
-        raise invalid(f"what {name} returns", f"a matrix of shape {(count, count)}", found.shape)
-    np.fill_diagonal(found, 0.0)
-    if not np.isfinite(found).all() or found.min() < 0:
+    if matrix.shape != (count, count):
+        raise invalid(f"what {name} returns", f"a matrix of shape {(count, count)}", matrix.shape)
+    np.fill_diagonal(matrix, 0.0)
+    if not np.isfinite(matrix).all() or matrix.min() < 0:
         raise InputError(f"what {name} returns must be finite leakages of at least 0; some are not.")
-    return found
+    return matrix
 
 
 def benchmark_mechanisms(
@@ -258,7 +266,7 @@ def _mechanism_point(
 
 
 def _share(belief: Belief, channels: Mapping[str, Channel], most: float, name: str) -> float:
-    """Return what these releases leak in all, as a share of the most; infinite where one is open."""
+    """Return the total leakage of these releases as a share of the worst; infinite if one hides nothing."""
     share = float(leakage_matrix(belief, channels).sum()) / most
     if math.isnan(share):
         raise InputError(f"the leakage of {name!r} is no number; check the channel of its mechanism.")
@@ -267,14 +275,14 @@ def _share(belief: Belief, channels: Mapping[str, Channel], most: float, name: s
 
 def leakage_matrix(belief: Belief, channels: Mapping[str, Channel]) -> Array:
     """Return the leakage of every ordered pair through these releases, (n, n), 0 on the diagonal."""
-    found = pair_matrix(belief, channels, belief.schema.names)
-    return np.array([[0.0 if cell is None else cell.value for cell in row] for row in found])
+    pairs = pair_matrix(belief, channels, belief.schema.names)
+    return np.array([[0.0 if cell is None else cell.value for cell in row] for row in pairs])
 
 
 def frequency_error(belief: Belief, made: Mapping[str, Mechanism], people: int) -> float | None:
     """Return the expected squared error of all frequencies over the sum of their squares (CPL, eq. (23)).
 
-    The records are given, so what sampling people would add is taken off.
+    The records are fixed, so the variance of sampling people is subtracted.
     """
     error = size = 0.0
     for name, mechanism in made.items():
@@ -305,7 +313,7 @@ def _channel_of(mechanism: Mechanism) -> Channel:
 def statistical_analysis(maker: Maker, *, replicates: int = 50, seed: int = 1) -> Analyser:
     """Return the analyser that estimates as CPL, section III does: replicate, perturb, guess, count.
 
-    Where a cell was never seen the figure is the largest finite one; `exact_analysis` has no such cells.
+    If a cell was never seen, the largest finite figure is returned; `exact_analysis` has no such cells.
     """
     return lambda belief, epsilon: statistical_matrix(belief, maker, epsilon, replicates, seed)[0]
 
@@ -323,7 +331,80 @@ def statistical_matrix(
             if i != j:
                 place = seed + i * len(names) + j
                 view = {seen: views[seen]}
-                found = statistical_leakage(belief, view, secret, replicates=replicates, seed=place)
-                matrix[i, j] = found.finite
-                infinite += math.isinf(found.value)
+                estimate = statistical_leakage(belief, view, secret, replicates=replicates, seed=place)
+                matrix[i, j] = estimate.finite
+                infinite += math.isinf(estimate.value)
     return matrix, infinite
+
+
+def analyser_figure(benchmarks: Mapping[str, AnalyserBenchmark]) -> Figure:
+    """Return the undershoot and overshoot plane of Fig. 6, a panel for each table."""
+    from matplotlib.figure import Figure
+
+    wide = min(len(benchmarks), 3)
+    high = -(-len(benchmarks) // wide)
+    figure = Figure(figsize=(3.8 * wide + 1.2, 3.5 * high), layout="constrained")
+    panels = figure.subplots(high, wide, squeeze=False)
+    names = list(
+        dict.fromkeys(point.analyser for benchmark in benchmarks.values() for point in benchmark.points)
+    )
+    for axes, (title, benchmark) in zip(panels.ravel(), benchmarks.items(), strict=False):
+        _plane(axes, benchmark, names)
+        axes.set_title(f"{title}, against {benchmark.reference}", fontsize=8)
+    for axes in panels[:, 0]:
+        axes.set_ylabel("normalised overshoot")
+    for axes in panels[-1]:
+        axes.set_xlabel("normalised undershoot")
+    legend_beside(panels[0, -1], 7)
+    return figure
+
+
+def _plane(axes: Axes, benchmark: AnalyserBenchmark, names: Sequence[str]) -> None:
+    """Draw the points of one table and the regions they may lie in."""
+    for number, name in enumerate(names):
+        chosen = [point for point in benchmark.points if point.analyser == name]
+        axes.plot(
+            [point.undershoot for point in chosen],
+            [point.overshoot for point in chosen],
+            _MARKS[number % len(_MARKS)],
+            color=COLOURS[number % len(COLOURS)],
+            label=name,
+            alpha=0.8,
+            markersize=5,
+        )
+    axes.axhline(0, color="grey", linewidth=0.6)
+    axes.axvline(0, color="grey", linewidth=0.6)
+    ends = [
+        1.1 * max((getattr(point, side) for point in benchmark.points), default=0.0)
+        for side in ("undershoot", "overshoot")
+    ]
+    reach = [max(end, _LEAST_REACH) for end in ends]
+    axes.set(xlim=(-0.06 * reach[0], reach[0]), ylim=(-0.06 * reach[1], reach[1]))
+    axes.locator_params(nbins=5)
+    for x, y, words in ((0.07, 0.07, "P1"), (0.92, 0.07, "R1"), (0.07, 0.93, "R2"), (0.5, 0.5, "R3")):
+        axes.text(x, y, words, transform=axes.transAxes, color="grey", fontsize=8)
+
+
+def mechanism_figure(benchmark: MechanismBenchmark, utility: str, label: str) -> Figure:
+    """Return Fig. 7: an error against normalised TCPL, for a guess and for whole reports."""
+    figure, panels = canvas(8.8, 3.6, 2)
+    names = list(dict.fromkeys(point.mechanism for point in benchmark.points))
+    for axes, view, title in zip(
+        panels, ("guess", "report"), ("one guessed value", "whole report"), strict=True
+    ):
+        for number, name in enumerate(names):
+            chosen = [
+                (getattr(point, view), getattr(point, utility))
+                for point in benchmark.points
+                if point.mechanism == name
+            ]
+            points = [(x, y) for x, y in chosen if x is not None and y is not None]
+            if points:
+                mark, colour = _MARKS[number % len(_MARKS)], COLOURS[number % len(COLOURS)]
+                axes.plot(*zip(*points, strict=True), mark + "-", color=colour, label=name, linewidth=0.6)
+        axes.set_yscale("log")
+        axes.set_xlabel("normalised TCPL")
+        axes.set_title(f"adversary keeps {title}", fontsize=9)
+    panels[0].set_ylabel(label)
+    legend_beside(panels[-1], 7)
+    return figure

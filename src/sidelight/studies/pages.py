@@ -1,21 +1,19 @@
 """The pages of documentation that say what became of each paper, written from the outputs of a run.
 
-`python -m sidelight.studies.pages RESULTS FOLDER` writes one page a paper, one for benchmarks of ours and an
-index; RESULTS is what `sidelight study run all --out RESULTS` left.
+There is one page a paper, one for benchmarks of ours, and an index.
 """
 
 from __future__ import annotations
 
 import csv
-import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import write_atomically, write_text
+from sidelight.studies.outputs import TABLE, Saved, folders_of, load
 from sidelight.studies.register import all_studies
-from sidelight.studies.saving import TABLE, Saved, folders_of, load
 from sidelight.studies.study import OURS, Kind, Study, Value
 
 PAPERS = {
@@ -135,7 +133,7 @@ def _section(study: Study, result: Saved, table: str) -> list[str]:
 
 
 def _table(text: str) -> list[str]:
-    """Return a table that no figure shows, from its CSV."""
+    """Return a table as Markdown, from its CSV."""
     columns, *rows = csv.reader(text.splitlines())
     head = ["| " + " | ".join(columns) + " |", "| --- |" + " ---: |" * (len(columns) - 1)]
     return [*head, *("| " + " | ".join(_escaped(cell) for cell in row) + " |" for row in rows)]
@@ -155,21 +153,9 @@ def _escaped(words: str) -> str:
 
 
 def _shrink(source: Path, target: Path) -> None:
-    """Copy a drawing with few colours: a quarter of the size, and nothing to be seen of it."""
+    """Copy a drawing with fewer colours: a quarter of the size, with no visible difference."""
     from PIL import Image
 
     with Image.open(source) as image:
         small = image.convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE)
     write_atomically(target, lambda temporary: small.save(temporary, format="PNG", optimize=True))
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Write the pages from the folder of results that the command line names."""
-    if len(arguments) != 2:
-        raise InputError("name the folder of results and the folder to write to: RESULTS FOLDER.")
-    write_pages(Path(arguments[0]), Path(arguments[1]))
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))

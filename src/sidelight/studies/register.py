@@ -5,16 +5,15 @@ from __future__ import annotations
 from functools import cache
 
 from sidelight.foundation.errors import unknown
-from sidelight.studies.papers import clldp, corr_rr, cpl, cpl_benchmarks, own, pdp, reconstruction
+from sidelight.studies import clldp, corr_rr, cpl, ours, pdp, reconstruction
 from sidelight.studies.study import Study, Work
 
 
 @cache
 def all_studies() -> tuple[Study, ...]:
     """Return every study, paper by paper, ours last."""
-    leakage = (*cpl.STUDIES, *cpl_benchmarks.STUDIES, *cpl.CALIBRATION)
-    others = (pdp, corr_rr, clldp, reconstruction, own)
-    return (*leakage, *(study for room in others for study in room.STUDIES))
+    papers = (cpl, pdp, corr_rr, clldp, reconstruction, ours)
+    return tuple(study for paper in papers for study in paper.STUDIES)
 
 
 def find_study(name: str) -> Study:

@@ -1,4 +1,4 @@
-"""One table or figure of a paper, or a benchmark of ours, as one noun: what is published, and what we find.
+"""A study: one table or figure of a paper, or a benchmark of ours, with what is published and what we find.
 
 A study reads its result from a *work*, the computation behind it. Several studies may share a work (the
 figures of one simulation), which is then computed once.
@@ -6,14 +6,12 @@ figures of one simulation), which is then computed once.
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from sidelight.foundation.errors import MissingExtraError
+from sidelight.studies.tables import data_folder, missing_tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,8 +27,8 @@ class Verdict:
     """What became of a published statement.
 
     Attributes:
-        kind: "reproduced", "differs", "refuted" or "not possible"; "measured" where nothing is published, or
-            "differs" where that is not what we say ourselves.
+        kind: "reproduced", "differs", "refuted" or "not possible"; where nothing is published,
+            "measured", or "differs" if the result is not what we claim ourselves.
         reason: one line.
         counter_example: of a refuted statement, the smallest case that shows it.
     """
@@ -38,18 +36,6 @@ class Verdict:
     kind: Kind
     reason: str
     counter_example: str = ""
-
-    @classmethod
-    def parse(cls, line: str) -> Verdict:
-        """Read a verdict from a line of words.
-
-        >>> Verdict.parse("Fig. 6: reproduced; the error is the stated one.").kind
-        'reproduced'
-        """
-        found = re.fullmatch(r"(?:[^:]*: )?(reproduced|differs|refuted|not possible)\b[;:,]?\s*(.*)", line)
-        if found is None:
-            raise ValueError(f"no verdict: {line!r}")
-        return cls(cast("Kind", found[1]), found[2].rstrip("."))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +73,7 @@ class StudyResult:
 
 
 def plain_table(rows: Sequence[Any]) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-    """Return the names of the columns and the rows of a table, a dataclass for each row."""
+    """Return the column names and the rows of a table whose rows are dataclasses."""
     names = tuple(field.name for field in fields(rows[0]))
     return names, tuple(tuple(getattr(row, name) for name in names) for row in rows)
 
@@ -99,8 +85,8 @@ class Work:
     Attributes:
         name: of the computation.
         compute: takes whether to be quick, returns what the studies read.
-        tables: the public tables without which it cannot be done, by the names of their files.
-        uses: further tables it takes where they are there.
+        tables: the public tables it needs, by the names of their files.
+        uses: further tables it reads if they are there.
         minutes: about how long it takes in full, to start the longest first.
     """
 
@@ -120,7 +106,7 @@ class Study:
         paper: the paper's short name, or "ours".
         title: what it shows.
         work: the computation behind it.
-        read: takes what the work found, returns the result.
+        read: turns what the work computed into the result.
         published: the values and claims that the paper's text gives, by name; none for a study of ours.
         tables: tables it needs beyond those of its work.
     """
@@ -150,31 +136,15 @@ def run_together(studies: tuple[Study, ...], quick: bool) -> list[StudyResult]:
     if absent:
         return [_without(absent)] * len(studies)
     try:
-        found = work.compute(quick)
+        computed = work.compute(quick)
     except MissingExtraError as error:
         return [StudyResult(Verdict("not possible", str(error)))] * len(studies)
-    return [_result(study, found) for study in studies]
+    return [_result(study, computed) for study in studies]
 
 
-def _result(study: Study, found: Any) -> StudyResult:
+def _result(study: Study, computed: Any) -> StudyResult:
     absent = missing_tables(study.tables)
-    return _without(absent) if absent else study.read(found)
-
-
-def data_folder() -> Path:
-    """Return the folder of the public tables: SIDELIGHT_DATA, else `shared/data` beside the repository."""
-    beside = Path(__file__).resolve().parents[4] / "shared" / "data"
-    return Path(os.environ.get("SIDELIGHT_DATA", beside))
-
-
-def table_file(name: str) -> Path:
-    """Return where a public table is looked for."""
-    return data_folder() / f"{name}.parquet"
-
-
-def missing_tables(names: tuple[str, ...]) -> list[str]:
-    """Return the tables among `names` that are not there."""
-    return [name for name in names if not table_file(name).is_file()]
+    return _without(absent) if absent else study.read(computed)
 
 
 def _without(absent: list[str]) -> StudyResult:

@@ -1,0 +1,91 @@
+"""The points of paper CLLDP's tables and figures: one point, a line of them, a figure drawn from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sidelight.studies.figures import STYLES, canvas, grid, legend_beside
+from sidelight.studies.study import Drawing, StudyResult, Value, Verdict, plain_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a figure or table.
+
+    Attributes:
+        figure: which one.
+        data: the set of records.
+        line: the method.
+        x: the budget, k, or the number of a table's column.
+        value: the figure.
+        error: its standard error; 0 for an exact one.
+    """
+
+    figure: str
+    data: str
+    line: str
+    x: float
+    value: float
+    error: float = 0.0
+
+
+def mean_point(figure: str, data: str, line: str, x: float, values: Sequence[float]) -> Point:
+    """Return the mean of several runs as a point, with its standard error."""
+    spread = float(np.std(values, ddof=1) / math.sqrt(len(values))) if len(values) > 1 else 0.0
+    return Point(figure, data, line, x, float(np.mean(values)), spread)
+
+
+def line_of(points: Sequence[Point], figure: str, line: str) -> dict[tuple[str, float], float]:
+    """Return one line of a figure: its values by set of records and x."""
+    return {
+        (point.data, point.x): point.value for point in points if (point.figure, point.line) == (figure, line)
+    }
+
+
+def result_of(
+    points: Sequence[Point], figure: str, verdict: Verdict, ours: Mapping[str, Value], *drawings: Drawing
+) -> StudyResult:
+    """Return the result of a study with the table of its own points."""
+    columns, rows = plain_table([point for point in points if point.figure.startswith(figure)])
+    return StudyResult(verdict, ours, (*columns[:-1], "standard error"), rows, drawings)
+
+
+def drawing_of(points: Sequence[Point], figure: str, name: str, title: str) -> Drawing:
+    """Return the drawing of one figure."""
+    chosen = [point for point in points if point.figure == figure]
+    return Drawing(name, title, partial(_figure, chosen, figure))
+
+
+def _figure(points: Sequence[Point], figure: str) -> Figure:
+    """Draw a panel for each set of records."""
+    names = list(dict.fromkeys(point.data for point in points))
+    drawing, panels = canvas(3.6 * len(names) + 1.6, 3.6, len(names))
+    for axes, name in zip(panels, names, strict=True):
+        _panel(axes, [point for point in points if point.data == name], figure)
+        axes.set_title(name, fontsize=9)
+    legend_beside(panels[-1])
+    return drawing
+
+
+def _panel(axes: Axes, points: Sequence[Point], figure: str) -> None:
+    shown = dict.fromkeys(point.line for point in points if not point.line.startswith("leakage"))
+    for number, line in enumerate(shown):
+        chosen = [point for point in points if point.line == line]
+        x, y, error = zip(*((point.x, point.value, point.error) for point in chosen), strict=True)
+        axes.errorbar(x, y, error, linestyle=STYLES[number % 4], label=line, linewidth=1.2)
+    is_error = figure in ("figure 3", "figure 6")
+    axes.set_xlabel("k" if figure == "figure 6" else "epsilon")
+    axes.set_ylabel("l2 error of the joint" if is_error else "share of right labels")
+    if is_error:
+        axes.set_yscale("log")
+    grid(axes)

@@ -1,0 +1,276 @@
+"""One cell of the study: many trials of every method on the same records, with the real protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.collection.advising import choose_protocol
+from sidelight.collection.borrowing import borrowed
+from sidelight.collection.direct import Sample, Split, product, smp, spl
+from sidelight.collection.estimating import published
+from sidelight.collection.hidden import WHOLE, HiddenChoice, rs_fd, rs_rfd
+from sidelight.collection.numbers import to_simplex
+from sidelight.collection.phases import TwoPhase
+from sidelight.collection.protocol import Collected, Protocol, domain_size
+from sidelight.collection.shrinkage import least_risk, shared_domains
+from sidelight.collection.unbiased import unbiased
+from sidelight.schema import Schema
+from sidelight.studies.corr_rr.records import PEOPLE, real, schema_of, star
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.unsignedinteger[Any]]
+Rows = dict[str, Array]
+
+BASELINES = ("spl", "rs+fd", "rs+rfd", "corr-rr", "smp")
+"""What the study must not lose to."""
+FURTHER = ("smp + simplex", "product")
+OURS = "ours"
+LOST = 1.02
+_LARGEST_PRODUCT = 4096
+_TOGETHER = 160_000
+_Z = NormalDist().inv_cdf(0.975)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where a cell is: a table, its form, a budget, the share of the first phase."""
+
+    table: str
+    attributes: int
+    values: int
+    correlation: float
+    epsilon: float
+    share: float = 0.1
+
+    @property
+    def schema(self) -> Schema:
+        """The attributes."""
+        return schema_of(self.attributes, self.values) if self.table == "star" else real(self.table)[0]
+
+    def records(self, trial: int) -> Codes:
+        """Return the records of one trial."""
+        if self.table == "star":
+            return star(self.attributes, self.values, self.correlation, trial)
+        codes = real(self.table)[1]
+        if len(codes) <= 2 * PEOPLE:
+            return codes
+        drawn = np.random.default_rng((20_250_716, trial)).choice(len(codes), PEOPLE, replace=False)
+        return codes[drawn]
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """The errors of every method in one setting.
+
+    Attributes:
+        setting: where it is.
+        errors: by method, (trials,) mean squared errors, paired by trial.
+        chosen: the protocol that ours chose, in words.
+    """
+
+    setting: Setting
+    errors: Rows
+    chosen: str
+
+    def mean(self, method: str) -> float:
+        """Return the mean error of a method."""
+        return float(self.errors[method].mean())
+
+    def ratio(self, method: str) -> tuple[float, float, float]:
+        """Return our mean error over the method's, with its 95 % interval (paired, delta method)."""
+        ours, theirs = self.errors[OURS], self.errors[method]
+        ratio = float(ours.mean() / theirs.mean())
+        # the trials are paired, so the spread is that of ours - ratio x theirs, not of either mean alone
+        spread = (ours - ratio * theirs).std(ddof=1) / np.sqrt(len(ours)) / theirs.mean()
+        return ratio, ratio - _Z * float(spread), ratio + _Z * float(spread)
+
+    def lost(self, methods: Sequence[str]) -> list[str]:
+        """Return the methods that ours loses to: the whole interval of the ratio lies above 1.02."""
+        return [name for name in methods if name in self.errors and self.ratio(name)[1] > LOST]
+
+
+def simulate(setting: Setting, trials: int) -> Cell:
+    """Run all methods on the same records, several trials at a time."""
+    schema = setting.schema
+    methods = _methods(setting, schema)
+    estimates: dict[str, list[list[Array]]] = {name: [] for name in methods}
+    truths: list[list[Array]] = []
+    start = 0
+    while start < trials:
+        blocks = [setting.records(start)]
+        together = min(max(1, _TOGETHER // len(blocks[0])), trials - start)
+        blocks += [setting.records(trial) for trial in range(start + 1, start + together)]
+        truths += [_truth(schema, records) for records in blocks]
+        for name, method in methods.items():
+            estimates[name] += method(blocks, start)
+        start += together
+    return _cell(setting, schema, estimates, truths)
+
+
+def with_share(cell: Cell, setting: Setting) -> Cell:
+    """Return the cell with Corr-RR's error at another share of the first phase; no other method has one."""
+    schema = setting.schema
+    trials = len(cell.errors[OURS])
+    errors = []
+    for trial in range(trials):
+        records = setting.records(trial)
+        estimate = two_phases(setting, schema, records, trial)
+        apart = zip(estimate, _truth(schema, records), strict=True)
+        errors.append(np.mean([((a - b) ** 2).mean() for a, b in apart]))
+    return Cell(setting, {**cell.errors, "corr-rr": np.array(errors)}, cell.chosen)
+
+
+def _cell(
+    setting: Setting, schema: Schema, estimates: dict[str, list[list[Array]]], truths: list[list[Array]]
+) -> Cell:
+    columns = {name: _stacked(rows) for name, rows in estimates.items()}
+    truth = _stacked(truths)
+    results = dict(columns)
+    results["smp + simplex"] = [to_simplex(column) for column in columns["smp"]]
+    best = _ours(schema, columns[OURS], results.pop("spread"))
+    lent = results.pop("borrowed")
+    results[OURS] = [np.where(np.isnan(a), b, a) for a, b in zip(lent, best, strict=True)]
+    errors = {
+        name: np.mean(
+            [((a - b) ** 2).mean(axis=-1) for a, b in zip(rows, truth, strict=True)], axis=0
+        )
+        for name, rows in results.items()
+    }  # fmt: skip
+    own = own_protocol(setting)
+    groups = ", ".join(sorted({str(len(unit.names)) for unit in own.units}))
+    kinds = ", ".join(sorted({unit.mechanism for unit in own.units}))
+    return Cell(setting, errors, f"{own.name}, {len(own.units)} units of {groups} ({kinds})")
+
+
+def _stacked(rows: list[list[Array]]) -> list[Array]:
+    """Return one array (trials, values) for each attribute."""
+    return [np.stack([row[i] for row in rows]) for i in range(len(rows[0]))]
+
+
+def _ours(schema: Schema, columns: list[Array], spread: list[Array]) -> list[Array]:
+    """Return our estimates for all trials: shrunken or projected, domain by domain."""
+    result: list[Array] = list(columns)
+    for names in shared_domains(schema):
+        index = [schema.index(name) for name in names]
+        estimates = np.stack([columns[i] for i in index], axis=1)
+        totals = np.stack([spread[i][:, 0] for i in index], axis=1)
+        best = least_risk(estimates, totals)
+        for place, i in enumerate(index):
+            result[i] = best[:, place]
+    return result
+
+
+Method = Callable[[list[Codes], int], list[list[Array]]]
+
+
+def _methods(setting: Setting, schema: Schema) -> dict[str, Method]:
+    epsilon = setting.epsilon
+    uniform = rs_fd(schema, epsilon)
+    methods: dict[str, Method] = {
+        "spl": _inverted(spl(schema, epsilon)),
+        "smp": _inverted(smp(schema, epsilon)),
+        "rs+fd": lambda blocks, start: [faked(part) for part in _reports(uniform, blocks, start)],
+        "rs+rfd": lambda blocks, start: [
+            faked(_with_truth(schema, epsilon, records).randomise(records, seed=start + i))
+            for i, records in enumerate(blocks)
+        ],
+        "corr-rr": lambda blocks, start: [
+            two_phases(setting, schema, records, start + i) for i, records in enumerate(blocks)
+        ],
+    }
+    if domain_size(schema.sizes) <= _LARGEST_PRODUCT:
+        methods["product"] = _inverted(product(schema, epsilon))
+    remembered: dict[int, list[list[Array]]] = {}
+    lent: dict[int, list[list[Array]]] = {}
+
+    def ours(blocks: list[Codes], start: int) -> list[list[Array]]:
+        sums = [part.aggregate() for part in _reports(own_protocol(setting), blocks, start)]
+        marginals = [unbiased([part]) for part in sums]
+        rows = [[parts[name] for name in schema.names] for parts in marginals]
+        remembered[start] = [
+            [np.array([item.variance(to_simplex(item.estimate)).sum()]) for item in row] for row in rows
+        ]
+        lent[start] = [
+            [joint.get(name, np.full(schema[name].size, np.nan)) for name in schema.names]
+            for joint in (
+                borrowed(schema, [part], parts) for part, parts in zip(sums, marginals, strict=True)
+            )
+        ]
+        return [[item.estimate for item in row] for row in rows]
+
+    methods[OURS] = ours
+    methods["spread"] = lambda _, start: remembered.pop(start)
+    methods["borrowed"] = lambda _, start: lent.pop(start)
+    return methods
+
+
+def _reports(protocol: Protocol, blocks: list[Codes], start: int) -> list[Collected]:
+    """Return the reports of several trials, made in one go."""
+    whole = protocol.randomise(np.concatenate(blocks), seed=start)
+    ends = np.cumsum([0, *(len(block) for block in blocks)])
+    return [whole[int(low) : int(high)] for low, high in pairwise(ends)]
+
+
+@cache
+def own_protocol(setting: Setting) -> Split | Sample:
+    """Return the protocol that ours chooses: from the schema and the budget alone, nothing of the data."""
+    return choose_protocol(setting.schema, setting.epsilon)
+
+
+def _inverted(protocol: Split | Sample) -> Method:
+    def run(blocks: list[Codes], start: int) -> list[list[Array]]:
+        marginals = [unbiased([part.aggregate()]) for part in _reports(protocol, blocks, start)]
+        return [[parts[name].estimate for name in protocol.schema.names] for parts in marginals]
+
+    return run
+
+
+def _with_truth(schema: Schema, epsilon: float, records: Codes) -> HiddenChoice:
+    """Return RS+RFD in its best case: its prior is the truth."""
+    priors = dict(zip(schema.names, _truth(schema, records), strict=True))
+    return rs_rfd(schema, epsilon, priors, "the true frequencies")
+
+
+def faked(reports: Collected) -> list[Array]:
+    """Return RS+FD's and RS+RFD's own estimator: (d c/n - q - (d-1) r) / (p - q)."""
+    protocol = reports.protocol
+    assert isinstance(protocol, HiddenChoice)  # noqa: S101 - narrows the type
+    count = len(protocol.schema)
+    estimates = []
+    for name, part in zip(protocol.schema.names, reports.aggregate().parts, strict=True):
+        response = protocol.responses[name]
+        low = float(response.support_if_other)
+        gap = float(response.support_if_true) - low
+        prior = protocol.law("", name)[0] / WHOLE
+        estimates.append((count * part.sums / reports.people - low - (count - 1) * prior) / gap)
+    return estimates
+
+
+@cache
+def _design(setting: Setting) -> TwoPhase:
+    return TwoPhase(setting.schema, setting.epsilon, share=setting.share)
+
+
+def two_phases(setting: Setting, schema: Schema, records: Codes, trial: int) -> list[Array]:
+    """Return Corr-RR's estimate, people assigned to phases anew in every trial."""
+    design = _design(setting)
+    rng = np.random.default_rng((20_250_717, trial))
+    order = rng.permutation(len(records))
+    cut = round(setting.share * len(records))
+    first = design.first.randomise(records[order[:cut]], seed=trial)
+    parameters = design.learn(first, people=len(records) - cut)
+    second = parameters.second.randomise(records[order[cut:]], seed=trial)
+    estimates = published([first.aggregate(), second.aggregate()])
+    return [estimates[name] for name in schema.names]
+
+
+def _truth(schema: Schema, records: Codes) -> list[Array]:
+    return [np.bincount(records[:, i], minlength=size) / len(records) for i, size in enumerate(schema.sizes)]

@@ -1,0 +1,41 @@
+"""What the drawings of several papers share: a canvas, line styles, colours, a legend beside the panels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8b97a3")
+"""The palette of Okabe and Ito, which colour-blind readers can tell apart, and a grey."""
+STYLES = ("-", "--", "-.", ":")
+
+
+def canvas(
+    width: float, height: float, panels: int = 1, *, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """Return an empty figure of a width and height in inches, and its panels from left to right."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, list(figure.subplots(1, panels, sharey=sharey, squeeze=False)[0])
+
+
+def grid(axes: Axes) -> None:
+    """Draw pale grid lines."""
+    axes.grid(visible=True, alpha=0.3)
+
+
+def draw_lines(axes: Axes, rows: Sequence[Any], x: str, lines: Mapping[str, tuple[str, str]]) -> None:
+    """Draw columns of a table against another one; each has a label and a style."""
+    places = [getattr(row, x) for row in rows]
+    for name, (label, style) in lines.items():
+        axes.plot(places, [getattr(row, name) for row in rows], style, marker="o", label=label)
+
+
+def legend_beside(axes: Axes, size: float | None = None) -> None:
+    """Put the legend to the right of a panel."""
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=size)

@@ -1,0 +1,162 @@
+"""What the leakage figures cost against the size of the problem, in seconds of the machine it runs on."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.belief import Belief
+from sidelight.leakage import pair_matrix, statistical_leakage, total_leakage, tree_totals
+from sidelight.leakage.generic import generic_worst
+from sidelight.plan import Plan
+from sidelight.schema import Schema, categorical
+from sidelight.sources import Counts
+from sidelight.sources.counts import Records, distinct_records
+from sidelight.studies.study import OURS, Drawing, Study, StudyResult, Verdict, Work
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The seconds of one step at growing sizes, after one run that compiles and warms up.
+
+    Attributes:
+        step: what is computed.
+        unit: what the sizes count.
+        sizes: the sizes.
+        seconds: the least of three wall times at each size.
+    """
+
+    step: str
+    unit: str
+    sizes: tuple[int, ...]
+    seconds: tuple[float, ...]
+
+
+def run(quick: bool = False) -> list[Cost]:
+    """Measure every step; with `quick` at the smaller sizes only."""
+    most = 3 if quick else 9
+    return [
+        _measure("generic bound", "values of secret and neighbour", (30, 100, 300, 1000)[:most], _generic),
+        _measure("all pairs, exact", "binary attributes", (5, 10, 20, 40, 80)[:most], _pairs("grr")),
+        _measure("all pairs, generic", "binary attributes", (5, 10, 20, 40, 80)[:most], _pairs("any")),
+        _measure("exact total", "cells of the joint", (2**10, 2**14, 2**18, 2**22)[:most], exact_total),
+        _measure("tree totals, every secret", "binary attributes", (5, 10, 20, 40, 80)[:most], _trees),
+        _measure("surrogates of a pair", "surrogates", (100, 1000, 10_000)[:most], surrogates),
+    ]
+
+
+def figure_of(costs: Sequence[Cost]) -> Figure:
+    """Return the costs as small panels of seconds against size, both on logarithmic scales."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 5.5), layout="constrained")
+    axes = figure.subplots(2, math.ceil(len(costs) / 2), squeeze=False)
+    for panel, cost in zip(axes.ravel(), costs, strict=False):
+        panel.loglog(cost.sizes, cost.seconds, marker="o")
+        panel.set(title=cost.step, xlabel=cost.unit, ylabel="seconds")
+        panel.grid(visible=True, which="both", alpha=0.3)
+    for panel in axes.ravel()[len(costs) :]:
+        panel.set_visible(False)
+    return figure
+
+
+def _measure(
+    step: str, unit: str, sizes: Sequence[int], prepare: Callable[[int], Callable[[], object]]
+) -> Cost:
+    seconds = []
+    for size in sizes:
+        work = prepare(size)
+        work()
+        times = []
+        for _ in range(3):
+            start = time.perf_counter()
+            work()
+            times.append(time.perf_counter() - start)
+        seconds.append(min(times))
+    return Cost(step, unit, tuple(sizes), tuple(seconds))
+
+
+def _generic(size: int) -> Callable[[], object]:
+    rows = np.random.default_rng(1).dirichlet(np.ones(size), size=size)
+    return lambda: generic_worst(rows, math.exp(-1))
+
+
+def _schema(attributes: int) -> Schema:
+    return Schema(tuple(categorical(f"x{i}", ["no", "yes"]) for i in range(attributes)))
+
+
+def _records(attributes: int, rows: int = 4000) -> Records:
+    rng = np.random.default_rng(2)
+    codes = np.empty((rows, attributes), dtype=np.uint16)
+    codes[:, 0] = rng.integers(0, 2, size=rows)
+    for column in range(1, attributes):
+        codes[:, column] = codes[:, column - 1] ^ (rng.random(rows) < 0.2)
+    return distinct_records(_schema(attributes), codes, np.ones(rows))
+
+
+def _belief(attributes: int) -> Belief:
+    return Belief.from_records(_records(attributes), source="a chain of coins")
+
+
+def _pairs(mechanism: str) -> Callable[[int], Callable[[], object]]:
+    def prepare(attributes: int) -> Callable[[], object]:
+        belief = _belief(attributes)
+        channels = Plan.uniform(belief.schema, mechanism).channels()
+        return lambda: pair_matrix(belief, channels, belief.schema.names)
+
+    return prepare
+
+
+def exact_total(cells: int) -> Callable[[], object]:
+    """Return the computation of an exact total over a joint of so many cells."""
+    belief = _belief(round(math.log2(cells)))
+    channels = Plan.uniform(belief.schema).channels()
+    return lambda: total_leakage(belief, channels, "x0", "exact")
+
+
+def _trees(attributes: int) -> Callable[[], object]:
+    belief = Belief.tree_of(_belief(attributes))
+    channels = Plan.uniform(belief.schema).channels()
+    return lambda: tree_totals(belief, channels)
+
+
+def surrogates(count: int) -> Callable[[], object]:
+    """Return the estimate of a pair with so many surrogates."""
+    cells: NDArray[np.int64] = np.random.default_rng(3).integers(50, 500, size=(2, 15))
+    schema = Schema((categorical("x", ["a", "b"]), categorical("u", [str(i) for i in range(15)])))
+    belief = Belief.from_counts(Counts(schema, cells))
+    view = Plan.uniform(schema).channels()["u"].matrix()
+    return lambda: statistical_leakage(belief, {"u": view}, "x", surrogates=count, seed=1)
+
+
+def _read_cost(costs: list[Cost]) -> StudyResult:
+    rows = [
+        (cost.step, cost.unit, size, seconds)
+        for cost in costs
+        for size, seconds in zip(cost.sizes, cost.seconds, strict=True)
+    ]
+    slowest = max(costs, key=lambda cost: cost.seconds[-1])
+    size = f"{slowest.sizes[-1]} {slowest.unit}"
+    reason = f"the slowest, {slowest.step}, takes {slowest.seconds[-1]:.2g} s for {size}"
+    return StudyResult(
+        Verdict("measured", reason),
+        {},
+        ("step", "unit", "size", "seconds"),
+        tuple(rows),
+        (Drawing("leakage-cost", "seconds against size", partial(figure_of, costs)),),
+    )
+
+
+STUDY = Study(
+    "leakage-cost", OURS, "What leakage figures cost", Work("leakage-cost", run, minutes=1), _read_cost
+)

@@ -1,0 +1,162 @@
+"""What a study leaves behind: its table as CSV, its figures as SVG and PNG, the rest as JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from sidelight.foundation.errors import InputError
+from sidelight.foundation.files import json_number, strict_json, write_atomically, write_text
+from sidelight.studies.study import Drawing, Kind, Study, StudyResult, Value, Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+RESULT = "result.json"
+TABLE = "table.csv"
+SETTINGS: Any = {"svg.hashsalt": "sidelight", "svg.fonttype": "none", "font.size": 9}
+_KINDS = ("svg", "png")
+_DOTS = 110
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A result as it lies in a folder.
+
+    Attributes:
+        study: its name.
+        quick: whether it was computed quickly.
+        verdict: against what is published.
+        published: what the paper says.
+        ours: our value for each of them.
+        figures: file name without ending, and title.
+        seconds: how long the work behind it took.
+    """
+
+    study: str
+    quick: bool
+    verdict: Verdict
+    published: dict[str, Value]
+    ours: dict[str, Value]
+    figures: tuple[tuple[str, str], ...]
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON; a number that JSON lacks becomes its name."""
+        return {
+            "study": self.study,
+            "quick": self.quick,
+            "verdict": self.verdict.kind,
+            "reason": self.verdict.reason,
+            "counter_example": self.verdict.counter_example,
+            "published": _plain(self.published),
+            "ours": _plain(self.ours),
+            "figures": [list(figure) for figure in self.figures],
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def save(study: Study, result: StudyResult, folder: Path, *, quick: bool, seconds: float) -> Saved:
+    """Write a result into a folder of its own, which must not exist."""
+    folder.mkdir(parents=True)
+    if result.columns:
+        write_text(folder / TABLE, table_csv(result))
+    for drawing in result.drawings:
+        _draw(drawing, folder)
+    figures = tuple((drawing.name, drawing.title) for drawing in result.drawings)
+    saved = Saved(
+        study.name, quick, result.verdict, dict(study.published), dict(result.ours), figures, seconds
+    )
+    write_text(folder / RESULT, json.dumps(saved.to_dict(), indent=2, ensure_ascii=False) + "\n")
+    return saved
+
+
+def load(folder: Path) -> Saved:
+    """Read what `save` wrote; raise OSError or ValueError if it is something else, or incomplete."""
+    data = strict_json((folder / RESULT).read_text(encoding="utf-8"))
+    try:
+        verdict = Verdict(data["verdict"], data["reason"], data["counter_example"])
+        figures = tuple((name, title) for name, title in data["figures"])
+        values = (dict(data["published"]), dict(data["ours"]))
+        saved = Saved(data["study"], data["quick"], verdict, *values, figures, float(data["seconds"]))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{folder / RESULT} is not the result of a study") from error
+    if verdict.kind not in get_args(Kind):
+        raise ValueError(f"{folder / RESULT} has the verdict {verdict.kind!r}, which does not exist")
+    files = {f"{name}.{kind}" for name, _ in figures for kind in _KINDS}
+    if not files <= {path.name for path in folder.iterdir()}:
+        raise ValueError(f"{folder} lacks a figure of its result")
+    return saved
+
+
+def table_csv(result: StudyResult) -> str:
+    """Return the table as CSV, numbers to six digits."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(result.columns)
+    writer.writerows([[_cell(value) for value in row] for row in result.rows])
+    return out.getvalue()
+
+
+def check_replaceable(target: Path) -> None:
+    """Refuse to replace anything but a study's outputs: a folder of the user's is never removed."""
+    if target.exists() and not (target / RESULT).is_file():
+        raise InputError(f"{target} is there and no study left it; name another folder for the outputs.")
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Replace a folder by a copy of another; an interruption leaves the old one, the new one or none."""
+    check_replaceable(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".study-", dir=target.parent) as temporary:
+        shutil.copytree(source, Path(temporary) / "new")
+        if target.exists():
+            target.rename(Path(temporary) / "old")
+        (Path(temporary) / "new").rename(target)
+
+
+def save_figure(figure: Figure, path: Path) -> Path:
+    """Write a figure to an SVG or PNG file; the same figure always gives the same file."""
+    from matplotlib import rc_context
+
+    kind = path.suffix.removeprefix(".").lower()
+    options: dict[str, Any] = {"metadata": {"Date": None}} if kind == "svg" else {"dpi": _DOTS}
+    with rc_context(SETTINGS):
+        return write_atomically(path, lambda temporary: figure.savefig(temporary, format=kind, **options))
+
+
+def _draw(drawing: Drawing, folder: Path) -> None:
+    from matplotlib import rc_context
+
+    with rc_context(SETTINGS):
+        figure = drawing.build()
+    for kind in _KINDS:
+        save_figure(figure, folder / f"{drawing.name}.{kind}")
+
+
+def _cell(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+def _plain(values: dict[str, Value]) -> dict[str, Value]:
+    return {name: _known(value) for name, value in values.items()}
+
+
+def _known(value: Value) -> Value:
+    if isinstance(value, str):
+        return value
+    number = float(value)
+    return str(number) if math.isnan(number) else json_number(number)
+
+
+def folders_of(results: Path, names: Sequence[str]) -> dict[str, Path]:
+    """Return the folders of the named studies that are there."""
+    return {name: results / name for name in names if (results / name / RESULT).is_file()}

@@ -1,0 +1,232 @@
+"""Reconstruction, Figs. 2 to 5: how near each attack comes to the truth, drawn and judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sidelight.studies.figures import canvas, grid
+from sidelight.studies.reconstruction.attacks import AttackStudy, Row, run
+from sidelight.studies.study import Drawing, Kind, Study, StudyResult, Value, Verdict, Work, plain_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SHOWN = {
+    "Fig. 2": ("Fig. 2",),
+    "Fig. 2, stricter secret": ("Fig. 2, stricter secret",),
+    "Fig. 3": ("Fig. 2", "Fig. 3"),
+    "Fig. 4": ("Fig. 4",),
+    "Fig. 5": ("Fig. 5",),
+}
+"""Which rows each drawing shows: Fig. 3 has Laplace noise, which is Fig. 2's, beside Gaussian."""
+PRINTED_SHARES = {
+    ("Fig. 2", "vehicular"): 0.4684,
+    ("Fig. 2", "finance"): 0.5050,
+    ("Fig. 4", "vehicular"): 0.3858,
+    ("Fig. 4", "finance"): 0.1871,
+    ("Fig. 5", "vehicular"): 0.3328,
+}
+"""The share of noise that the paper's CNN (Fig. 5: its attack) removes, at an unstated budget."""
+_STRICTER = "Fig. 2, stricter secret"
+_STRONGEST: tuple[Kind, ...] = ("differs", "reproduced", "not possible")
+_CONTROL = "settings in which the published attack beats the guess without a release"
+_NEARER = "settings in which the published attack is nearer to the truth than the release"
+_WORK = Work(
+    "attacks", run, tables=("nyse_fundamentals",), uses=("geolife_sample", "sf_cabs_sample"), minutes=15
+)
+
+
+def rows_of(rows: Sequence[Row], figure: str) -> list[Row]:
+    """Return the rows that a drawing shows; from another figure, only the two models of Fig. 3."""
+    return [
+        row
+        for row in rows
+        if row.figure in SHOWN[figure] and (row.figure == figure or row.model in ("mlp", "cnn"))
+    ]
+
+
+def levels_figure(rows: Sequence[Row], title: str) -> Figure:
+    """Draw the mean distance against the level, a panel for each table and family."""
+    panels = list(dict.fromkeys((row.table, row.family) for row in rows))
+    figure, many = canvas(4.2 * len(panels), 3.8, len(panels))
+    for axes, (table, family) in zip(many, panels, strict=True):
+        _levels_panel(axes, [row for row in rows if (row.table, row.family) == (table, family)])
+        axes.set_title(f"{title}, {table}, {family}", fontsize=10)
+    many[0].set_ylabel("mean distance to the truth")
+    fullest = max(many, key=lambda axes: len(axes.lines))
+    figure.legend(handles=fullest.lines, frameon=False, fontsize=7, loc="outside right upper")
+    return figure
+
+
+def _levels_panel(axes: Axes, rows: Sequence[Row]) -> None:
+    levels = sorted({row.level for row in rows})
+    ours = [row for row in rows if row.attacker != "baseline"]
+    for name, style in (("release", "k--"), ("control", "k:")):
+        values = [np.mean([getattr(row, name) for row in ours if row.level == level]) for level in levels]
+        axes.plot(levels, values, style, label={"release": "release itself", "control": "no release"}[name])
+    for attacker, style in (("published", "-"), ("noise-aware", "-."), ("baseline", ":")):
+        for model in dict.fromkeys(row.model for row in rows if row.attacker == attacker):
+            line = {row.level: row.score for row in rows if (row.attacker, row.model) == (attacker, model)}
+            axes.plot(
+                levels, [line[level] for level in levels], style, marker=".", label=f"{model}, {attacker}"
+            )
+    axes.set_yscale("log")
+    if rows[0].family != "swap":
+        axes.set_xscale("log")
+    axes.set_xlabel("share swapped (no budget)" if rows[0].family == "swap" else "budget of the secret")
+    grid(axes)
+
+
+def distances_figure(study: AttackStudy) -> Figure:
+    """Draw density and cumulative share of the distances, a row for each table."""
+    from matplotlib.figure import Figure
+
+    tables = list(dict.fromkeys(table for table, _ in study.densities))
+    figure = Figure(figsize=(9, 3.2 * len(tables)), layout="constrained")
+    many = figure.subplots(len(tables), 2, squeeze=False)
+    for (density, cumulative), table in zip(many, tables, strict=True):
+        edges = study.edges[table]
+        for (owner, line), heights in study.densities.items():
+            if owner == table:
+                density.plot((edges[1:] + edges[:-1]) / 2, heights, label=line)
+                cumulative.plot(edges[1:], np.cumsum(heights) * (edges[1] - edges[0]), label=line)
+        density.set_ylabel(f"{table}: density")
+        cumulative.set_ylabel("share of records within")
+        for axes in (density, cumulative):
+            axes.set_xlabel("distance to the truth")
+            grid(axes)
+        cumulative.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _read_figure(number: str, study: AttackStudy) -> StudyResult:
+    rows = rows_of(study.rows, f"Fig. {number}")
+    stricter = rows_of(study.rows, _STRICTER) if number == "2" else []
+    every = (*rows, *stricter)
+    names, values = plain_table(every)
+    table = tuple((*cells, row.removed) for cells, row in zip(values, every, strict=True))
+    draw = partial(levels_figure, rows, f"Fig. {number}")
+    drawings = [Drawing(f"reconstruction-fig{number}", "mean distance to the truth", draw)]
+    if stricter:
+        title = "mean distance where the secret has half of the others' budget"
+        draw = partial(levels_figure, stricter, _STRICTER)
+        drawings.append(Drawing("reconstruction-fig2-stricter", title, draw))
+    if number == "2" and study.densities:
+        draw = partial(distances_figure, study)
+        drawings.append(Drawing("reconstruction-fig2-distances", "density and share of distances", draw))
+    return StudyResult(
+        _verdict(number, study.rows), _ours(number, rows), (*names, "removed"), table, tuple(drawings)
+    )
+
+
+def _verdict(number: str, rows: Sequence[Row]) -> Verdict:
+    """Return the figure's verdict over all tables: the strongest of theirs, with every reason."""
+    figure = f"Fig. {number}"
+    parts = {place: _table_verdict(chosen) for place, chosen in _by_table(rows, figure).items()}
+    kind = min((part.kind for part in parts.values()), key=_STRONGEST.index)
+    if number == "3":
+        published = [row for row in rows_of(rows, figure) if row.attacker == "published"]
+        kind = "reproduced" if all(row.score < row.release for row in published) else "differs"
+    reasons = [f"{place}: {part.reason}" for place, part in parts.items()]
+    if kind == "not possible":
+        reasons.insert(0, "no share is published for the tables of this run")
+    return Verdict(kind, "; ".join(reasons))
+
+
+def _by_table(rows: Sequence[Row], figure: str) -> dict[str, list[Row]]:
+    """Return a figure's rows by table, those of its stricter secret apart."""
+    by_table: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.figure.partition(", ")[0] == figure:
+            place = f"{row.figure}, {row.table}".removeprefix(f"{figure}, ")
+            by_table.setdefault(place, []).append(row)
+    return by_table
+
+
+def _table_verdict(rows: Sequence[Row]) -> Verdict:
+    """Judge a figure on one table: against the paper's share, and against the control."""
+    published = [row for row in rows if row.attacker == "published"]
+    aware = [row for row in rows if row.attacker == "noise-aware"]
+    removed = [row.removed for row in published if row.model in ("mlp", "cnn")]
+    paper = PRINTED_SHARES.get((rows[0].figure.partition(",")[0], rows[0].kind))
+    kind: Kind = "not possible"
+    words, beside = "", "the paper states no share"
+    if paper is not None:
+        within = min(removed) <= paper <= max(removed)
+        kind = "reproduced" if within else "differs"
+        words = "reproduced at some budget, which is weak: " if within else "differs: "
+        beside = f"the paper states {paper:.1%} at an unstated budget"
+    better = sum(b.score <= a.score for a, b in zip(published, aware, strict=True))
+    reason = (
+        f"{words}the published MLP and CNN remove {min(removed):.0%} to {max(removed):.0%} of the noise "
+        f"({beside}) and beat the control in {_wins(published)} of {len(published)} settings; the "
+        f"noise-aware attacker is at least as good in {better} of {len(published)}, and beats the control "
+        f"in {_wins(aware)}"
+    )
+    return Verdict(kind, reason)
+
+
+def _wins(rows: Sequence[Row]) -> int:
+    return sum(row.beats_control for row in rows)
+
+
+def _ours(number: str, rows: Sequence[Row]) -> dict[str, Value]:
+    published = [row for row in rows if row.attacker == "published"]
+    ours: dict[str, Value] = {
+        name: _removed([row for row in published if row.kind == kind])
+        for name, kind in _KINDS.items()
+        if name in _PUBLISHED[number]
+    }
+    if _NEARER in _PUBLISHED[number]:
+        ours[_NEARER] = f"{sum(row.score < row.release for row in published)} of {len(published)}"
+    ours[_CONTROL] = f"{_wins(published)} of {len(published)}"
+    return ours
+
+
+def _removed(rows: Sequence[Row]) -> Value:
+    shares = [row.removed for row in rows if row.model in ("mlp", "cnn")]
+    if not shares:
+        return "not computed: quick, or its tables are missing"
+    return f"{min(shares):.1%} to {max(shares):.1%}, by budget and model"
+
+
+_KINDS = {
+    "vehicular: share of the noise removed": "vehicular",
+    "finance: share of the noise removed": "finance",
+}
+_PUBLISHED: dict[str, dict[str, Value]] = {
+    "2": {
+        "vehicular: share of the noise removed": "46.84%",
+        "finance: share of the noise removed": "50.50%",
+        _CONTROL: "no control",
+    },
+    "3": {_NEARER: "all", _CONTROL: "no control"},
+    "4": {
+        "vehicular: share of the noise removed": "38.58%",
+        "finance: share of the noise removed": "18.71%",
+        _CONTROL: "no control",
+    },
+    "5": {"vehicular: share of the noise removed": "33.28%", _CONTROL: "no control"},
+}
+
+
+_TITLES = {
+    "2": "five networks under Laplace noise",
+    "3": "Laplace and Gaussian noise against the budget",
+    "4": "intervals",
+    "5": "swaps within an entity",
+}
+
+
+def _figure(number: str) -> Study:
+    title = f"Fig. {number}: {_TITLES[number]}"
+    read = partial(_read_figure, number)
+    return Study(f"reconstruction-fig{number}", "Reconstruction", title, _WORK, read, _PUBLISHED[number])
+
+
+STUDIES = tuple(_figure(number) for number in _PUBLISHED)

@@ -1,0 +1,72 @@
+"""Reconstruction, Theorems 1 and 2: the smallest case in which each falls short."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from sidelight.belief import Belief
+from sidelight.leakage import reconstruction_advanced, reconstruction_sum, total_leakage
+from sidelight.leakage.divergence import delta_at
+from sidelight.mechanisms import create
+from sidelight.studies.study import Study, StudyResult, Verdict, Work
+
+_SLACK = 1e-6
+
+
+def _theorems(_quick: bool) -> dict[str, tuple[float, float]]:
+    """Return each theorem's published figure and the exact one, for C = A + B with fair bits, all reported.
+
+    Of Theorem 1 the figures are budgets; of Theorem 2 the probability that its budget fails.
+    """
+    joint = [[[0.25, 0, 0], [0, 0.25, 0]], [[0, 0.25, 0], [0, 0, 0.25]]]
+    belief = Belief.from_joint(joint, ["a", "b", "c"])
+    channels = {name: create("grr", belief.schema[name].size, 1.0).channel for name in "abc"}
+    exact = total_leakage(belief, channels, "c", "exact").value
+    return {
+        "theorem 1": (reconstruction_sum(1.0, [1.0, 1.0]).value, exact),
+        "theorem 2": (_SLACK, _failure(belief)),
+    }
+
+
+def _failure(belief: Belief) -> float:
+    """Return how often the budget that Theorem 2 states fails: budget 1 on C, 0.1 on A and B."""
+    budgets = {"a": 0.1, "b": 0.1, "c": 1.0}
+    cells = belief.joint(["c", "a", "b"])
+    law = {name: create("grr", belief.schema[name].size, budgets[name]).channel.matrix() for name in budgets}
+    rows = np.einsum("cab,ax,by,cz->cxyz", cells, law["a"], law["b"], law["c"]).reshape(len(cells), -1)
+    stated = reconstruction_advanced(1.0, 0.1, 2, _SLACK).value
+    return float(delta_at(rows / rows.sum(axis=1, keepdims=True), stated)[0])
+
+
+def _read_theorem(name: str, what: str, case: str, figures: dict[str, tuple[float, float]]) -> StudyResult:
+    published, exact = figures[name]
+    verdict = Verdict(
+        "refuted" if exact > published + 1e-9 else "reproduced",
+        f"the secret's own report and the others' are seen together: {exact:.4g}, not {published:g}",
+        case,
+    )
+    return StudyResult(verdict, {what: exact}, ("figure", what), (("published", published), ("exact", exact)))
+
+
+_FORMULAS = Work("reconstruction-theorems", _theorems)
+
+
+def _theorem(number: str, what: str, printed: float, case: str) -> Study:
+    read = partial(_read_theorem, f"theorem {number}", what, case)
+    name, title = f"reconstruction-theorem{number}", f"Theorem {number}: the effective budget"
+    return Study(name, "Reconstruction", title, _FORMULAS, read, {what: printed})
+
+
+STUDIES = (
+    _theorem(
+        "1", "budget spent on C", 2.0, "C = A + B, fair bits, randomised response of budget 1 on all three"
+    ),
+    _theorem(
+        "2",
+        "probability that budget 1 fails",
+        _SLACK,
+        "C = A + B, fair bits, budget 1 on C and 0.1 on A and B, slack 1e-6",
+    ),
+)

@@ -1,0 +1,215 @@
+"""Run studies: finished ones are taken from the cache, the rest computed, several processes at a time.
+
+`python -m sidelight.studies.runner STORE WORK [--quick]` computes one work. That is what each process does:
+one that is killed takes no other with it, and what has ended is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Literal
+
+from sidelight.foundation.errors import InputError, check_whole, invalid
+from sidelight.studies.cache import check_folder, clean_after_run, finished, holding, keep, key_of
+from sidelight.studies.outputs import Saved, check_replaceable, copy_folder
+from sidelight.studies.register import sharing
+from sidelight.studies.study import Study, Work, run_together
+
+_POLL = 0.05
+_WATCH = 0.5
+_SET = dict.fromkeys(
+    ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "PYTHONSAFEPATH"),
+    "1",
+)
+"""For the processes: one thread of linear algebra, and no module from the folder we happen to work in."""
+_LOST = "its outputs are not there; did the package or a table change meanwhile?"
+State = Literal["computed", "cached", "failed"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one study in a run.
+
+    Attributes:
+        study: the study.
+        state: "computed" now, "cached" from before, or "failed".
+        saved: its result; None if it failed.
+        error: why it failed.
+    """
+
+    study: Study
+    state: State
+    saved: Saved | None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to run.
+
+    Attributes:
+        store: the folder of finished works.
+        out: where each study's outputs are copied to, a folder for each; None for nowhere.
+        quick: whether to take fewer points, people and repetitions.
+        fresh: whether to compute again what is finished.
+        workers: how many processes work at a time.
+    """
+
+    store: Path
+    out: Path | None = None
+    quick: bool = False
+    fresh: bool = False
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        check_whole("workers", self.workers, at_least=1)
+        for name, folder in (("store", self.store), ("out", self.out)):
+            if folder is not None and folder.exists() and not folder.is_dir():
+                raise invalid(name, "a folder", str(folder))
+
+
+def run_studies(studies: Sequence[Study], settings: Settings) -> Iterator[Outcome]:
+    """Yield the outcome of each study as soon as it is known, finished ones first.
+
+    Closing the iterator, or an interruption, ends the running processes; whatever had ended is kept. A run
+    that computed something also removes what has not been used for long, see `cache`.
+    """
+    if settings.out is not None:
+        check_folder("out", settings.out)
+        for study in studies:
+            check_replaceable(settings.out / study.name)
+    works = list(dict.fromkeys(study.work for study in studies))
+    waiting = []
+    with holding(settings.store):
+        for work in works:
+            done = None if settings.fresh else _finished(work, settings)
+            if done is None:
+                waiting.append(work)
+            else:
+                yield from _outcomes(work, studies, settings, "cached", done)
+        if waiting:
+            check_folder("store", settings.store)
+        waiting.sort(key=lambda work: -work.minutes)
+        for work, error in _in_processes(waiting, settings):
+            done = None if error else _finished(work, settings)
+            yield from _outcomes(work, studies, settings, "computed", done, error)
+    if waiting:
+        clean_after_run(settings.store)
+
+
+def compute(work: Work, store: Path, *, quick: bool) -> None:
+    """Compute a work and keep the results of all its studies."""
+    studies = sharing(work)
+    key = key_of(work, studies, quick)
+    start = time.perf_counter()
+    results = run_together(studies, quick)
+    keep(store, key, studies, results, quick=quick, seconds=time.perf_counter() - start)
+
+
+def _finished(work: Work, settings: Settings) -> dict[str, Saved] | None:
+    studies = sharing(work)
+    return finished(settings.store, key_of(work, studies, settings.quick), studies)
+
+
+def _outcomes(
+    work: Work,
+    studies: Sequence[Study],
+    settings: Settings,
+    state: State,
+    done: dict[str, Saved] | None,
+    error: str = "",
+) -> Iterator[Outcome]:
+    folder = settings.store / key_of(work, sharing(work), settings.quick)
+    for study in studies:
+        if study.work == work and done is None:
+            yield Outcome(study, "failed", None, error or _LOST)
+        elif study.work == work and done is not None:
+            if settings.out is not None:
+                copy_folder(folder / study.name, settings.out / study.name)
+            yield Outcome(study, state, done[study.name])
+
+
+def _in_processes(works: Sequence[Work], settings: Settings) -> Iterator[tuple[Work, str]]:
+    """Compute works in processes of their own, so many at a time, each on one thread of linear algebra."""
+    waiting = list(works)
+    running: dict[Work, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < settings.workers:
+                work = waiting.pop(0)
+                running[work] = _start(work, settings)
+            for work, (process, words) in list(running.items()):
+                if process.poll() is not None:
+                    del running[work]
+                    yield work, _last_words(process, words)
+            time.sleep(_POLL)
+    finally:
+        for process, words in running.values():
+            _end(process.pid)
+            process.wait()
+            words.close()
+
+
+def _start(work: Work, settings: Settings) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+    words = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process has ended
+    command = [sys.executable, "-P", "-m", "sidelight.studies.runner", str(settings.store), work.name]
+    command += ["--quick"] if settings.quick else []
+    process = subprocess.Popen(  # noqa: S603 - our own module, arguments of our own
+        command,
+        env=os.environ | _SET,
+        process_group=0,
+        stdin=subprocess.DEVNULL,
+        stdout=words,
+        stderr=words,
+    )
+    return process, words
+
+
+def _end(group: int) -> None:
+    """End a process and those that it started: they are one group."""
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def _end_with(parent: int) -> None:
+    """Wait until the parent has gone, then end this process and those that it started."""
+    while os.getppid() == parent:
+        time.sleep(_WATCH)
+    _end(os.getpgrp())
+
+
+def _last_words(process: subprocess.Popen[bytes], words: IO[bytes]) -> str:
+    with words:
+        words.seek(0)
+        lines = words.read().decode(errors="replace").strip().splitlines()
+    if process.returncode == 0:
+        return ""
+    return lines[-1] if lines else f"its process ended with status {process.returncode}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Compute the work that the command line names."""
+    from sidelight.studies.register import all_studies
+
+    names = [argument for argument in arguments if argument != "--quick"]
+    works = {study.work.name: study.work for study in all_studies()}
+    if len(names) != 2 or names[1] not in works:
+        raise InputError("name the folder to keep results in and a work: STORE WORK [--quick].")
+    if os.getpgrp() == os.getpid():
+        threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    compute(works[names[1]], Path(names[0]), quick="--quick" in arguments)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

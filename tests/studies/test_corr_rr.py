@@ -1,0 +1,141 @@
+"""The study of the Corr-RR paper: its published values, its ratios, its claims, and where ours loses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sidelight.studies.corr_rr.figures import CLAIMS, LOWEST, ErrorStudy
+from sidelight.studies.corr_rr.formulas import copy_curves
+from sidelight.studies.corr_rr.records import correlations, real, star
+from sidelight.studies.corr_rr.settings import Figure, Panel, all_figures
+from sidelight.studies.corr_rr.simulation import BASELINES, OURS, Cell, Setting, simulate, with_share
+from sidelight.studies.register import find_study
+
+CHECKED = {
+    (2, 10, 0.9, 1.0): (3.0e-3, 8.5e-4, 1.5e-3, 1.6e-3, 6.2e-4),
+    (4, 10, 0.9, 1.0): (1.2e-2, 1.8e-3, 6.7e-3, 6.1e-3, 1.7e-3),
+    (4, 2, 0.1, 1.0): (1.8e-3, 5.2e-4, 2.5e-3, 1.6e-3, 2.5e-2),
+}
+"""Mean squared errors of SPL, SMP, RS+FD, RS+RFD and Corr-RR, found by other code with 20 trials."""
+
+
+@pytest.mark.parametrize("place", CHECKED)
+def test_errors_meet_the_checked_table(place: tuple[int, int, float, float]) -> None:
+    """20 trials of each: within 45 %, three standard deviations of the noisiest (k = 2) ratio."""
+    cell = simulate(Setting("star", *place), 20)
+    for method, figure in zip(("spl", "smp", "rs+fd", "rs+rfd", "corr-rr"), CHECKED[place], strict=True):
+        assert cell.mean(method) == pytest.approx(figure, rel=0.45), method
+    assert not cell.lost(BASELINES)
+    assert cell.mean(OURS) <= 1.02 * min(cell.mean(method) for method in BASELINES)
+
+
+def test_trials_are_reproducible_and_paired() -> None:
+    setting = Setting("star", 2, 2, 0.5, 2.0)
+    first, again = simulate(setting, 3), simulate(setting, 3)
+    for method, errors in first.errors.items():
+        np.testing.assert_array_equal(errors, again.errors[method])
+    other = with_share(first, Setting("star", 2, 2, 0.5, 2.0, 0.5))
+    np.testing.assert_array_equal(other.errors["spl"], first.errors["spl"])
+    assert not np.array_equal(other.errors["corr-rr"], first.errors["corr-rr"])
+
+
+def made_up(ours: np.ndarray, theirs: np.ndarray) -> Cell:
+    errors = {OURS: ours, **dict.fromkeys((*BASELINES, "smp + simplex"), theirs)}
+    return Cell(Setting("star", 2, 2, 0.5, 1.0), errors, "by hand")
+
+
+def test_a_cell_is_lost_only_if_the_whole_interval_is_above() -> None:
+    rng = np.random.default_rng(1)
+    base = rng.gamma(2.0, size=200)
+    assert made_up(base * 1.05, base).lost(BASELINES) == list(BASELINES)
+    assert made_up(base * 1.01, base).lost(BASELINES) == []
+    assert made_up(rng.gamma(2.0, size=200) * 1.05, base).lost(BASELINES) == []
+    ratio, lower, upper = made_up(base * 0.5, base).ratio("spl")
+    assert lower == pytest.approx(ratio) == pytest.approx(upper) == pytest.approx(0.5)
+
+
+def test_figure_2_copies_what_is_alike() -> None:
+    curves = copy_curves()
+    for second, points in curves.items():
+        nearest = points[np.abs(points[:, 0] - second).argmin(), 1]
+        assert nearest == pytest.approx(0.5 if second == 0.5 else 1.0, abs=0.1)
+    assert curves[0.9][0, 1] == pytest.approx(0.0, abs=1e-3)
+
+
+def test_table_1_is_met_where_the_paper_is_right(data: Path) -> None:
+    for name, attributes, values, least, largest in (
+        ("clave", 16, 2, -0.072, 0.054),
+        ("mushroom", 9, 6, -0.371, 0.597),
+    ):
+        assert (data / f"{name}.parquet").is_file()
+        schema, codes = real(name)
+        apart = correlations(codes)[~np.eye(attributes, dtype=bool)]
+        assert schema.sizes == (values,) * attributes
+        assert (apart.min(), apart.max()) == pytest.approx((least, largest), abs=0.0006)
+    schema, codes = real("nursery")
+    assert schema.sizes == (3,) * 8
+    inputs = correlations(codes[:, :7])
+    assert np.abs(inputs[~np.eye(7, dtype=bool)]).max() < 1e-9
+
+
+def test_every_figure_is_there_and_losses_are_explained() -> None:
+    numbers = [figure.number for figure in all_figures()]
+    assert numbers[:10] == [str(number) for number in range(4, 14)]
+    setting = Setting("star", 2, 2, 0.5, 1.0)
+    figure = Figure("4", "small", (Panel("rho = 0.5", "epsilon", (1.0,), (setting,)),))
+    base = np.random.default_rng(1).gamma(2.0, size=50) / 100
+    study = ErrorStudy(50, (figure,), {setting: made_up(base * 1.3, base)})
+    result = find_study("collection-losses").read(study)
+    assert "ours loses 5 of 5 comparisons" in result.verdict.reason
+    assert len(result.rows) == 6
+    assert all(row[4] == pytest.approx(1.3) and row[-1] for row in result.rows), "a ratio and a reason each"
+
+
+def test_a_figure_is_drawn_and_says_what_the_text_claims() -> None:
+    figure = next(figure for figure in all_figures() if figure.number == "4")
+    cells = {setting: made_up(np.full(3, 0.01), np.full(3, 0.02)) for setting in figure.places.values()}
+    result = find_study("corr-rr-fig4").read(ErrorStudy(3, (figure,), cells))
+    assert result.ours[LOWEST] == "0 of 15", "a tie is no win"
+    assert result.verdict.kind == "differs"
+    drawn = result.drawings[0].build()
+    assert [axes.get_title() for axes in drawn.axes] == ["rho = 0.1", "rho = 0.5", "rho = 0.9"]
+
+
+def claimed(errors: dict[str, float], numbers: list[str]) -> dict[str, bool]:
+    """Return which claims are met where every cell has these errors."""
+    cell = made_up(np.full(3, 0.01), np.full(3, 0.02))
+    cell = Cell(cell.setting, cell.errors | {name: np.full(3, error) for name, error in errors.items()}, "")
+    figures = {figure.number: figure for figure in all_figures()}
+    return {
+        name: judge(dict.fromkeys(figures[number].places, cell))[1]
+        for number in numbers
+        for name, (_, judge) in CLAIMS[number].items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("errors", "lowest", "ranged"),
+    [
+        ({"corr-rr": 0.01, "spl": 0.031, "rs+fd": 0.05}, True, True),
+        ({"corr-rr": 0.01, "spl": 0.02, "rs+fd": 0.05}, True, False),
+        ({"corr-rr": 0.01, "spl": 0.031, "rs+fd": 0.009}, False, True),
+    ],
+)
+def test_claims_are_judged_by_numbers(errors: dict[str, float], lowest: bool, ranged: bool) -> None:
+    met = claimed(errors, ["8"])
+    assert met == {LOWEST: lowest, "SPL's error over Corr-RR's, epsilon 1": ranged}
+
+
+@pytest.mark.parametrize(("spl", "is_met"), [(0.025, True), (0.0237, True), (0.02, False)])
+def test_a_share_is_met_within_a_tenth(spl: float, is_met: bool) -> None:
+    """The printed cut is 0.6; a cut of 0.54 or more counts."""
+    met = claimed({"corr-rr": 0.0108, "spl": spl}, ["4"])
+    assert met["error cut against SPL, rho = 0.9, epsilon 1"] == is_met
+
+
+def test_the_star_model_copies_the_first_attribute() -> None:
+    records = star(3, 10, 0.9, trial=1)
+    assert (records[:, 1] == records[:, 0]).mean() == pytest.approx(0.91, abs=0.015)

@@ -1,0 +1,38 @@
+"""The study of the reconstruction paper: the control stands beside every attack."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sidelight.studies.reconstruction.attacks import run
+from sidelight.studies.reconstruction.figures import STUDIES
+from sidelight.studies.tables import missing_tables
+
+
+def test_the_quick_study_shows_the_control_in_every_figure(data: Path) -> None:
+    pytest.importorskip("torch", reason="networks need the extra neural")
+    if missing_tables(("nyse_fundamentals",)):
+        pytest.skip("the finance table is not there")
+    assert data.is_dir()
+    found = run(quick=True)
+    figures = {"Fig. 2", "Fig. 2, stricter secret", "Fig. 3", "Fig. 4", "Fig. 5"}
+    assert {row.figure for row in found.rows} == figures
+    assert all(row.control > 0 for row in found.rows)
+    pairs = {}
+    for row in found.rows:
+        pairs.setdefault((row.figure, row.level, row.model), {})[row.attacker] = row.score
+    both = [scores for scores in pairs.values() if "noise-aware" in scores]
+    assert all(scores["noise-aware"] <= scores["published"] for scores in both)
+    laplace = [r for r in found.rows if r.figure == "Fig. 2" and r.level == 1 and r.model == "mlp"]
+    assert laplace[0].release == pytest.approx(1.025, abs=0.1)
+    assert laplace[0].control == pytest.approx(0.077, abs=0.004)
+    results = [study.read(found) for study in STUDIES]
+    assert all(result.verdict.reason.count("beat the control in") >= 1 for result in results)
+    names = [drawing.name for result in results for drawing in result.drawings]
+    assert names == [
+        "reconstruction-fig2", "reconstruction-fig2-stricter", "reconstruction-fig2-distances",
+        "reconstruction-fig3", "reconstruction-fig4", "reconstruction-fig5",
+    ]  # fmt: skip
+    assert all(drawing.build().axes for result in results for drawing in result.drawings)

@@ -1,0 +1,219 @@
+"""Verdicts can fail: what is read from results that were made up to agree, and from ones that do not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sidelight.foundation.errors import MissingExtraError
+from sidelight.studies.clldp.points import Point
+from sidelight.studies.cpl.calibration import CalibrationStudy, LimitRow
+from sidelight.studies.cpl.figure_4 import FaceRow, FigureFour
+from sidelight.studies.ours import floating_point, limits
+from sidelight.studies.ours.floating_point import FloatingPointRow, FloatingPointStudy
+from sidelight.studies.ours.limits import LimitRow as WayRow
+from sidelight.studies.ours.limits import LimitStudy, ratio_interval
+from sidelight.studies.pdp.figures import gaussian_layers
+from sidelight.studies.reconstruction.attacks import AttackStudy
+from sidelight.studies.reconstruction.attacks import Row as AttackRow
+from sidelight.studies.register import find_study
+from sidelight.studies.study import StudyResult
+
+
+def read(name: str, found: object) -> StudyResult:
+    """Read a study from what its work is said to have found; ours must stand beside all that is published."""
+    study = find_study(name)
+    result = study.read(found)
+    assert set(result.ours) == set(study.published)
+    words = [result.verdict.reason, *(str(value) for value in result.ours.values())]
+    assert not any("{" in word for word in words), "a figure was not filled in"
+    return result
+
+
+LIMITS = {"Smiling": 0.3, "Wearing_Necklace": 2.4, "No_Beard": 5.8}
+
+
+def faces(added: float, limits: dict[str, float]) -> FigureFour:
+    return FigureFour((), (FaceRow(1.0, dict.fromkeys(LIMITS, added / 3), added, 1.0, 1.0),), limits)
+
+
+def test_figure_4b_needs_the_order_the_limit_and_a_tight_sum() -> None:
+    assert read("cpl-fig4b", faces(1.05, LIMITS)).verdict.kind == "reproduced"
+    loose = read("cpl-fig4b", faces(1.46, LIMITS))
+    assert loose.verdict.kind == "differs"
+    assert loose.ours["eq. (6) against the exact total"] == "above it here, up to 1.46 times as large"
+    assert read("cpl-fig4b", faces(0.9, LIMITS)).verdict.kind == "differs"
+    assert read("cpl-fig4b", faces(1.05, LIMITS | {"No_Beard": 1.0})).verdict.kind == "differs"
+    assert read("cpl-fig4b", faces(1.05, LIMITS | {"Wearing_Necklace": 2.0})).verdict.kind == "differs"
+
+
+@pytest.mark.parametrize(
+    ("published", "reached", "kind"),
+    [(0.5, 1.1, "refuted"), (0.5, 0.9, "reproduced"), (0.2, 0.9, "differs")],
+)
+def test_figure_8_is_judged_by_what_leaks_and_by_its_ratio(published, reached, kind) -> None:
+    row = LimitRow(1.0, 0.1, published, published, 0.25, 0.5, 0.1, reached)
+    result = read("cpl-fig8", CalibrationStudy((row,), (4.0,), (), ()))
+    assert result.verdict.kind == kind
+    assert result.ours["budget learnt from LFW over that from CelebA"] == pytest.approx(0.25 / published)
+
+
+def test_table_4_needs_three_digits() -> None:
+    exact = {"U(1,50)": 0.02, "N(25,1)": 0.3829, "N(25,0.3)": 0.6387, "D(25)": 1.0}
+    rows = [Point("table 4", name, "omega", 1, value) for name, value in exact.items()]
+    assert read("clldp-table4", rows).verdict.kind == "reproduced"
+    assert read("clldp-table4", [*rows[:-1], replace(rows[-1], value=0.9)]).verdict.kind == "differs"
+
+
+def label_rows(rule: float, one: float) -> list[Point]:
+    values = {"basic": 3.0, "kHR, k = 1": one, "kHR, k = floor": 2.0, "kHR, k by eq. (8)": rule,
+              "kHR, k by search": 1.0}  # fmt: skip
+    return [Point("figure 3", "U(1,50)", f"{line}, stated", 1.0, value) for line, value in values.items()]
+
+
+def test_figure_3_needs_eq_8_to_be_the_best_and_k_to_be_1() -> None:
+    assert read("clldp-fig3", label_rows(1.0, 1.0)).verdict.kind == "reproduced"
+    assert read("clldp-fig3", label_rows(1.01, 1.0)).verdict.kind == "differs"
+    assert read("clldp-fig3", label_rows(1.0, 1.5)).verdict.kind == "differs", "another k is better"
+
+
+@pytest.mark.parametrize(("hidden", "kind"), [(0.55, "reproduced"), (0.68, "differs")])
+def test_figure_5_needs_the_protected_labels_to_stay_hidden(hidden: float, kind: str) -> None:
+    lines = {"commonest label": 0.6, "published, kHR": hidden, "optimal, kHR": 0.7}
+    shares = {"adult": 0.83, "smart grid with stab": 0.96}
+    rows = [Point("figure 5", name, line, 0.5, value) for name in shares for line, value in lines.items()]
+    rows += [Point("figure 5", name, "published, LabelDP", 0.5, share) for name, share in shares.items()]
+    verdict = read("clldp-fig5", rows).verdict
+    assert verdict.kind == kind
+    assert ("not met: share guessed under kHR" in verdict.reason) == (kind == "differs")
+
+
+def attack_rows(figure: str, family: str, models: tuple[str, ...], score: float) -> list[AttackRow]:
+    return [
+        AttackRow(figure, table, kind, family, 1.0, model, attacker, 1.0, 0.1, score, -0.4, -0.5, -0.3)
+        for table, kind in (("NYSE", "finance"), ("GeoLife", "vehicular"))
+        for attacker in ("published", "noise-aware")
+        for model in models
+    ]
+
+
+def test_a_stricter_secret_is_a_figure_of_its_own() -> None:
+    rows = [
+        *attack_rows("Fig. 2", "laplace", ("mlp", "cnn", "rnn"), 0.4),
+        *attack_rows("Fig. 2, stricter secret", "laplace", ("mlp", "cnn"), 0.9),
+        *attack_rows("Fig. 3", "gaussian", ("mlp", "cnn"), 0.7),
+    ]
+    found = AttackStudy(tuple(rows))
+    second, third = (read(f"reconstruction-fig{number}", found) for number in (2, 3))
+    assert second.ours["finance: share of the noise removed"] == "60.0% to 60.0%, by budget and model"
+    heads = [part.partition(": ")[0] for part in second.verdict.reason.split("; ")]
+    assert [head for head in heads if head.endswith(("NYSE", "GeoLife"))] == [
+        "NYSE", "GeoLife", "stricter secret, NYSE", "stricter secret, GeoLife",
+    ]  # fmt: skip
+    assert [drawing.name for drawing in second.drawings] == [
+        "reconstruction-fig2", "reconstruction-fig2-stricter",
+    ]  # fmt: skip
+    levels = second.drawings[0].build()
+    drawn = {line.get_label(): line.get_ydata()[0] for line in levels.axes[0].lines}
+    assert drawn["mlp, published"] == pytest.approx(0.4)
+    nearer = "settings in which the published attack is nearer to the truth than the release"
+    assert third.ours[nearer] == "8 of 8", "two models, two families, two tables"
+    assert third.verdict.kind == "reproduced"
+
+
+def test_gaussian_leakage_must_grow() -> None:
+    assert gaussian_layers(4, (0.2, 0.4), "fig4c").verdict.kind == "reproduced"
+    assert gaussian_layers(4, (0.4, 0.2), "fig4c").verdict.kind == "differs"
+    assert gaussian_layers(4, (-0.5, 0.2), "fig4c").verdict.kind == "not possible"
+
+
+def floating_rows() -> list[FloatingPointRow]:
+    """Rows as they must be: the reference's shares on the naive sampler, nothing on ours."""
+    rows = []
+    for name, (_, low, high) in floating_point.REFERENCE.items():
+        size, share = len(floating_point.CANDIDATES[name]), (low + high) / 2
+        naive = (share, share, share, 0.0, size / 2, 0.1, 0.05, 0.15)
+        nothing = (0.0, 0.0, 0.0, 0.0, float(size), 0.0, -0.01, 0.01)
+        rows += [
+            FloatingPointRow(name, size, 1.0, floating_point.NAIVE, floating_point.DOUBLES, 100, *naive),
+            FloatingPointRow(
+                name, size, 1.0, floating_point.SIMULATED, floating_point.DOUBLES, 100, *nothing
+            ),
+            FloatingPointRow(name, size, 1.0, floating_point.SIMULATED, floating_point.GRID, 100, *nothing),
+            FloatingPointRow(name, size, 1.0, floating_point.SECURE, floating_point.GRID, 100, *nothing),
+        ]
+    return rows
+
+
+def test_the_floating_point_attack_must_meet_its_reference_and_find_nothing_on_ours() -> None:
+    rows = floating_rows()
+    assert read("floating-point", FloatingPointStudy(tuple(rows))).verdict.kind == "measured"
+    for place, changes, words in [
+        (0, {"recovered_lower": 0.1, "recovered_upper": 0.2}, "which is not the reference on 0 or 1"),
+        (1, {"gain_lower": 0.001}, "the naive sampler's test beats its control in 1"),
+        (2, {"left": 1.9}, "ours excludes candidates in 1 of 6"),
+        (3, {"recovered": 0.1}, "ours excludes candidates in 1 of 6"),
+    ]:
+        other = [*rows[:place], replace(rows[place], **changes), *rows[place + 1 :]]
+        result = read("floating-point", FloatingPointStudy(tuple(other)))
+        assert result.verdict.kind == "differs"
+        assert words in result.verdict.reason
+
+
+def test_without_secure_noise_the_study_says_so(monkeypatch) -> None:
+    whole = floating_point.attack_release
+
+    def absent(*arguments: object, secure: bool = True, **further: object) -> object:
+        if secure:
+            raise MissingExtraError("secure noise needs opendp")
+        return whole(*arguments, secure=False, **further)
+
+    monkeypatch.setattr(floating_point, "attack_release", absent)
+    monkeypatch.setattr(floating_point, "BUDGETS", (4.0,))
+    found = floating_point.run(quick=True)
+    assert {row.release for row in found.rows} == {floating_point.NAIVE, floating_point.SIMULATED}
+    reason = read("floating-point", found).verdict.reason
+    assert "seeded noise only: secure noise needs opendp" in reason
+
+
+def way(share: float, upper: float, attacker: str = "boosted trees", epsilon: float = 1.0) -> WayRow:
+    ends = (share, share - 0.01, share + 0.01, -0.02, upper)
+    return WayRow("a table", "grr", epsilon, attacker, 100, 0.6, 0.2, 0.6 - 0.4 * share, *ends)
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind", "words"),
+    [
+        ([way(0.97, 0.01), way(0.90, 0.01, "MLP")], "measured", "none of 2 attacks is beyond"),
+        ([way(0.94, 0.01), way(0.90, 0.01, "MLP")], "differs", "short of 95% in 1 of 1 settings"),
+        ([way(0.97, 0.01), way(1.02, -0.001, epsilon=2.0)], "differs", "1 of 2 attacks is beyond"),
+    ],
+)
+def test_the_best_attack_must_come_near_the_limit_and_none_may_pass_it(rows, kind, words) -> None:
+    verdict = read("attack-limit", LimitStudy(tuple(rows))).verdict
+    assert verdict.kind == kind
+    assert words in verdict.reason
+    assert f"at least {rows[0].share:.1%}" in verdict.reason
+
+
+def test_without_torch_the_trees_attack_alone_and_it_is_said(monkeypatch) -> None:
+    def absent() -> None:
+        raise MissingExtraError("networks need torch")
+
+    monkeypatch.setattr(limits, "torch_library", absent)
+    assert limits.learners(False) == (["boosted"], "networks need torch")
+    reason = read("attack-limit", LimitStudy((way(0.97, 0.01),), "torch is not there")).verdict.reason
+    assert "no network was tried: torch is not there" in reason
+
+
+def test_the_interval_of_a_share_covers_as_often_as_it_says() -> None:
+    """A ratio of means of 0.8; false alarm below 1e-3: fewer than 358 of 400 intervals cover, or all do."""
+    rng = np.random.default_rng(5)
+    covered = 0
+    for _ in range(400):
+        below = rng.exponential(size=200)
+        found = ratio_interval(0.8 * below + 0.1 * rng.standard_normal(200), below, 0.95)
+        covered += found.lower <= 0.8 <= found.upper
+    assert 358 <= covered < 400
