@@ -34,6 +34,7 @@ from sidelight.leakage.families import (
     delta_of,
     favours_sets,
     figure_of,
+    is_idealised,
     own_pairs,
     ratio_pairs,
     report_columns,
@@ -143,12 +144,12 @@ def _upper(belief: Belief, channels: Mapping[str, Channel], secret: str, method:
 
 def _marked(belief: Belief, channels: Mapping[str, Channel], leakage: Leakage) -> Leakage:
     """Mark figures as those of a model of the table, or of channels as a paper idealises them."""
-    if any(figure_of(channel) == "published" for channel in channels.values()):
+    if belief.is_model:
+        lower, upper = (replace(bound, kind="model") for bound in (leakage.lower, leakage.upper))
+        leakage = replace(leakage, lower=lower, upper=upper)
+    if is_idealised(channels.values()):
         leakage = replace(leakage, upper=replace(leakage.upper, kind="published"))
-    if not belief.is_model:
-        return leakage
-    lower, upper = (replace(bound, kind="model") for bound in (leakage.lower, leakage.upper))
-    return replace(leakage, lower=lower, upper=upper)
+    return leakage
 
 
 def check_order(lower: float, upper: float) -> float:
@@ -159,9 +160,9 @@ def check_order(lower: float, upper: float) -> float:
 
 
 def composition(channels: Mapping[str, Channel]) -> Bound:
-    """Return the sum of all budgets: sound for every belief."""
+    """Return the sum of all budgets: sound for every belief, unless a paper idealises one of the channels."""
     value = math.fsum(channel.epsilon for channel in channels.values())
-    return Bound(value, "certified", "composition")
+    return Bound(value, "published" if is_idealised(channels.values()) else "certified", "composition")
 
 
 def exact_total(belief: Belief, channels: Mapping[str, Channel], secret: str) -> Bound:
