@@ -357,6 +357,21 @@ def test_a_published_figure_is_within_nothing() -> None:
     assert not found.is_within
 
 
+@pytest.mark.parametrize("asked", [{"min_support": 10}, {"model": True, "decide_by": "model guess"}])
+def test_a_published_figure_stays_one_where_it_is_suppressed_or_a_model_s(asked: dict[str, object]) -> None:
+    """The budget of an idealised guess certifies nothing either, nor does a model with such guesses."""
+    cells = np.array([[[40, 3], [2, 30], [1, 1]], [[3, 25], [30, 2], [2, 2]]])
+    belief = sl.Belief.from_counts(cells, ["a", "b", "c"])
+    plan = sl.Plan.uniform(belief.schema, "olh", limit=2.0)
+    found = sl.audit(belief, plan, adversary="guess", **{"decide_by": "guess", **asked})
+    assert {item.decision for item in found.secrets.values()} == {"not certified"}
+    kinds = {leakage.upper.kind for item in found.secrets.values() for leakage in item.neighbours}
+    assert kinds == {item.total.upper.kind for item in found.secrets.values()} == {"published"}
+    tree = sl.audit(sl.Belief.tree_of(belief), plan, adversary="guess", decide_by="model guess")
+    assert not tree.is_within
+    assert {item.verdict for item in tree.secrets.values()} == {"not certified, for a guess under a model"}
+
+
 def test_a_tree_beside_the_totals_decides_only_if_asked() -> None:
     belief = sl.Belief.from_joint(XOR, ["a", "b", "c"])
     plan = sl.Plan.uniform(belief.schema, limit=1.2)

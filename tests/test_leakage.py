@@ -484,6 +484,22 @@ def test_where_doubles_end_a_figure_is_certified_not_exact() -> None:
         assert found.lower.value > 600
 
 
+def test_probabilities_whose_digits_doubles_lose_are_refused() -> None:
+    """Divided by 0.3, 5e-324 becomes 1.5e-323: an "exact" figure was off by 0.1."""
+    with pytest.raises(
+        sl.InputError, match="`cells` must be 0 or at least 1e-312, where doubles end, got 5e"
+    ):
+        sl.Belief.from_joint([[0.3, 5e-324], [0.2, 0.5]], ["x", "u"])
+    with pytest.raises(sl.InputError, match="`smoothing` must be 0 or at least 1e-200, got 1e-318"):
+        sl.Belief.from_counts([[5, 0], [0, 7]], ["x", "u"], smoothing=1e-318)
+    cells = [[0.3, 1e-312], [0.2, 0.5]]
+    found = sl.total_leakage(
+        sl.Belief.from_joint(cells, ["x", "u"]), {"u": sl.create("identity", 2).channel}, "x"
+    )
+    truth = math.log(0.5 / 0.7) - (math.log(1e-312) - math.log(0.3))
+    assert found.value == pytest.approx(truth, rel=1e-11)
+
+
 def test_a_finite_ratio_too_large_for_doubles_is_finite() -> None:
     belief = sl.Belief.from_joint([[0.25, 0.25], [1e-310, 0.5]], ["x", "u"])
     for channel in (AnyChannel(2, math.inf), FavouringChannel(2, "all", 0.0)):

@@ -183,6 +183,27 @@ def test_a_total_rests_on_both_values_of_its_pair() -> None:
     assert audit["a"].total.upper.witness is None
 
 
+@pytest.mark.parametrize("mechanism", ["grr", "oue", "ss", "hadamard"])
+def test_of_pairs_that_reach_the_same_total_the_commonest_is_the_witness(mechanism: str) -> None:
+    """The order of a table's values decided whether its figure was shown with 1000 records or hidden."""
+    for order in permutations([[2, 0], [1000, 0], [0, 1000]]):
+        belief = sl.Belief.from_counts(list(order), ["a", "b"])
+        plan = sl.Plan.uniform(belief.schema, mechanism)
+        for min_support in (0, 20):
+            found = sl.audit(belief, plan, ["a"], min_support=min_support)["a"].total
+            assert (found.upper.kind, found.upper.support) == ("exact", 1000)
+            assert found.upper.value == pytest.approx(2.0)
+
+
+def test_an_own_report_that_tells_all_is_witnessed_by_the_commonest_values() -> None:
+    belief = sl.Belief.from_counts(
+        [[[2, 0], [0, 0]], [[500, 1], [0, 9]], [[0, 300], [2, 0]]], ["a", "b", "c"]
+    )
+    channels = {"a": sl.create("identity", 3).channel} | dict.fromkeys("bc", sl.create("grr", 2, 1.0).channel)
+    found = sl.total_leakage(belief, channels, "a").upper
+    assert (found.value, found.support) == (math.inf, 302)
+
+
 def pair_figures(
     cells: np.ndarray, names: list[str], channels: dict[str, Channel], secret: str
 ) -> dict[tuple[int, int], float]:

@@ -163,7 +163,7 @@ def _with_adversary(
     item: SecretAudit, belief: Belief, reports: Mapping[str, Channel], view: View, decide_by: AdversaryName
 ) -> SecretAudit:
     """Say whose figure a total is; beside that of a weaker adversary put the one for the whole report."""
-    who = adversary_of(view, is_model=item.total.upper.kind == "model")
+    who = adversary_of(view, is_model=belief.is_model and not item.total.is_exact)
     whole = None if who == "report" else _whole(belief, reports, item.secret)
     return replace(item, adversary=who, whole=whole, decide_by=decide_by)
 

@@ -66,7 +66,8 @@ def _pair(leakage: Leakage, channels: Mapping[str, Channel], min_support: int) -
     """Replace a pair's rare figure by the neighbour's budget, which holds for every belief."""
     if not is_rare(leakage.upper, min_support) and not is_rare(leakage.lower, min_support):
         return leakage
-    upper = Bound(channels[leakage.through[0]].epsilon, "certified", SUPPRESSED)
+    name = leakage.through[0]
+    upper = replace(composition({name: channels[name]}), method=SUPPRESSED)
     return replace(leakage, lower=Bound(0.0, "lower", SUPPRESSED), upper=upper)
 
 

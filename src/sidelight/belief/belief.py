@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 BeliefKind = Literal["joint", "pairwise", "tree"]
 LARGEST_RECORDS = 1 << 22
+_LEAST_SHARE = 1e-312
+"""Doubles hold ten digits of this probability, and fewer of a smaller one."""
+_LEAST_SMOOTHING = 1e-200
+"""A cell's part of so few records is still above the least probability in any table that fits in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +81,7 @@ class Belief:
             smoothing: how many evenly spread records to add.
         """
         check_choice("kind", kind, ("auto", "joint", "pairwise", "tree"))
-        amount = check_number("smoothing", smoothing, at_least=0)
+        amount = _check_smoothing(smoothing)
         table = table if isinstance(table, Table) else read(table)
         source = file_name(table.source.label)
         if kind in ("auto", "joint"):
@@ -105,7 +109,7 @@ class Belief:
         >>> Belief.from_counts([[3, 2], [2, 3]], ["a", "b"]).sample_size
         10
         """
-        amount = check_number("smoothing", smoothing, at_least=0)
+        amount = _check_smoothing(smoothing)
         counts = _count_tables(given)
         for part in counts:
             _check_weights("counts", part.cells)
@@ -121,6 +125,8 @@ class Belief:
     ) -> Belief:
         """Take a joint distribution: an array of probabilities with one axis for each attribute.
 
+        One that is not 0 must be at least 1e-312: of less, doubles keep too few digits for a figure.
+
         >>> Belief.from_joint([[0.3, 0.2], [0.2, 0.3]], ["a", "b"]).conditional("b", given="a")
         array([[0.6, 0.4],
                [0.4, 0.6]])
@@ -131,6 +137,9 @@ class Belief:
             raise invalid(
                 "cells", "probabilities that sum to 1", float(array.sum()), "Use from_counts for counts."
             )
+        least = float(array[array > 0].min())
+        if least < _LEAST_SHARE:
+            raise invalid("cells", f"0 or at least {_LEAST_SHARE:g}, where doubles end", least)
         return cls._of_cells(_plain_schema(schema, array.shape), array, None, 0.0, source)
 
     @classmethod
@@ -168,7 +177,7 @@ class Belief:
     @classmethod
     def from_records(cls, records: Records, *, smoothing: float = 0.0, source: str = "records") -> Belief:
         """Take distinct records and how often each occurs."""
-        amount = check_number("smoothing", smoothing, at_least=0)
+        amount = _check_smoothing(smoothing)
         _check_weights("records", records.weights)
         return cls._of_records(records, round(records.total), amount, source)
 
@@ -321,6 +330,14 @@ def _numbers(name: str, cells: ArrayLike) -> Array:
         raise invalid(
             name, "numbers with one axis for each attribute", cells, "Give all rows the same length."
         ) from None
+
+
+def _check_smoothing(smoothing: object) -> float:
+    """Return how many records to add; so few that a cell's part of them has no digits left are refused."""
+    amount = check_number("smoothing", smoothing, at_least=0)
+    if 0 < amount < _LEAST_SMOOTHING:
+        raise invalid("smoothing", f"0 or at least {_LEAST_SMOOTHING:g}", smoothing)
+    return amount
 
 
 def _check_weights(name: str, cells: NDArray[Any]) -> None:

@@ -48,7 +48,8 @@ class Bound:
         support: the fewest records behind the witness: those of either secret value, and those of the
             likelier one that match the report; where any record can lead to the report, how many of
             either value decide how likely it is. Where several pairs of values reach the same total, the
-            witness is the pair whose rarer value is commonest. None for a belief given by hand.
+            witness is the pair whose rarer value is commonest, unless there are too many to compare.
+            None for a belief given by hand.
     """
 
     value: float

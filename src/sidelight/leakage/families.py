@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
@@ -100,6 +100,11 @@ def figure_of(channel: Channel) -> Figure:
         return "published"
     known = channel.family != "any" and getattr(channel, "realises_all", True) and not is_gaussian(channel)
     return "exact" if known and not _is_beyond_doubles(channel) else "certified"
+
+
+def is_idealised(channels: Iterable[Channel]) -> bool:
+    """Whether figures through these channels are published ones: a paper idealises the mechanism of one."""
+    return any(figure_of(channel) == "published" for channel in channels)
 
 
 def _is_beyond_doubles(channel: Channel) -> bool:

@@ -34,6 +34,7 @@ from sidelight.leakage.families import (
     delta_of,
     favours_sets,
     figure_of,
+    is_idealised,
     own_pairs,
     ratio_pairs,
     report_columns,
@@ -143,12 +144,12 @@ def _upper(belief: Belief, channels: Mapping[str, Channel], secret: str, method:
 
 def _marked(belief: Belief, channels: Mapping[str, Channel], leakage: Leakage) -> Leakage:
     """Mark figures as those of a model of the table, or of channels as a paper idealises them."""
-    if any(figure_of(channel) == "published" for channel in channels.values()):
+    if belief.is_model:
+        lower, upper = (replace(bound, kind="model") for bound in (leakage.lower, leakage.upper))
+        leakage = replace(leakage, lower=lower, upper=upper)
+    if is_idealised(channels.values()):
         leakage = replace(leakage, upper=replace(leakage.upper, kind="published"))
-    if not belief.is_model:
-        return leakage
-    lower, upper = (replace(bound, kind="model") for bound in (leakage.lower, leakage.upper))
-    return replace(leakage, lower=lower, upper=upper)
+    return leakage
 
 
 def check_order(lower: float, upper: float) -> float:
@@ -159,9 +160,9 @@ def check_order(lower: float, upper: float) -> float:
 
 
 def composition(channels: Mapping[str, Channel]) -> Bound:
-    """Return the sum of all budgets: sound for every belief."""
+    """Return the sum of all budgets: sound for every belief, unless a paper idealises one of the channels."""
     value = math.fsum(channel.epsilon for channel in channels.values())
-    return Bound(value, "certified", "composition")
+    return Bound(value, "published" if is_idealised(channels.values()) else "certified", "composition")
 
 
 def exact_total(belief: Belief, channels: Mapping[str, Channel], secret: str) -> Bound:
@@ -181,7 +182,10 @@ def exact_total(belief: Belief, channels: Mapping[str, Channel], secret: str) ->
         pair = best_pair(own, weights)
         reached = _Reached(float(own[pair]), pair, {})
     elif len(others) == 1:
-        reached = _with_neighbour(belief, channels[others[0]], secret, others[0], own, weights)
+        is_small = len(possible) ** 2 * channels[others[0]].size <= LARGEST_AUTOMATIC
+        reached = _with_neighbour(
+            belief, channels[others[0]], secret, others[0], own, weights, all_pairs=is_small
+        )
     else:
         reached = _with_all(belief, channels, secret, own, weights)
     known = all(figure_of(channel) == "exact" for channel in channels.values())
@@ -245,11 +249,21 @@ def lower_total(belief: Belief, channels: Mapping[str, Channel], secret: str) ->
 
 
 def _with_neighbour(
-    belief: Belief, channel: Channel, secret: str, neighbour: str, own: Array, weights: Array
+    belief: Belief,
+    channel: Channel,
+    secret: str,
+    neighbour: str,
+    own: Array,
+    weights: Array,
+    *,
+    all_pairs: bool = False,
 ) -> _Reached:
-    """Return the leakage through the own report and one neighbour, and what reaches it."""
+    """Return the leakage through the own report and one neighbour, and what reaches it.
+
+    To look at all pairs of values takes longer, and of several that reach it finds the commonest.
+    """
     rows, _ = conditional_rows(belief, secret, neighbour)
-    constant = _constant_part(own)
+    constant = None if all_pairs else _constant_part(own)
     if constant is not None:
         worst = worst_ratio(rows, channel)
         if worst.value <= TIE:
@@ -406,7 +420,7 @@ def _largest_ratio(logs: Array, own: Array, weights: Array) -> _Found:
         return float(values[pair] + own[pair]), pair, int(cells[pair]), _NOTHING
     spans = log_spans(logs)
     most = float(spans.max())
-    if most <= TIE:
+    if most <= TIE or constant == math.inf:
         return most + constant, commonest_pair(weights), 0, _NOTHING
     tied = np.flatnonzero(spans >= most - TIE)
     pair, place = _commonest_in(logs[:, tied], most, weights)

@@ -42,6 +42,7 @@ from sidelight.leakage.entry import check_channels
 from sidelight.leakage.families import (
     baseline_at,
     figure_of,
+    is_idealised,
     own_pairs,
     report_columns,
     report_named,
@@ -203,8 +204,9 @@ def _total(
     used = frozenset[str]().union(*(part.methods for part in parts))
     name = f"tree propagation ({', '.join(sorted(used))})" if used else "tree propagation"
     is_exact = (own is None or figure_of(own) == "exact") and all(part.is_exact for part in parts)
-    kind: Figure = "exact" if is_exact else "certified"
-    bound = Bound(float(pairs.max()), "model" if belief.is_model else kind, name)
+    kind: Figure = "model" if belief.is_model else "exact" if is_exact else "certified"
+    kind = "published" if is_idealised(channels.values()) else kind
+    bound = Bound(float(pairs.max()), kind, name)
     if bound.value <= 0 or not witnesses:
         return bound
     pair = best_pair(pairs, tree.marginals[root][possible])
