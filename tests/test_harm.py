@@ -553,3 +553,17 @@ def test_no_child_takes_modules_from_the_working_folder(tmp_path: Path) -> None:
     shown = subprocess.run(command, capture_output=True, text=True, check=False)
     assert not (tmp_path / "marker").exists(), (tmp_path / "marker").read_text()
     assert shown.returncode == 0, shown.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_command_whose_streams_are_closed_still_does_its_work(people: Path, closed: str) -> None:
+    words = [*PROGRAM, "collect", people.name, "-o", "r.parquet"]
+    shown = subprocess.run(
+        ["/bin/sh", "-c", f'"$@" {closed}', "sh", *words], capture_output=True, text=True, check=False
+    )
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert sl.read_reports("r.parquet").people == 240
+    again = subprocess.run(
+        ["/bin/sh", "-c", f'"$@" {closed}', "sh", *words], capture_output=True, check=False
+    )
+    assert again.returncode == 2
