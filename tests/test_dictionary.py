@@ -266,7 +266,7 @@ def test_the_command_shows_the_columns_and_drafts_a_dictionary(people: Path, tmp
     path = tmp_path / "people.schema.toml"
     assert run("schema", people, "-o", path)[0] == 0
     assert run("schema", people, "-o", path) == (
-        2, f"{path} exists and may have been edited; name another file, or add --force.",
+        2, f"{path} is there already, and it would be lost; name another file, or say --force.",
     )  # fmt: skip
     assert run("schema", people, "-o", path, "--force", "--kind", "zip=ignored")[0] == 0
     code, said = run("schema", people, "--schema", path, "--json")

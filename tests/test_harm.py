@@ -17,11 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import sidelight as sl
-from sidelight.collection import digest_of, smp, write_batches
+from sidelight.collection import digest_of, planned, smp, write_batches, write_protocol
 from sidelight.collection.manifest import MANIFEST
 from sidelight.foundation.files import file_name
 from sidelight.foundation.randomness import order_key, permutation
 from sidelight.foundation.terminal import printable, printable_json
+from sidelight.learning.learnt import learn
 from streamed import SCHEMA, files, records
 
 PROGRAM = [sys.executable, "-P", "-c", "from sidelight.cli import main; main()"]
@@ -92,6 +93,55 @@ def test_reports_are_replaced_only_by_force(run, people: Path) -> None:
     sl.write_reports(sl.read_reports("r.parquet"), "r.parquet", overwrite=True)
     assert run("example", "titanic", "-o", "r.parquet").code == 2
     assert run("example", "titanic", "-o", "r.parquet", "--force").code == 0
+
+
+def test_reports_that_another_process_wrote_meanwhile_stay(
+    run, people: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("collect", people, "-o", "theirs.parquet").code == 0
+    mine, theirs = sl.read_reports("theirs.parquet"), Path("theirs.parquet").read_bytes()
+    written = pq.write_table
+
+    def late(table: pa.Table, path: Path) -> None:
+        written(table, path)
+        Path("r.parquet").write_bytes(theirs)
+
+    monkeypatch.setattr(pq, "write_table", late)
+    with pytest.raises(sl.InputError, match=r"r\.parquet is there already"):
+        sl.write_reports(mine, "r.parquet")
+    assert Path("r.parquet").read_bytes() == theirs
+    assert not list(Path().glob(".r.parquet*"))
+
+
+def test_estimates_replace_a_file_only_by_force_and_reports_never(run, people: Path) -> None:
+    assert run("collect", people, "-o", "r.parquet").code == 0
+    reports = Path("r.parquet").read_bytes()
+    os.link("r.parquet", "twin.parquet")
+    for name in ("r.parquet", "twin.parquet", "./r.parquet"):
+        shown = run("estimate", "r.parquet", "-o", name, "--force")
+        assert (shown.code, "never written over" in shown.err) == (2, True)
+    assert Path("r.parquet").read_bytes() == reports
+    for name in ("e.csv", "e.json", "e.parquet"):
+        assert run("estimate", "r.parquet", "-o", name).code == 0
+        shown = run("estimate", "r.parquet", "-o", name)
+        assert (shown.code, "or say --force" in shown.err) == (2, True)
+        assert run("estimate", "r.parquet", "-o", name, "--force").code == 0
+
+
+@pytest.mark.usefixtures("people")
+@pytest.mark.parametrize("name", ["mine.csv", "mine.parquet", "mine.json", "mine.toml", "mine.html"])
+def test_no_result_is_written_over_what_it_is_not(name: str) -> None:
+    table = sl.read("people.parquet")
+    plan = sl.Plan.uniform(table.schema)
+    found = sl.estimate(sl.collect(table, plan, seed=1))
+    model = learn(table, "sex", "bayes", seed=1)
+    Path(name).write_text("mine")
+    writers = [plan.write, found.write, model.write, sl.Dictionary.draft(table).write]
+    writers += [lambda path: sl.write_report(found, path), lambda path: write_protocol(planned(plan), path)]
+    for write in writers:
+        with pytest.raises(sl.InputError, match=r"must (end in|be)|is there already"):
+            write(name)
+    assert Path(name).read_text() == "mine"
 
 
 @pytest.mark.parametrize(
@@ -503,3 +553,17 @@ def test_no_child_takes_modules_from_the_working_folder(tmp_path: Path) -> None:
     shown = subprocess.run(command, capture_output=True, text=True, check=False)
     assert not (tmp_path / "marker").exists(), (tmp_path / "marker").read_text()
     assert shown.returncode == 0, shown.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_command_whose_streams_are_closed_still_does_its_work(people: Path, closed: str) -> None:
+    words = [*PROGRAM, "collect", people.name, "-o", "r.parquet"]
+    shown = subprocess.run(
+        ["/bin/sh", "-c", f'"$@" {closed}', "sh", *words], capture_output=True, text=True, check=False
+    )
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert sl.read_reports("r.parquet").people == 240
+    again = subprocess.run(
+        ["/bin/sh", "-c", f'"$@" {closed}', "sh", *words], capture_output=True, check=False
+    )
+    assert again.returncode == 2

@@ -102,3 +102,14 @@ def test_help_loads_nothing_heavier_than_typer() -> None:
     )
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert shown.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_module_runs_nothing_of_the_working_folder(tmp_path: Path) -> None:
+    for name in ("html", "json", "numpy", "typer"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(99)\n")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    shown = subprocess.run(
+        [sys.executable, "-m", "sidelight", "example", "titanic", "-o", "titanic.csv"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (shown.returncode, shown.stderr) == (0, "")

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from sidelight.foundation.arguments import check_is
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid, unknown
-from sidelight.foundation.files import json_number, strict_json, write_text
+from sidelight.foundation.files import check_overwrite, json_number, strict_json, write_text
 from sidelight.foundation.html import html_table, listed
 from sidelight.foundation.mapping import FrozenMapping
 from sidelight.foundation.strict import Strict, validated
@@ -218,8 +218,10 @@ class Plan:
         return _from_text(text, label, strict_json, "JSON")
 
     def write(self, path: str | Path) -> Path:
-        """Write the plan to a .toml or .json file."""
-        return write_text(path, self.to_toml() if _is_toml(path) else self.to_json())
+        """Write the plan to a .toml or .json file; data or a dictionary that is there is not replaced."""
+        text = self.to_toml() if _is_toml(path) else self.to_json()
+        check_overwrite(path)
+        return write_text(path, text)
 
     @classmethod
     def read(cls, path: str | Path) -> Plan:

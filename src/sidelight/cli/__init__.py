@@ -94,6 +94,7 @@ for group in (study, bench):
 
 def main() -> None:
     """Run the command line; errors become one line on standard error and an exit code."""
+    _open_streams()
     with _stopping_alike() as received:
         code = _code()
     if code == _INTERRUPTED:
@@ -101,6 +102,14 @@ def main() -> None:
         with suppress(OSError, ClosedPipeError):
             say("interrupted; nothing was left half written.", err=True)
     sys.exit(code)
+
+
+def _open_streams() -> None:
+    """Give a command that was started with closed streams (`>&-`) some that lead nowhere."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - till the end
 
 
 def _code() -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sidelight.cli.common import Encoding, Json, ReportFile, check_writable, first_given, progress
+from sidelight.cli.common import Encoding, Force, Json, ReportFile, check_writable, first_given, progress
 from sidelight.cli.follow import (
     Checkpoint,
     Every,
@@ -71,18 +71,19 @@ def estimate(
     every: Every = None,
     encoding: Encoding = "utf-8",
     output: Output = None,
+    force: Force = False,
     report: ReportFile = None,
     json: Json = False,
 ) -> None:
     """Estimate the frequencies of every attribute from reports."""
     import sidelight as sl
 
-    check_writable(output, (".csv", ".parquet", ".json"))
-    check_writable(report, (".html", ".htm"))
-    check_writable(learn, (".toml", ".json"))
     files = reports or []
-    if output and any(output.resolve() == path.resolve() for path in files):
-        raise sl.InputError(f"{output} holds the reports; write the estimates to another file.")
+    check_writable(
+        output, (".csv", ".parquet", ".json"), sources=(*files, truth, follow, checkpoint), force=force
+    )
+    check_writable(report, (".html", ".htm"))
+    check_writable(learn, (".toml", ".json"), sources=files)
     state = State(files, follow, checkpoint, expect or [], once, idle, every)
     without = first_given({"--copying": copying, "--groups": groups})
     if learn is None and without:
@@ -90,7 +91,7 @@ def estimate(
     if state.is_asked_for(learn):
         settings = {"estimator": estimator, "confidence": confidence, "about": about}
         known_to = (lambda schema: _truth(truth, schema, encoding)) if truth else None
-        estimate_from_state(state, Showing(settings, known_to, report, json, output))
+        estimate_from_state(state, Showing(settings, known_to, report, json, output, force))
         return
     with progress(quiet=json):
         read = [sl.read_reports(path) for path in files]
@@ -101,7 +102,7 @@ def estimate(
     result = found.against(known) if known is not None else found
     written = sl.write_report(result, report) if report else None
     if output:
-        result.write(output)
+        result.write(output, overwrite=force)
     if json:
         say_json(result.to_json())
     else:

@@ -105,6 +105,7 @@ class Showing:
         report: the HTML file to write at the end.
         json: print JSON, one line for each update.
         output: the file of the estimates to write at the end.
+        force: whether it may replace a file.
     """
 
     settings: dict[str, Any]
@@ -112,6 +113,7 @@ class Showing:
     report: Path | None
     json: bool
     output: Path | None = None
+    force: bool = False
 
 
 def estimate_from_state(state: State, showing: Showing) -> None:
@@ -242,7 +244,7 @@ def _report(aggregator: Aggregator, showing: Showing) -> None:
     if isinstance(found, str):
         return
     if showing.output:
-        found.write(showing.output)
+        found.write(showing.output, overwrite=showing.force)
         say(f"The estimates are in {showing.output}.", err=True)
     if showing.report:
         sl.write_report(found, showing.report)

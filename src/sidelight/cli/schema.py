@@ -75,7 +75,7 @@ def schema(
             columns=column, na=na, sql=sql, engine=engine, master=master, **rules,
         )  # fmt: skip
     draft = replace(sl.Dictionary.draft(table), na=tuple(na) if na else None)
-    written = draft.write(output) if output else None
+    written = draft.write(output, overwrite=force) if output else None
     if json:
         echo_json(_plain(table))
         return
@@ -90,9 +90,7 @@ def _check_output(output: Path | None, force: bool) -> None:
     """Refuse before the work what cannot be written, or would replace what somebody has edited."""
     from sidelight.foundation.errors import InputError
 
-    check_writable(output, (".toml",))
-    if output is not None and output.exists() and not force:
-        raise InputError(f"{output} exists and may have been edited; name another file, or add --force.")
+    check_writable(output, (".toml",), force=force)
     if output is None and force:
         raise InputError("--force replaces a file; name it with -o, or leave --force out.")
 

@@ -16,7 +16,7 @@ from sidelight.collection.hidden import WHOLE, HiddenChoice, Whole
 from sidelight.collection.protocol import Protocol
 from sidelight.collection.units import make_unit
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import strict_json, write_text
+from sidelight.foundation.files import check_overwrite, strict_json, write_text
 from sidelight.foundation.strict import Strict, validated
 from sidelight.schema import Attribute, Kind, Missing, Schema, file_version, read_edges, written_edges
 
@@ -151,8 +151,10 @@ def read_protocol(path: str | Path) -> Protocol:
 
 
 def write_data(data: Mapping[str, Any], path: str | Path) -> Path:
-    """Write plain data as TOML or JSON, by the file's ending."""
-    if is_toml(path):
+    """Write plain data as TOML or JSON, by the file's ending; what is not of ours is not replaced."""
+    toml = is_toml(path)
+    check_overwrite(path)
+    if toml:
         import tomli_w
 
         return write_text(path, tomli_w.dumps(data))

@@ -24,7 +24,7 @@ from sidelight.collection.protocol import Aggregated, Array, Collected, check_on
 from sidelight.collection.shrinkage import choose, shrink, shrunken
 from sidelight.collection.unbiased import ABOUT, About, Unbiased, unbiased
 from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
-from sidelight.foundation.files import json_number, write_text
+from sidelight.foundation.files import check_overwrite, json_number, write_text
 from sidelight.foundation.html import html_table
 from sidelight.schema import Schema
 from sidelight.sources.writing import write_rows
@@ -133,9 +133,14 @@ class Estimates:
 
         return pa.Table.from_pylist([vars(item) for item in self])
 
-    def write(self, path: str | Path) -> Path:
-        """Write the table to a .csv or .parquet file, or everything to a .json file, atomically."""
-        return _write(self, path)
+    def write(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the table to a .csv or .parquet file, or everything to a .json file, atomically.
+
+        Args:
+            path: of the file.
+            overwrite: whether to replace a file that is there already.
+        """
+        return _write(self, path, overwrite)
 
     def to_json(self) -> str:
         """Return everything as JSON; an infinite number becomes the string "infinity"."""
@@ -203,9 +208,14 @@ class Comparison:
     def _flat(self) -> list[float]:
         return [float(value) for name in self.estimates.schema.names for value in self.truth[name]]
 
-    def write(self, path: str | Path) -> Path:
-        """Write the table to a .csv or .parquet file, or everything to a .json file, atomically."""
-        return _write(self, path)
+    def write(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the table to a .csv or .parquet file, or everything to a .json file, atomically.
+
+        Args:
+            path: of the file.
+            overwrite: whether to replace a file that is there already.
+        """
+        return _write(self, path, overwrite)
 
     def to_json(self) -> str:
         """Return everything as JSON."""
@@ -216,7 +226,8 @@ class Comparison:
         return json.dumps(head, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def _write(found: Estimates | Comparison, path: str | Path) -> Path:
+def _write(found: Estimates | Comparison, path: str | Path, overwrite: bool) -> Path:
+    check_overwrite(path, force=overwrite, fix="name another file, or say `overwrite`")
     if Path(path).suffix.lower() == ".json":
         return write_text(path, found.to_json())
     return write_rows(found.to_arrow(), path)

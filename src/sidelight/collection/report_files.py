@@ -94,7 +94,7 @@ def write_reports(
         raise InputError(f"{path} must end in .parquet.")
     check_overwrite(path, force=overwrite, fix="name another file, or say `overwrite`")
     table = batch_to_arrow(collected, batch)
-    return write_atomically(path, lambda temporary: pq.write_table(table, temporary))
+    return write_atomically(path, lambda temporary: pq.write_table(table, temporary), replace=overwrite)
 
 
 def read_reports(path: str | Path) -> Collected:

@@ -33,10 +33,15 @@ _DESCRIBED = (
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def write_atomically(path: str | Path, write: Callable[[Path], None]) -> Path:
+def write_atomically(path: str | Path, write: Callable[[Path], None], *, replace: bool = True) -> Path:
     """Let `write` fill a temporary file beside `path`, then move it into place.
 
     An interruption at any moment leaves either the old file or the new one, never a part.
+
+    Args:
+        path: of the file.
+        write: fills the temporary file.
+        replace: whether to replace a file that is there by then, perhaps another process's.
     """
     target = Path(path)
     if target.is_dir():
@@ -44,13 +49,15 @@ def write_atomically(path: str | Path, write: Callable[[Path], None]) -> Path:
     if not target.parent.is_dir():
         raise InputError(f"the folder {target.parent} does not exist; create it first.")
     try:
-        _replace(target, write)
+        _put(target, write, Path.replace if replace else _link)
+    except FileExistsError:
+        raise _occupied(target) from None
     except OSError as error:
         raise InputError(f"{target} cannot be written: {error.strerror or error}.") from error
     return target
 
 
-def _replace(target: Path, write: Callable[[Path], None]) -> None:
+def _put(target: Path, write: Callable[[Path], None], move: Callable[[Path, Path], object]) -> None:
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
     temporary = Path(name)
@@ -59,9 +66,23 @@ def _replace(target: Path, write: Callable[[Path], None]) -> None:
         with temporary.open("rb+") as written:
             os.fsync(written.fileno())
         temporary.chmod(_usual_mode())
-        temporary.replace(target)
+        move(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _link(temporary: Path, target: Path) -> None:
+    """Give a file its name unless another has it, even one that came a moment ago."""
+    try:
+        target.hardlink_to(temporary)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without such links
+        temporary.replace(target)
+
+
+def _occupied(target: Path, fix: str = "name another file") -> InputError:
+    return InputError(f"{target} is there already, and it would be lost; {fix}.")
 
 
 def check_overwrite(path: str | Path, *, force: bool = False, fix: str = "name another file") -> None:
@@ -76,7 +97,7 @@ def check_overwrite(path: str | Path, *, force: bool = False, fix: str = "name a
     """
     target = Path(path)
     if not force and target.exists() and not _can_be_made_again(target):
-        raise InputError(f"{target} is there already, and it would be lost; {fix}.")
+        raise _occupied(target, fix)
 
 
 def _can_be_made_again(path: Path) -> bool:

@@ -16,7 +16,7 @@ from sidelight.collection.describing import AttributeFile, attribute_data, check
 from sidelight.collection.labels.gathering import LabelledRows, LabelSettings
 from sidelight.collection.labels.responses import BasicResponse, HeadsResponse
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
-from sidelight.foundation.files import file_name, write_text
+from sidelight.foundation.files import check_overwrite, file_name, write_text
 from sidelight.foundation.strict import Strict, validated
 from sidelight.learning.bayes import BayesModel, private_bayes
 from sidelight.learning.cart import private_tree
@@ -95,7 +95,10 @@ class Learnt:
         return json.dumps(self.to_data(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def write(self, path: str | Path) -> Path:
-        """Write the model to a JSON file."""
+        """Write the model to a .json file; only a file of Sidelight's is replaced."""
+        if Path(path).suffix.lower() != ".json":
+            raise InputError(f"{path} must end in .json.")
+        check_overwrite(path)
         return write_text(path, self.to_json())
 
     def predict(self, codes: NDArray[Any]) -> NDArray[np.int64]:

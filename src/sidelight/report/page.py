@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import write_text
+from sidelight.foundation.files import check_overwrite, write_text
 from sidelight.report import wording
 from sidelight.report.palette import DARK, LIGHT
 
@@ -101,8 +101,11 @@ def write_report(result: object, path: str | Path) -> Path:
 
     Args:
         result: what a verb returned: an audit, a calibration, estimates, an attack and so on (`PAGES`).
-        path: where to write; the file appears whole or not at all.
+        path: of the .html file; it appears whole or not at all. Only a page of Sidelight's is replaced.
     """
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{path} must end in .html.")
+    check_overwrite(path)
     return write_text(path, render(page_of(result)))
 
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sidelight.foundation.calendar import Unit
 from sidelight.foundation.errors import InputError, check_whole, invalid, unknown
-from sidelight.foundation.files import write_text
+from sidelight.foundation.files import check_overwrite, write_text
 from sidelight.foundation.mapping import FrozenMapping
 from sidelight.schema import BINNED, MISSING, OTHER, Attribute, Kind, Missing, Schema, written_edges
 from sidelight.sources.inference import UNUSED, Coding, Column, Unused
@@ -109,9 +109,16 @@ class Dictionary:
         na = [] if self.na is None else [f"na = {_value(self.na)}\n"]
         return "\n".join([head, *na, *parts])
 
-    def write(self, path: str | Path) -> Path:
-        """Write the dictionary to a .toml file."""
-        return write_text(_toml_path(path), self.to_toml())
+    def write(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the dictionary to a .toml file.
+
+        Args:
+            path: of the file.
+            overwrite: whether to replace a file that is there already, and may have been edited.
+        """
+        target = _toml_path(path)
+        check_overwrite(target, force=overwrite, fix="name another file, or say `overwrite`")
+        return write_text(target, self.to_toml())
 
     @classmethod
     def read(cls, path: str | Path) -> Dictionary:
