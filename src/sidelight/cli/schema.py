@@ -74,7 +74,9 @@ def schema(
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
             columns=column, na=na, sql=sql, engine=engine, master=master, **rules,
         )  # fmt: skip
-    draft = replace(sl.Dictionary.draft(table), na=tuple(na) if na else None)
+    before = sl.Dictionary.read(schema) if schema else None
+    draft = sl.Dictionary.draft(table, before)
+    draft = replace(draft, na=tuple(na)) if na else draft
     written = draft.write(output) if output else None
     if json:
         echo_json(_plain(table))

@@ -14,7 +14,9 @@ Text is text in a CSV file and in a typed table alike, so one rule serves both a
 
 from __future__ import annotations
 
+import math
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -72,6 +74,7 @@ PLAIN = _form(
     "number", r"-?(0|[1-9]\d*)", "TRY_CAST({} AS BIGINT)", " AND TRY_CAST({} AS BIGINT)::VARCHAR = {}"
 )
 WHOLE = _form("number", _NUMBER, "TRY_CAST({} AS BIGINT)", _POINT)
+HUGE = _form("number", _NUMBER, "TRY_CAST({} AS HUGEINT)", _POINT)
 REAL = _form("number", _NUMBER, "TRY_CAST({} AS DOUBLE)", " AND NOT isnan(TRY_CAST({} AS DOUBLE))")
 TRUTH = _form("truth value", "true|false", "TRY_CAST({} AS BOOLEAN)", " AND length({}) > 3")
 DATE = _form("date", _ISO, "TRY_CAST({} AS DATE)", " AND length({}) <= 10 AND NOT contains({}, ':')")
@@ -94,7 +97,7 @@ def _dates(separator: str) -> list[Form]:
 
 
 FORMS = (
-    PLAIN, WHOLE, REAL, TRUTH, DATE, MOMENT, ZONED, CLOCK,
+    PLAIN, WHOLE, HUGE, REAL, TRUTH, DATE, MOMENT, ZONED, CLOCK,
     *(form for separator in "/.-" for form in _dates(separator)),
 )  # fmt: skip
 
@@ -104,7 +107,8 @@ class Stated:
     """What the reader has said about cells.
 
     Attributes:
-        na: the cells that are missing, in every column; None for the usual ones, in columns not of text.
+        na: the cells that are missing, in every column, besides the usual ones in columns not of text;
+            where nothing but the empty cell is named, those are none.
         words: columns that stay text where their values are not all of one form.
         numbers: columns that are numbers even with leading zeros.
     """
@@ -114,9 +118,15 @@ class Stated:
     numbers: frozenset[str] = frozenset()
 
     @property
+    def named(self) -> tuple[str, ...]:
+        """The cells that are said to be missing, lower-case."""
+        return ("", "nan", *(word.strip().lower() for word in self.na or ()))
+
+    @property
     def markers(self) -> tuple[str, ...]:
         """The cells that are missing where a column is not of text, lower-case."""
-        return MARKERS if self.na is None else ("", "nan", *(word.strip().lower() for word in self.na))
+        usual = self.na is None or any(word.strip() for word in self.na)
+        return tuple(dict.fromkeys((*(MARKERS if usual else ()), *self.named)))
 
 
 def stated_na(na: str | Iterable[str] | None) -> tuple[str, ...] | None:
@@ -156,7 +166,7 @@ def settle(source: LocalSource, columns: Sequence[str], stated: Stated) -> Local
     values = {column.name: _value(column) for column in settled if column.form}
     notes = tuple(note for column in settled if column.form and (note := _note(source, column)))
     if stated.na:
-        values |= _without(source, [name for name in columns if name not in values], stated.markers)
+        values |= _without(source, [name for name in columns if name not in values], stated.named)
     return replace(source.replacing(values), notes=source.notes + notes) if values else source
 
 
@@ -228,7 +238,7 @@ def _looked(source: LocalSource, columns: Sequence[_Column], stated: Stated) -> 
         whole = next(
             (form for form, n in zip(column.forms, fitting, strict=True) if n == present and present), None
         )
-        form = None if codes and whole in (WHOLE, REAL) else whole
+        form = None if codes and whole in (WHOLE, HUGE, REAL) else whole
         found.append(replace(column, present=present, fitting=tuple(fitting), codes=codes, form=form))
     return found
 
@@ -255,7 +265,7 @@ def _is_doubtful(source: LocalSource, column: _Column, stated: Stated) -> bool:
         f"column {column.name!r} of {where} holds {best.name}s, but {others} of its {column.present} values "
         f"{'is' if others == 1 else 'are'} none, the first in {line}; if such a value is missing, name it by "
         f"na= (--na), if the column is text, say kinds={{{column.name!r}: 'categorical'}} (--kind "
-        f"{column.name}=categorical)."
+        f"{shlex.quote(f'{column.name}=categorical')})."
     )
 
 
@@ -278,16 +288,18 @@ def _note(source: LocalSource, column: _Column) -> str:
     if not found:
         return ""
     words = ", ".join(repr(word) if word else "nothing" for word, _ in found)
+    cells = sum(count for _, count in found)
     return (
-        f"Column {column.name!r}: {sum(count for _, count in found)} cells ({words}) were read as missing; "
-        "set na= (--na) to change that."
+        f"Column {column.name!r}: {cells} cell{'s' * (cells != 1)} ({words}) read as missing; "
+        "set na='' (--na '') if that is wrong."
     )
 
 
 def _without(source: LocalSource, names: Iterable[str], markers: tuple[str, ...]) -> dict[str, str]:
     """Return SQL for columns in which the cells that a reader takes for missing are."""
     listed = ", ".join(map(literal, markers))
-    numbers = ", ".join(repr(float(marker)) for marker in markers if REAL.looks.fullmatch(marker))
+    stated = (float(marker) for marker in markers if REAL.looks.fullmatch(marker))
+    numbers = ", ".join(repr(number) for number in stated if math.isfinite(number))
     found = {}
     for name, kind in source.columns.items():
         if name in names and "[" not in kind and "(" not in kind:

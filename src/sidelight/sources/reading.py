@@ -65,8 +65,9 @@ def read(
         max_values: above so many values the rarest are folded into "(other)".
         few: numbers with at most so many distinct values are categorical.
         missing: "value" (a value of its own) or "drop" (the record is left out).
-        na: the cells that are missing, in every column, as "?" or ["?", "-9"]. By default the usual markers
-            are, in columns of numbers, dates and truth values; in a column of text they are values.
+        na: the cells that are missing, in every column, as "-9" or ["-9", "refused"]. The usual markers, as
+            "NA" and "?", are missing besides in columns of numbers, dates and truth values, unless na is "";
+            in a column of text they are values.
         encoding: of text files.
         sql: a SELECT whose rows are read from a file; its table is called `data`, those of a database or a
             workbook have their own names.
