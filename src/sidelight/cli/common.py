@@ -56,7 +56,7 @@ Column = Annotated[list[str] | None, typer.Option(help="A column to use; repeata
 Na = Annotated[
     list[str] | None,
     typer.Option(
-        help="A cell that is missing, in every column; repeatable. '?', 'NA' and the like are missing besides "
+        help="A cell that is missing, in every column; repeatable. '?', 'NA' and the like are missing too "
         "in columns not of text, unless this is ''."
     ),
 ]
