@@ -66,7 +66,7 @@ def schema(
     """
     import sidelight as sl
 
-    _check_output(output, force)
+    check_writable(output, (".toml",), sources=(data,), force=force)
     rules = stated(schema, [*(kinds or []), *(f"{name}=ignored" for name in drop or [])])
     with progress(quiet=json):
         table = read_table(
@@ -86,17 +86,6 @@ def schema(
     print_schema(table)
     if written:
         say(f"The data dictionary is in {written}. It names values that occur in the table.")
-
-
-def _check_output(output: Path | None, force: bool) -> None:
-    """Refuse before the work what cannot be written, or would replace what somebody has edited."""
-    from sidelight.foundation.errors import InputError
-
-    check_writable(output, (".toml",))
-    if output is not None and output.exists() and not force:
-        raise InputError(f"{output} exists and may have been edited; name another file, or add --force.")
-    if output is None and force:
-        raise InputError("--force replaces a file; name it with -o, or leave --force out.")
 
 
 def _plain(table: Table) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.schema import Kind, Missing, Schema
 from sidelight.sources.cells import Stated, settle, stated_na
@@ -121,8 +123,22 @@ def _read_source(
     notes = dictionary.notes(source)
     coding = replace(coding, columns=dictionary.columns)
     markers = stated_na(na) if na is not None else dictionary.na
-    table = _table(source, columns, drop, dictionary.schema(coding, given), True, require, markers, coding)
+    known = dictionary.schema(coding, given)
+    table = _table(source, columns, drop, known, True, require, markers, coding)
+    stated = [name for name in known.names if name in table.schema and (given is None or name not in given)]
+    notes += _unused_notes(table, stated, dictionary.label)
     return replace(table, source=replace(table.source, notes=(*table.source.notes, *notes)))
+
+
+def _unused_notes(table: Table, names: Sequence[str], label: str) -> tuple[str, ...]:
+    """Say in which columns what is stated makes one value of all records: it may be misspelt."""
+    found = zip(names, table.counts(*([name] for name in names)) if names else (), strict=True)
+    only = {name: np.flatnonzero(counts.cells) for name, counts in found}
+    return tuple(
+        f"Column {name!r}: all records are {table.schema[name].values[codes[0]]!r}; check what {label} states."
+        for name, codes in only.items()
+        if len(codes) == 1 and table.schema[name].size > 1
+    )
 
 
 def column_names(path: str | Path, encoding: str = "utf-8", sql: str | None = None) -> list[str]:
