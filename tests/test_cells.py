@@ -79,6 +79,7 @@ def test_what_is_missing_can_be_said(kind: str, tmp_path: Path) -> None:
     source = _csv(tmp_path / "a.csv", columns) if kind == "csv" else typed
     assert sl.read(source).schema["x"].missing == "absent"
     told = sl.read(source, na=["-9"])
+    assert told.schema["x"].missing == "value"
     assert told.counts(["x"])[0].cells[-1] == ROWS // 10
     assert told.schema["y"].values == ("a", "b")
     with pytest.raises(sl.InputError, match="`na` must be text"):

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sidelight.foundation.errors import InputError, invalid
@@ -35,6 +35,7 @@ HEAD = 200
 _AT_ONCE = 50
 _REALS = ("FLOAT", "DOUBLE", "DECIMAL")
 _STRAY, _SHARE, _FEW = 10, 100, 20
+_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ def settle(source: LocalSource, columns: Sequence[str], stated: Stated) -> Local
     parts = [texts[start : start + _AT_ONCE] for start in range(0, len(texts), _AT_ONCE)]
     settled = [column for part in parts for column in _settled(source, part, stated)]
     values = {column.name: _value(column) for column in settled if column.form}
-    notes = tuple(note for column in settled if column.form and (note := _note(source, column)))
+    notes = tuple(_notes(source, [column for column in settled if column.form]))
     if stated.na:
         values |= _without(source, [name for name in columns if name not in values], stated.named)
     return replace(source.replacing(values), notes=source.notes + notes) if values else source
@@ -179,7 +180,8 @@ def _settled(source: LocalSource, names: Sequence[str], stated: Stated) -> list[
         for name, cells in zip(names, seen, strict=True)
         if (column := _column(source, name, cells, stated.markers)).forms
     ]
-    sure = {column.name: column for column in _guessed(source, columns)}
+    guessed = _guessed(source, columns) if stated.na is None else []  # what is missing may look like a number
+    sure = {column.name: column for column in guessed}
     unsure = [replace(c, cell=_stripped(c.name, stated.markers)) for c in columns if c.name not in sure]
     return [
         *sure.values(),
@@ -275,24 +277,32 @@ def _value(column: _Column) -> str:
     return column.form.value.replace("{}", column.cell)
 
 
-def _note(source: LocalSource, column: _Column) -> str:
-    """Say which markers of a column were read as missing; "" if none was."""
+def _notes(source: LocalSource, columns: Sequence[_Column]) -> Iterator[str]:
+    """Say which markers were read as missing; columns with the same ones share a note."""
+    alike: dict[tuple[str, ...], list[tuple[str, int]]] = {}
+    for column in columns:
+        found = _missing_cells(source, column)
+        if found:
+            words = tuple(sorted(word for word, _ in found))
+            alike.setdefault(words, []).append((column.name, sum(count for _, count in found)))
+    for words, counts in alike.items():
+        names = ", ".join(repr(name) for name, _ in counts[:_NAMED])
+        more = f" and {len(counts) - _NAMED} more" if len(counts) > _NAMED else ""
+        shown = ", ".join(repr(word) if word else "blank" for word in words)
+        cells = sum(count for _, count in counts)
+        yield (
+            f"Column{'s' * (len(counts) > 1)} {names}{more}: {cells} cell{'s' * (cells != 1)} ({shown}) read "
+            "as missing; set na='' (--na '') if that is wrong."
+        )
+
+
+def _missing_cells(source: LocalSource, column: _Column) -> list[tuple[str, int]]:
+    """Return the markers in a settled column, and how often each occurs."""
     if column.cell == quoted(column.name):
-        return ""
+        return []
     name = quoted(column.name)
-    found = source.rows(
-        f"trim({name}), count(*)",
-        f"WHERE {column.cell} IS NULL AND {name} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1",
-        column.name,
-    )
-    if not found:
-        return ""
-    words = ", ".join(repr(word) if word else "nothing" for word, _ in found)
-    cells = sum(count for _, count in found)
-    return (
-        f"Column {column.name!r}: {cells} cell{'s' * (cells != 1)} ({words}) read as missing; "
-        "set na='' (--na '') if that is wrong."
-    )
+    rest = f"WHERE {column.cell} IS NULL AND {name} IS NOT NULL GROUP BY 1"
+    return [(word, count) for word, count in source.rows(f"trim({name}), count(*)", rest, column.name)]
 
 
 def _without(source: LocalSource, names: Iterable[str], markers: tuple[str, ...]) -> dict[str, str]:

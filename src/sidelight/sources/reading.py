@@ -135,7 +135,8 @@ def _unused_notes(table: Table, names: Sequence[str], label: str) -> tuple[str, 
     found = zip(names, table.counts(*([name] for name in names)) if names else (), strict=True)
     only = {name: np.flatnonzero(counts.cells) for name, counts in found}
     return tuple(
-        f"Column {name!r}: all records are {table.schema[name].values[codes[0]]!r}; check what {label} states."
+        f"Column {name!r}: all records are {table.schema[name].values[codes[0]]!r}; check what {label} "
+        "states."
         for name, codes in only.items()
         if len(codes) == 1 and table.schema[name].size > 1
     )

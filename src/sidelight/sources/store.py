@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import uuid
 import weakref
 from pathlib import Path
 from typing import Any
@@ -30,9 +31,11 @@ class Store:
     """
 
     def __init__(self, *, large: bool = False) -> None:
-        folder = tempfile.mkdtemp(prefix="sidelight-")
-        database = str(Path(folder) / "rows.duckdb") if large else ":memory:"
-        self.connection = connect(database, temp_directory=str(Path(folder) / "spilled"))
+        folder = Path(tempfile.gettempdir()) / f"sidelight-{uuid.uuid4().hex}"
+        if large:  # else DuckDB makes the folder if it must spill, so that a killed process seldom leaves one
+            folder.mkdir(mode=0o700)
+        database = str(folder / "rows.duckdb") if large else ":memory:"
+        self.connection = connect(database, temp_directory=str(folder if not large else folder / "spilled"))
         weakref.finalize(self, _discard, self.connection, folder)
 
     def keep(self, name: str, query: str) -> None:
@@ -48,6 +51,6 @@ class Store:
         return self.connection.cursor().table(name)
 
 
-def _discard(connection: duckdb.DuckDBPyConnection, folder: str) -> None:
+def _discard(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
     connection.close()
     shutil.rmtree(folder, ignore_errors=True)
