@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -51,7 +52,7 @@ def test_missing_markers_in_a_column_of_numbers_are_missing(kind: str, marker: s
     assert table.counts(["x"])[0].cells[-1] == ROWS // 25
     note = next(note for note in table.notes() if "'x'" in note)
     assert "12 cells" in note
-    assert "set na= (--na)" in note
+    assert "set na='' (--na '')" in note
 
 
 def test_a_column_of_text_keeps_its_question_marks(data: Path, tmp_path: Path) -> None:
@@ -64,6 +65,13 @@ def test_a_column_of_text_keeps_its_question_marks(data: Path, tmp_path: Path) -
     assert told.schema["workclass"].missing == "value"
 
 
+def test_a_missing_cell_can_be_named_beside_numbers_with_fractions() -> None:
+    columns = {"x": [-9.0 if i % 10 == 0 else i / 7 for i in range(ROWS)], "y": list("ab") * (ROWS // 2)}
+    for na in ("refused", "inf", "nan"):
+        assert sl.read(columns, na=na).schema["x"].missing == "absent"
+    assert sl.read(columns, na="-9").counts(["x"])[0].cells[-1] == ROWS // 10
+
+
 @pytest.mark.parametrize("kind", ["csv", "arrow"])
 def test_what_is_missing_can_be_said(kind: str, tmp_path: Path) -> None:
     columns = {"x": [str(i % 50) if i % 10 else "-9" for i in range(ROWS)], "y": list("ab") * (ROWS // 2)}
@@ -73,8 +81,23 @@ def test_what_is_missing_can_be_said(kind: str, tmp_path: Path) -> None:
     told = sl.read(source, na=["-9"])
     assert told.schema["x"].missing == "value"
     assert told.counts(["x"])[0].cells[-1] == ROWS // 10
+    assert told.schema["y"].values == ("a", "b")
     with pytest.raises(sl.InputError, match="`na` must be text"):
         sl.read(source, na=[9])  # type: ignore[list-item]
+
+
+def test_naming_a_missing_cell_leaves_the_usual_ones_missing(tmp_path: Path) -> None:
+    cells = ["refused" if i == 250 else "NA" if i % 10 == 0 else str(i % 50) for i in range(ROWS)]
+    words = ["none" if i % 3 else "some" for i in range(ROWS)]
+    path = _csv(tmp_path / "a.csv", {"shares & more": cells, "y": words})
+    with pytest.raises(sl.InputError, match="--kind 'shares & more=categorical'"):
+        sl.read(path)
+    table = sl.read(path, na="refused")
+    assert table.schema["shares & more"].kind == "numeric"
+    assert table.counts(["shares & more"])[0].cells[-1] == ROWS // 10
+    assert table.schema["y"].values == ("none", "some")
+    kept = sl.read(path, na="", kinds={"shares & more": "categorical"}, max_values=100)
+    assert {"NA", "refused"} <= set(kept.schema["shares & more"].values)
 
 
 def test_a_late_text_value_names_its_row_and_does_not_block_the_file(tmp_path: Path) -> None:
@@ -113,7 +136,8 @@ def test_a_decimal_column_with_a_late_marker_or_word(tmp_path: Path) -> None:
         (["0012", "0345", "7000"], "VARCHAR"),  # leading zeros: codes, not quantities
         (["1", "+2", " 3"], "BIGINT"),
         (["1", "2.5", "3e2"], "DOUBLE"),
-        (["99999999999999999999", "1", "2"], "DOUBLE"),
+        (["99999999999999999999", "1", "2"], "HUGEINT"),
+        (["9" * 40, "1", "2"], "DOUBLE"),
         (["true", "False"], "BOOLEAN"),
         (["yes", "no"], "VARCHAR"),
         (["2020-01-31", "2021-02-28"], "DATE"),
@@ -141,6 +165,52 @@ def test_csv_and_parquet_of_one_table_give_one_schema(name: str, data: Path, tmp
     path = data / f"{name}.parquet"
     duckdb.sql(f"COPY (FROM '{path}') TO '{tmp_path / 'a.csv'}'")
     assert sl.read(tmp_path / "a.csv").schema == sl.read(path).schema
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(np.arange(ROWS) / 70, pa.float32()),
+        pa.array(np.arange(ROWS) % 3 / 10, pa.float32()),
+        pa.array([Decimal(i % 4) / 2 for i in range(ROWS)], pa.decimal128(9, 2)),
+        pa.array([Decimal(i) / 4 for i in range(ROWS)], pa.decimal128(9, 2)),
+        pa.array([Decimal(i) for i in range(ROWS)], pa.decimal128(20, 0)),
+        pa.array([2**63 + i for i in range(ROWS)], pa.uint64()),
+        pa.array([2**63 + i % 5 for i in range(ROWS)], pa.uint64()),
+    ],
+    ids=["short", "few short", "few decimals", "decimals", "whole decimals", "wide ids", "few wide ids"],
+)
+def test_csv_and_parquet_of_every_kind_of_number_give_one_schema(column: pa.Array, tmp_path: Path) -> None:
+    rows = pa.table({"x": column, "y": list("ab") * (ROWS // 2)})
+    pq.write_table(rows, tmp_path / "a.parquet")
+    duckdb.sql(f"COPY (FROM '{tmp_path / 'a.parquet'}') TO '{tmp_path / 'a.csv'}'")
+    text, typed = sl.read(tmp_path / "a.csv"), sl.read(tmp_path / "a.parquet")
+    assert text.schema == typed.schema
+    assert [item.kind for item in text.set_aside] == [item.kind for item in typed.set_aside]
+    names = [[name] for name in text.schema.names]
+    for ours, theirs in zip(text.counts(*names), typed.counts(*names), strict=True):
+        assert np.array_equal(ours.cells, theirs.cells)
+
+
+def test_labels_of_decimals_in_older_plans_are_still_found() -> None:
+    rows = {"x": pa.array([Decimal(i % 3) / 2 for i in range(ROWS)], pa.decimal128(9, 2))}
+    schema = sl.Schema((sl.categorical("x", ["0.00", "0.50", "1.00"]),))
+    assert sl.read(pa.table(rows), schema=schema).counts(["x"])[0].cells.tolist() == [100, 100, 100]
+
+
+@pytest.mark.parametrize("longer", [3, 60])
+def test_rows_before_longer_rows_are_never_skipped(longer: int, tmp_path: Path) -> None:
+    short, long = ["1,a", "2,b"] * 50, ["1,a,x", "2,b,y"] * longer
+    (tmp_path / "a.csv").write_text("\n".join(["n,w", *short, *long]) + "\n")
+    with pytest.raises(sl.InputError, match="rows of different lengths: those from line 102"):
+        sl.read(tmp_path / "a.csv")
+
+
+def test_a_title_before_the_table_is_skipped_and_a_note_says_so(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("\n".join(["Members of 2020", "n,w", *["1,a", "2,b"] * 50]) + "\n")
+    table = sl.read(tmp_path / "a.csv")
+    assert (table.schema.names, len(table)) == (("n", "w"), 100)
+    assert table.notes() == ["a.csv: the table begins in line 2; what comes before was skipped."]
 
 
 def test_a_text_file_is_scanned_once(tmp_path: Path, monkeypatch) -> None:

@@ -346,3 +346,11 @@ def test_estimates_of_a_followed_folder_are_written_as_a_table(run, people: Path
     shown = run("estimate", "--follow", "batches", "--once", "-o", "e.csv")
     assert (shown.code, "The estimates are in e.csv." in shown.err) == (0, True)
     assert len(_rows(Path("e.csv"))) == 8
+
+
+def test_a_plan_is_collected_whatever_the_other_columns_hold(run, tmp_path: Path) -> None:
+    rows = ["word,amount", *(f"{'ab'[i % 2]},{'see note' if i == 90 else i % 60}" for i in range(100))]
+    (tmp_path / "a.csv").write_text("\n".join(rows) + "\n")
+    sl.Plan.uniform(sl.Schema((sl.categorical("word", ["a", "b"]),))).write(tmp_path / "plan.toml")
+    command = ["collect", tmp_path / "a.csv", "--plan", tmp_path / "plan.toml", "-o", tmp_path / "b.parquet"]
+    assert run(*command).code == 0

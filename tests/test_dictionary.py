@@ -288,7 +288,7 @@ def test_every_command_that_reads_a_table_takes_kinds_and_a_dictionary(people: P
         ("audit", people, "--save-plan", tmp_path / "plan.toml"),
         ("calibrate", people, "-o", tmp_path / "plan.json"),
         ("advise", people),
-        ("collect", people, "-o", reports, "--seed", 1),
+        ("collect", people, "-o", reports, "--seed", 1, "--no-shuffle"),
         ("knowledge", people, "--query", "count", "--attributes", "size", "--count", "size=S", "--scale", 1),
         ("learn", people, "--label", "size", "--model", "bayes", "--seed", 1),
     ):
@@ -322,3 +322,26 @@ def test_wrong_statements_are_explained(people: Path, options: list[str], words:
     code, said = run("audit", people, *options)
     assert code == 2
     assert words in said
+
+
+@pytest.mark.parametrize(
+    ("stated", "value"),
+    [
+        ('kind = "ordinal"\nvalues = [1.0, 2.0, "(other)"]', "(other)"),
+        ('kind = "numeric"\nedges = [5000]', "below 5000"),
+    ],
+)
+def test_a_statement_that_makes_one_value_of_all_records_is_noted(stated: str, value: str) -> None:
+    rows = {"x": [1, 2, 3] * 40, "y": list("ab") * 60}
+    text = f'version = 1\n[column.x]\n{stated}\nmissing = "absent"\n[column.y]\n'
+    table = sl.read(rows, schema=sl.Dictionary.from_toml(text))
+    assert f"Column 'x': all records are '{value}'; check what the data dictionary states." in table.notes()
+
+
+def test_a_draft_by_an_earlier_dictionary_keeps_what_people_wrote(people: Path, tmp_path: Path) -> None:
+    text = 'version = 1\nna = ["refused"]\n[column.age]\ndescription = "in years"\n'
+    (tmp_path / "a.toml").write_text(text)
+    assert run("schema", people, "--schema", tmp_path / "a.toml", "-o", tmp_path / "b.toml")[0] == 0
+    again = sl.Dictionary.read(tmp_path / "b.toml")
+    assert (again.na, again.columns["age"].description) == (("refused",), "in years")
+    assert again.columns["age"].edges

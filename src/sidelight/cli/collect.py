@@ -199,13 +199,16 @@ def _given(plan: Path | None, protocol: str | None, parameters: Path | None) -> 
 
 
 def _read(given: Any, data: str, drop: list[str], **rules: Any) -> Table:
-    """Open the table by the schema of what a file gives, if anything."""
+    """Open the table by the schema of what a file gives, if anything; its other columns do not matter."""
     import sidelight as sl
 
-    if given is None or isinstance(given, sl.Plan):
-        return read_table(data, given, drop, [], **rules)
+    if given is None:
+        return read_table(data, None, drop, [], **rules)
     schema = given.second.schema if isinstance(given, sl.Parameters) else given.schema
-    return read_table(data, sl.Plan.uniform(schema), drop, [], giver="protocol", **rules)
+    plan = given if isinstance(given, sl.Plan) else sl.Plan.uniform(schema)
+    giver = "plan" if isinstance(given, sl.Plan) else "protocol"
+    columns = rules.pop("columns") or list(schema.names)
+    return read_table(data, plan, drop, [], giver=giver, columns=columns, **rules)
 
 
 def _notes(reports: Collected, table: Table, given: Any) -> list[str]:

@@ -56,8 +56,8 @@ Column = Annotated[list[str] | None, typer.Option(help="A column to use; repeata
 Na = Annotated[
     list[str] | None,
     typer.Option(
-        help="A cell that is missing, in every column; repeatable. By default '?', 'NA' and the like are, in "
-        "columns not of text."
+        help="A cell that is missing, in every column; repeatable. '?', 'NA' and the like are missing too "
+        "in columns not of text, unless this is ''."
     ),
 ]
 Sql = Annotated[

@@ -66,7 +66,7 @@ def schema(
     """
     import sidelight as sl
 
-    _check_output(output, force)
+    check_writable(output, (".toml",), sources=(data,), force=force)
     rules = stated(schema, [*(kinds or []), *(f"{name}=ignored" for name in drop or [])])
     with progress(quiet=json):
         table = read_table(
@@ -74,7 +74,9 @@ def schema(
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
             columns=column, na=na, sql=sql, engine=engine, master=master, **rules,
         )  # fmt: skip
-    draft = replace(sl.Dictionary.draft(table), na=tuple(na) if na else None)
+    before = sl.Dictionary.read(schema) if schema else None
+    draft = sl.Dictionary.draft(table, before)
+    draft = replace(draft, na=tuple(na)) if na else draft
     written = draft.write(output, overwrite=force) if output else None
     if json:
         echo_json(_plain(table))
@@ -84,15 +86,6 @@ def schema(
     print_schema(table)
     if written:
         say(f"The data dictionary is in {written}. It names values that occur in the table.")
-
-
-def _check_output(output: Path | None, force: bool) -> None:
-    """Refuse before the work what cannot be written, or would replace what somebody has edited."""
-    from sidelight.foundation.errors import InputError
-
-    check_writable(output, (".toml",), force=force)
-    if output is None and force:
-        raise InputError("--force replaces a file; name it with -o, or leave --force out.")
 
 
 def _plain(table: Table) -> dict[str, Any]:

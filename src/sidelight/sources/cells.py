@@ -14,6 +14,7 @@ Text is text in a CSV file and in a typed table alike, so one rule serves both a
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
@@ -74,6 +75,7 @@ PLAIN = _form(
     "number", r"-?(0|[1-9]\d*)", "TRY_CAST({} AS BIGINT)", " AND TRY_CAST({} AS BIGINT)::VARCHAR = {}"
 )
 WHOLE = _form("number", _NUMBER, "TRY_CAST({} AS BIGINT)", _POINT)
+HUGE = _form("number", _NUMBER, "TRY_CAST({} AS HUGEINT)", _POINT)
 REAL = _form("number", _NUMBER, "TRY_CAST({} AS DOUBLE)", " AND NOT isnan(TRY_CAST({} AS DOUBLE))")
 TRUTH = _form("truth value", "true|false", "TRY_CAST({} AS BOOLEAN)", " AND length({}) > 3")
 DATE = _form("date", _ISO, "TRY_CAST({} AS DATE)", " AND length({}) <= 10 AND NOT contains({}, ':')")
@@ -96,7 +98,7 @@ def _dates(separator: str) -> list[Form]:
 
 
 FORMS = (
-    PLAIN, WHOLE, REAL, TRUTH, DATE, MOMENT, ZONED, CLOCK,
+    PLAIN, WHOLE, HUGE, REAL, TRUTH, DATE, MOMENT, ZONED, CLOCK,
     *(form for separator in "/.-" for form in _dates(separator)),
 )  # fmt: skip
 
@@ -106,7 +108,8 @@ class Stated:
     """What the reader has said about cells.
 
     Attributes:
-        na: the cells that are missing, in every column; None for the usual ones, in columns not of text.
+        na: the cells that are missing, in every column, besides the usual ones in columns not of text;
+            where nothing but the empty cell is named, those are none.
         words: columns that stay text where their values are not all of one form.
         numbers: columns that are numbers even with leading zeros.
     """
@@ -116,9 +119,15 @@ class Stated:
     numbers: frozenset[str] = frozenset()
 
     @property
+    def named(self) -> tuple[str, ...]:
+        """The cells that are said to be missing, lower-case."""
+        return ("", "nan", *(word.strip().lower() for word in self.na or ()))
+
+    @property
     def markers(self) -> tuple[str, ...]:
         """The cells that are missing where a column is not of text, lower-case."""
-        return MARKERS if self.na is None else ("", "nan", *(word.strip().lower() for word in self.na))
+        usual = self.na is None or any(word.strip() for word in self.na)
+        return tuple(dict.fromkeys((*(MARKERS if usual else ()), *self.named)))
 
 
 def stated_na(na: str | Iterable[str] | None) -> tuple[str, ...] | None:
@@ -158,7 +167,7 @@ def settle(source: LocalSource, columns: Sequence[str], stated: Stated) -> Local
     values = {column.name: _value(column) for column in settled if column.form}
     notes = tuple(_notes(source, [column for column in settled if column.form]))
     if stated.na:
-        values |= _without(source, [name for name in columns if name not in values], stated.markers)
+        values |= _without(source, [name for name in columns if name not in values], stated.named)
     return replace(source.replacing(values), notes=source.notes + notes) if values else source
 
 
@@ -231,7 +240,7 @@ def _looked(source: LocalSource, columns: Sequence[_Column], stated: Stated) -> 
         whole = next(
             (form for form, n in zip(column.forms, fitting, strict=True) if n == present and present), None
         )
-        form = None if codes and whole in (WHOLE, REAL) else whole
+        form = None if codes and whole in (WHOLE, HUGE, REAL) else whole
         found.append(replace(column, present=present, fitting=tuple(fitting), codes=codes, form=form))
     return found
 
@@ -280,9 +289,10 @@ def _notes(source: LocalSource, columns: Sequence[_Column]) -> Iterator[str]:
         names = ", ".join(repr(name) for name, _ in counts[:_NAMED])
         more = f" and {len(counts) - _NAMED} more" if len(counts) > _NAMED else ""
         shown = ", ".join(repr(word) if word else "blank" for word in words)
+        cells = sum(count for _, count in counts)
         yield (
-            f"Column{'s' * (len(counts) > 1)} {names}{more}: {sum(count for _, count in counts)} cells "
-            f"({shown}) were read as missing; set na= (--na) to change that."
+            f"Column{'s' * (len(counts) > 1)} {names}{more}: {cells} cell{'s' * (cells != 1)} ({shown}) read "
+            "as missing; set na='' (--na '') if that is wrong."
         )
 
 
@@ -298,7 +308,8 @@ def _missing_cells(source: LocalSource, column: _Column) -> list[tuple[str, int]
 def _without(source: LocalSource, names: Iterable[str], markers: tuple[str, ...]) -> dict[str, str]:
     """Return SQL for columns in which the cells that a reader takes for missing are."""
     listed = ", ".join(map(literal, markers))
-    numbers = ", ".join(repr(float(marker)) for marker in markers if REAL.looks.fullmatch(marker))
+    stated = (float(marker) for marker in markers if REAL.looks.fullmatch(marker))
+    numbers = ", ".join(repr(number) for number in stated if math.isfinite(number))
     found = {}
     for name, kind in source.columns.items():
         if name in names and "[" not in kind and "(" not in kind:

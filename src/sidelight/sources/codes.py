@@ -18,7 +18,8 @@ _COUNTING = re.compile("no|nr|num|number")
 
 _AMOUNT = re.compile(
     "counts?|amount|sum|total|mean|avg|average|median|min|max|rate|ratio|share|pct|percent|score|size|length|len|"
-    "age|duration|days|hours|minutes|seconds|price|cost|value|distance|weight|height|width|of|per"
+    "age|duration|days|hours|minutes|seconds|price|cost|value|distance|weight|height|width|population|density|income|"
+    "coverage|lines|of|per"
 )
 """Words that say that a number is an amount, whatever else its name says."""
 
@@ -37,7 +38,7 @@ def looks_like_a_code(name: str, low: float) -> bool:
 
     >>> [looks_like_a_code(name, 1000) for name in ("customer_nbr", "PULocationID", "userid", "Dossier No")]
     [True, True, True, True]
-    >>> [looks_like_a_code(name, 0) for name in ("age", "education-num", "paid", "number_of_rooms")]
+    >>> [looks_like_a_code(name, 0) for name in ("age", "education-num", "zip_population", "number_of_rooms")]
     [False, False, False, False]
     """
     words = [word.lower() for word in _WORD.findall(name)]

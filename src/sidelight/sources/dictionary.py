@@ -11,7 +11,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -37,7 +37,7 @@ _HEAD = """\
 # For each column: kind = "categorical", "ordinal", "numeric", "date", "time", "identifier" or "ignored";
 # values (in order; "(other)" takes in the rest) or edges of bins, or bins = 10, or by = "month" (dates);
 # missing = "value", "drop" or "absent". What you delete is inferred from the table.
-# na = ["?", "-9"] before the first column names the cells that are missing.
+# na = ["-9"] before the first column names cells that are missing, besides "?", "NA" and the like.
 version = {version}
 """
 
@@ -50,7 +50,7 @@ class Dictionary:
         columns: the statements, by column.
         remarks: for each column, what a reader should know; comments in the file.
         label: what to call it in messages.
-        na: the cells that are missing, in every column; None for the usual ones.
+        na: the cells that are missing, in every column, as `read` takes them.
     """
 
     columns: Mapping[str, Column]
@@ -68,8 +68,10 @@ class Dictionary:
         object.__setattr__(self, "remarks", FrozenMapping(self.remarks))
 
     @classmethod
-    def draft(cls, table: Table) -> Dictionary:
+    def draft(cls, table: Table, before: Dictionary | None = None) -> Dictionary:
         """Return a dictionary that states how a table is coded, and remarks on what was guessed.
+
+        Descriptions and missing cells that an earlier dictionary states are kept.
 
         >>> import sidelight as sl
         >>> Dictionary.draft(sl.example("titanic")).columns["sex"].values
@@ -80,9 +82,13 @@ class Dictionary:
             name: _stated(table.schema[name]) if name in table.schema else Column(kinds.get(name, "ignored"))
             for name in dict.fromkeys([*table.source.columns, *kinds])
         }
+        earlier = before.columns if before is not None else {}
+        for name in earlier.keys() & columns.keys():
+            columns[name] = replace(columns[name], description=earlier[name].description)
         remarks = {item.column: (f"It {item.reason}.",) for item in table.set_aside}
         remarks |= {item.column: (f"A guess: it {item.reason}.",) for item in table.guesses}
-        return cls(columns, remarks, f"the data dictionary of {Path(table.source.label).name}")
+        label = f"the data dictionary of {Path(table.source.label).name}"
+        return cls(columns, remarks, label, before.na if before is not None else None)
 
     def schema(self, coding: Coding, given: Schema | None = None) -> Schema:
         """Return the attributes that are given, or stated in full and not contradicted by the coding."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import shutil
 import sqlite3
 import sys
 import tempfile
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -58,6 +61,8 @@ _GZIP_RATIO = 8
 _SAMPLE = "sample_size = 2048"
 _WRITTEN = "Delimiter, Quote, Escape, SkipRows, HasHeader, Columns"
 _FEW_VALUES = 1 << 24
+_ROWS_ALIKE = 3
+"""So many skipped lines with equally many separators are rows, not a title."""
 
 
 def open_path(path: str | Path, encoding: str = "utf-8", sql: str | None = None) -> LocalSource:
@@ -91,8 +96,7 @@ def _opened(pattern: str, kind: str, label: str, encoding: str) -> LocalSource:
         return of_arrow(_ipc(Path(pattern), label), label)
     if kind == "json":
         return _Scanned(pattern, label, "read_json", ("sample_size = -1",)).source()
-    options = [f"encoding = {literal(encoding)}", *([r"delim = '\t'"] if kind == "tsv" else [])]
-    return _delimited(pattern, label, options)
+    return _delimited(pattern, label, encoding, [r"delim = '\t'"] if kind == "tsv" else [])
 
 
 def refuse_reports(pattern: str, label: str) -> None:
@@ -206,9 +210,10 @@ def _within(file: str, label: str) -> str:
     return label if file == label else f"{file} (of {label})"
 
 
-def _delimited(pattern: str, label: str, options: list[str]) -> LocalSource:
+def _delimited(pattern: str, label: str, encoding: str, options: list[str]) -> LocalSource:
     """Open text files with separators; how they are written is found out here, once."""
     first, *others = files_of(pattern, label)
+    options = [f"encoding = {literal(encoding)}", *options]
     sniffed = f"sniff_csv({', '.join([literal(_escaped(first)), *options, _SAMPLE])})"
     with reading(label):
         found = connect().execute(f"SELECT {_WRITTEN} FROM {sniffed}").fetchall()
@@ -218,6 +223,7 @@ def _delimited(pattern: str, label: str, options: list[str]) -> LocalSource:
         raise InputError(
             f"{label} has rows of different lengths, or an unknown separator; use commas or tabs."
         )
+    notes = _skip_notes(_first_lines(first, encoding, skipped), delimiter, label)
     written = _dialect(delimiter, quote, escape)
     options = [
         *(option for option in options if not option.startswith("delim")),
@@ -233,7 +239,28 @@ def _delimited(pattern: str, label: str, options: list[str]) -> LocalSource:
         reals = [column["name"] for column in columns if column["type"] == "DOUBLE"]
         typed = _typed(_Scanned(pattern, label, "read_csv", text), options, names, reals)
     scanned = _Scanned(pattern, label, "read_csv", text, skipped + bool(header), typed)
-    return scanned.source(_header_notes(names, _Scanned(pattern, label, "read_csv", plain)))
+    return scanned.source(notes + _header_notes(names, _Scanned(pattern, label, "read_csv", plain)))
+
+
+def _first_lines(file: str, encoding: str, count: int) -> list[str]:
+    """Return so many lines of a text file, which may be compressed."""
+    opener: Callable[..., Any] = gzip.open if file.endswith(".gz") else open
+    with opener(file, "rt", encoding=encoding, errors="replace") as text:
+        return list(islice(text, count))
+
+
+def _skip_notes(lines: Sequence[str], delimiter: str, label: str) -> tuple[str, ...]:
+    """Say that lines before the table are skipped, as those of a title; raise if they are rows themselves."""
+    written = [line for line in lines if line.strip()]
+    alike = Counter(line.count(delimiter) for line in written if delimiter in line)
+    if max(alike.values(), default=0) >= _ROWS_ALIKE:
+        raise InputError(
+            f"{label} has rows of different lengths: those from line {len(lines) + 1} on have another number "
+            "of cells than those before; give all rows the same columns."
+        )
+    if not written:
+        return ()
+    return (f"{file_name(label)}: the table begins in line {len(lines) + 1}; what comes before was skipped.",)
 
 
 def _stated_columns(kinds: Mapping[str, str]) -> str:

@@ -213,8 +213,13 @@ def _present(relation: duckdb.DuckDBPyRelation | None, label: str) -> duckdb.Duc
 
 
 def _type_name(kind: Any) -> str:
-    """Return a type's name without its parameters: an enumeration's labels are data."""
-    return {"enum": "ENUM", "decimal": "DECIMAL"}.get(kind.id, str(kind))
+    """Return a type's name without its parameters: an enumeration's labels are data.
+
+    Decimals without places after the point are whole numbers, as databases keep them.
+    """
+    if kind.id == "decimal":
+        return "DECIMAL" if dict(kind.children)["scale"] else "HUGEINT"
+    return "ENUM" if kind.id == "enum" else str(kind)
 
 
 def open_object(rows: object) -> LocalSource:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.schema import Kind, Missing, Schema
 from sidelight.sources.cells import Stated, settle, stated_na
@@ -65,8 +67,9 @@ def read(
         max_values: above so many values the rarest are folded into "(other)".
         few: numbers with at most so many distinct values are categorical.
         missing: "value" (a value of its own) or "drop" (the record is left out).
-        na: the cells that are missing, in every column, as "?" or ["?", "-9"]. By default the usual markers
-            are, in columns of numbers, dates and truth values; in a column of text they are values.
+        na: the cells that are missing, in every column, as "-9" or ["-9", "refused"]. The usual markers, as
+            "NA" and "?", are missing besides in columns of numbers, dates and truth values, unless na is "";
+            in a column of text they are values.
         encoding: of text files.
         sql: a SELECT whose rows are read from a file; its table is called `data`, those of a database or a
             workbook have their own names.
@@ -120,8 +123,23 @@ def _read_source(
     notes = dictionary.notes(source)
     coding = replace(coding, columns=dictionary.columns)
     markers = stated_na(na) if na is not None else dictionary.na
-    table = _table(source, columns, drop, dictionary.schema(coding, given), True, require, markers, coding)
+    known = dictionary.schema(coding, given)
+    table = _table(source, columns, drop, known, True, require, markers, coding)
+    stated = [name for name in known.names if name in table.schema and (given is None or name not in given)]
+    notes += _unused_notes(table, stated, dictionary.label)
     return replace(table, source=replace(table.source, notes=(*table.source.notes, *notes)))
+
+
+def _unused_notes(table: Table, names: Sequence[str], label: str) -> tuple[str, ...]:
+    """Say in which columns what is stated makes one value of all records: it may be misspelt."""
+    found = zip(names, table.counts(*([name] for name in names)) if names else (), strict=True)
+    only = {name: np.flatnonzero(counts.cells) for name, counts in found}
+    return tuple(
+        f"Column {name!r}: all records are {table.schema[name].values[codes[0]]!r}; check what {label} "
+        "states."
+        for name, codes in only.items()
+        if len(codes) == 1 and table.schema[name].size > 1
+    )
 
 
 def column_names(path: str | Path, encoding: str = "utf-8", sql: str | None = None) -> list[str]:

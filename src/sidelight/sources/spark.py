@@ -195,22 +195,26 @@ class SparkSource:
         return open_object(self.frame.toArrow()).reader(select, rest)
 
     def _value(self, column: str) -> Any:
-        """Return the column with NaN as missing, and one value for 0.0 and -0.0."""
+        """Return the column with NaN as missing, one value for 0.0 and -0.0, and decimals as doubles."""
         from pyspark.sql import functions as F  # noqa: N812
 
         value = named(column)
         kind = self.columns[column]
+        if kind == "DECIMAL":
+            return value.cast("double")
         if kind not in ("FLOAT", "DOUBLE"):
             return value
         return F.when(~F.isnan(value), (value + F.lit(0.0)).cast(kind.lower()))
 
     def _number(self, column: str) -> Any:
-        """Return the column as a double; dates and times count seconds since 1970."""
+        """Return the column as a double, as DuckDB does; dates and times count seconds since 1970."""
         from pyspark.sql import functions as F  # noqa: N812
 
         kind, value = self.columns[column], self._value(column)
         if kind == "VARCHAR":
             kind, value = "TIMESTAMP", value.cast("timestamp_ntz")
+        if kind == "FLOAT":
+            value = value.cast("string")
         if not is_temporal(kind):
             return value.cast("double")
         if kind == "DATE":

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from sidelight.schema import MISSING, OTHER, Attribute, Schema
 
 _TEMPORAL = ("DATE", "TIME")
+_DECIMAL = re.compile(r"-?\d+\.\d+")
 
 
 def quoted(name: str) -> str:
@@ -23,8 +27,10 @@ def is_temporal(kind: str) -> bool:
 
 
 def present(column: str, kind: str) -> str:
-    """Return SQL for the column with NaN as missing."""
+    """Return SQL for the column with NaN as missing; 0.50 is 0.5, as in a text file."""
     name = quoted(column)
+    if kind == "DECIMAL":
+        return f"{name}::DOUBLE"
     if kind not in ("FLOAT", "DOUBLE"):
         return name
     return f"(CASE WHEN {_is_number(name)} THEN {name} + 0 END)"  # + 0 makes one value of 0.0 and -0.0
@@ -36,8 +42,13 @@ def _is_number(name: str) -> str:
 
 
 def number(column: str, kind: str) -> str:
-    """Return SQL for the column as a double; dates and times, text among them, count seconds since 1970."""
+    """Return SQL for the column as a double; dates and times, text among them, count seconds since 1970.
+
+    A number of 32 bits is the shortest decimal that means it, as in a text file: 0.1, not 0.10000000149.
+    """
     value = present(column, kind)
+    if kind == "FLOAT":
+        return f"{value}::VARCHAR::DOUBLE"
     if kind == "TIMESTAMPTZ_NS":  # the one kind of time of which DuckDB's epoch knows nothing
         value = f"{value}::TIMESTAMPTZ"
     if kind == "VARCHAR":
@@ -51,13 +62,20 @@ def label_code(attribute: Attribute, kind: str) -> str:
     A value outside the alphabet and a missing value that is none of its values become NULL.
     """
     value = present(attribute.name, kind)
-    alphabet = ", ".join(literal(label) for label in attribute.values)
+    labels = _shortest(attribute.values) if kind == "DECIMAL" else attribute.values
+    alphabet = ", ".join(map(literal, labels))
     label = f"{value}::VARCHAR"
     code = f"TRY_CAST({label} AS ENUM({alphabet}))"
     if attribute.has_other:
         code = f"coalesce({code}, {literal(OTHER)}::ENUM({alphabet}))"
     absent = f"{literal(MISSING)}::ENUM({alphabet})" if attribute.missing == "value" else "NULL"
     return f"enum_code(CASE WHEN {value} IS NULL THEN {absent} ELSE {code} END)"
+
+
+def _shortest(labels: Sequence[str]) -> Sequence[str]:
+    """Return labels with 0.50 as 0.5, which is how a decimal is labelled; plans of old have the former."""
+    found = [repr(float(label)) if _DECIMAL.fullmatch(label) else label for label in labels]
+    return found if len(set(found)) == len(found) else labels
 
 
 def where_complete(schema: Schema, types: dict[str, str]) -> str:
