@@ -303,7 +303,7 @@ def test_a_model_s_figure_is_not_within_for_the_table() -> None:
         )
         assert item.outcomes == {"report": "not certified", "model": "within"}
         assert item.whole.lower.value <= sl.audit(truth, plan)[item.secret].total.value <= item.whole.value
-        assert item.statement == "not certified; within, for a model"
+        assert item.statement == "not certified, for the whole report; within, for a model"
     data = found.to_dict()["secrets"]["a"]
     assert data["verdicts"] == {"report": "not certified", "model": "within"}
     assert (data["verdict"], data["within_limit"]) == ("within, for a model", False)
@@ -381,7 +381,7 @@ def test_a_tree_beside_the_totals_decides_only_if_asked() -> None:
     assert beside["a"].outcomes == {"report": "exceeded", "model": "within"}
     asked = sl.audit(belief, plan, model=True, decide_by="model")
     assert asked.is_within
-    assert asked["a"].statement == "within, for a model; exceeded"
+    assert asked["a"].statement == "within, for a model; exceeded, for the whole report"
     weakest = sl.audit(belief, plan, model=True, adversary="guess", decide_by="model guess")
     assert weakest.is_within
     assert weakest["a"].outcomes["report"] == "exceeded"

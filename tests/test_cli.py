@@ -364,7 +364,7 @@ def test_a_guess_or_a_model_decides_the_exit_code_only_if_asked(run, tmp_path: P
     code, out, _ = run(*audit)
     assert code == 1
     for words in (
-        "exceeded; within, for a guess",
+        "exceeded, for the whole report; within, for a guess",
         "whole report",
         "that decides",
         "keeps one guess from each",

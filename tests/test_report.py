@@ -161,15 +161,19 @@ def test_the_page_names_a_weaker_adversary_and_shows_the_whole_report() -> None:
     plan = sl.Plan.uniform(belief.schema, "oue", limit=0.7)
     text = document(sl.audit(belief, plan, adversary="guess")).text
     assert "All 3 secrets exceed their limits." in text
-    for words in ("✕ exceeded; within, for a guess", "whole report: 1.434", "That is for a guess"):
+    for words in (
+        "✕ exceeded, for the whole report; within, for a guess",
+        "whole report: 1.434",
+        "That is for a guess",
+    ):
         assert words in text
     asked = document(sl.audit(belief, plan, adversary="guess", decide_by="guess")).text
     assert "All 3 secrets stay within their limits, for a guess." in asked
-    assert "✓ within, for a guess; exceeded" in asked
+    assert "✓ within, for a guess; exceeded, for the whole report" in asked
     assert "It is no promise against an adversary who keeps whole reports" in asked
     model = document(sl.audit(sl.Belief.tree_of(belief), sl.Plan.uniform(belief.schema, limit=1.2))).text
     assert "All 3 secrets are not certified to keep their limits." in model
-    assert "not certified; within, for a model" in model
+    assert "not certified, for the whole report; within, for a model" in model
 
 
 def test_cards_separate_the_prior_from_what_the_release_adds(titanic: sl.Audit) -> None:

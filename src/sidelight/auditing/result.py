@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.auditing.verdict import AdversaryName, Outcome, adversary_of, outcome_of, worded
+from sidelight.auditing.verdict import NAMES, AdversaryName, Outcome, adversary_of, outcome_of, worded
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import json_number
@@ -87,7 +87,11 @@ class SecretAudit:
     def statement(self) -> str:
         """Say the verdict for whoever decides, beside those for the whole report and of the total."""
         shown = [who for who in (self.decide_by, "report", self.adversary) if who in self.outcomes]
-        return "; ".join(dict.fromkeys(worded(self.outcomes[who], who) for who in shown))
+        verdicts = list(dict.fromkeys(worded(self.outcomes[who], who) for who in shown))
+        whole = self.outcomes["report"]
+        if len(verdicts) > 1:  # side by side each one names its adversary
+            verdicts[verdicts.index(whole)] = f"{whole}, for {NAMES['report']}"
+        return "; ".join(verdicts)
 
     def __repr__(self) -> str:
         low, high = self.total.lower.value, self.total.upper.value
