@@ -263,18 +263,20 @@ def _with_neighbour(
     To look at all pairs of values takes longer, and of several that reach it finds the commonest.
     """
     rows, _ = conditional_rows(belief, secret, neighbour)
-    constant = None if all_pairs else _constant_part(own)
+    constant = _constant_part(own)
+    value = None
     if constant is not None:
         worst = worst_ratio(rows, channel)
+        value = constant + worst.value
         if worst.value <= TIE:
-            return _Reached(constant + worst.value, commonest_pair(weights), {})
-        pair = worst.likelier, worst.unlikelier
-        return _Reached(constant + worst.value, pair, {neighbour: worst.favoured})
+            return _Reached(value, commonest_pair(weights), {})
+        if not all_pairs:
+            return _Reached(value, (worst.likelier, worst.unlikelier), {neighbour: worst.favoured})
     together = own + ratio_pairs(rows, channel)
     pair = best_pair(together, weights)
     worst = worst_of_pair(rows, channel, pair)
     reports = {neighbour: worst.favoured} if worst.value > TIE else {}
-    return _Reached(float(together[pair]), pair, reports)
+    return _Reached(float(together[pair]) if value is None else value, pair, reports)
 
 
 def _with_all(
