@@ -213,6 +213,16 @@ def test_a_title_before_the_table_is_skipped_and_a_note_says_so(tmp_path: Path) 
     assert table.notes() == ["a.csv: the table begins in line 2; what comes before was skipped."]
 
 
+def test_a_title_in_one_of_several_files_costs_no_row(tmp_path: Path) -> None:
+    rows = ["n,w", *["1,a", "2,b"] * 50]
+    (tmp_path / "1.csv").write_text("\n".join(["Members of 2020", *rows]) + "\n")
+    (tmp_path / "2.csv").write_text("\n".join(rows) + "\n")
+    with pytest.raises(sl.InputError, match="2.csv has other lines before its table than"):
+        sl.read(tmp_path)
+    (tmp_path / "2.csv").write_text("\n".join(["Members of 2021", *rows]) + "\n")
+    assert len(sl.read(tmp_path)) == 200
+
+
 def test_a_text_file_is_scanned_once(tmp_path: Path, monkeypatch) -> None:
     columns = {f"x{i}": _with(["?"]) for i in range(20)}
     scans = []

@@ -214,15 +214,15 @@ def _delimited(pattern: str, label: str, encoding: str, options: list[str]) -> L
     """Open text files with separators; how they are written is found out here, once."""
     first, *others = files_of(pattern, label)
     options = [f"encoding = {literal(encoding)}", *options]
-    sniffed = f"sniff_csv({', '.join([literal(_escaped(first)), *options, _SAMPLE])})"
-    with reading(label):
-        found = connect().execute(f"SELECT {_WRITTEN} FROM {sniffed}").fetchall()
-    delimiter, quote, escape, skipped, header, columns = found[0]
+    delimiter, quote, escape, skipped, header, columns = _sniffed(first, label, options)
     names = [column["name"] for column in columns]
     if len(names) == 1 and any(sign in names[0] for sign in ",;|\t"):
         raise InputError(
             f"{label} has rows of different lengths, or an unknown separator; use commas or tabs."
         )
+    for file in others if skipped else ():
+        if _sniffed(file, label, options)[3] != skipped:
+            raise InputError(f"{file} has other lines before its table than {first}; remove them from both.")
     notes = _skip_notes(_first_lines(first, encoding, skipped), delimiter, label)
     written = _dialect(delimiter, quote, escape)
     options = [
@@ -240,6 +240,13 @@ def _delimited(pattern: str, label: str, encoding: str, options: list[str]) -> L
         typed = _typed(_Scanned(pattern, label, "read_csv", text), options, names, reals)
     scanned = _Scanned(pattern, label, "read_csv", text, skipped + bool(header), typed)
     return scanned.source(notes + _header_notes(names, _Scanned(pattern, label, "read_csv", plain)))
+
+
+def _sniffed(file: str, label: str, options: Sequence[str]) -> tuple[Any, ...]:
+    """Return how a text file is written, and its columns."""
+    sniffed = f"sniff_csv({', '.join([literal(_escaped(file)), *options, _SAMPLE])})"
+    with reading(label):
+        return tuple(connect().execute(f"SELECT {_WRITTEN} FROM {sniffed}").fetchall()[0])
 
 
 def _first_lines(file: str, encoding: str, count: int) -> list[str]:
