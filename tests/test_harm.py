@@ -470,6 +470,13 @@ def test_a_full_disk_is_no_fault_of_ours_and_leaves_nothing_behind(command: list
     assert left <= {"people.parquet", MANIFEST}
 
 
+def test_a_full_disk_fails_a_study_and_is_no_fault_of_ours(tmp_path: Path) -> None:
+    command = [*PROGRAM, "study", "run", "pdp-fig2", "--quick", "--store", str(tmp_path / "store")]
+    shown = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=full_disk)
+    assert shown.returncode == 2, shown.stderr
+    assert "cannot be written" in shown.stdout
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("option", [(), ("--json",)])
 def test_an_output_that_cannot_be_written_is_no_fault_of_ours(option: tuple[str, ...]) -> None:

@@ -86,7 +86,7 @@ def run(
     count = min(2, os.cpu_count() or 1) if workers is None else workers
     settings = Settings(store or default_store(), out, quick, fresh, count)
     outcomes = _run(chosen, settings, quiet=json)
-    failed = any(outcome.state == "failed" for outcome in outcomes)
+    failed = [outcome for outcome in outcomes if outcome.state == "failed"]
     if pages is not None and out is not None and not failed:
         from sidelight.studies.pages import write_pages
 
@@ -96,7 +96,7 @@ def run(
     elif len(chosen) > 1:
         print_tally(outcomes)
     if failed:
-        raise typer.Exit(3)
+        raise typer.Exit(3 if any(outcome.is_fault for outcome in failed) else 2)
 
 
 @app.command("clean")

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
-from sidelight.foundation.errors import InputError, check_whole, invalid
+from sidelight.foundation.errors import InputError, SidelightError, check_whole, invalid
 from sidelight.studies.cache import check_folder, clean_after_run, finished, holding, keep, key_of
 from sidelight.studies.outputs import Saved, check_replaceable, copy_folder
 from sidelight.studies.register import sharing
@@ -34,6 +34,10 @@ _SET = dict.fromkeys(
 """For the processes: one thread of linear algebra, and no module from the folder we happen to work in."""
 _LOST = "its outputs are not there; did the package or a table change meanwhile?"
 State = Literal["computed", "cached", "failed"]
+_Failure = tuple[str, bool]
+"""Why a process failed, and whether that is a fault of ours."""
+_REFUSED = 2
+"""How a process ends for which there is bad input, or no room on the disk."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +49,14 @@ class Outcome:
         state: "computed" now, "cached" from before, or "failed".
         saved: its result; None if it failed.
         error: why it failed.
+        is_fault: whether that is a fault of ours, and not bad input or a full disk.
     """
 
     study: Study
     state: State
     saved: Saved | None
     error: str = ""
+    is_fault: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,9 +106,9 @@ def run_studies(studies: Sequence[Study], settings: Settings) -> Iterator[Outcom
         if waiting:
             check_folder("store", settings.store)
         waiting.sort(key=lambda work: -work.minutes)
-        for work, error in _in_processes(waiting, settings):
-            done = None if error else _finished(work, settings)
-            yield from _outcomes(work, studies, settings, "computed", done, error)
+        for work, failure in _in_processes(waiting, settings):
+            done = None if failure else _finished(work, settings)
+            yield from _outcomes(work, studies, settings, "computed", done, failure)
     if waiting:
         clean_after_run(settings.store)
 
@@ -127,19 +133,20 @@ def _outcomes(
     settings: Settings,
     state: State,
     done: dict[str, Saved] | None,
-    error: str = "",
+    failure: _Failure | None = None,
 ) -> Iterator[Outcome]:
     folder = settings.store / key_of(work, sharing(work), settings.quick)
     for study in studies:
         if study.work == work and done is None:
-            yield Outcome(study, "failed", None, error or _LOST)
+            words, is_fault = failure or (_LOST, True)
+            yield Outcome(study, "failed", None, words, is_fault)
         elif study.work == work and done is not None:
             if settings.out is not None:
                 copy_folder(folder / study.name, settings.out / study.name)
             yield Outcome(study, state, done[study.name])
 
 
-def _in_processes(works: Sequence[Work], settings: Settings) -> Iterator[tuple[Work, str]]:
+def _in_processes(works: Sequence[Work], settings: Settings) -> Iterator[tuple[Work, _Failure | None]]:
     """Compute works in processes of their own, so many at a time, each on one thread of linear algebra."""
     waiting = list(works)
     running: dict[Work, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
@@ -188,13 +195,14 @@ def _end_with(parent: int) -> None:
     _end(os.getpgrp())
 
 
-def _last_words(process: subprocess.Popen[bytes], words: IO[bytes]) -> str:
+def _last_words(process: subprocess.Popen[bytes], words: IO[bytes]) -> _Failure | None:
     with words:
         words.seek(0)
         lines = words.read().decode(errors="replace").strip().splitlines()
     if process.returncode == 0:
-        return ""
-    return lines[-1] if lines else f"its process ended with status {process.returncode}"
+        return None
+    said = lines[-1] if lines else f"its process ended with status {process.returncode}"
+    return said, process.returncode != _REFUSED
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -212,4 +220,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    try:
+        raise SystemExit(main(sys.argv[1:]))
+    except SidelightError as error:
+        sys.stderr.write(f"{error}\n")
+        raise SystemExit(_REFUSED) from None
