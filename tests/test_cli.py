@@ -295,7 +295,7 @@ def test_advice_names_options_and_not_arguments(run, tmp_path: Path, method: str
         ("single.csv", b"a,b\n1,2\n", "has 1 row; it needs at least two"),
         ("corrupt.parquet", b"PAR1" + b"\x00" * 40, "is not a Parquet file, or it is damaged"),
         ("binary.csv", b"a,b\nx,\xff\xfe\xfa\nz,\xe9\nw,\xe9\n", "(for example --encoding latin-1)"),
-        ("table.xlsx", b"PK", "must end in one of .csv"),
+        ("table.xlsx", b"PK", "is not an Excel workbook"),
     ],
 )
 def test_bad_files_get_one_line(run, tmp_path: Path, name: str, content: bytes | None, words: str) -> None:

@@ -334,7 +334,7 @@ def _rows(path: Path) -> list[dict[str, object]]:
 def test_estimates_never_replace_the_reports_they_come_from(run, people: Path) -> None:
     run("collect", people, "-o", "r.parquet", "--seed", 1)
     before = Path("r.parquet").read_bytes()
-    assert "holds the reports" in refused(run("estimate", "r.parquet", "-o", "./r.parquet"))
+    assert "is read as r.parquet, or lies in it" in refused(run("estimate", "r.parquet", "-o", "./r.parquet"))
     assert Path("r.parquet").read_bytes() == before
     assert "e.txt must end in .csv or .parquet or .json" in refused(
         run("estimate", "r.parquet", "-o", "e.txt")

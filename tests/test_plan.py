@@ -130,7 +130,7 @@ def test_plan_files_that_cannot_be_read(tmp_path: Path) -> None:
         ('"release"', '"realease"', "plan.json: there is no key 'realease'; did you mean 'release'?"),
         ('"grr"', '"GRR"', "got 'GRR'. Did you mean 'grr'?"),
         ('"grr"', '"grrr"', "got 'grrr'. Did you mean 'grr'?"),
-        ('"categorical"', '"catagorical"', "kind: Input should be 'categorical', 'ordinal' or"),
+        ('"categorical"', '"catagorical"', "kind: Input should be 'categorical', 'ordinal', 'numeric'"),
     ],
 )
 def test_a_typo_in_a_plan_is_named_as_such(written: str, typo: str, meant: str) -> None:

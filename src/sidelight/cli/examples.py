@@ -30,7 +30,7 @@ EXAMPLES = {
     ),
     "collect": (
         "sidelight collect people.csv --plan plan.toml -o reports.parquet",
-        "sidelight collect people.csv --epsilon 1 --protocol smp --seed 1 -o simulated.parquet",
+        "sidelight collect people.csv --plan plan.toml --seed 1 --no-shuffle -o simulated.parquet",
         "sidelight collect people.csv --plan plan.toml --batches 4 -o inbox",
     ),
     "estimate": (
@@ -39,7 +39,7 @@ EXAMPLES = {
         "sidelight estimate --follow inbox --once --json",
     ),
     "attack": (
-        "sidelight attack reports.parquet --truth people.csv --secret income",
+        "sidelight attack simulated.parquet --truth people.csv --secret income",
         "sidelight attack simulated.parquet --truth people.csv --secret diabetes --report attack.html",
     ),
     "learn": (

@@ -131,7 +131,7 @@ def check_not_read(path: str | Path, *sources: str | Path | None) -> None:
     for source in sources:
         if source is not None and _is_among(target, str(source)):
             raise InputError(
-                f"{target} is what {source} names, or lies there; what is read is never written over. Name "
+                f"{target} is read as {source}, or lies in it; what is read is never written over. Name "
                 "another place."
             )
 

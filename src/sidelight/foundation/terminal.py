@@ -23,7 +23,7 @@ def printable(text: str) -> str:
     r"""Return a text whose control characters are written out.
 
     >>> printable("caf\u00e9 \x1b[31m\n\u202e\ud800")
-    'caf\u00e9 \\x1b[31m\\n\\u202e\\ud800'
+    'café \\x1b[31m\\n\\u202e\\ud800'
     """
     return text if text.isprintable() else "".join(map(_shown, text))
 
