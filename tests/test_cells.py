@@ -230,7 +230,9 @@ def test_a_text_file_is_scanned_once(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(LocalSource, "_opened", lambda self: scans.append(self.store) or ask(self))
     table = sl.read(_csv(tmp_path / "a.csv", columns))
     table.pair_counts()
-    assert len([store for store in scans if store is None]) == 1  # for the names of the columns
+    assert (
+        len([store for store in scans if store is None]) == 2
+    )  # for names and first rows
 
 
 def test_what_was_kept_on_disk_goes_with_the_table(tmp_path: Path, monkeypatch) -> None:
@@ -280,3 +282,26 @@ def test_masses_and_quantiles_are_those_of_plain_sorting(values, bins: int, copi
     for mass in masses:
         above = [value for value in column if value is not None and value > mass]
         assert source.following("x", mass) == (min(above) if above else None)
+
+
+def test_columns_are_typed_while_a_file_is_read_and_strays_are_found_out(tmp_path: Path) -> None:
+    """What the first rows look like decides how a column is read; a later cell of another form undoes it."""
+    late = [str(i) for i in range(400)]
+    columns = {
+        "whole": late,
+        "fraction_late": [*late[:-1], "5.7"],
+        "code_late": [*late[:-1], "007"],
+        "marker_late": [*late[:-1], "NA"],
+        "gap": [*late[:-1], ""],
+        "truth": ["true", "false"] * 200,
+        "t_late": [*(["true", "false"] * 199), "true", "t"],
+    }
+    table = sl.read(_csv(tmp_path / "a.csv", columns))
+    plain = sl.read(pa.table({name: [cell or None for cell in cells] for name, cells in columns.items()}))
+    assert table.schema == plain.schema
+    assert isinstance(table.source, LocalSource)
+    kinds = {name: table.source.columns[name] for name in columns}
+    assert kinds == {
+        "whole": "BIGINT", "fraction_late": "DOUBLE", "code_late": "VARCHAR", "marker_late": "BIGINT",
+        "gap": "BIGINT", "truth": "BOOLEAN", "t_late": "VARCHAR",
+    }  # fmt: skip

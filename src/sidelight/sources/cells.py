@@ -58,6 +58,14 @@ class Form:
         """Return SQL for whether a cell has this form."""
         return f"({self.value} IS NOT NULL{self.test})".replace("{}", cell)
 
+    def surely(self, cell: str) -> str:
+        """Return SQL for whether a cell has this form and is no code with leading zeros."""
+        return f"{self.fits(cell)} AND NOT {_CODE.format(cell)}" if self is REAL else self.fits(cell)
+
+    def typed(self, cell: str) -> str:
+        """Return SQL for the value of a cell that surely has this form, NULL for any other."""
+        return f"CASE WHEN {self.surely(cell)} THEN {self.value.replace('{}', cell)} END"
+
 
 def _form(name: str, looks: str, value: str, test: str = "") -> Form:
     return Form(name, re.compile(looks), value, test)
@@ -194,8 +202,7 @@ def _guessed(source: LocalSource, columns: Sequence[_Column]) -> list[_Column]:
     guesses = [replace(c, form=c.guess, cell=quoted(c.name)) for c in columns if c.guess]
     parts = []
     for column in guesses:
-        test = column.form.fits(column.cell) if column.form else ""
-        test += f" AND NOT {_CODE.format(column.cell)}" if column.form is REAL else ""
+        test = column.form.surely(column.cell) if column.form else ""
         parts += [f"count({column.cell})", f"count(*) FILTER (WHERE {test})"]
     figures = source.rows(", ".join(parts))[0] if parts else ()
     return [c for c, n, fit in zip(guesses, figures[::2], figures[1::2], strict=True) if n == fit]
@@ -209,10 +216,16 @@ def _column(source: LocalSource, name: str, cells: Sequence[str | None], markers
         later = source.rows(f"lower({stripped})", f"WHERE {stripped} IS NOT NULL LIMIT {HEAD}", name)
         present = {row[0] for row in later}
     forms = tuple(form for form in FORMS if any(map(form.looks.fullmatch, present)))
-    guess = next((form for form in forms if all(map(form.looks.fullmatch, present))), None)
+    return _Column(name, tuple(form for form in forms if form is not PLAIN), looks_like(present))
+
+
+def looks_like(cells: Iterable[str | None]) -> Form | None:
+    """Return the form that all of some cells seem to have; None where they have none in common."""
+    present = {cell.strip().lower() for cell in cells if cell is not None}
+    guess = next((form for form in FORMS if present and all(map(form.looks.fullmatch, present))), None)
     if guess is WHOLE:  # all are numbers, and not all are plain: whole ones may be written in other ways
-        guess = REAL if has_fractions(present) else None
-    return _Column(name, tuple(form for form in forms if form is not PLAIN), guess)
+        return REAL if has_fractions(present) else None
+    return guess
 
 
 def has_fractions(cells: Iterable[str | None]) -> bool:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -24,7 +24,7 @@ import pyarrow as pa
 from sidelight.foundation.errors import InputError, check_choice
 from sidelight.foundation.extras import require
 from sidelight.foundation.files import REPORTS_KEY, file_name
-from sidelight.sources.cells import HEAD, Stated, has_fractions, settle
+from sidelight.sources.cells import HEAD, REAL, Stated, has_fractions, looks_like, settle
 from sidelight.sources.faults import are_reports, reading
 from sidelight.sources.local import LocalSource, columns_of, kept, of_arrow, open_query, rename_notes
 from sidelight.sources.sql import literal, quoted
@@ -157,20 +157,51 @@ class _Scanned:
         """Read the named columns into a store."""
         with reading(self.label):
             store = Store(large=self._bytes > LARGE)
-            wanted = ", ".join(self._cells(columns))
-            try:
-                store.keep(_KEPT, f"SELECT {wanted} FROM {self.scan(options=self.typed)}")
-            except (duckdb.ConversionException, duckdb.InvalidInputException):
-                if not self.typed:
-                    raise
-                store.keep(_KEPT, f"SELECT {wanted} FROM {self.scan()}")
+            values = self._values(columns)
+            self._keep(store, columns, values)
+            strays = self._strays(store, list(values)) if self.reader == "read_csv" else set()
+            if strays:
+                store.forget(_KEPT)
+                self._keep(store, columns, {name: values[name] for name in values if name not in strays})
         return kept(store, _KEPT, self.label, notes, self._find)
 
-    def _cells(self, columns: Sequence[str]) -> Iterator[str]:
-        """Return SQL for the columns; where JSON mixes types, its values are text."""
-        kinds = self.source().columns if self.reader == "read_json" else {}
-        for name in map(quoted, columns):
-            yield f"{name} ->> '$' AS {name}" if kinds.get(name[1:-1]) == "JSON" else name
+    def _keep(self, store: Store, columns: Sequence[str], values: Mapping[str, str]) -> None:
+        """Read columns into a store, some as SQL gives them."""
+        wanted = ", ".join(
+            f"{values[name]} AS {quoted(name)}" if name in values else quoted(name) for name in columns
+        )
+        try:
+            store.keep(_KEPT, f"SELECT {wanted} FROM {self.scan(options=self.typed)}")
+        except (duckdb.ConversionException, duckdb.InvalidInputException):
+            if not self.typed:
+                raise
+            store.keep(_KEPT, f"SELECT {wanted} FROM {self.scan()}")
+
+    def _values(self, columns: Sequence[str]) -> dict[str, str]:
+        """Return SQL for columns that are no text by their first rows; JSON of mixed types is text."""
+        if self.reader == "read_json":
+            kinds = self.source().columns
+            return {name: f"{quoted(name)} ->> '$'" for name in columns if kinds[name] == "JSON"}
+        if self.reader != "read_csv":
+            return {}
+        head = self.source().rows(", ".join(map(quoted, columns)), f"LIMIT {HEAD}")
+        forms = {
+            name: looks_like(cells) for name, cells in zip(columns, zip(*head, strict=True), strict=False)
+        }
+        return {name: form.typed(quoted(name)) for name, form in forms.items() if form and form is not REAL}
+
+    def _strays(self, store: Store, names: Sequence[str]) -> set[str]:
+        """Return which of the columns have cells of another form than the first rows: these became NULL."""
+        if not names:
+            return set()
+        counts = ", ".join(f"count({quoted(name)})" for name in names)
+        rows, *kept_cells = store.rows(_KEPT).aggregate(f"count(*), {counts}").fetchall()[0]
+        lacking = {name: count for name, count in zip(names, kept_cells, strict=True) if count < rows}
+        if not lacking:
+            return set()
+        counts = ", ".join(f"count({quoted(name)})" for name in lacking)
+        cells = store.connection.execute(f"SELECT {counts} FROM {self.scan()}").fetchall()[0]
+        return {name for name, count in zip(lacking, cells, strict=True) if count > lacking[name]}
 
     @property
     def _bytes(self) -> int:

@@ -282,7 +282,8 @@ def _date_reason(source: Source, profile: _Profile, coding: Coding) -> str:
     """Return why a column of text or numbers is taken for one of dates; "" where it is not."""
     column = profile.column
     if profile.type == "VARCHAR":
-        looks_so = are_dates(source.frequent(column, _GLANCE)) and source.dates(column) == profile.present
+        seen = source.frequent(column, max(coding.max_values, coding.few) + 1)  # asked again for the values
+        looks_so = are_dates(seen[:_GLANCE]) and source.dates(column) == profile.present
         return "holds text that reads as dates and is taken as dates" if looks_so else ""
     if not profile.is_number or not tells_time(column):
         return ""

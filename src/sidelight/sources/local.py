@@ -125,6 +125,15 @@ class LocalSource:
 
     def frequent(self, column: str, most: int) -> list[str]:
         """Return the labels of the `most` most frequent values; of equally frequent ones the first."""
+        if most > self._frequent.get(column, (0, []))[0]:
+            self._frequent[column] = most, self._asked_frequent(column, most)
+        return self._frequent[column][1][:most]
+
+    @cached_property
+    def _frequent(self) -> dict[str, tuple[int, list[str]]]:
+        return {}
+
+    def _asked_frequent(self, column: str, most: int) -> list[str]:
         value = present(column, self.columns[column])
         value = f"{value}::VARCHAR" if self.columns[column] == "ENUM" else value
         found = self.rows(
