@@ -132,7 +132,7 @@ def test_a_study_that_fails_takes_no_other_with_it(tmp_path: Path, monkeypatch) 
     shown = CliRunner().invoke(
         app, ["study", "run", "cpl-fig4c", "--quick", "--store", str(tmp_path / "store")]
     )
-    assert shown.exit_code == 3
+    assert shown.exit_code == 2
     assert "cpl-fig4c: failed: " in shown.output
 
 
