@@ -230,9 +230,7 @@ def test_a_text_file_is_scanned_once(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(LocalSource, "_opened", lambda self: scans.append(self.store) or ask(self))
     table = sl.read(_csv(tmp_path / "a.csv", columns))
     table.pair_counts()
-    assert (
-        len([store for store in scans if store is None]) == 2
-    )  # for names and first rows
+    assert len([store for store in scans if store is None]) == 2  # for names and first rows
 
 
 def test_what_was_kept_on_disk_goes_with_the_table(tmp_path: Path, monkeypatch) -> None:
