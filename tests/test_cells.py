@@ -240,6 +240,7 @@ def test_what_was_kept_on_disk_goes_with_the_table(tmp_path: Path, monkeypatch) 
     path = _csv(tmp_path / "a.csv", {"x": _with(["?"]), "y": list("ab") * (ROWS // 2)})
     table = sl.read(path)
     assert list((tmp_path / "kept").rglob("rows.duckdb"))
+    assert all(folder.stat().st_mode & 0o077 == 0 for folder in (tmp_path / "kept").iterdir())
     assert table.counts(["x", "y"])[0].total == ROWS
     del table
     assert list((tmp_path / "kept").iterdir()) == []

@@ -272,6 +272,7 @@ def test_the_command_finishes_what_was_interrupted(run, people: Path, monkeypatc
     assert run(*command).code == 130
     before = {path.name: path.read_bytes() for path in files(Path("in"))}
     assert len(before) == 2
+    assert Path("in", MANIFEST).stat().st_mode & 0o077 == 0  # it tells the order of the rows
     for other in (
         ["--seed", 1],
         ["--epsilon", 2],

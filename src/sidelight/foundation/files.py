@@ -33,7 +33,9 @@ _DESCRIBED = (
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def write_atomically(path: str | Path, write: Callable[[Path], None], *, replace: bool = True) -> Path:
+def write_atomically(
+    path: str | Path, write: Callable[[Path], None], *, replace: bool = True, private: bool = False
+) -> Path:
     """Let `write` fill a temporary file beside `path`, then move it into place.
 
     An interruption at any moment leaves either the old file or the new one, never a part.
@@ -42,6 +44,7 @@ def write_atomically(path: str | Path, write: Callable[[Path], None], *, replace
         path: of the file.
         write: fills the temporary file.
         replace: whether to replace a file that is there by then, perhaps another process's.
+        private: whether nobody but its owner may read the file.
     """
     target = Path(path)
     if target.is_dir():
@@ -49,7 +52,7 @@ def write_atomically(path: str | Path, write: Callable[[Path], None], *, replace
     if not target.parent.is_dir():
         raise InputError(f"the folder {target.parent} does not exist; create it first.")
     try:
-        _put(target, write, Path.replace if replace else _link)
+        _put(target, write, Path.replace if replace else _link, 0o600 if private else _usual_mode())
     except FileExistsError:
         raise _occupied(target) from None
     except OSError as error:
@@ -57,7 +60,9 @@ def write_atomically(path: str | Path, write: Callable[[Path], None], *, replace
     return target
 
 
-def _put(target: Path, write: Callable[[Path], None], move: Callable[[Path, Path], object]) -> None:
+def _put(
+    target: Path, write: Callable[[Path], None], move: Callable[[Path, Path], object], mode: int
+) -> None:
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
     temporary = Path(name)
@@ -65,7 +70,7 @@ def _put(target: Path, write: Callable[[Path], None], move: Callable[[Path, Path
         write(temporary)
         with temporary.open("rb+") as written:
             os.fsync(written.fileno())
-        temporary.chmod(_usual_mode())
+        temporary.chmod(mode)
         move(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
@@ -162,9 +167,9 @@ def file_name(label: str) -> str:
     return path.name or path.resolve().name if is_path else label
 
 
-def write_text(path: str | Path, text: str) -> Path:
-    """Write `text` to `path` atomically, as UTF-8."""
-    return write_atomically(path, lambda temporary: _fill(temporary, text))
+def write_text(path: str | Path, text: str, *, private: bool = False) -> Path:
+    """Write `text` to `path` atomically, as UTF-8; where it is `private`, only for its owner to read."""
+    return write_atomically(path, lambda temporary: _fill(temporary, text), private=private)
 
 
 def _fill(path: Path, text: str) -> None:

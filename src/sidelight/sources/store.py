@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import uuid
 import weakref
 from contextlib import suppress
 from pathlib import Path
@@ -33,11 +32,9 @@ class Store:
     """
 
     def __init__(self, *, large: bool = False) -> None:
-        folder = Path(tempfile.gettempdir()) / f"sidelight-{uuid.uuid4().hex}"
-        if large:  # else DuckDB makes the folder if it must spill, so that a killed process seldom leaves one
-            folder.mkdir(mode=0o700)
+        folder = Path(tempfile.mkdtemp(prefix="sidelight-"))  # made here, since only we may read what spills
         database = str(folder / "rows.duckdb") if large else ":memory:"
-        self.connection = connect(database, temp_directory=str(folder if not large else folder / "spilled"))
+        self.connection = connect(database, temp_directory=str(folder / "spilled"))
         weakref.finalize(self, _discard, self.connection, folder)
 
     def keep(self, name: str, query: str) -> None:
