@@ -24,7 +24,7 @@ import pyarrow as pa
 from sidelight.foundation.errors import InputError, check_choice
 from sidelight.foundation.extras import require
 from sidelight.foundation.files import REPORTS_KEY, file_name
-from sidelight.sources.cells import HEAD, REAL, Stated, has_fractions, looks_like, settle
+from sidelight.sources.cells import HEAD, REAL, Form, Stated, looks_like, settle
 from sidelight.sources.faults import are_reports, reading
 from sidelight.sources.local import LocalSource, columns_of, kept, of_arrow, open_query, rename_notes
 from sidelight.sources.sql import literal, quoted
@@ -129,7 +129,7 @@ class _Scanned:
         reader: DuckDB's function.
         options: its arguments.
         before: how many lines come before the first row; None where rows are no lines.
-        typed: arguments that read some columns as what the first rows are; they fail if a later row is not.
+        stating: returns arguments that read the named columns as doubles; they fail if a cell is none.
     """
 
     pattern: str
@@ -137,7 +137,7 @@ class _Scanned:
     reader: str
     options: tuple[str, ...]
     before: int | None = None
-    typed: tuple[str, ...] = ()
+    stating: Callable[[frozenset[str]], tuple[str, ...]] | None = None
 
     def source(self, notes: tuple[str, ...] = ()) -> LocalSource:
         """Return the source, of which only the names of the columns are read yet."""
@@ -154,41 +154,48 @@ class _Scanned:
         return f"{self.reader}({', '.join([literal(pattern or self.pattern), *(options or self.options)])})"
 
     def load(self, columns: Sequence[str], notes: tuple[str, ...]) -> LocalSource:
-        """Read the named columns into a store."""
+        """Read the named columns into a store; text becomes what its first rows stand for as it is read."""
         with reading(self.label):
             store = Store(large=self._bytes > LARGE)
-            values = self._values(columns)
-            self._keep(store, columns, values)
-            strays = self._strays(store, list(values)) if self.reader == "read_csv" else set()
+            forms = self._forms(columns)
+            values = self._texts(columns) | {name: form.typed(quoted(name)) for name, form in forms.items()}
+            reals = frozenset(name for name, form in forms.items() if form is REAL)
+            if self.stating is not None:
+                values = {name: sql for name, sql in values.items() if name not in reals}
+            self._keep(store, columns, values, reals)
+            strays = self._strays(store, [name for name in forms if name in values])
             if strays:
                 store.forget(_KEPT)
-                self._keep(store, columns, {name: values[name] for name in values if name not in strays})
+                self._keep(store, columns, {n: sql for n, sql in values.items() if n not in strays}, reals)
         return kept(store, _KEPT, self.label, notes, self._find)
 
-    def _keep(self, store: Store, columns: Sequence[str], values: Mapping[str, str]) -> None:
-        """Read columns into a store, some as SQL gives them."""
+    def _keep(
+        self, store: Store, columns: Sequence[str], values: Mapping[str, str], reals: frozenset[str]
+    ) -> None:
+        """Read columns into a store, some as SQL gives them, some as doubles if all their cells are."""
         wanted = ", ".join(
             f"{values[name]} AS {quoted(name)}" if name in values else quoted(name) for name in columns
         )
+        typed = self.stating(reals) if self.stating is not None and reals else ()
         try:
-            store.keep(_KEPT, f"SELECT {wanted} FROM {self.scan(options=self.typed)}")
+            store.keep(_KEPT, f"SELECT {wanted} FROM {self.scan(options=typed)}")
         except (duckdb.ConversionException, duckdb.InvalidInputException):
-            if not self.typed:
+            if not typed:
                 raise
             store.keep(_KEPT, f"SELECT {wanted} FROM {self.scan()}")
 
-    def _values(self, columns: Sequence[str]) -> dict[str, str]:
-        """Return SQL for columns that are no text by their first rows; JSON of mixed types is text."""
-        if self.reader == "read_json":
-            kinds = self.source().columns
-            return {name: f"{quoted(name)} ->> '$'" for name in columns if kinds[name] == "JSON"}
+    def _texts(self, columns: Sequence[str]) -> dict[str, str]:
+        """Return SQL for columns of JSON that mix types: their values are text."""
+        kinds = self.source().columns if self.reader == "read_json" else {}
+        return {name: f"{quoted(name)} ->> '$'" for name in columns if kinds.get(name) == "JSON"}
+
+    def _forms(self, columns: Sequence[str]) -> dict[str, Form]:
+        """Return what the columns of a text file stand for by their first rows, where these agree."""
         if self.reader != "read_csv":
             return {}
         head = self.source().rows(", ".join(map(quoted, columns)), f"LIMIT {HEAD}")
-        forms = {
-            name: looks_like(cells) for name, cells in zip(columns, zip(*head, strict=True), strict=False)
-        }
-        return {name: form.typed(quoted(name)) for name, form in forms.items() if form and form is not REAL}
+        seen = zip(columns, zip(*head, strict=True), strict=False)
+        return {name: form for name, cells in seen if (form := looks_like(cells)) is not None}
 
     def _strays(self, store: Store, names: Sequence[str]) -> set[str]:
         """Return which of the columns have cells of another form than the first rows: these became NULL."""
@@ -264,12 +271,11 @@ def _delimited(pattern: str, label: str, encoding: str, options: list[str]) -> L
     plain = (*options, "header = false", "all_varchar = true")
     options.append(f"header = {str(header).lower()}")
     text: tuple[str, ...] = (*options, "all_varchar = true")
-    typed: tuple[str, ...] = ()
+    stating = None
     if not others:  # of several files each is asked for its own columns
-        text = (*options, _stated_columns(dict.fromkeys(names, "VARCHAR")))
-        reals = [column["name"] for column in columns if column["type"] == "DOUBLE"]
-        typed = _typed(_Scanned(pattern, label, "read_csv", text), options, names, reals)
-    scanned = _Scanned(pattern, label, "read_csv", text, skipped + bool(header), typed)
+        stating = partial(_stated_columns, (*options, "auto_detect = false"), names)
+        text = stating(frozenset())
+    scanned = _Scanned(pattern, label, "read_csv", text, skipped + bool(header), stating)
     return scanned.source(notes + _header_notes(names, _Scanned(pattern, label, "read_csv", plain)))
 
 
@@ -301,21 +307,10 @@ def _skip_notes(lines: Sequence[str], delimiter: str, label: str) -> tuple[str, 
     return (f"{file_name(label)}: the table begins in line {len(lines) + 1}; what comes before was skipped.",)
 
 
-def _stated_columns(kinds: Mapping[str, str]) -> str:
-    listed = ", ".join(f"{literal(name)}: '{kind}'" for name, kind in kinds.items())
-    return f"auto_detect = false, columns = {{{listed}}}"
-
-
-def _typed(
-    text: _Scanned, options: Sequence[str], names: Sequence[str], reals: Sequence[str]
-) -> tuple[str, ...]:
-    """Return the arguments that read as doubles what can be nothing else: numbers with fractions."""
-    if not reals:
-        return ()
-    head = text.source().rows(", ".join(map(quoted, reals)), f"LIMIT {HEAD}")
-    sure = {name for name, cells in zip(reals, zip(*head, strict=True), strict=False) if has_fractions(cells)}
-    kinds = {name: "DOUBLE" if name in sure else "VARCHAR" for name in names}
-    return (*options, _stated_columns(kinds))
+def _stated_columns(options: tuple[str, ...], names: Sequence[str], reals: frozenset[str]) -> tuple[str, ...]:
+    """Return arguments that read some columns as doubles and all others as text."""
+    listed = ", ".join(f"{literal(name)}: '{'DOUBLE' if name in reals else 'VARCHAR'}'" for name in names)
+    return (*options, f"columns = {{{listed}}}")
 
 
 def _dialect(delimiter: str, quote: str, escape: str) -> list[str]:
