@@ -124,6 +124,15 @@ def test_the_cache_follows_the_users_setting(monkeypatch, tmp_path: Path) -> Non
     assert default_store() == tmp_path / ".cache" / "sidelight" / "studies"
 
 
+def test_a_counter_example_has_a_line_of_its_own(tmp_path: Path) -> None:
+    command = ["study", "run", "reconstruction-theorem2", "--quick", "--store", str(tmp_path / "store")]
+    shown = CliRunner().invoke(app, command).output.splitlines()
+    assert [line.strip().partition(":")[0] for line in shown] == [
+        "reconstruction-theorem2",
+        "counter-example",
+    ]
+
+
 def test_a_study_that_fails_takes_no_other_with_it(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "cardio.parquet").write_bytes(b"no table")
     monkeypatch.setenv("SIDELIGHT_DATA", str(tmp_path))

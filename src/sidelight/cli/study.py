@@ -125,15 +125,15 @@ def clean(
 def _run(chosen: tuple[Study, ...], settings: Settings, *, quiet: bool) -> list[Outcome]:
     """Run, telling each outcome as it comes."""
     from sidelight.foundation.progress import track
-    from sidelight.report.study_terminal import line_of
+    from sidelight.report.study_terminal import lines_of
     from sidelight.studies.runner import run_studies
 
     outcomes = []
     with progress(quiet=quiet):
         for outcome in track(run_studies(chosen, settings), "studies", len(chosen)):
             outcomes.append(outcome)
-            if not quiet:
-                say(line_of(outcome))
+            for line in () if quiet else lines_of(outcome):
+                say(line)
     return outcomes
 
 

@@ -45,15 +45,15 @@ def print_study(study: Study) -> None:
     console.print(f"{together}; run it with `sidelight study run {study.name}`.")
 
 
-def line_of(outcome: Outcome) -> str:
-    """Return an outcome in one line: name, verdict, reason."""
+def lines_of(outcome: Outcome) -> list[str]:
+    """Return an outcome in one line, name, verdict and reason, and its counter-example in another."""
     if outcome.saved is None:
-        return f"{outcome.study.name}: failed: {outcome.error}"
+        return [f"{outcome.study.name}: failed: {outcome.error}"]
     verdict = outcome.saved.verdict
     taken = "finished before" if outcome.state == "cached" else f"{outcome.saved.seconds:.1f} s"
     kind = "" if outcome.study.paper == OURS else f"{verdict.kind}: "
     line = f"{outcome.study.name}: {kind}{verdict.reason} ({taken})"
-    return f"{line}\n    counter-example: {verdict.counter_example}" if verdict.counter_example else line
+    return [line, *([f"    counter-example: {verdict.counter_example}"] if verdict.counter_example else [])]
 
 
 def print_tally(outcomes: Sequence[Outcome]) -> None:
