@@ -24,7 +24,7 @@ from sidelight.collection.protocol import Aggregated, Array, Collected, check_on
 from sidelight.collection.shrinkage import choose, shrink, shrunken
 from sidelight.collection.unbiased import ABOUT, About, Unbiased, unbiased
 from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
-from sidelight.foundation.files import check_overwrite, json_number, write_text
+from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, json_number, write_text
 from sidelight.foundation.html import html_table
 from sidelight.schema import Schema
 from sidelight.sources.writing import write_rows
@@ -227,7 +227,7 @@ class Comparison:
 
 
 def _write(found: Estimates | Comparison, path: str | Path, overwrite: bool) -> Path:
-    check_overwrite(path, force=overwrite, fix="name another file, or say `overwrite`")
+    check_overwrite(path, force=overwrite, fix=SAY_OVERWRITE)
     if Path(path).suffix.lower() == ".json":
         return write_text(path, found.to_json())
     return write_rows(found.to_arrow(), path)

@@ -14,7 +14,13 @@ from sidelight.collection.batches import BATCH_KEY, check_seal, stamp, stamp_of
 from sidelight.collection.describing import check_version, parsed_text, protocol_data, protocol_from
 from sidelight.collection.protocol import Collected, FirstPhase, Protocol, fingerprint
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import REPORTS_KEY, check_overwrite, strict_json, write_atomically
+from sidelight.foundation.files import (
+    REPORTS_KEY,
+    SAY_OVERWRITE,
+    check_overwrite,
+    strict_json,
+    write_atomically,
+)
 from sidelight.foundation.strict import Strict, validated
 from sidelight.mechanisms import reports_from_arrow, reports_to_arrow
 
@@ -92,7 +98,7 @@ def write_reports(
 
     if Path(path).suffix.lower() != ".parquet":
         raise InputError(f"{path} must end in .parquet.")
-    check_overwrite(path, force=overwrite, fix="name another file, or say `overwrite`")
+    check_overwrite(path, force=overwrite, fix=SAY_OVERWRITE)
     table = batch_to_arrow(collected, batch)
     return write_atomically(path, lambda temporary: pq.write_table(table, temporary), replace=overwrite)
 

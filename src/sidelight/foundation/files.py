@@ -90,6 +90,10 @@ def _occupied(target: Path, fix: str = "name another file") -> InputError:
     return InputError(f"{target} is there already, and it would be lost; {fix}.")
 
 
+SAY_OVERWRITE = "name another file, or say `overwrite`"
+"""What a refusal advises where a function can be told to replace a file."""
+
+
 def check_overwrite(path: str | Path, *, force: bool = False, fix: str = "name another file") -> None:
     """Raise if a file is there that must not be replaced: it may hold reports or data, which come only once.
 

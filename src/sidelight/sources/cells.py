@@ -64,7 +64,11 @@ class Form:
 
     def typed(self, cell: str) -> str:
         """Return SQL for the value of a cell that surely has this form, NULL for any other."""
-        return f"CASE WHEN {self.surely(cell)} THEN {self.value.replace('{}', cell)} END"
+        return f"CASE WHEN {self.surely(cell)} THEN {self.of(cell)} END"
+
+    def of(self, cell: str) -> str:
+        """Return SQL for the value of a cell."""
+        return self.value.replace("{}", cell)
 
 
 def _form(name: str, looks: str, value: str, test: str = "") -> Form:
@@ -172,7 +176,7 @@ def settle(source: LocalSource, columns: Sequence[str], stated: Stated) -> Local
     texts = [name for name in columns if source.columns[name] == "VARCHAR"]
     parts = [texts[start : start + _AT_ONCE] for start in range(0, len(texts), _AT_ONCE)]
     settled = [column for part in parts for column in _settled(source, part, stated)]
-    values = {column.name: _value(column) for column in settled if column.form}
+    values = {column.name: column.form.of(column.cell) for column in settled if column.form}
     notes = tuple(_notes(source, [column for column in settled if column.form]))
     if stated.na:
         values |= _without(source, [name for name in columns if name not in values], stated.named)
@@ -282,12 +286,6 @@ def _is_doubtful(source: LocalSource, column: _Column, stated: Stated) -> bool:
         f"na= (--na), if the column is text, say kinds={{{column.name!r}: 'categorical'}} (--kind "
         f"{shlex.quote(f'{column.name}=categorical')})."
     )
-
-
-def _value(column: _Column) -> str:
-    """Return SQL for the value of a settled column."""
-    assert column.form is not None  # noqa: S101 - only settled columns are asked
-    return column.form.value.replace("{}", column.cell)
 
 
 def _notes(source: LocalSource, columns: Sequence[_Column]) -> Iterator[str]:

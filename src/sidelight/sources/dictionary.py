@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sidelight.foundation.calendar import Unit
 from sidelight.foundation.errors import InputError, check_whole, invalid, unknown
-from sidelight.foundation.files import check_overwrite, write_text
+from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, write_text
 from sidelight.foundation.mapping import FrozenMapping
 from sidelight.schema import BINNED, MISSING, OTHER, Attribute, Kind, Missing, Schema, written_edges
 from sidelight.sources.inference import UNUSED, Coding, Column, Unused
@@ -123,7 +123,7 @@ class Dictionary:
             overwrite: whether to replace a file that is there already, and may have been edited.
         """
         target = _toml_path(path)
-        check_overwrite(target, force=overwrite, fix="name another file, or say `overwrite`")
+        check_overwrite(target, force=overwrite, fix=SAY_OVERWRITE)
         return write_text(target, self.to_toml())
 
     @classmethod
