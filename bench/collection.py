@@ -7,9 +7,10 @@ import math
 import numpy as np
 
 from bench.timing import Row, best_of, show
-from sidelight.collection import TwoPhase, rs_fd, rs_rfd, spl
-from sidelight.collection.estimating import published
-from sidelight.collection.unbiased import unbiased
+from sidelight.estimation.estimates import published
+from sidelight.estimation.second_phase import learn_second_phase
+from sidelight.estimation.unbiased import unbiased
+from sidelight.protocols import TwoPhase, rs_fd, rs_rfd, spl
 from sidelight.studies.corr_rr.records import schema_of, star
 from sidelight.studies.corr_rr.simulation import faked
 
@@ -43,7 +44,9 @@ def _trial() -> Row:
         faked(fakes.randomise(records, seed=2))
         faked(realistic.randomise(records, seed=3))
         first = design.first.randomise(records[:cut], seed=4)
-        second = design.learn(first, people=PEOPLE - cut).second.randomise(records[cut:], seed=5)
+        second = learn_second_phase(design, first, people=PEOPLE - cut).second.randomise(
+            records[cut:], seed=5
+        )
         published([first.aggregate(), second.aggregate()])
 
     rng = np.random.default_rng(1)

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from bench.timing import Row, best_of, show
-from sidelight.collection import Aggregator, Follower, smp, spl, write_batches, write_checkpoint
-from sidelight.collection.protocol import Collected, fingerprint
-from sidelight.collection.streaming import Batch
+from sidelight.protocols import smp, spl
+from sidelight.protocols.protocol import RecordReports, fingerprint
 from sidelight.studies.corr_rr.records import schema_of
+from sidelight.transport import Aggregator, Follower, write_batches, write_checkpoint
+from sidelight.transport.aggregator import Batch
 
 ATTRIBUTES, VALUES = 10, 10
 LARGE, SMALL = (20, 100_000), (500, 100)
@@ -59,7 +60,7 @@ def _counted(folder: Path) -> np.ndarray:
     return counts
 
 
-def _checkpoint(collected: Collected, path: Path) -> None:
+def _checkpoint(collected: RecordReports, path: Path) -> None:
     """Print what one checkpoint costs whose collection had many batches."""
     sums, made_by = collected.aggregate(), fingerprint(collected.protocol)
     batches = {f"{number:032x}": Batch("0" * 32, 0, made_by) for number in range(1, BATCHES)}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sidelight.collection.labels import Omega
-from sidelight.collection.labels.gathering import LabelledRows
+from sidelight.labels import Omega
+from sidelight.labels.devices import LabelledRows
 
 
 def people(count: int, seed: int = 1) -> LabelledRows:

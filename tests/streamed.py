@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import sidelight as sl
-from sidelight.collection import Aggregator
+from sidelight.transport import Aggregator
 
 SCHEMA = sl.Schema((sl.categorical("a", "xyz"), sl.categorical("b", "xyz"), sl.categorical("c", "pq")))
 

@@ -13,8 +13,9 @@ import sidelight as sl
 
 PACKAGE = Path(sl.__file__).parent
 ROOMS = (
-    "foundation", "schema", "sources", "belief", "mechanisms", "plan", "leakage", "auditing", "calibration",
-    "collection", "learning", "attacks", "studies", "report", "doctor", "cli", "__main__",
+    "foundation", "schema", "sources", "belief", "mechanisms", "plan", "leakage", "knowledge", "auditing",
+    "calibration", "protocols", "labels", "estimation", "transport", "advice", "learning", "attacks",
+    "studies", "report", "doctor", "cli", "__main__",
 )  # fmt: skip
 
 

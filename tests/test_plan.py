@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sidelight as sl
-from sidelight.collection import read_protocol, spl, write_protocol
 from sidelight.mechanisms import AnyChannel
+from sidelight.protocols import read_protocol, spl, write_protocol
 
 LABELS = st.lists(st.text(min_size=1, max_size=8), min_size=2, max_size=5, unique=True)
 NAMES = st.text(min_size=1, max_size=8)

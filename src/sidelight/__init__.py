@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sidelight.advice import Advice, advise
     from sidelight.attacks import (
         AttackComparison,
         AttackResult,
@@ -21,22 +22,26 @@ if TYPE_CHECKING:
     from sidelight.auditing import Audit, SecretAudit, audit
     from sidelight.belief import Belief, Credal, Gaussian, Tree
     from sidelight.calibration import Calibration, OptimalChannel, calibrate, optimal_channel
-    from sidelight.collection import (
-        Advice,
-        Aggregator,
-        Collected,
-        Estimates,
-        Parameters,
-        TwoPhase,
-        advise,
-        collect,
-        estimate,
-        estimate_joint,
-        read_reports,
-        record_budget,
-        write_reports,
-    )
+    from sidelight.estimation import Estimates, estimate, estimate_joint
     from sidelight.foundation.errors import InputError, MissingExtraError, SidelightError, TooLargeError
+    from sidelight.knowledge import (
+        Adversary,
+        Edges,
+        KnowledgeAudit,
+        NoiseChoice,
+        Query,
+        WeightedGraph,
+        all_adversaries,
+        gaussian_audit,
+        gaussian_leakage,
+        gaussian_weakest,
+        group_bound,
+        knowledge_audit,
+        least_noise,
+        posterior,
+        prior_leakage,
+        worst_adversary,
+    )
     from sidelight.leakage import (
         ANALYSERS,
         AverageLeakage,
@@ -71,27 +76,10 @@ if TYPE_CHECKING:
         tree_total,
         tree_totals,
     )
-    from sidelight.leakage.knowledge import (
-        Adversary,
-        Edges,
-        KnowledgeAudit,
-        NoiseChoice,
-        Query,
-        WeightedGraph,
-        all_adversaries,
-        gaussian_audit,
-        gaussian_leakage,
-        gaussian_weakest,
-        group_bound,
-        knowledge_audit,
-        least_noise,
-        posterior,
-        prior_leakage,
-        worst_adversary,
-    )
     from sidelight.learning.learnt import Learnt, learn
     from sidelight.mechanisms import Channel, Mechanism, create
     from sidelight.plan import Plan, Release
+    from sidelight.protocols import RecordReports, SecondPhase, TwoPhase, record_budget
     from sidelight.report import write_report
     from sidelight.schema import Attribute, Schema, binned, categorical, numeric
     from sidelight.sources import Counts, Dictionary, Table, read, read_sql
@@ -102,6 +90,7 @@ if TYPE_CHECKING:
         benchmark_analysers,
         benchmark_mechanisms,
     )
+    from sidelight.transport import Aggregator, collect, read_reports, write_reports
 
 _HOMES = {
     "sidelight.attacks": (
@@ -116,21 +105,10 @@ _HOMES = {
     "sidelight.auditing": ("Audit", "SecretAudit", "audit"),
     "sidelight.belief": ("Belief", "Credal", "Gaussian", "Tree"),
     "sidelight.calibration": ("Calibration", "OptimalChannel", "calibrate", "optimal_channel"),
-    "sidelight.collection": (
-        "Advice",
-        "Aggregator",
-        "Collected",
-        "Estimates",
-        "Parameters",
-        "TwoPhase",
-        "advise",
-        "collect",
-        "estimate",
-        "estimate_joint",
-        "read_reports",
-        "record_budget",
-        "write_reports",
-    ),
+    "sidelight.advice": ("Advice", "advise"),
+    "sidelight.estimation": ("Estimates", "estimate", "estimate_joint"),
+    "sidelight.protocols": ("RecordReports", "SecondPhase", "TwoPhase", "record_budget"),
+    "sidelight.transport": ("Aggregator", "collect", "read_reports", "write_reports"),
     "sidelight.foundation.errors": ("InputError", "MissingExtraError", "SidelightError", "TooLargeError"),
     "sidelight.leakage": (
         "ANALYSERS",
@@ -166,7 +144,7 @@ _HOMES = {
         "tree_total",
         "tree_totals",
     ),
-    "sidelight.leakage.knowledge": (
+    "sidelight.knowledge": (
         "Adversary",
         "Edges",
         "KnowledgeAudit",
@@ -216,7 +194,6 @@ __all__ = [
     "Bound",
     "Calibration",
     "Channel",
-    "Collected",
     "Counts",
     "Credal",
     "Dictionary",
@@ -233,13 +210,14 @@ __all__ = [
     "MissingExtraError",
     "NoiseChoice",
     "OptimalChannel",
-    "Parameters",
     "Plan",
     "ProfilePoint",
     "Query",
     "RandomiserAudit",
+    "RecordReports",
     "Release",
     "Schema",
+    "SecondPhase",
     "SecretAudit",
     "SidelightError",
     "StatisticalLeakage",

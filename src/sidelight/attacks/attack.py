@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sidelight.attacks.intervals import Interval, check_confidence
 from sidelight.attacks.result import AttackResult, Measure
-from sidelight.collection import Collected
 from sidelight.foundation.errors import InputError
+from sidelight.protocols import RecordReports
 
 Array = NDArray[np.float64]
 
@@ -70,7 +70,7 @@ def attack(
         confidence: of all intervals.
     """
     check_confidence(confidence)
-    if isinstance(reports, Collected) and reports.is_shuffled:
+    if isinstance(reports, RecordReports) and reports.is_shuffled:
         raise InputError(
             "the reports are shuffled, so nobody's can be compared with the truth; collect with --no-shuffle "
             "to rehearse an attack."

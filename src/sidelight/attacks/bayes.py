@@ -15,9 +15,9 @@ from sidelight.attacks.posterior import Posterior, posterior
 from sidelight.attacks.released import Released, check_records
 from sidelight.attacks.result import Measure
 from sidelight.belief import Belief
-from sidelight.collection import Collected
 from sidelight.foundation.errors import check_choice, invalid
 from sidelight.mechanisms.mechanism import check_codes
+from sidelight.protocols import RecordReports
 from sidelight.schema import Schema
 from sidelight.sources import Table
 
@@ -43,11 +43,11 @@ class BayesAttacker:
     def __post_init__(self) -> None:
         check_choice("rule", self.rule, ("mode", "median", "mean"))
 
-    def posterior(self, reports: Released | Collected, secret: str) -> Posterior:
+    def posterior(self, reports: Released | RecordReports, secret: str) -> Posterior:
         """Return the probability of every value of the secret for every record."""
         return posterior(self.belief, reports, secret)
 
-    def guess(self, reports: Released | Collected, secret: str, confidence: float) -> Guess:
+    def guess(self, reports: Released | RecordReports, secret: str, confidence: float) -> Guess:
         """Return the best guess for every record, and the limit: what the posterior expects to lose."""
         found = self.posterior(reports, secret)
         points = self.numbers(secret)

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from sidelight.attacks.likelihood import Reader, likelihood_reader
 from sidelight.attacks.released import Released
-from sidelight.collection import Collected, HiddenChoice, Sample, Split
-from sidelight.collection.units import Unit
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms import Reports
 from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.mechanism import check_codes
+from sidelight.protocols import FakeDataProtocol, RecordReports, Sample, Split
+from sidelight.protocols.groups import ReportedGroup
 from sidelight.schema import Schema
 
 Array = NDArray[np.float64]
@@ -122,14 +122,14 @@ class Evidence:
     batches: Callable[[int], Iterator[Batch]]
 
 
-def evidence_of(reports: Released | Collected) -> Evidence:
+def evidence_of(reports: Released | RecordReports) -> Evidence:
     """Return what reports of any protocol say."""
     if isinstance(reports, Released):
         return _released(reports)
     protocol = getattr(reports, "protocol", None)
     if isinstance(protocol, (Split, Sample)):
         return _units(reports, protocol)
-    if isinstance(protocol, HiddenChoice):
+    if isinstance(protocol, FakeDataProtocol):
         return _hidden(reports, protocol)
     named = getattr(protocol, "name", type(reports).__name__)
     raise InputError(
@@ -171,7 +171,7 @@ def _said(released: Released, name: str, reader: Reader, span: slice) -> Array:
     return everyone
 
 
-def _units(collected: Collected, protocol: Split | Sample) -> Evidence:
+def _units(collected: RecordReports, protocol: Split | Sample) -> Evidence:
     """Everyone reports every unit, or each person one of them."""
     factors = [_unit_factor(unit) for unit in protocol.units]
     parts = list(zip(factors, collected.parts, collected.senders, strict=True))
@@ -191,7 +191,7 @@ def _units(collected: Collected, protocol: Split | Sample) -> Evidence:
     return Evidence(protocol.schema, collected.people, cells, chosen)
 
 
-def _unit_factor(unit: Unit) -> Callable[[Reports], Factor]:
+def _unit_factor(unit: ReportedGroup) -> Callable[[Reports], Factor]:
     mechanism = unit.randomiser
     if len(unit.names) == 1:
         reader = likelihood_reader(mechanism)
@@ -208,7 +208,7 @@ def _unit_factor(unit: Unit) -> Callable[[Reports], Factor]:
     return factor
 
 
-def _hidden(collected: Collected, protocol: HiddenChoice) -> Evidence:
+def _hidden(collected: RecordReports, protocol: FakeDataProtocol) -> Evidence:
     columns = {
         name: check_codes(part.values, protocol.schema[name].size, f"reports of {name}").astype(np.intp)
         for name, part in zip(protocol.labels, collected.parts, strict=True)
@@ -222,7 +222,7 @@ def _hidden(collected: Collected, protocol: HiddenChoice) -> Evidence:
     return Evidence(protocol.schema, collected.people, max(protocol.schema.sizes), batches)
 
 
-def _hidden_factor(protocol: HiddenChoice, group: tuple[str, ...], said: Columns) -> Choice:
+def _hidden_factor(protocol: FakeDataProtocol, group: tuple[str, ...], said: Columns) -> Choice:
     """Each attribute may be the one that was reported: if so, the others are fakes that follow from it."""
     logs: dict[str, Array] = {}
     with np.errstate(divide="ignore"):

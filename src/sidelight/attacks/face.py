@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.attacks.released import Released
-from sidelight.collection import Collected, HiddenChoice, Split
 from sidelight.mechanisms import Reports
 from sidelight.mechanisms.numeric import Additive
 from sidelight.plan import Plan
+from sidelight.protocols import FakeDataProtocol, RecordReports, Split
 
 Array = NDArray[np.float64]
 _VALUES = ("grr", "exp", "interval", "identity")
 """The mechanisms whose report is one of the values."""
 
 
-def face_value(reports: Released | Collected, secret: str, points: Array | None) -> NDArray[Any] | None:
+def face_value(reports: Released | RecordReports, secret: str, points: Array | None) -> NDArray[Any] | None:
     """Return the secret's own report as a guess; None where it is not released or is no single value.
 
     Args:
@@ -45,10 +45,10 @@ def _released(released: Released, secret: str, points: Array | None) -> NDArray[
     return values.astype(np.intp) if points is None else points[values]
 
 
-def _collected(collected: Collected, secret: str) -> NDArray[np.intp] | None:
+def _collected(collected: RecordReports, secret: str) -> NDArray[np.intp] | None:
     """Return the column of the secret, be it a fake or not, or its part of a group's reported value."""
     protocol = collected.protocol
-    if isinstance(protocol, HiddenChoice):
+    if isinstance(protocol, FakeDataProtocol):
         return _of_column(dict(zip(protocol.labels, collected.parts, strict=True)).get(secret))
     if not isinstance(protocol, Split):
         return None
@@ -63,7 +63,7 @@ def _of_column(part: Reports | None) -> NDArray[np.intp] | None:
     return None if part is None else part.values.astype(np.intp)
 
 
-def describe_release(reports: Released | Collected) -> str:
+def describe_release(reports: Released | RecordReports) -> str:
     """Say in a few words what was released."""
     if isinstance(reports, Released):
         return describe_plan(reports.plan)

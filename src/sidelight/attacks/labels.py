@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from sidelight.attacks.intervals import mean_interval
 from sidelight.attacks.result import AttackResult
-from sidelight.collection.labels.gathering import AttributeReports, LabelledRows
-from sidelight.collection.labels.responses import BasicResponse, HeadsResponse, LabelOnlyResponse
 from sidelight.foundation.errors import InputError, check_choice
+from sidelight.labels.devices import AttributeReports, LabelledRows
+from sidelight.labels.responses import BasicResponse, HeadsResponse, LabelOnlyResponse
 from sidelight.learning.bayes import BayesFit, BayesModel
 from sidelight.sources.counts import distinct_rows
 

@@ -15,9 +15,9 @@ from sidelight.attacks.boosting import fit_classification
 from sidelight.attacks.face import describe_plan, face_value
 from sidelight.attacks.likelihood import likelihood_reader
 from sidelight.attacks.released import Released, check_records, release
-from sidelight.collection import Collected
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.plan import Plan
+from sidelight.protocols import RecordReports
 from sidelight.schema import Schema
 
 Array = NDArray[np.float64]
@@ -64,7 +64,7 @@ class LearntAttacker:
         commonest = int(np.bincount(wanted).argmax())
         return cls(schema, plan, secret, commonest, fit_classification(features, wanted, seed))
 
-    def guess(self, reports: Released | Collected, secret: str, confidence: float) -> Guess:  # noqa: ARG002
+    def guess(self, reports: Released | RecordReports, secret: str, confidence: float) -> Guess:  # noqa: ARG002
         """Return the likeliest code of every record."""
         released = Released.of(reports)
         if secret != self.secret:

@@ -20,9 +20,9 @@ from sidelight.attacks.evidence import Choice, Evidence, Factor, Spoken, evidenc
 from sidelight.attacks.joint import JointRule
 from sidelight.attacks.released import Released
 from sidelight.belief import Belief, Tree
-from sidelight.collection import Collected
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.progress import track
+from sidelight.protocols import RecordReports
 from sidelight.sources import Records
 
 Array = NDArray[np.float64]
@@ -68,7 +68,7 @@ class Posterior:
         return np.asarray(points[order][np.minimum(place, len(points) - 1)])
 
 
-def posterior(belief: Belief, reports: Released | Collected, secret: str) -> Posterior:
+def posterior(belief: Belief, reports: Released | RecordReports, secret: str) -> Posterior:
     """Return the posterior of the secret for every record of a release.
 
     Args:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.collection import Collected, Sample, Split
 from sidelight.foundation.errors import InputError, invalid, unknown
 from sidelight.foundation.files import REPORTS_KEY
 from sidelight.foundation.randomness import derive_seed
 from sidelight.mechanisms import Mechanism, Reports
 from sidelight.mechanisms.numeric import Additive
 from sidelight.plan import Plan, Release
+from sidelight.protocols import RecordReports, Sample, Split
 from sidelight.schema import Schema
 
 
@@ -50,7 +50,7 @@ class Released:
                 )
 
     @classmethod
-    def of(cls, reports: Released | Collected) -> Released:
+    def of(cls, reports: Released | RecordReports) -> Released:
         """Take a collection whose parts are single attributes: by a plan, SPL or SMP."""
         if isinstance(reports, Released):
             return reports

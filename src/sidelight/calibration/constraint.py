@@ -31,8 +31,8 @@ from sidelight.leakage.credal import joint_region, robust_upper
 from sidelight.leakage.families import worst_ratio
 from sidelight.leakage.pair import conditional_rows
 from sidelight.leakage.published import pairwise_sum
-from sidelight.leakage.total import TotalMethod, is_exact_cheap
-from sidelight.leakage.tree import TreeTotals
+from sidelight.leakage.totals.total import TotalMethod, is_exact_cheap
+from sidelight.leakage.totals.tree import TreeTotals
 from sidelight.mechanisms import Channel
 
 Array = NDArray[np.float64]

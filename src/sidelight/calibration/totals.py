@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError
-from sidelight.leakage.bounds import Bound, Figure, Witness
-from sidelight.leakage.families import baseline_at, figure_of, named_logs, own_pairs, report_columns
+from sidelight.leakage.bounds import Bound, Claim, Witness
+from sidelight.leakage.families import baseline_at, claim_of, named_logs, own_pairs, report_columns
 from sidelight.leakage.generic import GenericWorst, generic_worst
-from sidelight.leakage.joint import record_rows
-from sidelight.leakage.total import LARGEST_EXACT, TotalMethod, exact_total, is_all_listed
+from sidelight.leakage.totals.joint import record_rows
+from sidelight.leakage.totals.total import LARGEST_EXACT, TotalMethod, exact_total, is_all_listed
 from sidelight.mechanisms import Channel
 
 Array = NDArray[np.float64]
@@ -130,8 +130,8 @@ class ExactTotals:
 
     def bounds(self, channels: Channels) -> dict[str, Bound]:
         """Return the totals with what they claim."""
-        known = all(figure_of(channel) == "exact" for channel in channels.values())
-        kind: Figure = "exact" if known else "certified"
+        known = all(claim_of(channel) == "exact" for channel in channels.values())
+        kind: Claim = "exact" if known else "certified"
         return {name: Bound(value, kind, "exact joint") for name, value in self(channels).items()}
 
     def _possible(self, axis: int) -> NDArray[np.intp]:

@@ -66,7 +66,7 @@ def advise(
 ) -> None:
     """Compare protocols by the error to expect."""
     import sidelight as sl
-    from sidelight.collection import write_protocol
+    from sidelight.protocols import write_protocol
 
     check_writable(report, (".html", ".htm"))
     check_writable(save_protocol, (".toml", ".json"))
@@ -134,9 +134,9 @@ def _assumed(
 ) -> _Assumed:  # fmt: skip
     """Return the schema, and the frequencies that are assumed, with their origin."""
     import sidelight as sl
-    from sidelight.collection import true_frequencies
     from sidelight.foundation.errors import check_whole
     from sidelight.foundation.files import file_name
+    from sidelight.transport import true_frequencies
 
     numbers = None if attributes is None and values is None else "--attributes and --values"
     refuse_several({"a table": data, "--first": first or None, str(numbers): numbers})

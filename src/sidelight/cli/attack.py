@@ -24,7 +24,7 @@ from sidelight.foundation.terminal import say, say_json
 
 if TYPE_CHECKING:
     from sidelight.attacks import AttackComparison, Noise
-    from sidelight.collection import Collected
+    from sidelight.protocols import RecordReports
     from sidelight.sources import Table
 
 
@@ -173,7 +173,7 @@ def _on_reports(
     """Infer the secret from reports by the belief of the true records themselves."""
     import sidelight as sl
     from sidelight.attacks import AttackComparison, BayesAttacker, attack
-    from sidelight.collection import read_reports
+    from sidelight.transport import read_reports
 
     released = read_reports(data)
     schema = released.protocol.schema
@@ -187,12 +187,12 @@ def _on_reports(
     return AttackComparison(f"Inference of {secret} from reports", {"Bayes": result}, (note,))
 
 
-def _of_phase(released: Collected, table: Table, parameters: Path | None) -> Any:
+def _of_phase(released: RecordReports, table: Table, parameters: Path | None) -> Any:
     """Return the true records of those who reported: of a phase, where the table holds all people."""
     import sidelight as sl
-    from sidelight.collection import phase_rows
+    from sidelight.protocols import phase_rows
 
-    published = sl.Parameters.read(parameters) if parameters else None
+    published = sl.SecondPhase.read(parameters) if parameters else None
     if table.rows == released.people:
         return table
     rows = phase_rows(released, table.rows, published)

@@ -85,7 +85,7 @@ DecideBy = Annotated[
     ),
 ]
 UtilityChoice = Annotated[str, typer.Option(help="'variance' or 'accuracy'.")]
-Collected = Annotated[
+CollectedTable = Annotated[
     str | None, typer.Option(help="A table the plan will be used on; it is audited under that too.")
 ]
 
@@ -108,7 +108,7 @@ def calibrate(
     confidence: Confidence = None,
     decide_by: DecideBy = "report",
     utility: UtilityChoice = "variance",
-    collected: Collected = None,
+    collected: CollectedTable = None,
     drop: Drop = None,
     bins: Bins = 10,
     max_values: MaxValues = 50,

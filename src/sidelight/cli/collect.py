@@ -37,8 +37,8 @@ from sidelight.cli.common import (
 from sidelight.foundation.terminal import say
 
 if TYPE_CHECKING:
-    from sidelight.collection import Collected, Protocol, TwoPhase
     from sidelight.plan import Plan
+    from sidelight.protocols import Protocol, RecordReports, TwoPhase
     from sidelight.schema import Schema
     from sidelight.sources import Table
 
@@ -115,8 +115,9 @@ def collect(
 ) -> None:
     """Make one report for each record, as its people would."""
     import sidelight as sl
-    from sidelight.collection import digest_of, write_batches, write_protocol
     from sidelight.foundation.randomness import order_key
+    from sidelight.protocols import write_protocol
+    from sidelight.transport import digest_of, write_batches
 
     _check_output(output, batches, append, (data, prior), force)
     check_writable(save_protocol, (".toml", ".json"), sources=(data, prior, plan, parameters))
@@ -152,10 +153,10 @@ def _check_output(
     output: Path, batches: int | None, append: bool, sources: Sequence[str | Path | None], force: bool
 ) -> None:
     """Refuse before the work what could not, or must not, be written after it."""
-    from sidelight.collection.following import check_inbox
-    from sidelight.collection.manifest import read_manifest
     from sidelight.foundation.errors import InputError, check_whole
     from sidelight.foundation.files import check_not_read
+    from sidelight.transport.folder import check_inbox
+    from sidelight.transport.manifest import read_manifest
 
     if batches is None:
         if append:
@@ -173,7 +174,7 @@ def _check_output(
 
 def _resumed(folder: Path) -> list[str]:
     """Say that an interrupted collection is continued, if one is."""
-    from sidelight.collection.manifest import read_manifest
+    from sidelight.transport.manifest import read_manifest
 
     begun = read_manifest(folder)
     if begun is None:
@@ -187,12 +188,12 @@ def _resumed(folder: Path) -> list[str]:
 def _given(plan: Path | None, protocol: str | None, parameters: Path | None) -> Any:
     """Return the plan, protocol or parameters that a file holds; None where a name is given."""
     import sidelight as sl
-    from sidelight.collection import read_protocol
+    from sidelight.protocols import read_protocol
 
     if plan:
         return sl.Plan.read(plan)
     if parameters:
-        return sl.Parameters.read(parameters)
+        return sl.SecondPhase.read(parameters)
     if protocol and Path(protocol).suffix.lower() in (".toml", ".json"):
         return read_protocol(protocol)
     return None
@@ -204,14 +205,14 @@ def _read(given: Any, data: str, drop: list[str], **rules: Any) -> Table:
 
     if given is None:
         return read_table(data, None, drop, [], **rules)
-    schema = given.second.schema if isinstance(given, sl.Parameters) else given.schema
+    schema = given.second.schema if isinstance(given, sl.SecondPhase) else given.schema
     plan = given if isinstance(given, sl.Plan) else sl.Plan.uniform(schema)
     giver = "plan" if isinstance(given, sl.Plan) else "protocol"
     columns = rules.pop("columns") or list(schema.names)
     return read_table(data, plan, drop, [], giver=giver, columns=columns, **rules)
 
 
-def _notes(reports: Collected, table: Table, given: Any) -> list[str]:
+def _notes(reports: RecordReports, table: Table, given: Any) -> list[str]:
     """Return what whoever collects must know."""
     from sidelight.report.collection_terminal import collected_notes
     from sidelight.report.publishing import publishing_notes
@@ -224,15 +225,15 @@ def _notes(reports: Collected, table: Table, given: Any) -> list[str]:
 
 def _collected(
     table: Table, given: Any, name: str, options: dict[str, Any], seed: int | None, encoding: str
-) -> Collected:
+) -> RecordReports:
     import sidelight as sl
-    from sidelight.collection import collect_phase
+    from sidelight.transport import collect_phase
 
     if given is not None:
         for option, value in options.items():
             if value is not None:
                 raise sl.InputError(f"{option} is in the file already; change it there, or leave it out.")
-        if isinstance(given, sl.Parameters):
+        if isinstance(given, sl.SecondPhase):
             return collect_phase(table, given.design, given, seed=seed)
         protocol: Plan | Protocol = given
         return sl.collect(table, protocol, seed=seed)
@@ -253,8 +254,9 @@ USES = {
 
 def _named_protocol(schema: Schema, name: str, options: dict[str, Any], encoding: str) -> Protocol | TwoPhase:
     import sidelight as sl
-    from sidelight.collection import choose_protocol, make_protocol, true_frequencies
+    from sidelight.advice import choose_protocol
     from sidelight.foundation.files import file_name
+    from sidelight.transport import make_protocol, true_frequencies
 
     for option, names in USES.items():
         if options[option] is not None and name not in names:
@@ -279,7 +281,7 @@ def _named_protocol(schema: Schema, name: str, options: dict[str, Any], encoding
     )  # fmt: skip
 
 
-def _show_collected(reports: Collected, notes: list[str], output: Path, json: bool) -> None:
+def _show_collected(reports: RecordReports, notes: list[str], output: Path, json: bool) -> None:
     protocol = reports.protocol
     if json:
         shown = {

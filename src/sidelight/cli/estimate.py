@@ -22,7 +22,7 @@ from sidelight.cli.follow import (
 from sidelight.foundation.terminal import say, say_json
 
 if TYPE_CHECKING:
-    from sidelight.collection import Collected, TwoPhase
+    from sidelight.protocols import RecordReports, TwoPhase
     from sidelight.schema import Schema
 
 CopyingName = Annotated[
@@ -98,7 +98,9 @@ def estimate(
         found = sl.estimate(read, estimator=estimator, confidence=confidence, about=about)  # type: ignore[arg-type]
         known = _truth(truth, found.schema, encoding) if truth else None
         if learn:
-            _design(read, copying, groups).learn(read).write(learn)
+            from sidelight.estimation.second_phase import learn_second_phase
+
+            learn_second_phase(_design(read, copying, groups), read).write(learn)
     result = found.against(known) if known is not None else found
     written = sl.write_report(result, report) if report else None
     if output:
@@ -119,7 +121,7 @@ def _show_estimates(result: Any, learn: Path | None, output: Path | None, writte
             say(f"The {what} in {path}.")
 
 
-def _design(reports: list[Collected], copying: str | None, groups: int | None) -> TwoPhase:
+def _design(reports: list[RecordReports], copying: str | None, groups: int | None) -> TwoPhase:
     """Return the two-phase design whose first phase these reports are."""
     import sidelight as sl
 
@@ -138,6 +140,6 @@ def _design(reports: list[Collected], copying: str | None, groups: int | None) -
 
 def _truth(data: str, schema: Schema, encoding: str) -> Any:
     import sidelight as sl
-    from sidelight.collection import true_frequencies
+    from sidelight.transport import true_frequencies
 
     return true_frequencies(sl.read(data, schema=schema, encoding=encoding), schema)

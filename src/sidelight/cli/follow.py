@@ -18,10 +18,10 @@ from sidelight.cli.common import check_writable, progress
 from sidelight.foundation.terminal import say, say_json
 
 if TYPE_CHECKING:
-    from sidelight.collection import Protocol
-    from sidelight.collection.estimating import Comparison, Estimates
-    from sidelight.collection.following import Follower, Scan
-    from sidelight.collection.streaming import Aggregator
+    from sidelight.estimation.estimates import Comparison, Estimates
+    from sidelight.protocols import Protocol
+    from sidelight.transport.aggregator import Aggregator
+    from sidelight.transport.folder import Follower, Scan
 
 Follow = Annotated[
     Path | None, typer.Option(help="Take the report files of this folder, and those that come, as they come.")
@@ -126,8 +126,8 @@ def estimate_from_state(state: State, showing: Showing) -> None:
 
 
 def _follow(state: State, folder: Path, expected: list[Protocol], showing: Showing) -> None:
-    from sidelight.collection.following import Follower
     from sidelight.foundation.errors import check_number
+    from sidelight.transport.folder import Follower
 
     every = _EVERY if state.every is None else check_number("every", state.every, above=0)
     if state.idle is not None:
@@ -213,8 +213,8 @@ def _found(aggregator: Aggregator, showing: Showing) -> Estimates | Comparison |
 
 def _is_early(aggregator: Aggregator) -> bool:
     """Whether estimates may yet come: the first phase, or someone who reports an attribute, is missing."""
-    from sidelight.collection.protocol import fingerprint
-    from sidelight.collection.streaming import collection_of
+    from sidelight.protocols.protocol import fingerprint
+    from sidelight.transport.aggregator import collection_of
 
     for part in aggregator.sums:
         key = fingerprint(part.protocol)
@@ -258,8 +258,8 @@ def _from_checkpoints(
     from functools import reduce
     from operator import add
 
-    from sidelight.collection.checkpoint import read_checkpoint
     from sidelight.foundation.errors import InputError
+    from sidelight.transport.checkpoint import read_checkpoint
 
     check_writable(merged, (".json",), force=True)  # `_keep` sees to it that nothing is lost
     with progress(quiet=showing.json):
@@ -280,8 +280,8 @@ def _from_checkpoints(
 
 def _keep(whole: Aggregator, path: Path) -> None:
     """Write a merged state, unless the file holds batches that would be lost."""
-    from sidelight.collection.checkpoint import locked, read_checkpoint, write_checkpoint
     from sidelight.foundation.errors import InputError
+    from sidelight.transport.checkpoint import locked, read_checkpoint, write_checkpoint
 
     with locked(path):
         former, files = read_checkpoint(path) if path.exists() else (None, {})
@@ -297,14 +297,14 @@ def _keep(whole: Aggregator, path: Path) -> None:
 def _expected(files: list[Path]) -> list[Protocol]:
     """Return the protocols that files name: a plan's, a protocol, or both phases of published parameters."""
     import sidelight as sl
-    from sidelight.collection import planned, read_protocol
-    from sidelight.collection.describing import read_data
+    from sidelight.protocols import planned, read_protocol
+    from sidelight.protocols.files import read_data
 
     found: list[Protocol] = []
     for path in files:
         data = read_data(path)
         if "second" in data:
-            parameters = sl.Parameters.read(path)
+            parameters = sl.SecondPhase.read(path)
             found += [parameters.design.first, parameters.second]
         elif "protocol" in data:
             found.append(read_protocol(path))

@@ -35,7 +35,7 @@ from sidelight.foundation.terminal import say, say_json
 
 if TYPE_CHECKING:
     from sidelight.belief import Belief, Gaussian
-    from sidelight.leakage.knowledge import Adversary, AdversaryAudit, KnowledgeAudit, NumberSum, Query
+    from sidelight.knowledge import Adversary, AdversaryAudit, KnowledgeAudit, NumberSum, Query
     from sidelight.schema import Schema
     from sidelight.sources import Table
 
@@ -164,7 +164,7 @@ def _check(wanted: Wanted) -> None:
     """Refuse before the work what does not go together."""
     import sidelight as sl
     from sidelight.foundation.errors import check_choice, check_number
-    from sidelight.leakage.knowledge.query import KINDS
+    from sidelight.knowledge.query import KINDS
 
     check_choice("belief", wanted.belief, ("joint", "tree", "gaussian"))
     check_choice(
@@ -271,7 +271,7 @@ def _counted(schema: Schema, options: list[str]) -> dict[str, list[str]]:
 def _listed(wanted: Wanted, table: Table) -> Show:
     """Compute the figures for a joint or a tree belief; return what prints them."""
     import sidelight as sl
-    from sidelight.leakage.knowledge.audit import adversary_audit
+    from sidelight.knowledge.audit import adversary_audit
 
     belief = sl.Belief.from_data(table, wanted.belief, smoothing=wanted.smoothing)  # type: ignore[arg-type]
     query = _query(wanted, table.schema)
@@ -288,7 +288,7 @@ def _listed(wanted: Wanted, table: Table) -> Show:
 def _gaussian(wanted: Wanted, table: Table) -> Show:
     """Compute the figures for a Gaussian of columns of numbers; return what prints them."""
     import sidelight as sl
-    from sidelight.leakage.knowledge.gaussian_audit import gaussian_figures
+    from sidelight.knowledge.gaussian_audit import gaussian_figures
 
     named = wanted.adversary
     listed = [*wanted.asked, *wanted.attacked, *(named.known if named else ())]

@@ -33,7 +33,7 @@ from sidelight.cli.common import (
 from sidelight.foundation.terminal import say
 
 if TYPE_CHECKING:
-    from sidelight.collection.labels.gathering import LabelSettings
+    from sidelight.labels.devices import LabelSettings
     from sidelight.learning.learnt import Learnt
     from sidelight.learning.rounds import TreeSettings
 
@@ -124,7 +124,7 @@ def _refuse(options: Mapping[str, object], reason: str, instead: str) -> None:
 def _label_settings(
     epsilon: float, protocol: str, omega: str | None, k: str | None, confidence: float | None
 ) -> LabelSettings:
-    from sidelight.collection.labels.gathering import LabelSettings
+    from sidelight.labels.devices import LabelSettings
 
     parts: dict[str, Any] = {}
     if omega is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Figure = Literal["exact", "certified", "lower", "model", "published", "estimate"]
+Claim = Literal["exact", "certified", "lower", "model", "published", "estimate"]
 """exact: the true value for this belief. certified: never below it. lower: a witness reaches it.
 model: exact or certified for a model of the table, not for the table. published: a formula from a paper,
 neither. estimate: from samples."""
@@ -53,7 +53,7 @@ class Bound:
     """
 
     value: float
-    kind: Figure
+    kind: Claim
     method: str
     witness: Witness | None = None
     support: int | None = None

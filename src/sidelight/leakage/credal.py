@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sidelight.belief import Credal
 from sidelight.belief.credal import Region
 from sidelight.foundation.errors import InputError
-from sidelight.leakage.bounds import Bound, Figure, Leakage, Witness
+from sidelight.leakage.bounds import Bound, Claim, Leakage, Witness
 from sidelight.leakage.entry import check_channel, check_channels, check_credal
 from sidelight.leakage.families import (
     baseline_at,
@@ -70,7 +70,7 @@ def robust_pair(credal: Credal, channel: Channel, secret: str, neighbour: str) -
     region = credal.pair(secret, neighbour)
     single = single_of(channel)
 
-    def bound(worst: _Worst, kind: Figure, reporting: Channel) -> Bound:
+    def bound(worst: _Worst, kind: Claim, reporting: Channel) -> Bound:
         pair = worst.likelier, worst.unlikelier
         figure = Bound(min(worst.value, channel.epsilon), kind, method)
         if worst.report >= 0:

@@ -21,7 +21,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.leakage.bounds import Figure
+from sidelight.leakage.bounds import Claim
 from sidelight.leakage.generic import climb, favoured_set, generic_pairs, generic_worst
 from sidelight.leakage.logs import contract_logs, fits_doubles, log_pairs, log_spans, logs_of
 from sidelight.mechanisms import Channel, ContinuousChannel, FavouringChannel
@@ -91,7 +91,7 @@ def is_gaussian(channel: Channel) -> bool:
     return getattr(channel, "noise", "") == "gaussian"
 
 
-def figure_of(channel: Channel) -> Figure:
+def claim_of(channel: Channel) -> Claim:
     """Return what a figure through this channel claims: exact if all that it assumes can be reported.
 
     The law of an idealised mechanism gives the figure that was published for it, whichever one is in use.
@@ -104,7 +104,7 @@ def figure_of(channel: Channel) -> Figure:
 
 def is_idealised(channels: Iterable[Channel]) -> bool:
     """Whether figures through these channels are published ones: a paper idealises the mechanism of one."""
-    return any(figure_of(channel) == "published" for channel in channels)
+    return any(claim_of(channel) == "published" for channel in channels)
 
 
 def _is_beyond_doubles(channel: Channel) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief, check_belief
 from sidelight.foundation.errors import check_whole, invalid
 from sidelight.foundation.randomness import randomness
-from sidelight.leakage.bounds import Bound, Figure, Leakage
+from sidelight.leakage.bounds import Bound, Claim, Leakage
 from sidelight.leakage.pair import conditional_rows, pair_leakage
 from sidelight.leakage.support import witnessed
 from sidelight.mechanisms.hashing import Hashing
@@ -55,7 +55,7 @@ def hashing_leakage(
             channels = {neighbour: mechanism.channel}
             best = witnessed(reached, belief, channels, secret, pair, {neighbour: favoured})
     if best.value >= upper.value - 1e-12:
-        kind: Figure = "model" if belief.is_model else "exact"
+        kind: Claim = "model" if belief.is_model else "exact"
         return Leakage.exactly(secret, (neighbour,), replace(best, value=upper.value, kind=kind))
     return Leakage(secret, (neighbour,), best, upper)
 

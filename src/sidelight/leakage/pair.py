@@ -20,8 +20,8 @@ from sidelight.leakage.divergence import delta_at
 from sidelight.leakage.entry import check_channel
 from sidelight.leakage.families import (
     Worst,
+    claim_of,
     delta_of,
-    figure_of,
     own_pairs,
     single_of,
     stacked_worst,
@@ -140,7 +140,7 @@ def _leakage(
     belief: Belief, secret: str, neighbour: str, worst: Worst, possible: NDArray[np.intp], channel: Channel
 ) -> Leakage:
     pair = int(possible[worst.likelier]), int(possible[worst.unlikelier])
-    kind = "model" if belief.is_model else figure_of(channel)
+    kind = "model" if belief.is_model else claim_of(channel)
     upper = Bound(worst.value, kind, METHODS[channel.family])
     reports = {neighbour: worst.favoured} if neighbour != secret else {}
     upper = witnessed(upper, belief, {neighbour: channel}, secret, pair, reports)

@@ -23,9 +23,9 @@ from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Witness
 from sidelight.leakage.entry import check_channels
-from sidelight.leakage.families import figure_of, report_columns
+from sidelight.leakage.families import claim_of, report_columns
 from sidelight.leakage.pair import check_fit, pair_leakage
-from sidelight.leakage.total import total_leakage
+from sidelight.leakage.totals.total import total_leakage
 from sidelight.mechanisms import Channel
 from sidelight.sources import Records
 from sidelight.sources.counts import LARGEST_GRAM, block_counts
@@ -117,7 +117,7 @@ def synergy_scan(
 
 def _reports(name: str, channel: Channel) -> Array:
     """Return the likelihoods of each report that can be worst, up to a factor a report."""
-    columns = report_columns(channel, most=_MOST_REPORTS) if figure_of(channel) == "exact" else None
+    columns = report_columns(channel, most=_MOST_REPORTS) if claim_of(channel) == "exact" else None
     if columns is None:
         raise InputError(
             f"a synergy scan lists all reports of {name!r} ({channel.size} values), which are unknown or too "

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.collection.labels.budgets import Ledger
-from sidelight.collection.labels.gathering import LabelledRows, deal
-from sidelight.collection.labels.omega import Omega
-from sidelight.collection.labels.responses import BasicResponse
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.randomness import derive_seed
+from sidelight.labels.budgets import Ledger
+from sidelight.labels.devices import LabelledRows, deal
+from sidelight.labels.omega import Omega
+from sidelight.labels.responses import BasicResponse
 from sidelight.learning.decision import DecisionTree
 from sidelight.learning.questions import Question
 from sidelight.learning.rounds import Choice, Key, Round, TreeSettings, question_omega, response_width

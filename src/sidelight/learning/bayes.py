@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.collection.labels.gathering import (
+from sidelight.foundation.errors import InputError
+from sidelight.foundation.randomness import derive_seed
+from sidelight.labels.devices import (
     AttributeReports,
     LabelledRows,
     LabelSettings,
@@ -17,9 +19,7 @@ from sidelight.collection.labels.gathering import (
     make_response,
     settle_omegas,
 )
-from sidelight.collection.labels.responses import LabelOnlyResponse
-from sidelight.foundation.errors import InputError
-from sidelight.foundation.randomness import derive_seed
+from sidelight.labels.responses import LabelOnlyResponse
 from sidelight.learning.simplex import project, with_labels
 from sidelight.learning.statement import Statement, single_report_statement
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.collection.labels.gathering import LabelledRows, LabelSettings, settle_omegas
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.progress import track
 from sidelight.foundation.randomness import derive_seed
-from sidelight.leakage.labels import belief_curve, next_leakage
+from sidelight.labels.devices import LabelledRows, LabelSettings, settle_omegas
+from sidelight.labels.leakage import belief_curve, next_leakage
 from sidelight.learning.answering import Answers, answer
 from sidelight.learning.decision import DecisionTree
 from sidelight.learning.growing import NodeTable, decide

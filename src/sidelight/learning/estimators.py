@@ -16,16 +16,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sidelight.collection.labels.budgets import BudgetRule
-from sidelight.collection.labels.gathering import (
+from sidelight.foundation.errors import InputError, invalid
+from sidelight.labels.budgets import BudgetRule
+from sidelight.labels.devices import (
     AttributeReports,
     LabelledRows,
     LabelSettings,
     OmegaSource,
     ProtocolName,
 )
-from sidelight.collection.labels.widths import WidthRule
-from sidelight.foundation.errors import InputError, invalid
+from sidelight.labels.widths import WidthRule
 from sidelight.learning.bayes import BayesModel, bayes_from_reports, private_bayes
 from sidelight.learning.cart import private_tree
 from sidelight.learning.coding import check_present, code_columns, learn_attributes

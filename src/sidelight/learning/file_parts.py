@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from sidelight.collection.labels.budgets import BudgetRule, Ledger
-from sidelight.collection.labels.omega import Omega
-from sidelight.collection.labels.responses import BasicResponse, HeadsResponse
-from sidelight.collection.labels.widths import WidthRule
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.strict import Strict
+from sidelight.labels.budgets import BudgetRule, Ledger
+from sidelight.labels.omega import Omega
+from sidelight.labels.responses import BasicResponse, HeadsResponse
+from sidelight.labels.widths import WidthRule
 from sidelight.learning.decision import NodeFile
 from sidelight.learning.questions import Question
 from sidelight.learning.rounds import Choice, Group, Scheme, TreeSettings

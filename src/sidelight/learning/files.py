@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from sidelight.collection.describing import check_version, parsed_text, read_data
-from sidelight.collection.labels.omega import Omega
-from sidelight.collection.labels.responses import BasicResponse
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import strict_json, write_atomically, write_text
 from sidelight.foundation.strict import validated
+from sidelight.labels.omega import Omega
+from sidelight.labels.responses import BasicResponse
 from sidelight.learning.answering import Answer
 from sidelight.learning.decision import DecisionTree
 from sidelight.learning.file_parts import (
@@ -34,6 +33,7 @@ from sidelight.learning.file_parts import (
 from sidelight.learning.growing import Evidence
 from sidelight.learning.rounds import Round, TreeRounds
 from sidelight.mechanisms.reports import Reports
+from sidelight.protocols.files import check_version, parsed_text, read_data
 
 STATE_VERSION = 1
 _LARGEST_STATE = 1 << 30

@@ -12,17 +12,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.collection.describing import AttributeFile, attribute_data, check_version, read_data
-from sidelight.collection.labels.gathering import LabelledRows, LabelSettings
-from sidelight.collection.labels.responses import BasicResponse, HeadsResponse
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
 from sidelight.foundation.files import check_overwrite, file_name, write_text
 from sidelight.foundation.strict import Strict, validated
+from sidelight.labels.devices import LabelledRows, LabelSettings
+from sidelight.labels.responses import BasicResponse, HeadsResponse
 from sidelight.learning.bayes import BayesModel, private_bayes
 from sidelight.learning.cart import private_tree
 from sidelight.learning.decision import DecisionTree, NodeFile
 from sidelight.learning.rounds import TreeSettings
 from sidelight.learning.statement import Spending, Statement, spending
+from sidelight.protocols.files import AttributeFile, attribute_data, check_version, read_data
 from sidelight.schema import Attribute, Schema
 from sidelight.sources import Table
 

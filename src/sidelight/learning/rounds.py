@@ -23,12 +23,12 @@ from typing import Literal
 
 import numpy as np
 
-from sidelight.collection.labels.budgets import RULES, BudgetRule, Ledger
-from sidelight.collection.labels.omega import Omega
-from sidelight.collection.labels.responses import BasicResponse, HeadsResponse
-from sidelight.collection.labels.widths import WidthRule, chosen_width, heads_variance
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
-from sidelight.leakage.labels import check_label_budget, heads_factor
+from sidelight.labels.budgets import RULES, BudgetRule, Ledger
+from sidelight.labels.leakage import check_label_budget, heads_factor
+from sidelight.labels.omega import Omega
+from sidelight.labels.responses import BasicResponse, HeadsResponse
+from sidelight.labels.widths import WidthRule, chosen_width, heads_variance
 from sidelight.learning.decision import DecisionTree
 from sidelight.learning.growing import Evidence, decide, node_tables
 from sidelight.learning.questions import Question, leaf_question, product_question

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sidelight.collection.labels.gathering import LabelledRows, LabelSettings
-from sidelight.collection.labels.omega import Omega, joint_confidence
-from sidelight.collection.labels.responses import BasicResponse, HeadsResponse, LabelResponse
-from sidelight.leakage.bounds import Figure
-from sidelight.leakage.labels import labeldp_leakage
+from sidelight.labels.devices import LabelledRows, LabelSettings
+from sidelight.labels.leakage import labeldp_leakage
+from sidelight.labels.omega import Omega, joint_confidence
+from sidelight.labels.responses import BasicResponse, HeadsResponse, LabelResponse
+from sidelight.leakage.bounds import Claim
 from sidelight.mechanisms.subset import SubsetSelection
 from sidelight.sources.counts import distinct_rows
 
@@ -41,7 +41,7 @@ class Statement:
     confidence: float | None
     omega_source: str
     leakage: float
-    kind: Figure
+    kind: Claim
     labeldp: float
 
     @property
@@ -127,7 +127,7 @@ def private_statement(
     settings: LabelSettings,
     omegas: Sequence[Omega],
     promise: float,
-    found: tuple[float, Figure],
+    found: tuple[float, Claim],
 ) -> Statement:
     """Return the statement of a collection by kHR or the basic solution.
 

@@ -15,7 +15,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.collection.labels.gathering import (
+from sidelight.foundation.errors import InputError, check_whole
+from sidelight.foundation.randomness import derive_seed
+from sidelight.labels.devices import (
     LabelledRows,
     LabelSettings,
     deal,
@@ -23,10 +25,8 @@ from sidelight.collection.labels.gathering import (
     make_response,
     settle_omegas,
 )
-from sidelight.collection.labels.omega import Omega, joint_confidence
-from sidelight.collection.labels.responses import LabelResponse
-from sidelight.foundation.errors import InputError, check_whole
-from sidelight.foundation.randomness import derive_seed
+from sidelight.labels.omega import Omega, joint_confidence
+from sidelight.labels.responses import LabelResponse
 from sidelight.learning.bayes import BayesModel, bayes_from_reports
 from sidelight.learning.simplex import project
 from sidelight.learning.statement import Statement, single_report_statement

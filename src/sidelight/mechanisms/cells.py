@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.foundation.compiled import spans
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.mechanisms.channel import Channel
-from sidelight.mechanisms.laws import inversion_variance, is_inverse
 from sidelight.mechanisms.mechanism import (
     Aggregate,
     check_codes,
@@ -28,6 +27,7 @@ from sidelight.mechanisms.mechanism import (
 )
 from sidelight.mechanisms.numeric import Additive, Gaussian
 from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.weights import inversion_variance, is_inverse
 
 Array = NDArray[np.float64]
 

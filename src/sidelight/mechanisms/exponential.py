@@ -19,7 +19,6 @@ from sidelight.mechanisms.channel import LARGEST_MATRIX, Channel
 from sidelight.mechanisms.counting import Coded
 from sidelight.mechanisms.exact import check_size, check_word_budget, store
 from sidelight.mechanisms.grr import RandomisedResponse
-from sidelight.mechanisms.laws import DistanceLaw, Law, TableLaw, estimate_law, law_variance
 from sidelight.mechanisms.mechanism import (
     Aggregate,
     check_codes,
@@ -30,6 +29,7 @@ from sidelight.mechanisms.mechanism import (
     refuse_parameters,
 )
 from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.weights import DistanceLaw, Law, TableLaw, estimate_law, law_variance
 
 Utility = str | tuple[tuple[float, ...], ...]
 

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.mechanisms.exact import store
 from sidelight.mechanisms.exponential import ByLaw
-from sidelight.mechanisms.laws import DistanceLaw
 from sidelight.mechanisms.mechanism import (
     check_array,
     check_list,
@@ -23,6 +22,7 @@ from sidelight.mechanisms.mechanism import (
     refuse_parameters,
 )
 from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.weights import DistanceLaw
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sidelight.collection.advising import Advice
-from sidelight.collection.estimating import Comparison, Estimate, Estimates
+from sidelight.advice.advice import Advice
+from sidelight.estimation.estimates import Comparison, Estimate, Estimates
 from sidelight.report.collection_terminal import advice_notes, error, readings, with_delta
 from sidelight.report.page import Figure, Page
 from sidelight.report.style import Trace, axis, finite, layout, log_ticks

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from rich.table import Table as Grid
 
-from sidelight.collection.advising import MOST_VALUES, Advice
-from sidelight.collection.estimating import Comparison, Estimates
-from sidelight.collection.protocol import Collected
+from sidelight.advice.advice import MOST_VALUES, Advice
+from sidelight.estimation.estimates import Comparison, Estimates
+from sidelight.protocols.protocol import RecordReports
 from sidelight.report.console import open_console
 from sidelight.report.wording import weak_budgets
 
@@ -88,7 +88,7 @@ def readings(found: Estimates) -> list[str]:
     return said
 
 
-def collected_notes(collected: Collected) -> list[str]:
+def collected_notes(collected: RecordReports) -> list[str]:
     """Return what whoever makes reports must know: values that are written as they are, a simulation."""
     said = []
     units = getattr(collected.protocol, "units", ())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from sidelight.leakage.knowledge import Adversary, KnowledgeAudit
-from sidelight.leakage.knowledge.adversary import adversary_of
+from sidelight.knowledge import Adversary, KnowledgeAudit
+from sidelight.knowledge.adversary import adversary_of
 from sidelight.report.page import Figure
 from sidelight.report.palette import HEAT
 from sidelight.report.style import LEAST_SPAN, Trace, axis, finite, from_zero, layout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sidelight.leakage.knowledge import Adversary, KnowledgeAudit, NumberSum
+from sidelight.knowledge import Adversary, KnowledgeAudit, NumberSum
 from sidelight.report.knowledge_figures import adversaries_of, drawn_lines, graph_figure, knowledge_figure
 from sidelight.report.knowledge_terminal import STANDINGS, compared, enough
 from sidelight.report.page import Page

@@ -9,10 +9,10 @@ from decimal import ROUND_CEILING, Decimal
 from rich.table import Table as Grid
 
 from sidelight.belief import Belief, Gaussian
+from sidelight.knowledge import AdversaryAudit, KnowledgeAudit, NoiseChoice, NumberSum, Query
+from sidelight.knowledge.audit import audit_to_dict
+from sidelight.knowledge.suppression import SUPPRESSED
 from sidelight.leakage import Bound
-from sidelight.leakage.knowledge import AdversaryAudit, KnowledgeAudit, NoiseChoice, NumberSum, Query
-from sidelight.leakage.knowledge.audit import audit_to_dict
-from sidelight.leakage.knowledge.suppression import SUPPRESSED
 from sidelight.report.console import open_console
 from sidelight.report.terminal import nats
 from sidelight.sources import Table
@@ -87,7 +87,7 @@ def enough(scale: float) -> str:
 def compared(noise: NoiseChoice) -> str:
     """Say what group privacy would take instead of the least noise.
 
-    >>> from sidelight.leakage.knowledge import Adversary
+    >>> from sidelight.knowledge import Adversary
     >>> bound = Bound(1.0, "exact", "by hand")
     >>> compared(NoiseChoice(1.0, 3.0, Adversary("x"), bound, 9.0))
     'group privacy would take 9, 3.00 times as much'

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 PAGES = {
     "sidelight.auditing.result:Audit": "sidelight.report.audit_page:audit_page",
-    "sidelight.leakage.knowledge.audit:KnowledgeAudit": "sidelight.report.knowledge_page:knowledge_page",
+    "sidelight.knowledge.audit:KnowledgeAudit": "sidelight.report.knowledge_page:knowledge_page",
     "sidelight.calibration.result:Calibration": "sidelight.report.calibration_page:calibration_page",
-    "sidelight.collection.advising:Advice": "sidelight.report.collection_page:advice_page",
-    "sidelight.collection.estimating:Comparison": "sidelight.report.collection_page:comparison_page",
-    "sidelight.collection.estimating:Estimates": "sidelight.report.collection_page:estimates_page",
+    "sidelight.advice.advice:Advice": "sidelight.report.collection_page:advice_page",
+    "sidelight.estimation.estimates:Comparison": "sidelight.report.collection_page:comparison_page",
+    "sidelight.estimation.estimates:Estimates": "sidelight.report.collection_page:estimates_page",
     "sidelight.learning.learnt:Learnt": "sidelight.report.learning_page:learnt_page",
     "sidelight.attacks.result:AttackComparison": "sidelight.report.attack_page:comparison_page",
     "sidelight.attacks.result:AttackResult": "sidelight.report.attack_page:attack_page",

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from sidelight.attacks.labels import attack_labels
-from sidelight.collection.labels.gathering import LabelledRows, LabelSettings
 from sidelight.foundation.progress import track
+from sidelight.labels.devices import LabelledRows, LabelSettings
 from sidelight.learning.bayes import private_bayes
 from sidelight.learning.cart import private_tree
 from sidelight.learning.rounds import TreeSettings

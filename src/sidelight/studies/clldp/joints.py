@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from sidelight.collection.labels import (
+from sidelight.foundation.progress import track
+from sidelight.labels import (
     BasicResponse,
     HeadsResponse,
     LabelResponse,
@@ -16,8 +17,7 @@ from sidelight.collection.labels import (
     best_width,
     published_width,
 )
-from sidelight.foundation.progress import track
-from sidelight.leakage.labels import adversarial_belief, correlation_excess
+from sidelight.labels.leakage import adversarial_belief, correlation_excess
 from sidelight.studies.clldp.points import Point, drawing_of, line_of, mean_point, result_of
 from sidelight.studies.clldp.records import (
     FEVER,

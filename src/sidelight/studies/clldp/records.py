@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.collection.labels.gathering import LabelledRows
 from sidelight.foundation.errors import check_choice
+from sidelight.labels.devices import LabelledRows
 from sidelight.learning.learnt import labelled_rows
 from sidelight.schema import Attribute
 from sidelight.sources import read

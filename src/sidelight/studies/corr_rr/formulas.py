@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.collection.budgets import record_budget
-from sidelight.collection.copying import published_copy
-from sidelight.collection.hidden import rs_fd
 from sidelight.leakage.published import sampling_amplification
+from sidelight.protocols.budgets import record_budget
+from sidelight.protocols.copies import published_copy
+from sidelight.protocols.fake_data import rs_fd
 from sidelight.studies.corr_rr.records import schema_of
 from sidelight.studies.figures import canvas
 from sidelight.studies.study import Drawing, Study, StudyResult, Value, Verdict, Work

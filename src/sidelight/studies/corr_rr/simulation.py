@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.collection.advising import choose_protocol
-from sidelight.collection.borrowing import borrowed
-from sidelight.collection.direct import Sample, Split, product, smp, spl
-from sidelight.collection.estimating import published
-from sidelight.collection.hidden import WHOLE, HiddenChoice, rs_fd, rs_rfd
-from sidelight.collection.numbers import to_simplex
-from sidelight.collection.phases import TwoPhase
-from sidelight.collection.protocol import Collected, Protocol, domain_size
-from sidelight.collection.shrinkage import least_risk, shared_domains
-from sidelight.collection.unbiased import unbiased
+from sidelight.advice.advice import choose_protocol
+from sidelight.estimation.estimates import published
+from sidelight.estimation.group_marginals import borrowed
+from sidelight.estimation.numbers import to_simplex
+from sidelight.estimation.second_phase import learn_second_phase
+from sidelight.estimation.shrinkage import least_risk, shared_domains
+from sidelight.estimation.unbiased import unbiased
+from sidelight.protocols.direct import Sample, Split, product, smp, spl
+from sidelight.protocols.fake_data import WHOLE, FakeDataProtocol, rs_fd, rs_rfd
+from sidelight.protocols.protocol import Protocol, RecordReports, domain_size
+from sidelight.protocols.two_phase import TwoPhase
 from sidelight.schema import Schema
 from sidelight.studies.corr_rr.records import PEOPLE, real, schema_of, star
 
@@ -212,7 +213,7 @@ def _methods(setting: Setting, schema: Schema) -> dict[str, Method]:
     return methods
 
 
-def _reports(protocol: Protocol, blocks: list[Codes], start: int) -> list[Collected]:
+def _reports(protocol: Protocol, blocks: list[Codes], start: int) -> list[RecordReports]:
     """Return the reports of several trials, made in one go."""
     whole = protocol.randomise(np.concatenate(blocks), seed=start)
     ends = np.cumsum([0, *(len(block) for block in blocks)])
@@ -233,16 +234,16 @@ def _inverted(protocol: Split | Sample) -> Method:
     return run
 
 
-def _with_truth(schema: Schema, epsilon: float, records: Codes) -> HiddenChoice:
+def _with_truth(schema: Schema, epsilon: float, records: Codes) -> FakeDataProtocol:
     """Return RS+RFD in its best case: its prior is the truth."""
     priors = dict(zip(schema.names, _truth(schema, records), strict=True))
     return rs_rfd(schema, epsilon, priors, "the true frequencies")
 
 
-def faked(reports: Collected) -> list[Array]:
+def faked(reports: RecordReports) -> list[Array]:
     """Return RS+FD's and RS+RFD's own estimator: (d c/n - q - (d-1) r) / (p - q)."""
     protocol = reports.protocol
-    assert isinstance(protocol, HiddenChoice)  # noqa: S101 - narrows the type
+    assert isinstance(protocol, FakeDataProtocol)  # noqa: S101 - narrows the type
     count = len(protocol.schema)
     estimates = []
     for name, part in zip(protocol.schema.names, reports.aggregate().parts, strict=True):
@@ -266,7 +267,7 @@ def two_phases(setting: Setting, schema: Schema, records: Codes, trial: int) -> 
     order = rng.permutation(len(records))
     cut = round(setting.share * len(records))
     first = design.first.randomise(records[order[:cut]], seed=trial)
-    parameters = design.learn(first, people=len(records) - cut)
+    parameters = learn_second_phase(design, first, people=len(records) - cut)
     second = parameters.second.randomise(records[order[cut:]], seed=trial)
     estimates = published([first.aggregate(), second.aggregate()])
     return [estimates[name] for name in schema.names]

@@ -55,7 +55,7 @@ def run(quick: bool = False) -> list[Cost]:
     ]
 
 
-def figure_of(costs: Sequence[Cost]) -> Figure:
+def claim_of(costs: Sequence[Cost]) -> Figure:
     """Return the costs as small panels of seconds against size, both on logarithmic scales."""
     from matplotlib.figure import Figure
 
@@ -153,7 +153,7 @@ def _read_cost(costs: list[Cost]) -> StudyResult:
         {},
         ("step", "unit", "size", "seconds"),
         tuple(rows),
-        (Drawing("leakage-cost", "seconds against size", partial(figure_of, costs)),),
+        (Drawing("leakage-cost", "seconds against size", partial(claim_of, costs)),),
     )
 
 

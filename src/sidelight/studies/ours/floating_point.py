@@ -165,7 +165,7 @@ def meets(rows: Sequence[FloatingPointRow], low: float, high: float) -> bool:
     )
 
 
-def figure_of(study: FloatingPointStudy) -> Figure:
+def claim_of(study: FloatingPointStudy) -> Figure:
     """Return the share recovered, and the share of the candidates that are left, against the budget."""
     figure, panels = canvas(9.5, 4.2, 2)
     for number, name in enumerate(CANDIDATES):
@@ -198,7 +198,7 @@ def _lines(
 def _read_floating_point(study: FloatingPointStudy) -> StudyResult:
     sampler, meets_reference = _naive_sampler(study)
     release, resists = _our_release(study)
-    drawing = Drawing("floating-point", "what is recovered, and what is left", partial(figure_of, study))
+    drawing = Drawing("floating-point", "what is recovered, and what is left", partial(claim_of, study))
     verdict = Verdict("measured" if meets_reference and resists else "differs", f"{sampler}; {release}")
     return StudyResult(verdict, {}, *plain_table(study.rows), (drawing,))
 

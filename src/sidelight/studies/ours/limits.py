@@ -299,7 +299,7 @@ def ratio_interval(above: Array, below: Array, confidence: float) -> Interval:
     return Interval(value, value + rest.lower, value + rest.upper)
 
 
-def figure_of(study: LimitStudy) -> Figure:
+def claim_of(study: LimitStudy) -> Figure:
     """Return every attack's share of the way with its interval, setting by setting."""
     settings = list(dict.fromkeys(row.setting for row in study.rows))[::-1]
     figure, (axes,) = canvas(9.5, 0.35 * len(settings) + 1.5)
@@ -334,7 +334,7 @@ def _read_limits(study: LimitStudy) -> StudyResult:
     )
     if study.missing:
         reason += f"; no network was tried: {study.missing}"
-    drawing = Drawing("attack-limit", "share of the way to the Bayes limit", partial(figure_of, study))
+    drawing = Drawing("attack-limit", "share of the way to the Bayes limit", partial(claim_of, study))
     verdict = Verdict("differs" if short or beyond else "measured", reason)
     return StudyResult(verdict, {}, *plain_table(study.rows), (drawing,))
 

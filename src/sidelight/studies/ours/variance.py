@@ -62,7 +62,7 @@ def _variance(name: str, size: int, epsilon: float) -> float:
     return float(create(name, size, epsilon).variance(1, 0.0))
 
 
-def figure_of(study: VarianceStudy) -> Figure:
+def claim_of(study: VarianceStudy) -> Figure:
     """Return both panels as one figure."""
     figure, (left, right) = canvas(9.5, 4.2, 2, sharey=True)
     _panel(left, study.budgets, study.by_budget, "nominal epsilon", f"{study.size} values")
@@ -103,7 +103,7 @@ def _read_variance(study: VarianceStudy) -> StudyResult:
         {},
         ("mechanism", "against", "x", "variance"),
         tuple(rows),
-        (Drawing("mechanism-variance", "variance of a rare value's frequency", partial(figure_of, study)),),
+        (Drawing("mechanism-variance", "variance of a rare value's frequency", partial(claim_of, study)),),
     )
 
 

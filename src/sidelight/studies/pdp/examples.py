@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sidelight.belief import Belief, Gaussian
-from sidelight.leakage.knowledge import Adversary, Query, gaussian_leakage, prior_leakage
+from sidelight.knowledge import Adversary, Query, gaussian_leakage, prior_leakage
 from sidelight.studies.figures import canvas
 from sidelight.studies.study import Drawing, Study, StudyResult, Value, Verdict, Work
 

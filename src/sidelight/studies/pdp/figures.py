@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Gaussian
 from sidelight.foundation.errors import InputError
-from sidelight.leakage.knowledge import Adversary, Edges, gaussian_leakage
-from sidelight.leakage.knowledge.graph import fast_search, full_search
+from sidelight.knowledge import Adversary, Edges, gaussian_leakage
+from sidelight.knowledge.graph import fast_search, full_search
 from sidelight.studies.pdp.panels import Curve, Panel, read_panel, seconds_of
 from sidelight.studies.study import Kind, Study, Value, Verdict, Work
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.belief import Belief, Tree
-from sidelight.leakage.knowledge import Adversary, Query, all_adversaries, knowledge_audit, prior_leakage
+from sidelight.knowledge import Adversary, Query, all_adversaries, knowledge_audit, prior_leakage
 from sidelight.studies.pdp.figures import TUPLES
 from sidelight.studies.pdp.panels import Curve, Panel, read_panel, seconds_of
 from sidelight.studies.study import OURS, Study, StudyResult, Verdict, Work

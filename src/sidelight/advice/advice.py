@@ -1,0 +1,269 @@
+"""`advise`: which protocol to use for so many people, attributes, values and so much budget."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sidelight.advice.partition import LARGEST_GROUP, even_groups, merged_groups
+from sidelight.estimation.estimates import Estimates
+from sidelight.estimation.expected_error import (
+    PUBLISHED_TRIALS,
+    Frequencies,
+    check_frequencies,
+    predicted_error,
+    predicted_errors,
+    published_error,
+    uniform,
+    unit_error,
+)
+from sidelight.estimation.numbers import to_simplex
+from sidelight.foundation.errors import check_whole
+from sidelight.foundation.html import html_table
+from sidelight.foundation.progress import track
+from sidelight.protocols.direct import Sample, Split, smp, spl
+from sidelight.protocols.fake_data import rs_fd, rs_rfd
+from sidelight.protocols.groups import BEST, make_unit
+from sidelight.protocols.protocol import Array, Protocol, check_budget, domain_size
+from sidelight.protocols.two_phase import TwoPhase
+from sidelight.schema import Schema
+
+MOST_VALUES = 500
+"""Hidden choices are compared up to so many values of all attributes together."""
+_SHARES = 1 << 20
+_SEED = 20_250_102
+
+
+@dataclass(frozen=True, eq=False)
+class Option:
+    """One protocol and what to expect of it.
+
+    Attributes:
+        name: what people call it.
+        protocol: the protocol itself, ready to collect with.
+        epsilon: the realised budget of a record.
+        unbiased_error: the mean squared error to expect of the unbiased estimate (of a published estimator:
+            of that, its bias included).
+        best_error: of the estimator "best"; None where it is not predicted.
+        groups: what is reported together.
+    """
+
+    name: str
+    protocol: Protocol | TwoPhase
+    epsilon: float
+    unbiased_error: float
+    best_error: float | None
+    groups: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def error(self) -> float:
+        """The smaller of the errors to expect."""
+        return self.unbiased_error if self.best_error is None else min(self.best_error, self.unbiased_error)
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """The protocols in order of the error to expect.
+
+    Attributes:
+        options: the best first.
+        people: how many would report.
+        epsilon: the budget of a record.
+        origin: where the assumed frequencies came from.
+        notes: what else a reader must know.
+    """
+
+    options: tuple[Option, ...]
+    people: int
+    epsilon: float
+    origin: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def advised(self) -> Option:
+        """The option that is advised: the best that needs one phase."""
+        return next(option for option in self.options if not isinstance(option.protocol, TwoPhase))
+
+    @property
+    def compares_hidden(self) -> bool:
+        """Whether protocols that hide their choice were compared, see `MOST_VALUES`."""
+        return compares_hidden(self.choice.schema)
+
+    @property
+    def choice(self) -> Protocol:
+        """The protocol that is advised."""
+        protocol = self.advised.protocol
+        assert not isinstance(protocol, TwoPhase)  # noqa: S101 - narrows the type
+        return protocol
+
+    def to_json(self) -> str:
+        """Return the table as JSON."""
+        rows = [
+            {
+                "protocol": option.name, "epsilon": option.epsilon,
+                "unbiased_error": _finite(option.unbiased_error),
+                "best_error": None if option.best_error is None else _finite(option.best_error),
+                "groups": [list(group) for group in option.groups],
+            }
+            for option in self.options
+        ]  # fmt: skip
+        head = {
+            "people": self.people, "epsilon": self.epsilon, "assumed": self.origin,
+            "advised": self.advised.name,
+        }  # fmt: skip
+        return json.dumps(
+            {**head, "options": rows, "notes": list(self.notes)},
+            indent=2,
+            ensure_ascii=False,
+            allow_nan=False,
+        )
+
+    def __repr__(self) -> str:
+        about = f"{self.people} people, epsilon {self.epsilon:g}"
+        return f"Advice({self.advised.name}, of {len(self.options)} protocols for {about})"
+
+    def _repr_html_(self) -> str:
+        rows = [[item.name, item.epsilon, item.unbiased_error, item.best_error] for item in self.options]
+        titles = ("protocol", "epsilon of a record", "error, unbiased", "error, best estimator")
+        return html_table(repr(self), titles, rows)
+
+
+def advise(
+    schema: Schema,
+    epsilon: float,
+    people: int,
+    frequencies: Mapping[str, Array] | Estimates | None = None,
+    origin: str = "",
+) -> Advice:
+    """Compare the protocols by the error to expect.
+
+    Args:
+        schema: the attributes.
+        epsilon: the budget of a record.
+        people: how many will report.
+        frequencies: of public data, or the estimates of a first phase. Where nothing is known all are
+            equally likely: uniform ones would flatter every estimator that leans on uniformity.
+        origin: where they came from, in words.
+    """
+    check_budget(epsilon)
+    check_whole("people", people, at_least=1)
+    known, source = _known(schema, frequencies, origin)
+    cases = [known] if known is not None else _equally_likely(schema)
+    ours = choose_protocol(schema, epsilon, known)
+    protocols: dict[str, Protocol | TwoPhase] = {
+        f"ours ({ours.name})": ours,
+        "smp (best mechanism)": smp(schema, epsilon, BEST),
+        "smp (grr)": smp(schema, epsilon),
+        "spl (grr)": spl(schema, epsilon),
+    }
+    if len(schema) > 1 and domain_size(schema.sizes) <= LARGEST_GROUP:
+        protocols["product (grr)"] = Split(schema, (make_unit(schema, schema.names, "grr", epsilon),))
+    if compares_hidden(schema):
+        protocols |= _hidden_choices(schema, epsilon, known, source)
+    options = [
+        _option(name, protocol, people, cases)
+        for name, protocol in track(list(protocols.items()), "protocols")
+    ]
+    if "corr-rr" in protocols:
+        options.append(_published(schema, epsilon, people, cases))
+    return Advice(tuple(sorted(options, key=lambda option: option.error)), people, epsilon, source)
+
+
+def compares_hidden(schema: Schema) -> bool:
+    """Whether hidden choices are compared: their systems of equations grow with all values together."""
+    return sum(schema.sizes) <= MOST_VALUES
+
+
+def _hidden_choices(
+    schema: Schema, epsilon: float, known: Frequencies | None, source: str
+) -> dict[str, Protocol | TwoPhase]:
+    protocols: dict[str, Protocol | TwoPhase] = {"rs+fd": rs_fd(schema, epsilon)}
+    if known is not None:
+        protocols["rs+rfd"] = rs_rfd(schema, epsilon, known, source)
+    if len(schema) > 1:
+        protocols["corr-rr"] = TwoPhase(schema, epsilon)
+        protocols["cond-rr"] = TwoPhase(schema, epsilon, "cond-rr")
+    return protocols
+
+
+def _equally_likely(schema: Schema) -> list[Frequencies]:
+    """Return frequencies drawn evenly from all there are; fewer draws where there are many values."""
+    rng = np.random.default_rng(_SEED)
+    draws = 6 if sum(schema.sizes) <= 100 else 1
+    return [
+        {attribute.name: rng.dirichlet(np.ones(attribute.size)) for attribute in schema} for _ in range(draws)
+    ]
+
+
+def _known(
+    schema: Schema, frequencies: Mapping[str, Array] | Estimates | None, origin: str
+) -> tuple[Frequencies | None, str]:
+    if frequencies is None:
+        return None, "nothing is known, so all frequencies are equally likely"
+    if isinstance(frequencies, Estimates):
+        projected = {name: to_simplex(frequencies[name]) for name in schema.names}
+        return projected, origin or f"estimates from {frequencies.people} reports"
+    given = {
+        name: np.asarray(frequencies[name], dtype=np.float64) for name in schema.names if name in frequencies
+    }
+    check_frequencies(schema, given)
+    return given, origin or "frequencies given by hand"
+
+
+def _option(name: str, protocol: Protocol | TwoPhase, people: int, cases: Sequence[Frequencies]) -> Option:
+    groups = tuple(unit.names for unit in getattr(protocol, "units", ()))
+    found = [predicted_errors(protocol, people, case) for case in cases]
+    raw = float(np.mean([pair[0] for pair in found]))
+    best = float(np.mean([pair[1] for pair in found])) if math.isfinite(raw) else None
+    return Option(name, protocol, _record_epsilon(protocol), raw, best, groups)
+
+
+def _published(schema: Schema, epsilon: float, people: int, cases: Sequence[Frequencies]) -> Option:
+    design = TwoPhase(schema, epsilon)
+    trials = max(PUBLISHED_TRIALS // len(cases), 4)
+    error = float(np.mean([published_error(design, people, case, trials) for case in cases]))
+    return Option("corr-rr as published", design, _record_epsilon(design), error, None)
+
+
+def _record_epsilon(protocol: Protocol | TwoPhase) -> float:
+    return protocol.first.epsilon if isinstance(protocol, TwoPhase) else protocol.epsilon
+
+
+def choose_protocol(schema: Schema, epsilon: float, frequencies: Frequencies | None = None) -> Split | Sample:
+    """Return the direct protocol with the least error to expect.
+
+    Units are sampled in proportion to the root of their error, which is best for a given grouping: with A_u
+    the summed error of one report of unit u, n people expect (sum of sqrt A_u)^2 / n. So groups are merged
+    while that lowers the sum of roots; even groupings are tried as well, and SPL.
+    """
+    check_budget(epsilon)
+    known = frequencies if frequencies is not None else uniform(schema)
+    groupings = [merged_groups(schema, epsilon, known), *even_groups(schema)]
+    options: list[Split | Sample] = [_sampled(schema, epsilon, known, groups) for groups in groupings]
+    options.append(spl(schema, epsilon, BEST))
+    return min(options, key=lambda option: predicted_error(option, 1_000_000, known))
+
+
+def _sampled(
+    schema: Schema, epsilon: float, known: Frequencies, groups: Sequence[Sequence[str]]
+) -> Split | Sample:
+    units = tuple(make_unit(schema, group, BEST, epsilon) for group in groups)
+    if len(units) == 1:
+        return Split(schema, units)
+    return Sample(schema, units, _shares([unit_error(unit, known) for unit in units]))
+
+
+def _shares(errors: Sequence[float]) -> tuple[int, ...]:
+    """Return sampling shares in proportion to the roots; equal where they nearly are."""
+    roots = np.sqrt(errors)
+    if roots.max() <= 1.01 * roots.min():
+        return (1,) * len(errors)
+    return tuple(max(1, round(_SHARES * root / roots.sum())) for root in roots)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

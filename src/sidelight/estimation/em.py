@@ -1,0 +1,298 @@
+"""Expectation maximisation (iterative Bayesian update): the likeliest frequencies, of attributes and joints.
+
+The reports of every protocol are terms: a table of likelihoods over the cells of some attributes, with
+counts. A joint is updated by all its terms at once, so that reports of single attributes, of groups and of
+whole records help each other where they overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.estimation.likelihoods import LARGEST_TABLE, joined_rows, report_likelihoods
+from sidelight.estimation.numbers import to_simplex
+from sidelight.foundation.errors import InputError
+from sidelight.mechanisms.cells import InCells
+from sidelight.protocols.direct import Sample, Split, number_parts
+from sidelight.protocols.fake_data import FakeDataProtocol
+from sidelight.protocols.protocol import Array, RecordReports, RecordSums, domain_size
+from sidelight.schema import Schema
+
+LARGEST_JOINT = 4096
+Steps = tuple[Array, Array, Array]
+"""For each row the ratios, how many nats it is from the best at most, and its log-likelihood."""
+_ROUNDS = 2000
+_NUMBER_ROUNDS = 500
+_NEAR = 1e-3
+_GROWTH = 1.3
+_MOST_POWER = 1e6
+_LARGEST_EXPONENT = 700.0
+PRIOR = 0.1
+"""Of every value of a noisy number so much of a person is taken for granted, see `likeliest`."""
+_LEAST = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """Reports about some attributes.
+
+    Attributes:
+        names: the attributes.
+        likelihood: (distinct reports, cells) in C order of the attributes' values.
+        counts: (distinct reports,).
+    """
+
+    names: tuple[str, ...]
+    likelihood: Array
+    counts: NDArray[np.float64]
+
+
+def estimate_joint(collected: RecordReports | Sequence[RecordReports], names: Sequence[str]) -> Array:
+    """Return the likeliest joint of a few attributes, shape (values of each).
+
+    Args:
+        collected: reports of one protocol or of several over the same schema.
+        names: the attributes; up to 4,096 combinations of values.
+    """
+    parts = [collected] if isinstance(collected, RecordReports) else list(collected)
+    if not parts:
+        raise InputError("there are no reports to estimate from.")
+    direct = [part for part in parts if not isinstance(part.protocol, FakeDataProtocol)]
+    _check_identified([term for part in direct for term in terms_of(part, names)], names)
+    return likeliest_joint(parts, names)
+
+
+def likeliest_joint(parts: Sequence[RecordReports], names: Sequence[str]) -> Array:
+    """Return a likeliest joint; its marginals are determined even where it is not itself."""
+    schema = parts[0].protocol.schema.select(names)
+    if domain_size(schema.sizes) > LARGEST_JOINT:
+        raise InputError(
+            f"the joint of {', '.join(names)} has {domain_size(schema.sizes)} cells, more than "
+            f"{LARGEST_JOINT}; take fewer attributes."
+        )
+    return maximise(schema, [term for part in parts for term in terms_of(part, names)])
+
+
+def likeliest_numbers(parts: Sequence[RecordSums]) -> dict[str, Array]:
+    """Return the likeliest frequencies of attributes that are reported as numbers and in no other way.
+
+    How many reports lie in each cell is all that is needed, so aggregates do.
+    """
+    given = number_parts(parts, alone=True)
+    found = likeliest_each([(mechanism, sums.sums[:-1]) for _, mechanism, sums in given])
+    return {name: frequencies for (name, _, _), frequencies in zip(given, found, strict=True)}
+
+
+def likeliest_each(given: Sequence[tuple[InCells, NDArray[np.int64]]]) -> list[Array]:
+    """Return `likeliest` of mechanisms and counts; those of one mechanism, alike in shape, at once."""
+    alike: dict[InCells, list[int]] = {}
+    for place, (mechanism, _) in enumerate(given):
+        alike.setdefault(mechanism, []).append(place)
+    found: dict[int, Array] = {}
+    for mechanism, places in alike.items():
+        together = likeliest(mechanism, np.stack([given[place][1] for place in places]))
+        found |= dict(zip(places, together, strict=True))
+    return [found[place] for place in range(len(given))]
+
+
+def likeliest(mechanism: InCells, counts: NDArray[np.int64]) -> Array:
+    """Return the likeliest frequencies given counts of noisy numbers and a prior, many collections at once.
+
+    The prior is Dirichlet's with 1.1 for each value. Without it wide noise puts everything on a few values.
+    The climb starts at the projected estimate, which as many people as one likes make right, moved towards
+    uniformity by less than chance moves the people; where 500 rounds do not end it, it is on its way.
+
+    Args:
+        mechanism: what made the numbers.
+        counts: of reports in each cell, shape (..., cells).
+    """
+    law = mechanism.law
+    rows = counts.reshape(-1, law.shape[1]).astype(np.float64)
+    people = rows.sum(axis=1, keepdims=True)
+    even = 1 / np.sqrt(people)
+    start = (1 - even) * to_simplex(rows / people @ mechanism.inverse.T) + even / len(law)
+
+    def step(frequencies: Array, kept: NDArray[np.intp]) -> Steps:
+        given, whole = rows[kept], people[kept] + PRIOR * len(law)
+        seen, held = np.maximum(frequencies @ law, 1e-300), np.maximum(frequencies, _LEAST)
+        slope = (given / seen) @ law.T + PRIOR / held
+        gain = (given * np.log(seen)).sum(axis=1) + PRIOR * np.log(held).sum(axis=1)
+        return slope / whole, slope.max(axis=1) - whole[:, 0], gain
+
+    return _climb(start, step, _NUMBER_ROUNDS).reshape(*counts.shape[:-1], len(law))
+
+
+def maximise(schema: Schema, terms: Sequence[Term], start: Array | None = None) -> Array:
+    """Return the joint that maximises the likelihood of all terms.
+
+    It is within a thousandth of a nat of the largest, or as near as 2,000 rounds come: where noise is wide
+    and people are many, that may be further off than projected estimates, as the climb starts at uniformity.
+    Where the terms leave the joint open, it stays as near to the start (uniform) as the updates leave it.
+    """
+    joint = np.full(schema.sizes, 1 / domain_size(schema.sizes)) if start is None else start
+    axes = [tuple(schema.index(name) for name in term.names) for term in terms]
+
+    def step(cells: Array, _: NDArray[np.intp]) -> Steps:
+        ratios, gap, likelihood = _ratios(cells.reshape(schema.sizes), terms, axes)
+        return ratios.reshape(1, -1), np.array([gap]), np.array([likelihood])
+
+    return _climb(joint.reshape(1, -1), step, _ROUNDS).reshape(schema.sizes)
+
+
+def _climb(start: Array, step: Callable[[Array, NDArray[np.intp]], Steps], rounds: int) -> Array:
+    """Return the likeliest cells of each row, shape (rows, cells), or how far so many rounds led.
+
+    An update multiplies each cell by a ratio; at small budgets ratios are close to 1 and updates creep, so
+    they are raised to a power that grows while the likelihood does (Salakhutdinov and Roweis 2003). Where it
+    fell, the plain update is taken, which never lowers it.
+
+    Args:
+        start: the cells to begin with.
+        step: from cells and the numbers of their rows to ratios, gaps and likelihoods.
+        rounds: at most.
+    """
+    found = start.copy()
+    kept = np.arange(len(start))
+    cells = plain = start
+    reached, power = np.full(len(start), -np.inf), np.ones(len(start))
+    for _ in range(rounds):
+        ratios, gap, likelihood = step(cells, kept)
+        done = gap < _NEAR
+        if done.any():
+            found[kept[done]] = cells[done]
+            kept, cells, plain = kept[~done], cells[~done], plain[~done]
+            reached, power = reached[~done], power[~done]
+            ratios, likelihood = ratios[~done], likelihood[~done]
+        if not len(kept):
+            return found
+        fell = likelihood < reached
+        plain = np.where(fell[:, None], plain, cells * ratios)
+        cells = np.where(fell[:, None], plain, _far(cells, ratios, power))
+        reached = np.where(fell, -np.inf, likelihood)
+        power = np.where(fell, 1.0, np.minimum(power * _GROWTH, _MOST_POWER))
+    found[kept] = plain
+    return found
+
+
+def _far(cells: Array, ratios: Array, power: Array) -> Array:
+    """Return cells times powers of ratios, adding up to 1; no power leaves the range of doubles."""
+    exponent = power[:, None] * np.log(np.maximum(ratios, 1e-300))
+    far = cells * np.exp(np.clip(exponent, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+    return np.asarray(far / far.sum(axis=1, keepdims=True))
+
+
+def _ratios(
+    joint: Array, terms: Sequence[Term], axes: Sequence[tuple[int, ...]]
+) -> tuple[Array, float, float]:
+    """Return each cell's ratio, how many nats the joint is from the best at most, and its log-likelihood.
+
+    The log-likelihood is concave, so its largest slope towards a cell bounds what is left to gain.
+    """
+    weight = np.zeros(joint.shape)
+    likelihood = 0.0
+    for term, kept in zip(terms, axes, strict=True):
+        seen = np.maximum(term.likelihood @ _marginal(joint, kept), 1e-300)
+        weight += _spread((term.counts / seen) @ term.likelihood, kept, joint.shape)
+        likelihood += float(term.counts @ np.log(seen))
+    people = sum(float(term.counts.sum()) for term in terms)
+    return weight / people, float(weight.max()) - people, likelihood
+
+
+def _marginal(joint: Array, kept: tuple[int, ...]) -> Array:
+    rest = tuple(axis for axis in range(joint.ndim) if axis not in kept)
+    summed = joint.sum(axis=rest)
+    order = np.argsort(np.argsort(kept))
+    return np.asarray(summed.transpose(order).reshape(-1))
+
+
+def _spread(weights: Array, kept: tuple[int, ...], sizes: Sequence[int]) -> Array:
+    """Return weights over some attributes as an array that broadcasts over all."""
+    shaped = weights.reshape([sizes[axis] for axis in kept]).transpose(np.argsort(kept))
+    shape = [sizes[axis] if axis in kept else 1 for axis in range(len(sizes))]
+    return shaped.reshape(shape)
+
+
+def terms_of(collected: RecordReports, names: Sequence[str]) -> list[Term]:
+    """Return what reports say about the named attributes."""
+    protocol = collected.protocol
+    if isinstance(protocol, Split):
+        return _split_terms(protocol, collected, names)
+    if isinstance(protocol, Sample):
+        return _sample_terms(protocol, collected, names)
+    if isinstance(protocol, FakeDataProtocol):
+        return _hidden_terms(protocol, collected, names)
+    raise InputError(f"reports of {protocol.name!r} have no likelihood here; estimate by inversion.")
+
+
+def _split_terms(protocol: Split, collected: RecordReports, names: Sequence[str]) -> list[Term]:
+    """One term: a person's reports of several units multiply."""
+    used = [i for i, unit in enumerate(protocol.units) if set(unit.names) & set(names)]
+    for i in used:
+        outside = set(protocol.units[i].names) - set(names)
+        if outside:
+            raise InputError(
+                f"the group {protocol.units[i].label!r} is reported as a whole; name {min(outside)!r} too."
+            )
+    tables, rows = [], []
+    for i in used:
+        table, row = report_likelihoods(protocol.units[i].randomiser, collected.parts[i])
+        tables.append(table)
+        rows.append(row)
+    distinct, counts = joined_rows(rows, [len(table) for table in tables])
+    covered = tuple(name for i in used for name in protocol.units[i].names)
+    cells = domain_size([table.shape[1] for table in tables])
+    if len(distinct) * cells > LARGEST_TABLE:
+        raise InputError(
+            f"{len(distinct)} distinct reports by {cells} cells are too many; take fewer attributes."
+        )
+    likelihood = np.ones((len(distinct), 1))
+    for table, column in zip(tables, distinct.T, strict=True):
+        likelihood = (likelihood[:, :, None] * table[column][:, None, :]).reshape(len(distinct), -1)
+    return [Term(covered, likelihood, counts.astype(np.float64))]
+
+
+def _sample_terms(protocol: Sample, collected: RecordReports, names: Sequence[str]) -> list[Term]:
+    """A term for each unit whose attributes are all asked for; people reported one unit each."""
+    terms = []
+    for unit, part in zip(protocol.units, collected.parts, strict=True):
+        if set(unit.names) <= set(names) and len(part):
+            table, rows = report_likelihoods(unit.randomiser, part)
+            counts = np.bincount(rows, minlength=len(table)).astype(np.float64)
+            terms.append(Term(unit.names, table, counts))
+    return terms
+
+
+def _hidden_terms(protocol: FakeDataProtocol, collected: RecordReports, names: Sequence[str]) -> list[Term]:
+    """One term over all attributes: any of them may be the one that was reported."""
+    if set(names) != set(protocol.schema.names):
+        missing = min(set(protocol.schema.names) - set(names))
+        raise InputError(
+            f"the reports of {protocol.name!r} hide which attribute they are about, so their joint is that "
+            f"of all attributes; name {missing!r} too."
+        )
+    law = protocol.matrix().T
+    codes = np.ravel_multi_index(
+        tuple(part.values.astype(np.intp) for part in collected.parts), protocol.schema.sizes
+    )
+    counts = np.bincount(codes, minlength=len(law)).astype(np.float64)
+    kept = counts > 0
+    return [Term(protocol.schema.names, law[kept], counts[kept])]
+
+
+def _check_identified(terms: Sequence[Term], names: Sequence[str]) -> None:
+    """Raise if nobody reported the attributes together: their joint would be a guess.
+
+    A hidden choice is about one attribute too: its law is a sum over attributes, so that any joint with the
+    same marginals explains the reports as well.
+    """
+    if len(names) > 1 and not any(set(names) == set(term.names) for term in terms):
+        raise InputError(
+            f"nobody reported {', '.join(names)} together, so their joint is not determined; collect them as "
+            "a group, or estimate them one by one."
+        )
+    if not terms:
+        raise InputError(f"nobody reported {', '.join(names)}; there is nothing to estimate from.")

@@ -1,0 +1,427 @@
+"""`estimate`: from reports to a table of frequencies with errors and intervals."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from sidelight.estimation.em import likeliest_joint, likeliest_numbers
+from sidelight.estimation.expected_error import best_error, likeliest_errors, shrunken_error
+from sidelight.estimation.group_marginals import borrowed
+from sidelight.estimation.means import Mean, means
+from sidelight.estimation.numbers import to_simplex
+from sidelight.estimation.shrinkage import choose, shrink, shrunken
+from sidelight.estimation.unbiased import ABOUT, About, Unbiased, unbiased
+from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
+from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, json_number, write_text
+from sidelight.foundation.html import html_table
+from sidelight.protocols.direct import Split, number_parts
+from sidelight.protocols.fake_data import FakeDataProtocol
+from sidelight.protocols.protocol import Array, RecordReports, RecordSums, check_once, fingerprint, mixed
+from sidelight.protocols.two_phase import origin_of
+from sidelight.schema import Schema
+from sidelight.sources.writing import write_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Estimator = Literal["best", "inversion", "simplex", "shrinkage", "em", "published"]
+ESTIMATORS = ("best", "inversion", "simplex", "shrinkage", "em", "published")
+TWO_PHASE = ("corr-rr", "cond-rr")
+_IMPROVED: dict[str, Callable[[Array, Array], Array]] = {
+    "shrinkage": shrunken,
+    "simplex": lambda estimates, _: to_simplex(estimates),
+}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One value's frequency.
+
+    Attributes:
+        attribute: its attribute.
+        value: its label.
+        frequency: as the chosen estimator has it.
+        standard_error: of the unbiased estimate that the interval is made from.
+        lower: the interval's lower end, not below 0.
+        upper: its upper end, not above 1.
+    """
+
+    attribute: str
+    value: str
+    frequency: float
+    standard_error: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """The frequencies of every attribute.
+
+    The interval is that of the unbiased estimate, so that it covers the truth at its rate whatever
+    estimator is chosen; it is widened to hold the stated frequency where need be.
+
+    Attributes:
+        schema: the attributes.
+        frequencies: by attribute, (values,).
+        standard_errors: of the unbiased estimates, by attribute.
+        lower: the lower ends of the intervals.
+        upper: their upper ends.
+        protocol: what made the reports.
+        estimator: which one was used.
+        about: whether the errors are about those who reported or about their population.
+        confidence: of the intervals.
+        people: how many reported.
+        epsilon: what a whole record's report realises at most.
+        is_simulation: whether the noise came from a seed.
+        unbiased_error: the mean squared error to expect of the unbiased estimates.
+        expected_error: the mean squared error to expect of the chosen estimator; that of the unbiased
+            estimates where it is not predicted ("em", "published").
+        delta: the probability that the budget does not hold, at most.
+        means: by attribute that is reported as a number, the mean of its points.
+    """
+
+    schema: Schema
+    frequencies: Mapping[str, Array]
+    standard_errors: Mapping[str, Array]
+    lower: Mapping[str, Array]
+    upper: Mapping[str, Array]
+    protocol: str
+    estimator: str
+    about: About
+    confidence: float
+    people: int
+    epsilon: float
+    is_simulation: bool
+    unbiased_error: float
+    expected_error: float
+    delta: float = 0.0
+    means: Mapping[str, Mean] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Array:
+        _ = self.schema[name]
+        return self.frequencies[name]
+
+    def __iter__(self) -> Iterator[Estimate]:
+        for attribute in self.schema:
+            name = attribute.name
+            columns = (self.frequencies, self.standard_errors, self.lower, self.upper)
+            for code, value in enumerate(attribute.values):
+                yield Estimate(name, value, *(float(column[name][code]) for column in columns))
+
+    def against(self, truth: Mapping[str, Array]) -> Comparison:
+        """Return the estimates beside the true frequencies."""
+        for attribute in self.schema:
+            given = np.asarray(truth.get(attribute.name, ()))
+            if given.shape != (attribute.size,):
+                raise InputError(
+                    f"the truth of {attribute.name!r} must be {attribute.size} frequencies, got {given.size}."
+                )
+        return Comparison(self, {name: np.asarray(truth[name]) for name in self.schema.names})
+
+    def to_arrow(self) -> pa.Table:
+        """Return the table: attribute, value, frequency, standard_error, lower, upper."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist([vars(item) for item in self])
+
+    def write(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the table to a .csv or .parquet file, or everything to a .json file, atomically.
+
+        Args:
+            path: of the file.
+            overwrite: whether to replace a file that is there already.
+        """
+        return _write(self, path, overwrite)
+
+    def to_json(self) -> str:
+        """Return everything as JSON; an infinite number becomes the string "infinity"."""
+        head = {
+            "protocol": self.protocol, "estimator": self.estimator, "about": self.about,
+            "confidence": self.confidence, "people": self.people, "epsilon": json_number(self.epsilon),
+            "delta": self.delta, "is_simulation": self.is_simulation, "unbiased_error": self.unbiased_error,
+            "expected_error": self.expected_error,
+        }  # fmt: skip
+        rows = {
+            "estimates": [vars(item) for item in self],
+            "means": [item.to_data() for item in self.means.values()],
+        }
+        return json.dumps({**head, **rows}, indent=2, ensure_ascii=False, allow_nan=False)
+
+    def __repr__(self) -> str:
+        about = f"{len(self.schema)} attributes from {self.people} reports"
+        return (
+            f"Estimates({about}; {self.protocol}, {self.estimator}, expected error {self.expected_error:.4g})"
+        )
+
+    def _repr_html_(self) -> str:
+        titles = ("attribute", "value", "frequency", "standard error", "lower", "upper")
+        return html_table(repr(self), titles, [list(vars(item).values()) for item in self])
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Estimates beside the truth, for those who hold it.
+
+    Attributes:
+        estimates: what was estimated.
+        truth: the true frequencies, by attribute.
+    """
+
+    estimates: Estimates
+    truth: Mapping[str, Array]
+
+    @property
+    def error(self) -> float:
+        """The mean squared error: the mean over attributes of the mean over values (Corr-RR, eq. (5))."""
+        schema = self.estimates.schema
+        return float(np.mean([np.mean((self.estimates[n] - self.truth[n]) ** 2) for n in schema.names]))
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The true means of the attributes that are reported as numbers."""
+        return {
+            name: float(np.dot(item.points, self.truth[name])) for name, item in self.estimates.means.items()
+        }
+
+    @property
+    def covered(self) -> float:
+        """How many of the intervals hold the truth, as a share."""
+        found = self.estimates
+        inside = [
+            (found.lower[n] <= self.truth[n]) & (self.truth[n] <= found.upper[n]) for n in found.schema.names
+        ]
+        return float(np.concatenate(inside).mean())
+
+    def to_arrow(self) -> pa.Table:
+        """Return the table of the estimates with a column `truth`."""
+        return self.estimates.to_arrow().append_column("truth", [self._flat()])
+
+    def _flat(self) -> list[float]:
+        return [float(value) for name in self.estimates.schema.names for value in self.truth[name]]
+
+    def write(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the table to a .csv or .parquet file, or everything to a .json file, atomically.
+
+        Args:
+            path: of the file.
+            overwrite: whether to replace a file that is there already.
+        """
+        return _write(self, path, overwrite)
+
+    def to_json(self) -> str:
+        """Return everything as JSON."""
+        data = json.loads(self.estimates.to_json())
+        rows = [row | {"truth": value} for row, value in zip(data["estimates"], self._flat(), strict=True)]
+        means = [row | {"truth": self.means[row["attribute"]]} for row in data["means"]]
+        head = {**data, "error": self.error, "covered": self.covered, "estimates": rows, "means": means}
+        return json.dumps(head, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _write(found: Estimates | Comparison, path: str | Path, overwrite: bool) -> Path:
+    check_overwrite(path, force=overwrite, fix=SAY_OVERWRITE)
+    if Path(path).suffix.lower() == ".json":
+        return write_text(path, found.to_json())
+    return write_rows(found.to_arrow(), path)
+
+
+Reported = RecordReports | RecordSums | Sequence["RecordReports | RecordSums"]
+
+
+def _listed(reports: Any) -> list[RecordReports | RecordSums]:
+    """Return reports as a list, or raise where something else was given."""
+    is_one = isinstance(reports, RecordReports | RecordSums) or not isinstance(reports, Iterable)
+    found: list[RecordReports | RecordSums] = [reports] if is_one else list(reports)
+    for item in found:
+        if not isinstance(item, RecordReports | RecordSums):
+            raise invalid("reports", "what `collect` or `read_reports` returned", type(item).__name__)
+    return found
+
+
+def estimate(
+    reports: Reported,
+    *,
+    estimator: Estimator = "best",
+    confidence: float = 0.95,
+    about: About = "collected",
+) -> Estimates:
+    """Estimate the frequencies of all attributes from reports.
+
+    Args:
+        reports: of one protocol, or of both phases (as a list); merged aggregates do as well.
+        estimator: "best" (shrinkage where it is predicted to help, on the simplex; the likeliest for noisy
+            numbers), "inversion" (unbiased), "simplex" (projected), "shrinkage", "em" (the likeliest; needs
+            the reports themselves) or "published" (Corr-RR's own estimator, biased).
+        confidence: of the intervals.
+        about: the frequencies among those who reported ("collected") or in their population.
+    """
+    check_choice("estimator", estimator, ESTIMATORS)
+    check_choice("about", about, ABOUT)
+    level = check_number("confidence", confidence, above=0, below=1)
+    given = _listed(reports)
+    check_once(given)
+    parts = merged([item.aggregate() if isinstance(item, RecordReports) else item for item in given])
+    if estimator == "published":
+        _check_published(parts)
+    schema = parts[0].protocol.schema
+    found = unbiased(parts, about)
+    frequencies = _frequencies(estimator, schema, found, parts, given)
+    lower, upper, variances = {}, {}, {}
+    deviations = NormalDist().inv_cdf(0.5 + level / 2)
+    for name, item in found.items():
+        low, high = item.interval(deviations)
+        variances[name] = item.variance(to_simplex(item.estimate))
+        lower[name] = np.minimum(low, np.clip(frequencies[name], 0, 1))
+        upper[name] = np.maximum(high, np.clip(frequencies[name], 0, 1))
+    errors = {name: np.sqrt(spread) for name, spread in variances.items()}
+    return Estimates(
+        schema, frequencies, errors, lower, upper, parts[-1].protocol.name, estimator, about, level,
+        sum(part.people for part in parts), max(part.protocol.epsilon for part in parts),
+        any(part.is_simulation for part in parts),
+        *_expected(estimator, parts, about, frequencies, variances),
+        max(part.protocol.delta for part in parts), means(parts, found, deviations, about),
+    )  # fmt: skip
+
+
+def _expected(
+    estimator: str,
+    parts: Sequence[RecordSums],
+    about: About,
+    frequencies: Mapping[str, Array],
+    variances: Mapping[str, Array],
+) -> tuple[float, float]:
+    """Return the mean squared errors to expect of the unbiased estimates and of the chosen ones."""
+    schema = parts[0].protocol.schema
+    unbiased_error = float(np.mean([spread.mean() for spread in variances.values()]))
+    if estimator == "best":
+        people = sum(part.people for part in parts) if about == "collected" else math.inf
+        numbers = {
+            name: (mechanism, sums.reports) for name, mechanism, sums in number_parts(parts, alone=True)
+        }
+        errors = likeliest_errors(numbers, people, frequencies)
+        return unbiased_error, best_error(schema, frequencies, variances, errors)
+    if estimator not in _IMPROVED:
+        return unbiased_error, unbiased_error
+    return unbiased_error, shrunken_error(schema, frequencies, variances, _IMPROVED[estimator])
+
+
+def merged(parts: Sequence[RecordSums]) -> list[RecordSums]:
+    """Merge aggregates of the same protocol, and check that what is left belongs together."""
+    if not parts:
+        raise InputError("there are no reports to estimate from.")
+    found: dict[str, RecordSums] = {}
+    for part in parts:
+        key = fingerprint(part.protocol)
+        found[key] = found[key] + part if key in found else part
+    merged_parts = list(found.values())
+    if sum(part.people for part in merged_parts) == 0:
+        raise InputError("there are no reports to estimate from.")
+    seconds = [part for part in merged_parts if _needs_first(part)]
+    firsts = [part for part in merged_parts if not _needs_first(part)]
+    if seconds and not firsts:
+        raise InputError(
+            f"these are reports of the second phase of {seconds[0].protocol.name!r}; add those of the first, "
+            "without which they say too little."
+        )
+    if len(firsts) > 1:
+        raise mixed(firsts[0].protocol, firsts[1].protocol)
+    for part in seconds:
+        _check_belongs(part, firsts[0])
+    return [*firsts, *seconds]
+
+
+def _check_published(parts: Sequence[RecordSums]) -> None:
+    """Raise unless a second phase is among them: only there the estimator differs from inversion."""
+    if not any(_needs_first(part) for part in parts):
+        raise InputError(
+            "the estimator 'published' is Corr-RR's, for the reports of both its phases; these are of "
+            f"{parts[-1].protocol.name!r}. Take 'best'."
+        )
+
+
+def _needs_first(part: RecordSums) -> bool:
+    return isinstance(part.protocol, FakeDataProtocol) and part.protocol.name in TWO_PHASE
+
+
+def _check_belongs(second: RecordSums, first: RecordSums) -> None:
+    protocol = second.protocol
+    if not isinstance(first.protocol, Split) or not isinstance(protocol, FakeDataProtocol):
+        raise mixed(first.protocol, protocol)
+    if not protocol.origin.startswith(origin_of(first.protocol)):
+        raise mixed(first.protocol, protocol)
+    if protocol.schema != first.protocol.schema:
+        raise mixed(first.protocol, protocol)
+
+
+def _frequencies(
+    estimator: str,
+    schema: Schema,
+    found: Mapping[str, Unbiased],
+    parts: Sequence[RecordSums],
+    given: Sequence[RecordReports | RecordSums],
+) -> dict[str, Array]:
+    if estimator == "inversion":
+        return {name: item.estimate for name, item in found.items()}
+    if estimator == "simplex":
+        return {name: to_simplex(item.estimate) for name, item in found.items()}
+    if estimator == "shrinkage":
+        return shrink(schema, found)
+    if estimator == "em":
+        return _likeliest(schema, given)
+    if estimator == "published":
+        return published(parts)
+    plain = choose(schema, found)
+    return plain | borrowed(schema, parts, found) | likeliest_numbers(parts)
+
+
+def _likeliest(schema: Schema, given: Sequence[RecordReports | RecordSums]) -> dict[str, Array]:
+    reports = [item for item in given if isinstance(item, RecordReports)]
+    if len(reports) < len(given):
+        raise InputError("the estimator 'em' needs the reports themselves, got aggregates.")
+    if any(isinstance(item.protocol, FakeDataProtocol) for item in reports):
+        joint = likeliest_joint(reports, schema.names)
+        axes = range(len(schema))
+        return {
+            name: joint.sum(axis=tuple(axis for axis in axes if axis != i))
+            for i, name in enumerate(schema.names)
+        }
+    return {name: _one_likeliest(reports, name) for name in schema.names}
+
+
+def _one_likeliest(reports: Sequence[RecordReports], name: str) -> Array:
+    """Return the likeliest marginal of one attribute, through its group where it is reported in one."""
+    units = [unit for item in reports for unit in getattr(item.protocol, "units", ())]
+    members = dict.fromkeys(other for unit in units if name in unit.names for other in unit.names)
+    joint = likeliest_joint(reports, list(members))
+    axis = list(members).index(name)
+    return np.asarray(joint.sum(axis=tuple(i for i in range(joint.ndim) if i != axis)))
+
+
+def published(parts: Sequence[RecordSums]) -> dict[str, Array]:
+    """Return Corr-RR's own estimator: all reports as if randomised directly, phases weighted by size.
+
+    It is biased, and the bias does not vanish with more people (see `linear` for its expectation).
+    """
+    people = sum(part.people for part in parts)
+    result: dict[str, Array] = {}
+    for part in parts:
+        protocol = part.protocol
+        for i, name in enumerate(protocol.schema.names):
+            if isinstance(protocol, Split):
+                raw = protocol.units[i].estimate(part.parts[i]).reshape(-1)
+            elif isinstance(protocol, FakeDataProtocol):
+                raw = protocol.responses[name].estimate(part.parts[i])
+            else:
+                raise InputError(
+                    f"the estimator 'published' is Corr-RR's; the reports are of {protocol.name!r}."
+                )
+            result[name] = result.get(name, np.zeros_like(raw)) + raw * (part.people / people)
+    return result

@@ -1,0 +1,308 @@
+"""The error to expect before collecting, from how many people, values and how much budget there are.
+
+Errors are mean squared errors: the mean over attributes of the mean over values of (f - estimate)^2, about
+the people who report, so that not asking all of them counts and who they are does not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from sidelight.estimation.em import likeliest_each
+from sidelight.estimation.linear import (
+    WORST_CONDITION,
+    condition,
+    directions,
+    expected_counts,
+    first_precision,
+    weighted_design,
+)
+from sidelight.estimation.second_phase import learn_second_phase
+from sidelight.estimation.shrinkage import least_risk, shared_domains
+from sidelight.estimation.unbiased import unbiased
+from sidelight.foundation.errors import InputError, check_whole, invalid
+from sidelight.mechanisms.cells import InCells
+from sidelight.protocols.direct import Sample, Split
+from sidelight.protocols.fake_data import FakeDataProtocol
+from sidelight.protocols.groups import ReportedGroup, inverted_covariance
+from sidelight.protocols.protocol import Array, Protocol, RecordReports
+from sidelight.protocols.two_phase import TwoPhase
+from sidelight.schema import Schema
+
+Frequencies = Mapping[str, Array]
+_DRAWS = 200
+_LEAST_DRAWS = 2
+_MOST_DRAWN = 2_000_000
+_SEED = 20_250_101
+_LIKELIEST_DRAWS = 24
+_LIKELIEST_WORK = 100_000
+_FIRST_PHASES = 3
+PUBLISHED_TRIALS = 48
+"""First phases that are simulated for Corr-RR's own estimator: its error depends on them most."""
+_MOST_WORK = 20_000
+_MOST_SIMULATED = 50_000
+
+
+def uniform(schema: Schema) -> dict[str, Array]:
+    """Return uniform frequencies: what is assumed where nothing is known."""
+    return {attribute.name: np.full(attribute.size, 1 / attribute.size) for attribute in schema}
+
+
+def predicted_variances(
+    protocol: Protocol | TwoPhase, people: int, frequencies: Frequencies
+) -> dict[str, Array]:
+    """Return the variance of each value's unbiased estimate, about the people who report."""
+    check_whole("people", people, at_least=1)
+    check_frequencies(protocol.schema, frequencies)
+    if isinstance(protocol, (Split, Sample)):
+        return _direct(protocol, people, frequencies)
+    if isinstance(protocol, FakeDataProtocol):
+        return _hidden(protocol, people, frequencies)
+    if isinstance(protocol, TwoPhase):
+        return _two_phase(protocol, people, frequencies)
+    raise invalid("protocol", "one of this package", protocol)
+
+
+def predicted_error(
+    protocol: Protocol | TwoPhase, people: int, frequencies: Frequencies, *, shrinks: bool = False
+) -> float:
+    """Return the mean squared error to expect, over attributes and values.
+
+    Args:
+        protocol: what would be used.
+        people: how many would report.
+        frequencies: what is known or assumed of every attribute.
+        shrinks: whether for the estimator "best", found by simulating its noise, instead of the unbiased one.
+    """
+    return predicted_errors(protocol, people, frequencies, shrinks=shrinks)[int(shrinks)]
+
+
+def predicted_errors(
+    protocol: Protocol | TwoPhase, people: int, frequencies: Frequencies, *, shrinks: bool = True
+) -> tuple[float, float]:
+    """Return the mean squared errors to expect of the unbiased estimator, and of "best" where asked for."""
+    variances = predicted_variances(protocol, people, frequencies)
+    plain = float(np.mean([spread.mean() for spread in variances.values()]))
+    if not shrinks or not np.isfinite(plain):
+        return plain, plain
+    return plain, best_error(protocol.schema, frequencies, variances, _numbers(protocol, people, frequencies))
+
+
+def best_error(
+    schema: Schema, frequencies: Frequencies, variances: Mapping[str, Array], numbers: Mapping[str, float]
+) -> float:
+    """Return the mean squared error to expect of "best", that of noisy numbers being known."""
+    rest = [name for name in schema.names if name not in numbers]
+    total = sum(numbers.values())
+    if rest:
+        total += len(rest) * shrunken_error(schema.select(rest), frequencies, variances)
+    return total / len(schema)
+
+
+def likeliest_errors(
+    numbers: Mapping[str, tuple[InCells, int]], people: float, frequencies: Frequencies
+) -> dict[str, float]:
+    """Return the mean squared errors to expect of the likeliest frequencies of noisy numbers, by simulation.
+
+    Who the people are is drawn first, and what is found is compared with their own frequencies.
+
+    Args:
+        numbers: by attribute, what makes the numbers and how many of them there are.
+        people: whose frequencies are meant; infinitely many for a population.
+        frequencies: were these the true ones.
+    """
+    rng = np.random.default_rng(_SEED)
+    truths, counts = [], []
+    for name, (mechanism, reports) in numbers.items():
+        share = frequencies[name] / frequencies[name].sum()
+        draws = min(max(_LIKELIEST_WORK // mechanism.law.size, _LEAST_DRAWS), _LIKELIEST_DRAWS)
+        asked = rng.multinomial(reports, share, size=draws)
+        law = mechanism.law / mechanism.law.sum(axis=1, keepdims=True)
+        counts.append((mechanism, rng.multinomial(asked, law).sum(axis=1)))
+        if math.isinf(people):
+            truths.append(np.broadcast_to(share, asked.shape))
+        else:
+            rest = rng.multinomial(max(int(people) - reports, 0), share, size=draws)
+            truths.append((asked + rest) / (asked + rest).sum(axis=1, keepdims=True))
+    found = likeliest_each(counts)
+    errors = [float(((one - truth) ** 2).mean()) for one, truth in zip(found, truths, strict=True)]
+    return dict(zip(numbers, errors, strict=True))
+
+
+def _numbers(protocol: Protocol | TwoPhase, people: int, frequencies: Frequencies) -> dict[str, float]:
+    if not isinstance(protocol, (Split, Sample)):
+        return {}
+    reports = dict.fromkeys(protocol.labels, people)
+    if isinstance(protocol, Sample):
+        for label, share in zip(protocol.labels, protocol.shares, strict=True):
+            reports[label] = max(round(people * share / sum(protocol.shares)), 1)
+    numbers = {name: (mechanism, reports[name]) for name, mechanism in protocol.sole_numbers.items()}
+    return likeliest_errors(numbers, people, frequencies)
+
+
+def shrunken_error(
+    schema: Schema,
+    frequencies: Frequencies,
+    variances: Mapping[str, Array],
+    method: Callable[[Array, Array], Array] = least_risk,
+) -> float:
+    """Return the mean squared error to expect of an estimator, were these the frequencies, by simulation.
+
+    Args:
+        schema: the attributes.
+        frequencies: of every attribute.
+        variances: of the unbiased estimates.
+        method: "best", or another that turns estimates and their summed variances into better ones.
+    """
+    rng = np.random.default_rng(_SEED)
+    errors = []
+    for names in shared_domains(schema):
+        truth = np.stack([frequencies[name] for name in names])
+        spread = np.stack([variances[name] for name in names])
+        draws = min(max(_MOST_DRAWN // truth.size, _LEAST_DRAWS), _DRAWS)  # many values need fewer draws
+        noise = rng.normal(size=(draws, *truth.shape)) * np.sqrt(spread)
+        noise -= noise.mean(axis=-1, keepdims=True)
+        size = truth.shape[-1]
+        noise *= np.sqrt(size / max(size - 1, 1))
+        found = method(truth + noise, np.broadcast_to(spread.sum(axis=-1), (draws, len(names))))
+        errors += list(((found - truth) ** 2).mean(axis=(0, 2)))
+    return float(np.mean(errors))
+
+
+def check_frequencies(schema: Schema, frequencies: Frequencies) -> None:
+    """Raise unless every attribute has frequencies that add up to 1."""
+    for attribute in schema:
+        if attribute.name not in frequencies:
+            raise InputError(f"`frequencies` lack the attribute {attribute.name!r}.")
+        given = np.asarray(frequencies[attribute.name])
+        if given.shape != (attribute.size,) or not np.all(given >= 0) or abs(float(given.sum()) - 1) > 1e-6:
+            raise invalid(
+                f"frequencies of {attribute.name}", f"{attribute.size} shares that add up to 1", given
+            )
+
+
+def unit_error(unit: ReportedGroup, frequencies: Frequencies) -> float:
+    """Return the summed mean variance of one report's estimates of all the unit's attributes."""
+    return sum(float(_single(unit, name, frequencies[name]).mean()) for name in unit.names)
+
+
+def _single(unit: ReportedGroup, name: str, share: Array) -> Array:
+    """Return the variance of one report's estimate of each value, sampling of people included."""
+    moments = unit.moments(name)
+    if moments is None:
+        return unit.randomiser.variance(1, share)
+    none, full = moments
+    return none + (full - none) * share - share**2
+
+
+def _direct(protocol: Split | Sample, people: int, frequencies: Frequencies) -> dict[str, Array]:
+    whole = sum(protocol.shares) if isinstance(protocol, Sample) else 1
+    shares = protocol.shares if isinstance(protocol, Sample) else (1,) * len(protocol.units)
+    precision: dict[str, Array] = {}
+    for unit, share in zip(protocol.units, shares, strict=True):
+        for name in unit.names:
+            spread = _single(unit, name, frequencies[name]) * whole / (people * share)
+            precision[name] = precision.get(name, np.zeros_like(spread)) + 1 / np.maximum(spread, 1e-300)
+    return {
+        name: np.maximum(1 / total - frequencies[name] * (1 - frequencies[name]) / people, 0.0)
+        for name, total in precision.items()
+    }
+
+
+def _hidden(protocol: FakeDataProtocol, people: int, frequencies: Frequencies) -> dict[str, Array]:
+    schema = protocol.schema
+    if condition(protocol) > WORST_CONDITION:
+        return {attribute.name: np.full(attribute.size, np.inf) for attribute in schema}
+    stacked = np.concatenate([frequencies[name] for name in schema.names])
+    basis = directions(schema.sizes)
+    inside, weighted = weighted_design(protocol, stacked, basis)
+    covariance = np.linalg.inv(people * (weighted.T @ inside))
+    spread = ((basis @ covariance) * basis).sum(axis=1)
+    return _without_people(schema, spread, frequencies, people)
+
+
+def _two_phase(design: TwoPhase, people: int, frequencies: Frequencies) -> dict[str, Array]:
+    """Predict both phases solved together, first phases simulated."""
+    schema = design.schema
+    basis = directions(schema.sizes)
+    stacked = np.concatenate([frequencies[name] for name in schema.names])
+    early, late = _phases(design, people)
+    known = [
+        (frequencies[unit.names[0]], inverted_covariance(unit, frequencies[unit.names[0]]) / early)
+        for unit in design.first.units
+    ]
+    lead, _ = first_precision(schema.sizes, known)
+    spread = np.zeros_like(stacked)
+    simulated = _simulated(design, people, frequencies, _FIRST_PHASES)
+    for _, second in simulated:
+        inside, weighted = weighted_design(second, stacked, basis)
+        covariance = np.linalg.inv(lead + late * (weighted.T @ inside))
+        spread += ((basis @ covariance) * basis).sum(axis=1) / len(simulated)
+    return _without_people(schema, spread, frequencies, people)
+
+
+def published_error(
+    design: TwoPhase, people: int, frequencies: Frequencies, trials: int = PUBLISHED_TRIALS
+) -> float:
+    """Return the mean squared error of Corr-RR's own estimator, its bias included, first phases simulated.
+
+    What the second phase copies was learnt from the first, so that both err the same way: the first phase's
+    own error is added before squaring.
+    """
+    check_frequencies(design.schema, frequencies)
+    early, late = _phases(design, people)
+    weight = late / (early + late)
+    stacked = np.concatenate([frequencies[name] for name in design.schema.names])
+    errors = []
+    for first, second in _simulated(design, people, frequencies, trials):
+        scale = np.sqrt(min(first.people / early, 1.0))
+        found = unbiased([first.aggregate()])
+        seen = np.split(expected_counts(second) @ stacked, np.cumsum(design.schema.sizes)[:-1])
+        for name, share in zip(design.schema.names, seen, strict=True):
+            response = second.responses[name]
+            low = float(response.support_if_other)
+            gap = float(response.support_if_true) - low
+            bias = (share - low) / gap - frequencies[name]
+            off = weight * bias + (1 - weight) * scale * (found[name].estimate - frequencies[name])
+            spread = share * (1 - share) / (late * gap**2)
+            errors.append(float((off**2 + weight**2 * spread).mean()))
+    return float(np.mean(errors))
+
+
+def _phases(design: TwoPhase, people: int) -> tuple[int, int]:
+    early = max(round(design.share * people), 1)
+    return early, max(people - early, 1)
+
+
+def _simulated(
+    design: TwoPhase, people: int, frequencies: Frequencies, trials: int
+) -> list[tuple[RecordReports, FakeDataProtocol]]:
+    """Return simulated first phases and the second ones they lead to; attributes are drawn independently.
+
+    How they depend on each other is not known before collecting. Beyond some reports a first phase is as good
+    as exact, so that more are not simulated.
+    """
+    early, late = _phases(design, people)
+    rng = np.random.default_rng(_SEED)
+    found = []
+    most = max(_MOST_WORK // sum(design.schema.sizes) ** 2, 1)
+    for trial in range(min(trials, most)):
+        columns = [
+            rng.choice(len(frequencies[name]), size=min(early, _MOST_SIMULATED), p=frequencies[name])
+            for name in design.schema.names
+        ]
+        records = np.stack(columns, axis=1).astype(np.uint16)
+        first = design.first.randomise(records, seed=_SEED + trial)
+        found.append((first, learn_second_phase(design, first, people=late).second))
+    return found
+
+
+def _without_people(schema: Schema, spread: Array, frequencies: Frequencies, people: int) -> dict[str, Array]:
+    """Return each attribute's part of stacked variances, the sampling of people taken out."""
+    return {
+        name: np.maximum(part - frequencies[name] * (1 - frequencies[name]) / people, 0.0)
+        for name, part in zip(schema.names, np.split(spread, np.cumsum(schema.sizes)[:-1]), strict=True)
+    }

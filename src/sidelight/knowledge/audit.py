@@ -1,0 +1,407 @@
+"""KnowledgeAudit: a query's leakage to every adversary, layer by layer, beside the published figures."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.belief import Belief, Gaussian
+from sidelight.foundation.errors import InputError, TooLargeError, check_whole, unknown
+from sidelight.foundation.files import json_number
+from sidelight.foundation.html import html_table
+from sidelight.knowledge.adversary import Adversary, mask_of
+from sidelight.knowledge.cells import cells_of, check_one_belief
+from sidelight.knowledge.edges import certified_values
+from sidelight.knowledge.figures import prior_leakage
+from sidelight.knowledge.gaussian import NumberSum
+from sidelight.knowledge.graph import WeightedGraph
+from sidelight.knowledge.group import group_values, reaches
+from sidelight.knowledge.noise import NoiseChoice, least_noise
+from sidelight.knowledge.query import Query
+from sidelight.knowledge.search import Values, all_adversaries, supported_adversaries
+from sidelight.knowledge.suppression import SUPPRESSED, shown, shown_noise
+from sidelight.leakage.bounds import Bound
+
+Array = NDArray[np.float64]
+Standing = Literal["weakest", "strongest", "both", "between", "hidden"]
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class AdversaryAudit:
+    """All figures of one adversary.
+
+    Attributes:
+        adversary: who.
+        exact: the truth for the belief (or for a model); the group bound where it rests on too few records.
+        group: the group bound.
+        certified: by sound edges; None where the graph is too large.
+        published: by the published graph, no bound; None where it is too large or not defined.
+    """
+
+    adversary: Adversary
+    exact: Bound
+    group: Bound
+    certified: Bound | None = None
+    published: Bound | None = None
+
+    @property
+    def is_understated(self) -> bool:
+        """Whether the published figure is below the truth."""
+        return self.published is not None and self.published.value < self.exact.value - _ROUNDING
+
+
+@dataclass(frozen=True)
+class Layer:
+    """All adversaries who know the same number of attributes.
+
+    Attributes:
+        known: how many attributes they know.
+        adversaries: how many there are.
+        worst: the one who learns most.
+        exact: how much that is.
+        least: how much the one who learns least does.
+        group: the largest group bound.
+        certified: the largest bound by sound edges.
+        published: the largest published figure.
+        understated: the share of adversaries whose published figure is below the truth.
+    """
+
+    known: int
+    adversaries: int
+    worst: Adversary
+    exact: float
+    least: float
+    group: float
+    certified: float | None
+    published: float | None
+    understated: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class KnowledgeAudit:
+    """What a noisy answer tells adversaries with every amount of prior knowledge.
+
+    Attributes:
+        belief: the joint distribution all of them believe in.
+        query: what is asked, and the noise.
+        targets: the attributes under attack.
+        exact: the exact figure of every adversary.
+        group: the group bound of every adversary.
+        certified: the bound by sound edges; None where the graph is too large.
+        graph: the published graph; None where it is too large or not defined.
+        worst: the worst adversary, in full.
+        named: adversaries that were asked for by name.
+        noise: the least noise that keeps a limit; None if there is none.
+        min_support: figures that rest on fewer records are replaced by the group bound.
+        hidden: (n, 2^n) whose figures were replaced; None if none were looked for.
+        corollary_gap: for a Gaussian how far PDP, Corollary 2 is from the closed form, relatively.
+    """
+
+    belief: Belief | Gaussian
+    query: Query | NumberSum
+    targets: tuple[str, ...]
+    exact: Values
+    group: Values
+    certified: Values | None
+    graph: WeightedGraph | None
+    worst: AdversaryAudit
+    named: tuple[AdversaryAudit, ...] = ()
+    noise: NoiseChoice | None = None
+    min_support: int = 0
+    hidden: NDArray[np.bool_] | None = None
+    corollary_gap: float | None = None
+
+    @cached_property
+    def published(self) -> Values | None:
+        """The published figure of every adversary who attacks a target."""
+        if self.graph is None:
+            return None
+        rows = [name in self.targets for name in self.graph.names]
+        return Values(self.graph.names, np.where(np.array(rows)[:, None], self.graph.values.table, np.nan))
+
+    @cached_property
+    def layers(self) -> tuple[Layer, ...]:
+        """The layers, from the adversaries who know nothing to those who know all but the target."""
+        return tuple(self._layer(known) for known in range(len(self.exact.names)))
+
+    def _layer(self, known: int) -> Layer:
+        worst, value = self.exact.worst(known)
+        exact = self.exact.layer(known)
+        published = None if self.published is None else self.published.layer(known)
+        return Layer(
+            known,
+            len(exact),
+            worst,
+            value,
+            float(exact.min()),
+            float(self.group.layer(known).max()),
+            None if self.certified is None else float(self.certified.layer(known).max()),
+            None if published is None else float(published.max()),
+            None if published is None else float(np.mean(published < exact - _ROUNDING)),
+        )
+
+    @property
+    def standing(self) -> Standing:
+        """Who learns most: the weakest adversary, the strongest, both alike, one in between, or hidden."""
+        if self.worst.exact.method == SUPPRESSED:
+            return "hidden"
+        top = self.layers[0].exact, self.layers[-1].exact
+        most = max(layer.exact for layer in self.layers) - _ROUNDING
+        if min(top) >= most:
+            return "both"
+        if top[0] >= most:
+            return "weakest"
+        return "strongest" if top[1] >= most else "between"
+
+    @property
+    def understated(self) -> float | None:
+        """The share of all adversaries whose published figure is below the truth."""
+        if self.published is None:
+            return None
+        there = ~np.isnan(self.exact.table)
+        return float(np.mean(self.published.table[there] < self.exact.table[there] - _ROUNDING))
+
+    def is_hidden(self, adversary: Adversary) -> bool:
+        """Whether an adversary's figure rests on too few records, so that the group bound stands there."""
+        place = self.exact.names.index(adversary.target), mask_of(self.exact.names, adversary.known)
+        return self.hidden is not None and bool(self.hidden[place])
+
+    @property
+    def smoothing(self) -> float:
+        """How many evenly spread records were added to the belief."""
+        return self.belief.smoothing if isinstance(self.belief, Belief) else 0.0
+
+    def __repr__(self) -> str:
+        worst = f"worst {self.worst.exact.value:.4g} for {self.worst.adversary}"
+        return f"KnowledgeAudit({self.query.name}, {len(self.targets)} targets: {worst})"
+
+    def _repr_html_(self) -> str:
+        titles = ("attributes known", "adversaries", "learns most", "how much", "group bound")
+        rows = [[item.known, item.adversaries, item.worst, item.exact, item.group] for item in self.layers]
+        return html_table(repr(self), titles, rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all figures as plain data."""
+        return {
+            "belief": {
+                "kind": self.belief.kind,
+                "source": self.belief.source,
+                "records": self.belief.sample_size,
+                "smoothing": self.smoothing,
+                "is_model": self.belief.is_model,
+            },
+            "query": _query_to_dict(self.query),
+            "min_support": self.min_support,
+            "hidden_adversaries": 0 if self.hidden is None else int(self.hidden.sum()),
+            "corollary_gap": self.corollary_gap,
+            "attributes": list(self.exact.names),
+            "targets": list(self.targets),
+            "worst": audit_to_dict(self.worst),
+            "worst_is": self.standing,
+            "understated_share": self.understated,
+            "named": [audit_to_dict(item) for item in self.named],
+            "layers": [
+                {**_finite(vars(layer)), "worst": _adversary_to_dict(layer.worst)} for layer in self.layers
+            ],
+            "noise": None if self.noise is None else _noise_to_dict(self.noise),
+            "graph": None if self.graph is None or len(self.graph.names) > 6 else self.graph.to_dict(),
+        }
+
+    def to_json(self) -> str:
+        """Return all figures as JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def knowledge_audit(
+    belief: Belief,
+    query: Query,
+    targets: Sequence[str] | None = None,
+    *,
+    named: Sequence[Adversary] = (),
+    limit: float | None = None,
+    min_support: int = 0,
+) -> KnowledgeAudit:
+    """Compute the leakage of a query to every adversary.
+
+    Args:
+        belief: a joint distribution, small enough that all adversaries can be tried.
+        query: what is asked, and the noise.
+        targets: the attributes under attack; all of the query's by default.
+        named: adversaries to show in full.
+        limit: if given, also find the least noise that keeps everyone under it.
+        min_support: replace figures that rest on fewer records by the group bound, and leave the graphs
+            out, for whose figures no records are counted. A belief given by hand rests on none.
+    """
+    check_one_belief(belief)
+    chosen = check_targets(query.schema.names, targets, named)
+    check_whole("min_support", min_support, at_least=0)
+    least = min_support if belief.sample_size is not None else 0
+    exact, hidden = _exact(belief, query, chosen, least)
+    group = _group(belief, query, exact)
+    if hidden is not None:
+        exact = Values(exact.names, np.where(hidden, group.table, exact.table))
+    certified, graph = (None, None) if least else _graphs(belief, query, chosen)
+    noise = None if limit is None else least_noise(belief, query, limit, chosen)
+    worst, *others = (
+        adversary_audit(belief, query, each, certified, graph, min_support=least)
+        for each in (exact.worst()[0], *named)
+    )
+    return KnowledgeAudit(
+        belief,
+        query,
+        chosen,
+        exact,
+        group,
+        certified,
+        graph,
+        worst,
+        tuple(others),
+        None if noise is None else shown_noise(noise, chosen, least),
+        least,
+        hidden,
+    )
+
+
+def check_targets(
+    names: Sequence[str], targets: Sequence[str] | None, named: Sequence[Adversary]
+) -> tuple[str, ...]:
+    """Return the attributes under attack, all by default; named adversaries must attack one of them."""
+    if isinstance(targets, str) or (targets is not None and not len(targets)):
+        raise InputError(f"`targets` must be a list of at least one attribute, got {targets!r}.")
+    chosen = tuple(names if targets is None else targets)
+    for name in chosen:
+        if name not in names:
+            raise unknown("attribute", name, names)
+    for adversary in named:
+        adversary.check(names)
+        if adversary.target not in chosen:
+            raise InputError(
+                f"the named adversary attacks {adversary.target!r}, which is not among the targets "
+                f"{', '.join(chosen)}; add it to them."
+            )
+    return chosen
+
+
+def _exact(
+    belief: Belief, query: Query, targets: tuple[str, ...], min_support: int
+) -> tuple[Values, NDArray[np.bool_] | None]:
+    """Return every adversary's figure, and which of them rest on too few records if that matters."""
+    if not min_support:
+        return all_adversaries(belief, query, targets), None
+    exact, supports = supported_adversaries(belief, query, targets)
+    return exact, ~np.isnan(exact.table) & ~(supports.table >= min_support)
+
+
+def adversary_audit(
+    belief: Belief,
+    query: Query,
+    adversary: Adversary,
+    certified: Values | None = None,
+    graph: WeightedGraph | None = None,
+    *,
+    min_support: int = 0,
+) -> AdversaryAudit:
+    """Return all figures of one adversary; those of the graphs only where these are at hand."""
+    if query.is_additive:
+        group = prior_leakage(belief, query, adversary, "group")
+    else:
+        group = Bound(math.inf, "certified", "no bound is known without additive parts")
+    least = min_support if belief.sample_size is not None else 0
+    return AdversaryAudit(
+        adversary,
+        shown(prior_leakage(belief, query, adversary), group, least),
+        group,
+        None
+        if certified is None
+        else Bound(
+            certified.of(adversary), "model" if belief.is_model else "certified", "sound edges, least path"
+        ),
+        None if graph is None else graph.bound(adversary),
+    )
+
+
+def _graphs(
+    belief: Belief, query: Query, targets: tuple[str, ...]
+) -> tuple[Values | None, WeightedGraph | None]:
+    """Return the certified values and the published graph where they can be computed."""
+    if not query.is_additive:
+        return None, None
+    try:
+        table = certified_values(belief, query)
+        rows = np.array([name in targets for name in query.schema.names])
+        certified = Values(query.schema.names, np.where(rows[:, None], table, np.nan))
+        graph = WeightedGraph.from_belief(belief, query) if query.width == 1 else None
+    except TooLargeError:
+        return None, None
+    return certified, graph
+
+
+def _group(belief: Belief, query: Query, exact: Values) -> Values:
+    """Return the group bound of every adversary that has an exact figure."""
+    if query.is_additive:
+        bounds = group_values(reaches(query, cells_of(belief, query).possible))
+    else:
+        bounds = np.full(exact.table.shape[1], np.inf)
+    return Values(exact.names, np.where(np.isnan(exact.table), np.nan, bounds))
+
+
+def _query_to_dict(query: Query | NumberSum) -> dict[str, Any]:
+    found = {"name": query.name, "scale": query.scale, "width": query.width}
+    return found | (
+        {"weights": dict(query.weights), "reaches": dict(query.reaches)}
+        if isinstance(query, NumberSum)
+        else {}
+    )
+
+
+def _finite(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: "infinity" if value == math.inf else value for name, value in fields.items()}
+
+
+def _adversary_to_dict(adversary: Adversary) -> dict[str, Any]:
+    return {"target": adversary.target, "known": list(adversary.known)}
+
+
+def audit_to_dict(item: AdversaryAudit) -> dict[str, Any]:
+    """Return one adversary's figures as plain data."""
+    return {
+        **_adversary_to_dict(item.adversary),
+        **{
+            kind: None if bound is None else _bound_to_dict(bound)
+            for kind, bound in (
+                ("exact", item.exact),
+                ("certified", item.certified),
+                ("published", item.published),
+                ("group", item.group),
+            )
+        },
+        "understated": item.is_understated,
+    }
+
+
+def _bound_to_dict(bound: Bound) -> dict[str, Any]:
+    return {
+        "value": json_number(bound.value),
+        "kind": bound.kind,
+        "method": bound.method,
+        "witness": None if bound.witness is None else vars(bound.witness),
+        "support": bound.support,
+    }
+
+
+def _noise_to_dict(noise: NoiseChoice) -> dict[str, Any]:
+    return {
+        "limit": noise.limit,
+        "scale": noise.scale,
+        **_finite({"group_scale": noise.group_scale, "saving": noise.saving}),
+        **_adversary_to_dict(noise.adversary),
+        "leakage": _bound_to_dict(noise.leakage),
+    }

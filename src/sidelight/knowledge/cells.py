@@ -1,0 +1,109 @@
+"""The belief as a list of the records it holds possible, which every exact figure starts from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.belief import Belief, Gaussian
+from sidelight.foundation.errors import InputError, TooLargeError, invalid, unknown
+from sidelight.knowledge.query import Query
+from sidelight.schema import Schema
+from sidelight.sources.counts import distinct_records
+
+Array = NDArray[np.float64]
+LARGEST_LISTED = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Every record that can occur, with its probability.
+
+    Attributes:
+        schema: the attributes.
+        codes: (cells, n).
+        weights: (cells,) probabilities.
+        records: how many records each cell stands for; None for a belief given by hand or smoothed.
+    """
+
+    schema: Schema
+    codes: NDArray[np.intp]
+    weights: Array
+    records: Array | None
+
+    @cached_property
+    def possible(self) -> tuple[NDArray[np.bool_], ...]:
+        """For each attribute which of its values can occur."""
+        found = []
+        for column, size in enumerate(self.schema.sizes):
+            mask = np.zeros(size, dtype=np.bool_)
+            mask[self.codes[:, column]] = True
+            found.append(mask)
+        return tuple(found)
+
+    def dense(self) -> Array:
+        """Return the joint probabilities with one axis for each attribute."""
+        check_listed(self.schema)
+        joint = np.zeros(self.schema.sizes)
+        joint[tuple(self.codes.T)] = self.weights
+        return joint
+
+
+def check_listed(schema: Schema) -> None:
+    """Raise if the joint table has too many cells to be listed."""
+    size = float(np.prod([float(size) for size in schema.sizes]))
+    if size > LARGEST_LISTED:
+        raise TooLargeError(
+            f"the joint table of {len(schema)} attributes has {size:.3g} cells, more than {LARGEST_LISTED}; "
+            "take fewer attributes or coarser bins, or a tree belief and one adversary at a time."
+        )
+
+
+def check_one_belief(belief: object) -> None:
+    """Raise for a set of beliefs, which only the figure of one adversary takes, and for a Gaussian."""
+    check_listable(belief)
+    if not isinstance(belief, Belief):
+        raise invalid("belief", "one belief", belief, "Only prior_leakage takes several: call this for each.")
+
+
+def check_listable(belief: object) -> None:
+    """Raise for a Gaussian, whose records cannot be listed."""
+    if isinstance(belief, Gaussian):
+        raise InputError(
+            "a Gaussian has no records to list; use gaussian_leakage, or gaussian_audit for everyone."
+        )
+
+
+def check_query(belief: Belief, query: Query) -> None:
+    """Raise unless the query asks about attributes of the belief, coded alike."""
+    for attribute in query.schema:
+        if attribute.name not in belief.schema:
+            raise unknown("attribute of the belief", attribute.name, belief.schema.names)
+        if belief.schema[attribute.name].size != attribute.size:
+            raise InputError(
+                f"the query codes {attribute.name!r} with {attribute.size} values, the belief with "
+                f"{belief.schema[attribute.name].size}; make it from the belief's schema."
+            )
+
+
+def cells_of(belief: Belief, query: Query) -> Cells:
+    """List the records of the query's attributes that the belief holds possible."""
+    check_one_belief(belief)
+    check_query(belief, query)
+    schema = query.schema
+    if not belief.knows_joints and len(schema) > 2:
+        raise InputError(
+            "a pairwise belief knows no joint of the query's attributes; use a joint belief, or a tree."
+        )
+    if belief.records is not None and not belief.smoothing:
+        columns = [belief.schema.index(name) for name in schema.names]
+        merged = distinct_records(schema, belief.records.codes[:, columns], belief.records.weights)
+        counted = None if belief.sample_size is None else merged.weights
+        return Cells(schema, merged.codes.astype(np.intp), merged.weights / merged.total, counted)
+    check_listed(schema)
+    joint = belief.joint(schema.names)
+    codes = np.argwhere(joint > 0)
+    return Cells(schema, codes, joint[tuple(codes.T)], None)

@@ -1,0 +1,223 @@
+"""The exact leakage to one adversary, from the list of all possible records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.foundation.errors import TooLargeError
+from sidelight.knowledge.adversary import Adversary
+from sidelight.knowledge.cells import Cells
+from sidelight.knowledge.densities import Spread, normalised, smooth, widest
+from sidelight.knowledge.query import Query, common_step
+from sidelight.leakage.bounds import Bound, Claim, Witness
+from sidelight.sources.counts import distinct_rows
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+LARGEST_LAWS = 1 << 24
+_CHUNK = 1 << 21
+_WHOLE = 1e-6
+METHOD = "exact at the breakpoints"
+
+
+@dataclass(frozen=True, eq=False)
+class _Laws:
+    """What each record answers, and which records the adversary cannot tell apart.
+
+    Attributes:
+        answers: (records, d), in whole steps, without what the known attributes add.
+        step: the step in units of the noise's scale.
+        rows: each record's number among the distinct (known values, target value).
+        starts: the first row of each group of equal known values; rows are sorted by group.
+        first: a record of each row.
+        weights: (records,) probabilities.
+    """
+
+    answers: NDArray[np.int64]
+    step: float
+    rows: Indices
+    starts: Indices
+    first: Indices
+    weights: Array
+
+
+def exact_leakage(cells: Cells, query: Query, adversary: Adversary, kind: Claim = "exact") -> Bound:
+    """Return the exact leakage to an adversary: the largest over answers and known values (PDP, eq. (2)).
+
+    Args:
+        cells: what can occur.
+        query: additive or not.
+        adversary: who attacks what.
+        kind: "exact", or "model" where the belief is a model of the table.
+    """
+    laws = _laws(cells, query, adversary)
+    if not len(laws.starts):
+        return Bound(0.0, kind, "what is known leaves only one value possible")
+    best, place = _search(laws)
+    return _bound(cells, query, adversary, laws, best, place, kind)
+
+
+def _laws(cells: Cells, query: Query, adversary: Adversary) -> _Laws:
+    schema = cells.schema
+    target = schema.index(adversary.target)
+    known = [schema.index(name) for name in adversary.known]
+    answers, step = answers_in_steps(cells, query, known)
+    groups, _ = distinct_rows(cells.codes[:, known].astype(np.uint16))
+    key = groups * schema.sizes[target] + cells.codes[:, target]
+    values, first, rows = np.unique(key, return_index=True, return_inverse=True)
+    group_of_row = values // schema.sizes[target]
+    counts = np.bincount(group_of_row)
+    kept = counts[group_of_row] > 1
+    place = np.cumsum(kept) - 1
+    inside = kept[rows]
+    starts = np.flatnonzero(np.diff(group_of_row[kept], prepend=-1))
+    picked = np.flatnonzero(inside)
+    return _Laws(answers[picked], step, place[rows[picked]], starts, first[kept], cells.weights[picked])
+
+
+def answers_in_steps(cells: Cells, query: Query, known: list[int]) -> tuple[NDArray[np.int64], float]:
+    """Return each record's answer in whole steps, and the step in units of the scale."""
+    if query.answers is not None:
+        answers = query.answers[tuple(cells.codes.T)]
+        step = common_step(np.abs(answers - answers.min()).ravel())
+        return np.rint((answers - answers.min()) / step).astype(np.int64), step / query.scale
+    lattice = query.lattice_of(_free(query, known))
+    total = np.zeros((len(cells.codes), query.width), dtype=np.int64)
+    for column, ticks in enumerate(lattice.ticks):
+        if column not in known:
+            total += ticks[cells.codes[:, column]]
+    return total, lattice.step / query.scale
+
+
+def _free(query: Query, known: list[int]) -> list[int]:
+    """Return the attributes whose sum the adversary does not know: the target and the unknown ones."""
+    return [column for column in range(len(query.schema)) if column not in known]
+
+
+def _search(laws: _Laws) -> tuple[Spread, NDArray[np.int64]]:
+    """Return the widest spread over all groups and the answer (in steps) that reaches it.
+
+    Groups are taken some at a time; each batch needs only the grid of its own answers.
+    """
+    best: Spread | None = None
+    answer = np.zeros(laws.answers.shape[1], dtype=np.int64)
+    order = np.argsort(laws.rows, kind="stable")
+    row_stops = np.searchsorted(laws.rows[order], np.arange(len(laws.first) + 1))
+    for start, stop in _batches(laws):
+        rows = slice(int(laws.starts[start]), _end(laws.starts, stop, len(laws.first)))
+        chosen = order[row_stops[rows.start] : row_stops[rows.stop]]
+        found, axes = _spread(laws, chosen, rows, laws.starts[start:stop] - rows.start)
+        if best is None or found.value > best.value:
+            best = Spread(found.value, found.likelier + rows.start, found.unlikelier + rows.start, 0)
+            places = np.unravel_index(found.point, [len(axis) for axis in axes])
+            answer = np.array([axis[int(place)] for axis, place in zip(axes, places, strict=True)])
+    if best is None:
+        raise ArithmeticError("there is no group of laws to compare")
+    return best, answer
+
+
+def _end(starts: Indices, stop: int, rows: int) -> int:
+    return int(starts[stop]) if stop < len(starts) else rows
+
+
+def _batches(laws: _Laws) -> list[tuple[int, int]]:
+    """Cut the groups into batches whose records stay few enough for one dense grid of answers."""
+    grid = float(np.prod([float(len(np.unique(axis))) for axis in laws.answers.T]))
+    most = max(1, int(_CHUNK / grid))
+    sizes = np.diff(laws.starts, append=len(laws.first))
+    cuts, filled = [0], 0
+    for group, size in enumerate(sizes):
+        if filled and filled + size > most:
+            cuts.append(group)
+            filled = 0
+        filled += int(size)
+    return list(pairwise([*cuts, len(sizes)]))
+
+
+def _spread(
+    laws: _Laws, chosen: Indices, rows: slice, starts: Indices
+) -> tuple[Spread, list[NDArray[np.int64]]]:
+    """Return the widest spread of a batch on the grid of its answers."""
+    axes, places = [], []
+    for column in laws.answers[chosen].T:
+        axis, place = np.unique(column, return_inverse=True)
+        axes.append(axis)
+        places.append(place)
+    shape = (rows.stop - rows.start, *(len(axis) for axis in axes))
+    size = float(np.prod([float(length) for length in shape]))
+    if size > LARGEST_LAWS:
+        raise TooLargeError(
+            f"the laws of the answer need {size:.3g} cells, more than {LARGEST_LAWS}; take fewer "
+            "attributes, coarser values, or a query with fewer cells."
+        )
+    flat = np.ravel_multi_index((laws.rows[chosen] - rows.start, *places), shape)
+    masses = np.bincount(flat, weights=laws.weights[chosen], minlength=int(size)).reshape(shape)
+    with np.errstate(divide="ignore"):
+        densities = normalised(np.log(masses))
+    for number, axis in enumerate(axes):
+        densities = smooth(densities, axis * laws.step, number + 1)
+    return widest(densities.reshape(shape[0], -1), starts), axes
+
+
+def _bound(
+    cells: Cells,
+    query: Query,
+    adversary: Adversary,
+    laws: _Laws,
+    best: Spread,
+    ticks: NDArray[np.int64],
+    kind: Claim,
+) -> Bound:
+    """Say in words what reaches the figure, and how many records are behind it."""
+    if best.value <= 0:
+        return Bound(0.0, kind, METHOD)
+    schema = cells.schema
+    target = schema.index(adversary.target)
+    high, low = (cells.codes[laws.first[row]] for row in (best.likelier, best.unlikelier))
+    knowing = [f"{name} = {schema[name].values[high[schema.index(name)]]}" for name in adversary.known]
+    report = f"an answer of {_written(_answer(cells, query, adversary, high, ticks))}"
+    report += f", knowing {', '.join(knowing)}" if knowing else ""
+    labels = schema.attributes[target].values
+    witness = Witness(report, labels[high[target]], labels[low[target]])
+    support = None
+    if cells.records is not None:
+        total = float(cells.records.sum())
+        sides = (best.likelier, best.unlikelier)
+        support = min(_weighing(laws, row, ticks, total) for row in sides)
+    return Bound(best.value, kind, METHOD, witness, support)
+
+
+def _answer(
+    cells: Cells, query: Query, adversary: Adversary, record: Indices, ticks: NDArray[np.int64]
+) -> Array:
+    """Return an answer in the query's own unit, with what the known attributes add."""
+    if query.answers is not None:
+        answers = query.answers[tuple(cells.codes.T)]
+        return np.asarray(answers.min() + ticks * common_step(np.abs(answers - answers.min()).ravel()))
+    known = [cells.schema.index(name) for name in adversary.known]
+    lattice = query.lattice_of(_free(query, known))
+    total = ticks * lattice.step
+    for column, part in enumerate(query.additive_parts()):
+        total = total + (part[record[column]] if column in known else lattice.offsets[column])
+    return np.asarray(total)
+
+
+def _written(answer: Array) -> str:
+    numbers = [f"{value:.6g}" for value in answer + 0.0]
+    return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
+
+
+def _weighing(laws: _Laws, row: int, ticks: NDArray[np.int64], total: float) -> int:
+    """Return how many records decide how likely an answer is for one target value and the known values.
+
+    Each counts by how likely it makes the answer beside the record that makes it likeliest: a thousand that
+    are far from the answer do not hide that one near it decides.
+    """
+    mine = laws.rows == row
+    distances = np.abs(laws.answers[mine] - ticks).sum(axis=1) * laws.step
+    shares = np.exp(distances.min() - distances)
+    return int(total * float(laws.weights[mine] @ shares) + _WHOLE)

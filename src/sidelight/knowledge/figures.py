@@ -1,0 +1,132 @@
+"""One adversary, any method: the figure and what it claims."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.belief import Belief
+from sidelight.foundation.arguments import check_is
+from sidelight.foundation.errors import InputError, TooLargeError, check_choice, check_number
+from sidelight.knowledge.adversary import ADVERSARY_FIX, Adversary, mask_of
+from sidelight.knowledge.cells import LARGEST_LISTED, Cells, cells_of, check_listable, check_query
+from sidelight.knowledge.densities import normalised
+from sidelight.knowledge.edges import certified_values
+from sidelight.knowledge.exact import exact_leakage
+from sidelight.knowledge.graph import WeightedGraph
+from sidelight.knowledge.group import group_bound
+from sidelight.knowledge.query import QUERY_FIX, Query
+from sidelight.knowledge.tree import tree_leakage
+from sidelight.leakage.bounds import Bound, Claim
+
+Array = NDArray[np.float64]
+Method = Literal["exact", "certified", "published", "group"]
+METHODS: tuple[Method, ...] = ("exact", "certified", "published", "group")
+
+
+def prior_leakage(
+    belief: Belief | Sequence[Belief], query: Query, adversary: Adversary, method: Method = "exact"
+) -> Bound:
+    """Return what a noisy answer tells an adversary who already knows some attributes (PDP, Definition 2).
+
+    Args:
+        belief: the joint distribution the adversary believes in, or several: then the worst of them counts
+            (the set Theta).
+        query: what is asked, and the noise.
+        adversary: what is attacked and what is known.
+        method: "exact"; "certified" (the sound graph); "published" (the paper's graph, no bound); "group"
+            (the sum of all unknown attributes' sensitivities, sound for every belief).
+
+    >>> coins = Belief.from_joint([[0.3, 0.2], [0.2, 0.3]], ["a", "b"])
+    >>> print(f"{prior_leakage(coins, Query.sum(coins.schema), Adversary('a')).value:.4f}")
+    1.1854
+    """
+    check_is("query", query, Query, QUERY_FIX)
+    check_is("adversary", adversary, Adversary, ADVERSARY_FIX)
+    check_choice("method", method, METHODS)
+    check_listable(belief)
+    if not isinstance(belief, Belief):
+        beliefs = list(belief)
+        if not beliefs:
+            raise InputError("a set of distributions needs at least one belief, got none.")
+        return max(
+            (prior_leakage(each, query, adversary, method) for each in beliefs), key=lambda found: found.value
+        )
+    check_query(belief, query)
+    adversary.check(query.schema.names)
+    if method == "exact":
+        return _exact(belief, query, adversary)
+    if method == "certified":
+        place = query.schema.index(adversary.target), mask_of(query.schema.names, adversary.known)
+        kind: Claim = "model" if belief.is_model else "certified"
+        return Bound(float(certified_values(belief, query)[place]), kind, "sound edges, least path")
+    if method == "published":
+        return WeightedGraph.from_belief(belief, query).bound(adversary)
+    return group_bound(belief, query, adversary)
+
+
+def posterior(
+    belief: Belief,
+    query: Query,
+    target: str,
+    answer: float | Sequence[float],
+    known: Mapping[str, str] | None = None,
+) -> Array:
+    """Return what the adversary believes about the target after seeing a noisy answer.
+
+    Args:
+        belief: what was believed before.
+        query: what was asked, and the noise.
+        target: the attribute under attack.
+        answer: the noisy answer.
+        known: values the adversary knows, by attribute.
+    """
+    check_is("query", query, Query, QUERY_FIX)
+    given = dict(known or {})
+    Adversary(target, tuple(given)).check(query.schema.names)
+    cells = cells_of(belief, query)
+    seen = np.atleast_1d(np.asarray(answer, dtype=np.float64))
+    if seen.shape != (query.width,):
+        raise InputError(f"`answer` must have {query.width} numbers, got {len(seen)}.")
+    for value in seen:
+        check_number("answer", float(value))
+    return _posterior(cells, query, target, seen, given)
+
+
+def _posterior(cells: Cells, query: Query, target: str, seen: Array, given: Mapping[str, str]) -> Array:
+    schema = cells.schema
+    fits = np.ones(len(cells.codes), dtype=np.bool_)
+    for name, label in given.items():
+        fits &= cells.codes[:, schema.index(name)] == schema[name].code(label)
+    if not fits.any():
+        raise InputError(f"the known values {dict(given)} never occur together; nothing follows from them.")
+    codes = cells.codes[fits]
+    if query.answers is not None:
+        answers = query.answers[tuple(codes.T)]
+    else:
+        answers = sum((part[codes[:, j]] for j, part in enumerate(query.additive_parts())), np.zeros(1))
+    logs = np.log(cells.weights[fits]) - np.abs(answers - seen).sum(axis=1) / query.scale
+    masses = np.exp(normalised(logs[None])[0])
+    column = codes[:, schema.index(target)]
+    return np.asarray(np.bincount(column, weights=masses, minlength=schema[target].size))
+
+
+def _exact(belief: Belief, query: Query, adversary: Adversary) -> Bound:
+    """Convolve along a tree that spans exactly the query's attributes; list the records otherwise.
+
+    Parts that have no simple step in common make the laws of a sum too long to convolve, however few
+    attributes there are: then the records are listed as well, if they can be.
+    """
+    is_sum = query.is_additive and query.width == 1
+    if belief.tree is not None and is_sum and set(query.schema.names) == set(belief.schema.names):
+        try:
+            return tree_leakage(belief, query, adversary)
+        except TooLargeError:
+            if math.prod(query.schema.sizes) > LARGEST_LISTED:
+                raise
+    kind: Claim = "model" if belief.is_model else "exact"
+    return exact_leakage(cells_of(belief, query), query, adversary, kind)

@@ -1,0 +1,153 @@
+"""Every adversary of a weighted sum of numbers whose belief is Gaussian, in closed form.
+
+Group privacy has no figure here: what is unknown may have any value, so it can move the answer without end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.belief import Gaussian
+from sidelight.foundation.errors import InputError, TooLargeError, check_number
+from sidelight.knowledge.adversary import Adversary
+from sidelight.knowledge.audit import AdversaryAudit, KnowledgeAudit, check_targets
+from sidelight.knowledge.gaussian import (
+    NumberSum,
+    checked_weights,
+    claim_of,
+    gaussian_leakage,
+    gaussian_weakest,
+)
+from sidelight.knowledge.noise import NoiseChoice
+from sidelight.knowledge.search import Values
+from sidelight.leakage.bounds import Bound
+
+Array = NDArray[np.float64]
+MOST_ATTRIBUTES = 16
+UNLIMITED = "the values of a Gaussian have no limits"
+_UPWARDS = 1 + 2.0**-48
+
+
+def gaussian_audit(
+    belief: Gaussian,
+    targets: Sequence[str] | None = None,
+    *,
+    scale: float = 1.0,
+    reach: float | None = None,
+    weights: Mapping[str, float] | None = None,
+    named: Sequence[Adversary] = (),
+    limit: float | None = None,
+) -> KnowledgeAudit:
+    """Compute the leakage of a weighted sum of Gaussian attributes to every adversary (PDP, Theorem 6).
+
+    Args:
+        belief: the Gaussian.
+        targets: the attributes under attack; all by default.
+        scale: of the Laplace noise.
+        reach: how far apart two values of an attribute may be; by default as far as in the table, or 1
+            for a belief given by hand.
+        weights: of the attributes in the sum; 1 by default.
+        named: adversaries to show in full.
+        limit: if given, also find the least noise that keeps everyone under it.
+    """
+    if len(belief.names) > MOST_ATTRIBUTES:
+        raise TooLargeError(
+            f"{len(belief.names)} attributes have too many adversaries to try; take at most "
+            f"{MOST_ATTRIBUTES}, or one adversary at a time with gaussian_leakage."
+        )
+    chosen = check_targets(belief.names, targets, named)
+    query = _query(belief, scale, reach, weights)
+    rows = np.array([name in chosen for name in belief.names])[:, None]
+    exact = Values(belief.names, np.where(rows, _all_values(belief, query), np.nan))
+    return KnowledgeAudit(
+        belief,
+        query,
+        chosen,
+        exact,
+        Values(belief.names, np.where(np.isnan(exact.table), np.nan, np.inf)),
+        None,
+        None,
+        _figures(belief, query, exact.worst()[0]),
+        tuple(_figures(belief, query, each) for each in named),
+        None if limit is None else _noise(belief, query, exact, limit),
+        corollary_gap=max(_corollary_gap(belief, query, exact, name) for name in chosen),
+    )
+
+
+def gaussian_figures(
+    belief: Gaussian,
+    adversary: Adversary,
+    *,
+    scale: float = 1.0,
+    reach: float | None = None,
+    weights: Mapping[str, float] | None = None,
+) -> tuple[NumberSum, AdversaryAudit]:
+    """Return the query and all figures of one adversary, however many attributes there are."""
+    query = _query(belief, scale, reach, weights)
+    return query, _figures(belief, query, adversary)
+
+
+def _query(
+    belief: Gaussian, scale: float, reach: float | None, weights: Mapping[str, float] | None
+) -> NumberSum:
+    if reach is not None:
+        reaches = dict.fromkeys(belief.names, check_number("reach", reach, above=0))
+    else:
+        reaches = dict(zip(belief.names, belief.ranges or [1.0] * len(belief.names), strict=True))
+    return NumberSum(check_number("scale", scale, above=0), checked_weights(belief, weights), reaches)
+
+
+def _all_values(belief: Gaussian, query: NumberSum) -> Array:
+    """Return the closed form for every adversary, (n, 2^n), NaN where there is none.
+
+    Everyone who attacks one of a set and knows the rest of it regresses the same unknown sum on the same
+    set: one system of equations gives all their slopes.
+    """
+    count = len(belief.names)
+    covariance = belief.covariance
+    weights = np.array([query.weights[name] for name in belief.names])
+    moves = np.array([query.reaches[name] / query.scale for name in belief.names])
+    values = np.full((count, 1 << count), np.nan)
+    for mask in range(1, 1 << count):
+        inside = (mask >> np.arange(count) & 1) == 1
+        known = np.flatnonzero(inside)
+        shared = covariance[np.ix_(inside, ~inside)] @ weights[~inside]
+        slopes = weights[inside] + np.linalg.solve(covariance[np.ix_(inside, inside)], shared)
+        values[known, mask & ~(1 << known)] = np.abs(slopes) * moves[inside]
+    return values
+
+
+def _figures(belief: Gaussian, query: NumberSum, adversary: Adversary) -> AdversaryAudit:
+    belief.index(adversary.target)
+    exact = gaussian_leakage(
+        belief,
+        adversary,
+        scale=query.scale,
+        reach=query.reaches[adversary.target],
+        weights=query.weights,
+    )
+    return AdversaryAudit(adversary, exact, Bound(math.inf, "certified", UNLIMITED))
+
+
+def _corollary_gap(belief: Gaussian, query: NumberSum, exact: Values, target: str) -> float:
+    """Return how far Corollary 2 is from the closed form of the weakest adversary, relative to the larger."""
+    figure = gaussian_weakest(
+        belief, target, scale=query.scale, reach=query.reaches[target], weights=query.weights
+    ).value
+    other = exact.of(Adversary(target))
+    return abs(figure - other) / max(figure, other, query.reaches[target] / query.scale)
+
+
+def _noise(belief: Gaussian, query: NumberSum, exact: Values, limit: float) -> NoiseChoice:
+    """Return the least scale: leakage is a constant over the scale, so it follows from any other."""
+    most = check_number("limit", limit, above=0)
+    adversary, value = exact.worst()
+    if value == 0:
+        raise InputError("no attribute moves the answer, so no noise is needed; check the weights.")
+    scale = value * query.scale / most * _UPWARDS
+    bound = Bound(value * query.scale / scale, claim_of(belief), "Gaussian closed form (PDP, Theorem 6)")
+    return NoiseChoice(most, scale, adversary, bound, math.inf)

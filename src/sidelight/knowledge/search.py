@@ -1,0 +1,322 @@
+"""Every adversary at once: which attributes are known is decided one attribute after another.
+
+An attribute that is unknown is summed out of the joint table, which then holds, for every combination of the
+others, the law of the unknown sum. What two sets of known attributes share is computed once. A branch is cut
+where even the group bound (PDP, eq. (16)) of all its adversaries is below what was found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.belief import Belief
+from sidelight.foundation.errors import InputError, TooLargeError
+from sidelight.knowledge.adversary import Adversary, adversary_of
+from sidelight.knowledge.cells import LARGEST_LISTED, Cells, cells_of
+from sidelight.knowledge.densities import normalised, smooth, widest
+from sidelight.knowledge.exact import answers_in_steps, exact_leakage
+from sidelight.knowledge.group import reaches
+from sidelight.knowledge.query import Query
+from sidelight.leakage.bounds import Bound, Claim
+
+Array = NDArray[np.float64]
+MOST_ATTRIBUTES = 20
+LARGEST_WORK = float(1 << 33)
+LARGEST_LOOP = float(1 << 31)
+_SMALL = float(1 << 20)
+_DEEPEST = 600.0
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """A figure for every adversary.
+
+    Attributes:
+        names: the attributes.
+        table: (n, 2^n): the figure for each target (row) and set of known attributes (column; bit j stands
+            for attribute j); NaN where there is no such adversary or it was not looked at.
+    """
+
+    names: tuple[str, ...]
+    table: Array
+
+    def of(self, adversary: Adversary) -> float:
+        """Return the figure for one adversary."""
+        adversary.check(self.names)
+        mask = sum(1 << self.names.index(name) for name in adversary.known)
+        return float(self.table[self.names.index(adversary.target), mask])
+
+    def worst(self, known: int | None = None) -> tuple[Adversary, float]:
+        """Return the adversary with the largest figure; among those who know so many attributes, if given."""
+        return self._extreme(known, largest=True)
+
+    def least(self, known: int | None = None) -> tuple[Adversary, float]:
+        """Return the adversary with the smallest figure."""
+        return self._extreme(known, largest=False)
+
+    def _extreme(self, known: int | None, *, largest: bool) -> tuple[Adversary, float]:
+        table = self.table if known is None else np.where(self._sizes() == known, self.table, np.nan)
+        place = int(np.nanargmax(table) if largest else np.nanargmin(table))
+        target, mask = divmod(place, table.shape[1])
+        return adversary_of(self.names, target, mask), float(table[target, mask])
+
+    def layer(self, known: int) -> Array:
+        """Return the figures of all adversaries who know so many attributes."""
+        chosen = self.table[:, self._sizes() == known]
+        return np.asarray(chosen[~np.isnan(chosen)])
+
+    def _sizes(self) -> NDArray[np.int64]:
+        return np.bitwise_count(np.arange(self.table.shape[1])).astype(np.int64)
+
+
+def all_adversaries(belief: Belief, query: Query, targets: Sequence[str] | None = None) -> Values:
+    """Return the exact leakage to every adversary.
+
+    Args:
+        belief: a joint, or a tree that is small enough to be listed.
+        query: additive or not.
+        targets: the attributes under attack; all by default.
+    """
+    cells = cells_of(belief, query)
+    chosen = _positions(cells, targets)
+    return _explore(cells, query, chosen, prune=False)[0]
+
+
+def supported_adversaries(
+    belief: Belief, query: Query, targets: Sequence[str] | None = None
+) -> tuple[Values, Values]:
+    """Return the exact leakage to every adversary, and how many records are behind each figure.
+
+    The count is that of the rarer side of what reaches the figure; NaN where none is known. Each adversary
+    is taken for itself, which is slower than `all_adversaries`.
+    """
+    cells = cells_of(belief, query)
+    found, supports = _empty(cells), _empty(cells)
+    _one_by_one(cells, query, _positions(cells, targets), found, prune=False, supports=supports)
+    return found, supports
+
+
+def worst_adversary(
+    belief: Belief, query: Query, targets: Sequence[str] | None = None
+) -> tuple[Adversary, Bound, float]:
+    """Return the worst adversary, the leakage to it, and the share of adversaries that had to be evaluated.
+
+    Those with most unknown attributes come first; a branch is cut where the group bound of everyone in it
+    is not above the worst so far.
+    """
+    cells = cells_of(belief, query)
+    chosen = _positions(cells, targets)
+    values, looked = _explore(cells, query, chosen, prune=True)
+    worst, _ = values.worst()
+    kind: Claim = "model" if belief.is_model else "exact"
+    total = len(chosen) * 2 ** (len(cells.schema) - 1)
+    return worst, exact_leakage(cells, query, worst, kind), looked / total
+
+
+def _positions(cells: Cells, targets: Sequence[str] | None) -> list[int]:
+    if targets is not None and (isinstance(targets, str) or not targets):
+        raise InputError(f"`targets` must be a list of at least one attribute, got {targets!r}.")
+    return [cells.schema.index(name) for name in (targets or cells.schema.names)]
+
+
+def _explore(cells: Cells, query: Query, targets: list[int], *, prune: bool) -> tuple[Values, int]:
+    """Evaluate all adversaries, or with pruning all that could be the worst; return how many were."""
+    found = _empty(cells)
+    if not _is_dense(cells, query):
+        return found, _one_by_one(cells, query, targets, found, prune=prune)
+    walk = _Walk(cells, query, targets, found.table, prune=prune)
+    walk.visit(cells.dense()[..., None], np.zeros(1, dtype=np.int64), 0, 0)
+    return found, walk.looked
+
+
+def _empty(cells: Cells) -> Values:
+    """Return a table without figures, or raise where it would be too large."""
+    names = cells.schema.names
+    if len(names) > MOST_ATTRIBUTES:
+        raise TooLargeError(
+            f"{len(names)} attributes have {len(names)} x 2^{len(names) - 1} adversaries, too many to try; "
+            f"take at most {MOST_ATTRIBUTES}, or one adversary at a time."
+        )
+    return Values(names, np.full((len(names), 1 << len(names)), np.nan))
+
+
+def _is_dense(cells: Cells, query: Query) -> bool:
+    """Whether the joint table can be walked: additive, one number, few enough cells, no loss of tails."""
+    if not query.is_additive or query.width != 1:
+        return False
+    if math.prod(float(size) for size in cells.schema.sizes) > LARGEST_LISTED:
+        return False
+    span = _span(query)
+    deepest = span * query.lattice.step / query.scale - math.log(float(cells.weights.min()))
+    return _work(cells, query) <= LARGEST_WORK and deepest <= _DEEPEST
+
+
+def _span(query: Query) -> int:
+    return sum(int(part.max()) for part in query.lattice.ticks)
+
+
+def _work(cells: Cells, query: Query) -> float:
+    """Return about how many laws of the sum all adversaries have, times their length."""
+    sizes = [float(size) for size in cells.schema.sizes]
+    longest = min(1.0 + _span(query), math.prod(sizes))
+    return math.prod(1 + size for size in sizes) * len(sizes) * (1 + longest / 2)
+
+
+def _one_by_one(
+    cells: Cells,
+    query: Query,
+    targets: list[int],
+    found: Values,
+    *,
+    prune: bool,
+    supports: Values | None = None,
+) -> int:
+    """Evaluate adversaries one at a time, those with most unknown attributes first."""
+    count = len(found.names)
+    each = max(8.0 * len(cells.weights), _grid(cells, query))
+    work = float(len(targets)) * 2.0 ** (count - 1) * each
+    if work > LARGEST_LOOP:
+        raise TooLargeError(
+            f"trying every adversary of {count} attributes on {len(cells.weights)} distinct records is too "
+            "much; take fewer attributes or coarser bins, a query with fewer cells, or name one adversary."
+        )
+    reach = _reach(cells, query)
+    best, looked = -1.0, 0
+    for mask in sorted(range(1 << count), key=int.bit_count):
+        for target in targets:
+            unknown = sum(reach[j] for j in range(count) if not mask >> j & 1)
+            if mask >> target & 1 or (prune and unknown <= best):
+                continue
+            bound = exact_leakage(cells, query, adversary_of(found.names, target, mask))
+            found.table[target, mask] = bound.value
+            if supports is not None and bound.support is not None:
+                supports.table[target, mask] = bound.support
+            best, looked = max(best, bound.value), looked + 1
+    return looked
+
+
+def _grid(cells: Cells, query: Query) -> float:
+    """Return about how much work the laws of a vector are for an adversary who knows half the attributes.
+
+    Half the answers of each coordinate are left then, for about the root of all records.
+    """
+    if query.width == 1:
+        return 0.0
+    answers, _ = answers_in_steps(cells, query, [])
+    lengths = [(1.0 + len(np.unique(column))) / 2 for column in answers.T]
+    return 8.0 * query.width * math.sqrt(len(cells.weights)) * math.prod(lengths)
+
+
+def _reach(cells: Cells, query: Query) -> list[float]:
+    """Return how much each attribute can add to the leakage: its sensitivity over the scale."""
+    if not query.is_additive:
+        return [math.inf] * len(cells.schema)
+    return [float(value) for value in reaches(query, cells.possible)]
+
+
+class _Walk:
+    """The walk through all sets of known attributes, with what it has found."""
+
+    def __init__(self, cells: Cells, query: Query, targets: list[int], table: Array, *, prune: bool) -> None:
+        self.sizes = cells.schema.sizes
+        self.ticks = [part[:, 0] for part in query.lattice.ticks]
+        self.rate = query.lattice.step / query.scale
+        self.targets = targets
+        self.table = table
+        self.prune = prune
+        self.reach = _reach(cells, query)
+        self.is_small = _work(cells, query) <= _SMALL
+        self.best = -1.0
+        self.looked = 0
+
+    def visit(self, laws: Array, sums: NDArray[np.int64], place: int, mask: int) -> None:
+        """Decide about attribute `place`; `laws` has an axis for each kept or open attribute and the sums."""
+        if self.prune and self._ceiling(place, mask) <= self.best:
+            return
+        if place == len(self.sizes):
+            self._evaluate(laws, sums, mask)
+            return
+        axis = mask.bit_count()
+        self.visit(*self._summed_out(laws, sums, axis, place), place + 1, mask)
+        self.visit(laws, sums, place + 1, mask | 1 << place)
+
+    def _ceiling(self, place: int, mask: int) -> float:
+        """Return the largest group bound of any adversary below: all open attributes unknown."""
+        free = sum(reach for j, reach in enumerate(self.reach) if j >= place or not mask >> j & 1)
+        kept = [self.reach[i] for i in self.targets if i < place and mask >> i & 1]
+        is_open = any(i >= place for i in self.targets)
+        if not kept and not is_open:
+            return -math.inf
+        return free + max(kept, default=0.0)
+
+    def _summed_out(
+        self, laws: Array, sums: NDArray[np.int64], axis: int, place: int
+    ) -> tuple[Array, NDArray[np.int64]]:
+        """Return the laws with an attribute's values added to the sum instead of told apart."""
+        moved = [sums + by for by in self.ticks[place]]
+        wider = np.unique(np.concatenate(moved))
+        shape = [*laws.shape[:axis], *laws.shape[axis + 1 : -1], len(wider)]
+        result = np.zeros(shape)
+        for value, places in enumerate(moved):
+            result[..., np.searchsorted(wider, places)] += laws.take(value, axis=axis)
+        return result, wider
+
+    def _evaluate(self, laws: Array, sums: NDArray[np.int64], mask: int) -> None:
+        """Fill in every adversary who attacks one of the kept attributes and knows the others."""
+        kept = [j for j in range(len(self.sizes)) if mask >> j & 1]
+        unknown = sum(reach for j, reach in enumerate(self.reach) if not mask >> j & 1)
+        for axis, target in enumerate(kept):
+            if target not in self.targets or (self.prune and unknown + self.reach[target] <= self.best):
+                continue
+            shape = (
+                math.prod(laws.shape[:axis]),
+                self.sizes[target],
+                math.prod(laws.shape[axis + 1 : -1]),
+                len(sums),
+            )
+            value = self._largest(laws.reshape(shape), sums, self.ticks[target])
+            self.table[target, mask & ~(1 << target)] = value
+            self.best = max(self.best, value)
+            self.looked += 1
+
+    def _largest(self, laws: Array, sums: NDArray[np.int64], ticks: NDArray[np.int64]) -> float:
+        """Return the leakage of one target, from its laws for all known values."""
+        moved = sums + ticks[:, None]
+        points = np.unique(moved)
+        places = np.searchsorted(points, moved)
+        if not self.is_small:
+            decays = np.exp(-self.rate * np.diff(points))
+            return math.log(_compiled()(np.ascontiguousarray(laws), places, decays))
+        return _plain(laws, places, points * self.rate)
+
+
+def _plain(laws: Array, places: NDArray[np.intp], points: Array) -> float:
+    """Return what the compiled loop returns, as a logarithm, with numpy."""
+    rows = np.moveaxis(laws, 1, 2).reshape(-1, laws.shape[1], laws.shape[3])
+    placed = np.zeros((*rows.shape[:2], len(points)))
+    for value, at in enumerate(places):
+        placed[:, value, at] = rows[:, value]
+    possible = placed.sum(axis=2) > 0
+    groups = np.flatnonzero(possible.sum(axis=1) > 1)
+    if not len(groups):
+        return 0.0
+    inside = possible[groups]
+    with np.errstate(divide="ignore"):
+        densities = smooth(normalised(np.log(placed[groups][inside])), points)
+    starts = np.concatenate([[0], np.cumsum(inside.sum(axis=1))[:-1]]).astype(np.intp)
+    return widest(densities, starts).value
+
+
+@cache
+def _compiled() -> Any:
+    """Return the compiled loop; loaded on first use, since loading the compiler takes a while."""
+    from sidelight.knowledge.kernels import largest_ratio
+
+    return largest_ratio

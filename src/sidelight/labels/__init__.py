@@ -1,0 +1,49 @@
+"""Labelled data: LabelDP, the basic solution, kHR with its k and omega, hashed domains, budgets of rounds."""
+
+from sidelight.labels.budgets import BudgetRule, Ledger
+from sidelight.labels.hashed_heads import HashedHeads, hashed_heads
+from sidelight.labels.omega import (
+    LabelSample,
+    Omega,
+    OmegaSample,
+    joint_confidence,
+    learn_omegas,
+    omegas_from_public,
+    sample_response,
+)
+from sidelight.labels.responses import (
+    BasicResponse,
+    HeadsResponse,
+    LabelOnlyResponse,
+    LabelResponse,
+)
+from sidelight.labels.widths import (
+    WidthRule,
+    best_width,
+    chosen_width,
+    heads_variance,
+    published_width,
+)
+
+__all__ = [
+    "BasicResponse",
+    "BudgetRule",
+    "HashedHeads",
+    "HeadsResponse",
+    "LabelOnlyResponse",
+    "LabelResponse",
+    "LabelSample",
+    "Ledger",
+    "Omega",
+    "OmegaSample",
+    "WidthRule",
+    "best_width",
+    "chosen_width",
+    "hashed_heads",
+    "heads_variance",
+    "joint_confidence",
+    "learn_omegas",
+    "omegas_from_public",
+    "published_width",
+    "sample_response",
+]

@@ -1,0 +1,107 @@
+"""Budgets of several rounds about the same record, so that together they keep one promise about the label.
+
+Of the rounds so far only two numbers count: PL, the leakage they reach at most, and the product of their
+factors theta (see `leakage.labels.rounds_bound`). The next round with belief omega may then use
+
+* eq. (15) as printed: eps_1 = eps / depth, then min(eps / (depth - r + 1), g) with
+  g = ln(omega e^(eps - ln PL) + 1 - omega). The first term was probably meant to divide what is left of eps,
+  not eps; as printed it never binds in the last round, and may leave nothing for it. The minimum with g
+  keeps it safe either way.
+* the closed form: as printed before the last round, and there e^eps_r = 1 + (e^eps - PL) / product, the
+  largest budget that eq. (13) allows. It is never below g, since omega product never exceeds PL.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
+from sidelight.labels.leakage import check_label_budget, check_omega, next_leakage
+
+BudgetRule = Literal["closed", "published"]
+RULES = ("closed", "published")
+_MARGIN = 1e-12
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What one person's rounds have spent.
+
+    Attributes:
+        epsilon: the promise for all rounds together.
+        rounds: how many rounds there are at most.
+        leakage: PL, what the rounds so far reach at most, as a likelihood ratio.
+        product: of the factors so far.
+        done: how many rounds are over, silent ones included.
+        spent: the budget of each round in which something was reported.
+    """
+
+    epsilon: float
+    rounds: int
+    leakage: float = 1.0
+    product: float = 1.0
+    done: int = 0
+    spent: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_label_budget(self.epsilon)
+        check_whole("rounds", self.rounds, at_least=1)
+        check_whole("done", self.done, at_least=0, at_most=self.rounds)
+        check_number("product", self.product, at_least=1)
+        if not 1 <= self.leakage <= math.exp(self.epsilon) * (1 + _ROUNDING):
+            raise invalid("leakage", f"from 1 to e^{self.epsilon:g}, the promise", self.leakage)
+
+    @property
+    def label_epsilon(self) -> float:
+        """What all reports so far say about the label at most."""
+        return math.log(self.leakage)
+
+    def budget(self, omega: float, rule: BudgetRule = "closed") -> float:
+        """Return the budget of the next round, whose question has belief `omega`; 0 if nothing is left."""
+        check_choice("budgets", rule, RULES)
+        weight, left = check_omega(omega), self.rounds - self.done
+        if left < 1:
+            raise InputError(f"all {self.rounds} rounds are over; there is no budget for another.")
+        printed = _printed(self, weight, left)
+        return max(printed, _largest(self)) if rule == "closed" and left == 1 else printed
+
+    def after(self, factor: float, omega: float, budget: float) -> Ledger:
+        """Return the ledger after a round with these figures; refused where the promise would be broken."""
+        leakage = next_leakage(self.leakage, self.product, factor, check_omega(omega))
+        if self.done >= self.rounds:
+            raise InputError(f"all {self.rounds} rounds are over; there is no budget for another.")
+        if leakage > math.exp(self.epsilon) * (1 + _ROUNDING):
+            raise InputError(
+                f"a round with the factor {factor:.6g} and omega {omega:.4g} would leak up to "
+                f"{math.log(leakage):.6g} about the label, above the promised {self.epsilon:g}; refuse it."
+            )
+        return Ledger(
+            self.epsilon,
+            self.rounds,
+            leakage,
+            self.product * factor,
+            self.done + 1,
+            (*self.spent, budget),
+        )
+
+    def silent(self) -> Ledger:
+        """Return the ledger after a round without a report, which spends nothing."""
+        return Ledger(self.epsilon, self.rounds, self.leakage, self.product, self.done + 1, self.spent)
+
+
+def _printed(ledger: Ledger, omega: float, left: int) -> float:
+    """Return eq. (15) as printed."""
+    if ledger.done == 0:
+        return ledger.epsilon / ledger.rounds
+    rest = math.exp(ledger.epsilon) / ledger.leakage
+    most = math.log1p(omega * (rest - 1)) if rest > 1 else 0.0
+    return min(ledger.epsilon / left, most * (1 - _MARGIN))
+
+
+def _largest(ledger: Ledger) -> float:
+    """Return the budget with which eq. (13) reaches the promise exactly."""
+    rest = max(math.exp(ledger.epsilon) - ledger.leakage, 0.0)
+    return math.log1p(rest / ledger.product) * (1 - _MARGIN)

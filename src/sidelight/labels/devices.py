@@ -1,0 +1,238 @@
+"""Who sends what: people are dealt to attributes, and some of them to learning omega.
+
+Everyone sends one report about one attribute and the label, so the whole budget goes into it (CLLDP,
+section 5.1). With LabelDP everyone sends all attributes as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
+from sidelight.foundation.randomness import below, derive_seed, randomness
+from sidelight.labels.leakage import check_label_budget, check_omega
+from sidelight.labels.omega import (
+    LabelSample,
+    Omega,
+    OmegaSample,
+    learn_omegas,
+    sample_response,
+)
+from sidelight.labels.responses import (
+    BasicResponse,
+    HeadsResponse,
+    LabelOnlyResponse,
+    LabelResponse,
+)
+from sidelight.labels.widths import WidthRule, chosen_width
+from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.subset import SubsetSelection
+
+Codes = NDArray[np.unsignedinteger[Any]]
+ProtocolName = Literal["khr", "basic", "labeldp"]
+OmegaSource = float | Literal["learnt", "known"] | Sequence[Omega]
+PROTOCOLS = ("khr", "basic", "labeldp")
+_LABEL_SHARE = 0.2
+
+
+@dataclass(frozen=True)
+class LabelSettings:
+    """How labelled records are collected.
+
+    Attributes:
+        epsilon: the budget of the label.
+        protocol: "khr", "basic" or "labeldp".
+        omega: "learnt" from a share of the people, "known" (the records' own: an adversary who knows them
+            exactly, for simulation), a number that no single value's weight exceeds, or one `Omega` for each
+            attribute, as public records give them.
+        k: "search", "published" or a number.
+        confidence: of a learnt omega; None for the point estimate, which promises nothing.
+        share: of the people that omega is learnt from.
+    """
+
+    epsilon: float = 1.0
+    protocol: ProtocolName = "khr"
+    omega: OmegaSource = "learnt"
+    k: WidthRule | int = "search"
+    confidence: float | None = 0.95
+    share: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_label_budget(self.epsilon)
+        check_choice("protocol", self.protocol, PROTOCOLS)
+        check_number("share", self.share, above=0, below=1)
+        if self.confidence is not None:
+            check_number("confidence", self.confidence, above=0, below=1)
+        if isinstance(self.omega, str):
+            check_choice("omega", self.omega, ("learnt", "known"))
+        elif not isinstance(self.omega, Sequence):
+            check_omega(self.omega)
+        elif not all(isinstance(omega, Omega) for omega in self.omega):
+            raise invalid("omega", "'learnt', 'known', a number or one `Omega` an attribute", self.omega)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Coded records with a label, as the people hold them.
+
+    Attributes:
+        codes: (people, attributes).
+        labels: (people,).
+        sizes: the attributes' numbers of values.
+        classes: the number of labels.
+    """
+
+    codes: Codes
+    labels: Codes
+    sizes: tuple[int, ...]
+    classes: int
+
+    def __post_init__(self) -> None:
+        if self.codes.ndim != 2 or self.codes.shape != (len(self.labels), len(self.sizes)):
+            raise invalid(
+                "codes", f"one row for each of {len(self.labels)} people, {len(self.sizes)} columns",
+                f"shape {self.codes.shape}",
+            )  # fmt: skip
+        if not self.sizes:
+            raise InputError("there must be at least one attribute beside the label, got none.")
+        if self.classes < 2:
+            raise InputError("the label is constant; there is nothing to learn from one class.")
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, rows: NDArray[Any]) -> LabelledRows:
+        return LabelledRows(self.codes[rows], self.labels[rows], self.sizes, self.classes)
+
+    def table(self, attribute: int) -> NDArray[np.float64]:
+        """Return the counts of (label, value) of one attribute."""
+        pairs = self.labels.astype(np.int64) * self.sizes[attribute] + self.codes[:, attribute]
+        counts = np.bincount(pairs, minlength=self.classes * self.sizes[attribute])
+        return counts.reshape(self.classes, self.sizes[attribute]).astype(np.float64)
+
+    def conditionals(self, attribute: int) -> NDArray[np.float64]:
+        """Return Pr(value | label) of one attribute; NaN rows for labels that nobody has."""
+        counts = self.table(attribute)
+        mass = counts.sum(axis=1, keepdims=True)
+        return np.asarray(np.divide(counts, mass, out=np.full_like(counts, np.nan), where=mass > 0))
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeReports:
+    """The reports about one attribute and the label.
+
+    Attributes:
+        attribute: which one.
+        response: the protocol.
+        reports: one for each person who was dealt to it.
+        people: in a simulation, which row each report came from; None for a real collection.
+    """
+
+    attribute: int
+    response: LabelResponse
+    reports: Reports
+    people: NDArray[np.intp] | None = None
+
+    def joint(self) -> NDArray[np.float64]:
+        """Return the unbiased estimate of the joint of the attribute and the label, (values, labels)."""
+        return self.response.joint(self.response.aggregate(self.reports))
+
+
+def deal(people: int, groups: int, *, seed: int | None, stream: str) -> NDArray[np.int64]:
+    """Return a uniformly random group for each person."""
+    if groups < 1:
+        raise InputError("people must be dealt to at least one group, got none.")
+    source = randomness(seed, f"deal/{stream}")
+    return below(source, 0, people, np.array([groups], dtype=np.uint64))[:, 0].astype(np.int64)
+
+
+def settle_omegas(
+    rows: LabelledRows, settings: LabelSettings, *, seed: int | None
+) -> tuple[list[Omega], NDArray[np.bool_]]:
+    """Return omega for each attribute, and who is left to send reports for the model itself."""
+    everyone = np.ones(len(rows), dtype=np.bool_)
+    source = settings.omega
+    if settings.protocol != "khr":
+        return [Omega(np.ones(size), "not used") for size in rows.sizes], everyone
+    if isinstance(source, Sequence) and not isinstance(source, str):
+        if [len(omega.curve) for omega in source] != list(rows.sizes):
+            raise InputError("`omega` must have one curve for each attribute, as long as its values.")
+        return list(source), everyone
+    if source == "learnt":
+        return _learn(rows, settings, seed)
+    if source == "known":
+        columns = range(len(rows.sizes))
+        return [Omega.known(rows.conditionals(i), "the records themselves") for i in columns], everyone
+    weight = check_omega(source)
+    return [Omega.given(1.0 if size == 1 else weight, size) for size in rows.sizes], everyone
+
+
+def _learn(
+    rows: LabelledRows, settings: LabelSettings, seed: int | None
+) -> tuple[list[Omega], NDArray[np.bool_]]:
+    """Take a share of the people by chance, a fifth of them for the label alone, the rest by attribute."""
+    order = np.argsort(randomness(seed, "omega/who").words(0, len(rows)))
+    sampled = order[: max(1, round(settings.share * len(rows)))]
+    about_label = sampled[: max(1, round(_LABEL_SHARE * len(sampled)))]
+    rest = sampled[len(about_label) :]
+    groups = deal(len(rest), len(rows.sizes), seed=seed, stream="omega")
+    samples = []
+    for attribute, size in enumerate(rows.sizes):
+        response = sample_response(size, rows.classes, settings.epsilon)
+        part = rows[rest[groups == attribute]]
+        noise = derive_seed(seed, f"omega/{attribute}")
+        samples.append(
+            OmegaSample(response, response.randomise(part.codes[:, attribute], part.labels, seed=noise))
+        )
+    selection = SubsetSelection(rows.classes, settings.epsilon)
+    reports = selection.randomise(rows.labels[about_label], seed=derive_seed(seed, "omega/label"))
+    left = np.ones(len(rows), dtype=np.bool_)
+    left[sampled] = False
+    found = learn_omegas(samples, LabelSample(selection, reports), confidence=settings.confidence)
+    return found, left
+
+
+def make_response(
+    settings: LabelSettings, values: int, classes: int, omega: Omega, *, budget: float | None = None
+) -> LabelResponse:
+    """Return the protocol of one attribute."""
+    epsilon = settings.epsilon if budget is None else budget
+    if settings.protocol == "basic":
+        return BasicResponse(values, classes, epsilon)
+    if settings.protocol == "labeldp":
+        return LabelOnlyResponse(values, classes, epsilon)
+    width = chosen_width(settings.k, values * classes, epsilon, omega.curve)
+    return HeadsResponse(values, classes, epsilon, width, omega.at(width))
+
+
+def gather(
+    rows: LabelledRows, responses: Sequence[LabelResponse], *, seed: int | None
+) -> list[AttributeReports]:
+    """Deal people to attributes and return each attribute's reports (CLLDP, Algorithm 3, user side)."""
+    groups = deal(len(rows), len(rows.sizes), seed=seed, stream="attributes")
+    found = []
+    for attribute, response in enumerate(responses):
+        people = np.flatnonzero(groups == attribute)
+        part = rows[people]
+        noise = derive_seed(seed, f"attribute/{attribute}")
+        reports = response.randomise(part.codes[:, attribute], part.labels, seed=noise)
+        found.append(AttributeReports(attribute, response, reports, people))
+    return found
+
+
+def gather_label_only(
+    rows: LabelledRows, responses: Sequence[LabelOnlyResponse], *, seed: int | None
+) -> list[AttributeReports]:
+    """Return LabelDP's reports: everyone's true attributes with one randomised label."""
+    sets = responses[0].selection.randomise(rows.labels, seed=derive_seed(seed, "label"))
+    found = []
+    for attribute, response in enumerate(responses):
+        values = np.concatenate([rows.codes[:, [attribute]].astype(np.uint16), sets.values], axis=1)
+        reports = Reports(values, None, sets.is_simulation)
+        found.append(AttributeReports(attribute, response, reports, np.arange(len(rows))))
+    return found

@@ -1,0 +1,266 @@
+"""kHR over a hashed domain, for values too many to list (CLLDP, section 4.4).
+
+The collector publishes a pool of hash seeds; each person draws one of them, hashes the value (never the
+label) to a few buckets and reports (bucket, label) by kHR. The seed is part of the report, so the belief that
+counts is that of the *buckets of that seed*: many values share one, and the omega of single values would be
+too low. Each seed has its own omega, hence its own k and factor.
+
+With B_h[v, b] = 1 where seed h puts value v into bucket b, the joint of seed h is B_h' f. All seeds together
+give f by least squares, each weighted by its precision: unbiased as long as the seeds tell all values apart.
+The equations are solved without writing their matrix down, so the values may be tens of thousands.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sidelight.foundation.errors import InputError, TooLargeError, check_whole
+from sidelight.foundation.randomness import Seeded, below, derive_seed, randomness
+from sidelight.labels.leakage import belief_curve, check_conditionals, check_label_budget
+from sidelight.labels.responses import HeadsResponse
+from sidelight.labels.widths import WidthRule, chosen_width, omega_at
+from sidelight.leakage.bounds import Bound
+from sidelight.mechanisms.arrays import hash_codes
+from sidelight.mechanisms.exact import LARGEST_SIZE
+from sidelight.mechanisms.mechanism import (
+    Aggregate,
+    check_codes,
+    check_estimable,
+    check_reports,
+    impossible,
+)
+from sidelight.mechanisms.reports import Reports
+
+Array = NDArray[np.float64]
+_MOST_PLACES = 1 << 26
+_TOLERANCE = 1e-8
+_LEAST_SEEDS = 16
+_PADDING = 65_535
+
+
+@dataclass(frozen=True, eq=False)
+class HashedHeads:
+    """kHR of (bucket, label) for a pool of public hashes; make one with `hashed_heads`.
+
+    Attributes:
+        values: the number of values.
+        labels: the number of labels.
+        seeds: (seeds,) the public pool.
+        responses: kHR of each seed's buckets.
+    """
+
+    name: ClassVar[str] = "hashed-khr"
+    values: int
+    labels: int
+    seeds: NDArray[np.uint64]
+    responses: tuple[HeadsResponse, ...]
+
+    @property
+    def buckets(self) -> int:
+        """The number of buckets, g."""
+        return self.responses[0].values
+
+    @property
+    def label_epsilon(self) -> float:
+        """The realised promise about the label, whatever seed is drawn."""
+        return max(response.label_epsilon for response in self.responses)
+
+    @cached_property
+    def _widest(self) -> int:
+        return max(response.width for response in self.responses)
+
+    @cached_property
+    def places(self) -> NDArray[np.int64]:
+        """The bucket of every value under every seed, shape (seeds, values)."""
+        return bucket_places(self.seeds, self.values, self.buckets)
+
+    def randomise(
+        self, values: ArrayLike, labels: ArrayLike, *, seed: int | None = None, offset: int = 0
+    ) -> Reports:
+        """Return a seed of the pool and a sorted set of pairs, padded with 65,535, for each person."""
+        codes, marks = check_codes(values, self.values), check_codes(labels, self.labels, "labels")
+        if len(codes) != len(marks):
+            raise InputError(f"there must be one label for each value, got {len(codes)} and {len(marks)}.")
+        source = randomness(seed, f"{self.name}/pool")
+        drawn = below(source, offset, len(codes), np.array([len(self.seeds)], dtype=np.uint64))[:, 0]
+        out = np.full((len(codes), self._widest), _PADDING, dtype=np.uint16)
+        for number, response in enumerate(self.responses):
+            members = np.flatnonzero(drawn == number)
+            buckets = self.places[number][codes[members]]
+            part = response.randomise(buckets, marks[members], seed=derive_seed(seed, f"{offset}/{number}"))
+            out[members, : response.width] = part.values
+        return Reports(out, self.seeds[drawn], is_simulation=not source.is_secure)
+
+    def aggregate(self, reports: Reports) -> Aggregate:
+        """Count how often each (bucket, label) is in a set, for each seed, and each seed's reports."""
+        rows = check_reports(reports, "u", self._widest, seeds=True)
+        order = np.argsort(self.seeds)
+        at = np.searchsorted(self.seeds[order], np.asarray(reports.seeds))
+        number = order[np.minimum(at, len(order) - 1)]
+        is_strange = self.seeds[number] != reports.seeds
+        if is_strange.any():
+            raise impossible("sets with seeds of the published pool", is_strange)
+        is_strange = self._are_no_sets(
+            rows, np.array([response.width for response in self.responses])[number]
+        )
+        if is_strange.any():
+            raise impossible(f"rising sets of their seed's size, padded with {_PADDING}", is_strange)
+        sums = np.zeros((len(self.seeds), self.buckets * self.labels + 1), dtype=np.int64)
+        for index, response in enumerate(self.responses):
+            sets = np.ascontiguousarray(rows[number == index, : response.width])
+            sums[index, :-1] = response.aggregate(Reports(sets)).sums
+            sums[index, -1] = len(sets)
+        return Aggregate(len(reports), sums.reshape(-1))
+
+    def _are_no_sets(self, rows: NDArray[Any], widths: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which numbers of each row are no part of a rising set of that width, or of its padding."""
+        is_inside = np.arange(rows.shape[1]) < widths[:, None]
+        strange = np.where(is_inside, rows >= self.buckets * self.labels, rows != _PADDING)
+        strange[:, 1:] |= is_inside[:, 1:] & (rows[:, 1:] <= rows[:, :-1])
+        return strange
+
+    def joint(self, aggregate: Aggregate) -> Array:
+        """Return the least-squares estimate of the joint, shape (values, labels)."""
+        width = self.buckets * self.labels + 1
+        check_estimable(aggregate, len(self.seeds) * width, self.name)
+        weights = np.zeros(len(self.seeds))
+        right = np.zeros((self.values, self.labels))
+        for i, row in enumerate(aggregate.sums.reshape(-1, width)):
+            people = int(row[-1])
+            if people > 0:
+                weights[i] = 1 / self.responses[i].total_variance(people)
+                right += weights[i] * self.responses[i].joint(Aggregate(people, row[:-1]))[self.places[i]]
+        return self._solved(weights, right)
+
+    def _solved(self, weights: Array, right: Array) -> Array:
+        """Solve the normal equations, sum of w_h B_h B_h' f = right, by conjugate gradients.
+
+        A known vector is solved for beside the labels: where the hashes leave something open, it does not
+        come back, while the labels' columns would quietly lose their part.
+        """
+        probe = np.random.default_rng(0).standard_normal(self.values)
+        columns = np.column_stack([right, self._normal(weights, probe[:, None])])
+        found = _conjugate_gradients(lambda vectors: self._normal(weights, vectors), columns)
+        if not np.allclose(found[:, -1], probe, rtol=0, atol=1e-4):
+            raise InputError(
+                f"the {np.count_nonzero(weights)} hashes in use do not tell all {self.values} values apart; "
+                "publish more."
+            )
+        return np.asarray(found[:, :-1])
+
+    def _normal(self, weights: Array, vectors: Array) -> Array:
+        """Return the sum over seeds of w_h B_h B_h' times each column."""
+        found = np.zeros_like(vectors)
+        for weight, place in zip(weights, self.places, strict=True):
+            if weight > 0:
+                for i, column in enumerate(vectors.T):
+                    found[:, i] += weight * np.bincount(place, column, self.buckets)[place]
+        return found
+
+    def leakage(self, conditionals: ArrayLike) -> Bound:
+        """Return what a report says about the label, exactly: the worst seed's."""
+        rows = check_conditionals(conditionals)
+        found = [
+            response.leakage(bucket_conditionals(rows, place, self.buckets))
+            for place, response in zip(self.places, self.responses, strict=True)
+        ]
+        return max(found, key=lambda bound: bound.value)
+
+
+def hashed_heads(
+    epsilon: float,
+    limits: ArrayLike,
+    *,
+    buckets: int,
+    k: WidthRule | int = "search",
+    seeds: int | None = None,
+    pool: int = 1,
+) -> HashedHeads:
+    """Publish a pool of hashes with kHR for each.
+
+    Args:
+        epsilon: the budget of the label.
+        limits: (labels, values) Pr(value | label), or upper limits of it; rows that sum to more than 1 are
+            taken as limits, and a bucket weighs at most 1.
+        buckets: g, the number of buckets.
+        k: "search", "published" or a number.
+        seeds: how many hashes; enough to tell all values apart by default.
+        pool: chooses the published hashes; public, and nothing private depends on it.
+    """
+    check_label_budget(epsilon)
+    weights = np.asarray(limits, dtype=np.float64)
+    if weights.ndim != 2 or not np.all(weights >= 0):
+        raise InputError("`limits` must be a matrix of probabilities, one row for each label.")
+    if np.any(weights.sum(axis=1) < 1 - 1e-9):
+        raise InputError(
+            f"every row of `limits` must sum to at least 1, got {weights.sum(axis=1).min():.4g}; limits "
+            "below the truth would break the promise."
+        )
+    labels, values = weights.shape
+    count = check_whole("buckets", buckets, at_least=2)
+    usual = max(_LEAST_SEEDS, math.ceil(4 * values / (count - 1)))
+    many = usual if seeds is None else check_whole("seeds", seeds, at_least=1)
+    if values > LARGEST_SIZE or values * many > _MOST_PLACES:
+        raise TooLargeError(
+            f"{values} values under {many} hashes are more than can be solved for; use more buckets or bins."
+        )
+    published = Seeded(check_whole("pool", pool, at_least=0)).words(0, many)
+    responses = []
+    for place in bucket_places(published, values, count):
+        curve = _bucket_curve(weights, place, count)
+        width = chosen_width(k, count * labels, epsilon, curve)
+        responses.append(HeadsResponse(count, labels, epsilon, width, omega_at(curve, width)))
+    return HashedHeads(values, labels, published, tuple(responses))
+
+
+def _conjugate_gradients(product: Callable[[Array], Array], right: Array) -> Array:
+    """Return X with product(X) = right, column by column at once (Hestenes and Stiefel 1952)."""
+    found = np.zeros_like(right)
+    rest, direction = right.copy(), right.copy()
+    squares = (rest**2).sum(axis=0)
+    least = _TOLERANCE**2 * squares
+    for _ in range(len(right)):
+        going = squares > least
+        if not going.any():
+            break
+        applied = product(direction)
+        curvature = (direction * applied).sum(axis=0)
+        step = np.divide(squares, curvature, out=np.zeros_like(squares), where=going & (curvature > 0))
+        found += step * direction
+        rest -= step * applied
+        after = (rest**2).sum(axis=0)
+        direction = rest + direction * np.divide(after, squares, out=np.zeros_like(after), where=going)
+        squares = after
+    return found
+
+
+def bucket_places(seeds: NDArray[np.uint64], values: int, buckets: int) -> NDArray[np.int64]:
+    """Return the bucket of every value under every seed, shape (seeds, values)."""
+    out: NDArray[Any] = np.empty((len(seeds), values), dtype=np.uint16)
+    codes = np.arange(values, dtype=np.uint16)
+    for row, seed in zip(out, seeds, strict=True):
+        hash_codes(np.full(values, seed), codes, np.uint64(buckets), row)
+    return out.astype(np.int64)
+
+
+def bucket_conditionals(conditionals: Array, place: NDArray[np.int64], buckets: int) -> Array:
+    """Return Pr(bucket | label) from Pr(value | label), shape (labels, buckets)."""
+    rows = np.stack([np.bincount(place, row, buckets) for row in conditionals])
+    return np.where(np.isnan(conditionals).all(axis=1, keepdims=True), np.nan, rows)
+
+
+def _bucket_curve(weights: Array, place: NDArray[np.int64], buckets: int) -> Array:
+    """Return omega(k) of the buckets of one hash, rounded up by what adding doubles can cost."""
+    rows = np.minimum(bucket_conditionals(weights, place, buckets), 1.0)
+    if np.allclose(rows.sum(axis=1), 1.0, rtol=0, atol=1e-9):
+        return np.asarray(np.minimum(belief_curve(rows) + 1e-12, 1.0))
+    ranked = np.cumsum(-np.sort(-rows, axis=1), axis=1).max(axis=0)
+    least = np.arange(1, buckets + 1) / buckets
+    return np.asarray(np.clip(np.maximum(ranked, least) + 1e-12, None, 1.0))

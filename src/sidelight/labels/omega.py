@@ -1,0 +1,240 @@
+"""Where omega comes from: given, from public records, or learnt from a share of the people.
+
+The promise of kHR rests on omega(k) not being below the truth (CLLDP, section 4.3). So an omega from a sample
+is by default an upper confidence limit, which holds for every attribute and every k at once. Public records
+use the limits of `belief.credal`. A private sample is collected by subset selection of the pair (value,
+label), and of the label alone by some: a count of reports is binomial with probability q + (p - q) f, so
+Clopper and Pearson limit the pair's frequency from above and the label's from below.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sidelight.belief.credal import Region
+from sidelight.foundation.errors import InputError, check_number, check_whole
+from sidelight.labels.leakage import belief_curve, check_label_budget, check_omega
+from sidelight.labels.responses import HeadsResponse
+from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.subset import SubsetSelection
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Omega:
+    """The adversarial belief of one attribute, or combination, for every k.
+
+    Attributes:
+        curve: (values,) omega(k) for k = 1 to the number of values.
+        source: where it came from, in words.
+        confidence: the probability with which all curves made together are not below the truth; None where
+            that is taken for granted, 0 for a point estimate, of which nothing is known.
+    """
+
+    curve: Array
+    source: str
+    confidence: float | None = None
+
+    def __post_init__(self) -> None:
+        curve = np.asarray(self.curve, dtype=np.float64)
+        if curve.ndim != 1 or not len(curve):
+            raise InputError("`curve` must list omega(k) for k = 1, 2, ...; it is empty.")
+        for value in curve:
+            check_omega(float(value))
+        least = np.arange(1, len(curve) + 1) / len(curve)
+        rising = np.maximum(np.maximum.accumulate(curve), least)
+        object.__setattr__(self, "curve", np.minimum(rising, 1.0))
+
+    @classmethod
+    def given(cls, omega: float, values: int) -> Omega:
+        """Take the weight of the likeliest value as given; k values weigh at most k times as much.
+
+        >>> Omega.given(0.3, 5).curve.tolist()
+        [0.3, 0.6, 0.9, 1.0, 1.0]
+        """
+        count = check_whole("values", values, at_least=1)
+        weight = check_omega(omega)
+        if weight * count < 1 - 1e-9:
+            raise InputError(
+                f"`omega` must be at least {1 / count:.4g}, since the likeliest of {count} values weighs "
+                f"that much, got {omega!r}."
+            )
+        return cls(np.round(np.minimum(weight * np.arange(1, count + 1), 1.0), 15), "given")
+
+    @classmethod
+    def known(cls, conditionals: ArrayLike, source: str = "a known belief") -> Omega:
+        """Take Pr(value | label) as known, shape (labels, values)."""
+        return cls(belief_curve(conditionals), source)
+
+    def at(self, width: int) -> float:
+        """Return omega(k); 1 beyond the number of values."""
+        return float(self.curve[width - 1]) if width <= len(self.curve) else 1.0
+
+
+def omegas_from_public(
+    tables: Sequence[ArrayLike], *, confidence: float | None = 0.95, source: str = "public records"
+) -> list[Omega]:
+    """Return omega for each attribute from public counts of (label, value), one table for each attribute.
+
+    Args:
+        tables: (labels, values) counts for each attribute.
+        confidence: that no figure of any attribute is below the truth; None for the point estimate.
+        source: where the records came from, in words.
+    """
+    if confidence is None:
+        return [
+            Omega(belief_curve(_shares(_counts(table))), f"{source}, point estimate", 0.0) for table in tables
+        ]
+    check_number("confidence", confidence, above=0, below=1)
+    return [
+        Omega(
+            _public_curve(_counts(table), (1 - confidence) / len(tables)),
+            source,
+            confidence,
+        )
+        for table in tables
+    ]
+
+
+def _counts(table: ArrayLike) -> Array:
+    counts = np.asarray(table, dtype=np.float64)
+    if counts.ndim != 2 or counts.size == 0 or not np.all((counts >= 0) & (counts == np.floor(counts))):
+        raise InputError(
+            "every table must hold counts of people, one row for each label; shares will not do."
+        )
+    return counts
+
+
+def _public_curve(counts: Array, risk: float) -> Array:
+    """Return an upper limit of omega(k) for all k, from the limits of every set of values."""
+    region = Region(counts, risk / len(counts))
+    singles = np.cumsum(-np.sort(-region.high, axis=1), axis=1)
+    shares = np.cumsum(-np.sort(-region.shares, axis=1), axis=1)
+    sets = region.upper_share(np.minimum(shares, 1.0))
+    return np.asarray(np.minimum(np.minimum(singles, sets).max(axis=0), 1.0))
+
+
+def _shares(counts: Array) -> Array:
+    mass = counts.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(counts, mass, out=np.full_like(counts, np.nan), where=mass > 0))
+
+
+def joint_confidence(omegas: Sequence[Omega]) -> tuple[str, float | None]:
+    """Return where several omegas came from, and how sure it is that none is below the truth.
+
+    Omegas of one source and confidence were made together and hold together; others by the union bound.
+    """
+    kinds = list(dict.fromkeys((omega.source, omega.confidence) for omega in omegas))
+    risks = [1 - confidence for _, confidence in kinds if confidence is not None]
+    source = " and ".join(dict.fromkeys(source for source, _ in kinds))
+    return source, max(0.0, 1 - sum(risks)) if risks else None
+
+
+@dataclass(frozen=True, eq=False)
+class OmegaSample:
+    """What a share of the people sent about one attribute, so that its omega can be learnt.
+
+    Attributes:
+        response: kHR with omega = 1, which is subset selection of the pair.
+        reports: their reports.
+    """
+
+    response: HeadsResponse
+    reports: Reports
+
+
+def sample_response(values: int, labels: int, epsilon: float) -> HeadsResponse:
+    """Return subset selection of (value, label): kHR with omega = 1, k = max(1, floor(m / (e^eps + 1)))."""
+    usual = math.floor(values * labels / (math.exp(check_label_budget(epsilon)) + 1))
+    return HeadsResponse(values, labels, epsilon, max(1, usual), 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSample:
+    """What a share of the people sent about the label alone.
+
+    Attributes:
+        selection: subset selection of the label.
+        reports: their reports.
+    """
+
+    selection: SubsetSelection
+    reports: Reports
+
+
+def learn_omegas(
+    samples: Sequence[OmegaSample], labels: LabelSample, *, confidence: float | None = 0.95
+) -> list[Omega]:
+    """Return omega for each attribute from the reports of a share of the people.
+
+    Args:
+        samples: one for each attribute; each person is in one of them, or in `labels`.
+        labels: what some sent about the label alone.
+        confidence: that no figure of any attribute is below the truth; None for the published point estimate,
+            which is below it about half of the time.
+    """
+    people = len(labels.reports) + sum(len(sample.reports) for sample in samples)
+    source = f"learnt from {people} people"
+    if confidence is None:
+        return [Omega(_estimated_curve(sample), f"{source}, point estimate", 0.0) for sample in samples]
+    check_number("confidence", confidence, above=0, below=1)
+    risk = (1 - confidence) / 2
+    least = _least_labels(labels, risk)
+    return [Omega(_upper_curve(sample, least, risk / len(samples)), source, confidence) for sample in samples]
+
+
+def _estimated_curve(sample: OmegaSample) -> Array:
+    """Return omega(k) of the estimated joint, negative cells set to 0 (CLLDP, section 7.3)."""
+    values = sample.response.values
+    if not len(sample.reports):
+        return np.ones(values)
+    joint = np.maximum(sample.response.joint(sample.response.aggregate(sample.reports)), 0.0)
+    shares = _shares(joint.T)
+    occurring = shares[~np.isnan(shares).all(axis=1)]
+    curve = np.cumsum(-np.sort(-occurring, axis=1), axis=1).max(axis=0)
+    return np.asarray(np.clip(curve, 1 / values, 1.0))
+
+
+def _upper_curve(sample: OmegaSample, least: Array, risk: float) -> Array:
+    """Return an upper limit of omega(k) for all k: the cells' upper limits over the labels' lower ones."""
+    response, people = sample.response, len(sample.reports)
+    if not people:
+        return np.ones(response.values)
+    from scipy.special import betainccinv
+
+    counts = response.aggregate(sample.reports).sums.astype(np.float64)
+    inner = counts < people
+    level = risk / len(counts)
+    upper = betainccinv(np.where(inner, counts + 1, 1.0), np.where(inner, people - counts, 1.0), level)
+    p, q = _support(response)
+    cells = np.clip((np.where(inner, upper, 1.0) - q) / (p - q), 0.0, 1.0)
+    weights = cells.reshape(response.values, response.labels).T
+    ranked = np.cumsum(-np.sort(-weights, axis=1), axis=1)
+    curves = np.divide(ranked, least[:, None], out=np.ones_like(ranked), where=least[:, None] > 0)
+    return np.asarray(np.minimum(np.where(ranked > 0, curves, 1e-12).max(axis=0), 1.0))
+
+
+def _least_labels(sample: LabelSample, risk: float) -> Array:
+    """Return lower limits of the labels' frequencies, shape (labels,)."""
+    people = len(sample.reports)
+    if not people:
+        return np.zeros(sample.selection.size)
+    from scipy.special import betaincinv
+
+    counts = sample.selection.aggregate(sample.reports).sums.astype(np.float64)
+    inner = counts > 0
+    level = risk / len(counts)
+    lower = betaincinv(np.where(inner, counts, 1.0), np.where(inner, people - counts + 1, 1.0), level)
+    q = float(sample.selection.support_if_other)
+    gap = float(sample.selection.support_if_true) - q
+    return np.asarray(np.clip((np.where(inner, lower, 0.0) - q) / gap, 0.0, 1.0))
+
+
+def _support(response: HeadsResponse) -> tuple[float, float]:
+    return float(response.mechanism.support_if_true), float(response.mechanism.support_if_other)

@@ -1,0 +1,1 @@
+"""What all other attributes of a release reveal about a secret together."""

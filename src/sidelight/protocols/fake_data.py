@@ -1,0 +1,365 @@
+"""Protocols that hide their choice: one attribute of a group is randomised, the others are made up from it.
+
+RS+FD, RS+RFD, Corr-RR and Cond-RR differ only in the law of the made-up values: uniform, a prior, a copy of
+the reported value, a conditional distribution. A fake depends on nothing but the report, so it is free.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import permutations
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sidelight.foundation.bits import code_counts
+from sidelight.foundation.errors import InputError, invalid
+from sidelight.foundation.randomness import Words, below, derive_seed, randomness
+from sidelight.mechanisms import Aggregate, Reports
+from sidelight.mechanisms.arrays import respond
+from sidelight.mechanisms.grr import RandomisedResponse
+from sidelight.mechanisms.mechanism import check_codes, check_reports, code_type, impossible
+from sidelight.protocols.protocol import (
+    Array,
+    Codes,
+    RecordReports,
+    RecordSums,
+    check_budget,
+    check_channel_size,
+    check_people,
+    check_records,
+    check_same,
+    domain_size,
+    even_part,
+)
+from sidelight.schema import Schema
+
+Whole = NDArray[np.int64]
+Weights = Mapping[tuple[str, str], Whole]
+
+WHOLE = 1 << 32
+"""The law of a fake is in whole numbers that add up to this."""
+ANY = ""
+"""Stands for every chosen attribute, where a fake does not depend on the report."""
+_HALF = np.uint64(32)
+_FEW = 24
+_LARGE = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class FakeDataProtocol:
+    """In every group one attribute, drawn uniformly, is reported; the others are fakes.
+
+    Attributes:
+        schema: the attributes of a record.
+        groups: the attributes' groups; each spends an even share of the budget.
+        budget: the nominal budget of a record.
+        fakes: for (chosen, other) the law of the other's fake given the chosen one's report, shape
+            (values of chosen, values of other) in whole numbers; one row, under ("", other), where the
+            report does not matter.
+        name: what people call it.
+        origin: where the laws came from: "uniform", a named prior, or the fingerprint of parameters.
+    """
+
+    kind: ClassVar[str] = "hidden"
+    schema: Schema
+    groups: tuple[tuple[str, ...], ...]
+    budget: float
+    fakes: Weights
+    name: str
+    origin: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "budget", check_budget(self.budget))
+        members = [name for group in self.groups for name in group]
+        if sorted(members) != sorted(self.schema.names):
+            raise invalid("groups", "a partition of the attributes", self.groups)
+        object.__setattr__(self, "fakes", MappingProxyType(dict(self.fakes)))
+        sizes = {attribute.name: attribute.size for attribute in self.schema}
+        for group in self.groups:
+            for chosen, other in permutations(group, 2):
+                law = self.law(chosen, other)
+                if law.shape not in ((1, sizes[other]), (sizes[chosen], sizes[other])):
+                    raise InputError(
+                        f"the fakes of {other!r} given {chosen!r} have the wrong shape, {law.shape}."
+                    )
+        for (chosen, other), law in self.fakes.items():
+            if law.min() < 0 or law.max() > WHOLE or (law.sum(axis=1) != WHOLE).any():
+                raise InputError(
+                    f"the fakes of {other!r} given {chosen!r} must add up to {WHOLE} in each row."
+                )
+
+    def law(self, chosen: str, other: str) -> Whole:
+        """Return the whole-number law of a fake."""
+        found = self.fakes.get((chosen, other), self.fakes.get((ANY, other)))
+        if found is None:
+            raise InputError(f"there is no law for the fakes of {other!r} given {chosen!r}.")
+        return found
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The attributes."""
+        return self.schema.names
+
+    @property
+    def epsilon(self) -> float:
+        """The sum over groups of the largest realised budget of a member."""
+        return math.fsum(max(self.responses[name].epsilon for name in group) for group in self.groups)
+
+    @property
+    def delta(self) -> float:
+        """Always 0."""
+        return 0.0
+
+    @property
+    def proof(self) -> str:
+        """Why."""
+        return (
+            "a report is post-processing of one randomised response in each group, whose choice depends on "
+            "no value; hiding the choice is not counted as protection"
+        )
+
+    @cached_property
+    def responses(self) -> dict[str, RandomisedResponse]:
+        """Each attribute's randomised response, with its group's share of the budget."""
+        part = even_part(self.budget, len(self.groups))
+        return {attribute.name: _response(attribute.size, part) for attribute in self.schema}
+
+    def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
+        """Return one report for each record, see `Protocol.randomise`."""
+        checked = check_records(records, self.schema)
+        columns = [np.empty(len(checked), dtype=code_type(size)) for size in self.schema.sizes]
+        for number, group in enumerate(self.groups):
+            own = derive_seed(seed, f"group {number}")
+            for name, values in self._fill(group, checked, own, offset).items():
+                columns[self.schema.index(name)] = values
+        parts = tuple(Reports(column, is_simulation=seed is not None) for column in columns)
+        return RecordReports(self, parts, (None,) * len(parts), len(checked), seed is not None)
+
+    def _fill(
+        self, group: tuple[str, ...], records: Codes, seed: int | None, offset: int
+    ) -> dict[str, Codes]:
+        """Return the columns of one group."""
+        people = len(records)
+        large = people * len(group) >= _LARGE
+        bound = np.array([len(group)], dtype=np.uint64)
+        choice = randomness(seed, "hidden/choice", compiled=large)
+        chosen = below(choice, offset, people, bound)[:, 0]
+        words = randomness(seed, "hidden/report", compiled=large).words(offset, people)
+        fakes = np.empty((len(group), people), dtype=np.uint64)
+        for number in range(len(group)):
+            randomness(seed, f"hidden/fake {number}", compiled=large).words(offset, people, fakes[number])
+        index = [self.schema.index(name) for name in group]
+        codes = records if index == list(range(records.shape[1])) else records[:, index]
+        truth, other = self._thresholds(group)
+        out = np.empty((len(group), people), dtype=np.uint16)
+        if large:
+            from sidelight.protocols.kernels import fill
+
+            fill(codes, chosen, words, truth, other, fakes, *self._flat(group), out)
+        else:
+            self._fill_plainly(group, codes, chosen.astype(np.intp), words, fakes, out)
+        return {
+            name: column.astype(code_type(self.schema[name].size))
+            for name, column in zip(group, out, strict=True)
+        }
+
+    def _thresholds(self, group: Sequence[str]) -> tuple[Words, Words]:
+        """Return how many words keep each member's value, and how many report a particular other one."""
+        part = even_part(self.budget, len(self.groups))
+        pairs = [_response_words(self.schema[name].size, part) for name in group]
+        truth, other = zip(*pairs, strict=True)
+        return np.array(truth, dtype=np.uint64), np.array(other, dtype=np.uint64)
+
+    def _fill_plainly(
+        self,
+        group: tuple[str, ...],
+        codes: Codes,
+        chosen: NDArray[np.intp],
+        words: Words,
+        fakes: Words,
+        out: NDArray[np.uint16],
+    ) -> None:
+        """Write the columns of one group, see `kernels.fill`."""
+        truth, other = self._thresholds(group)
+        true = codes[np.arange(len(codes)), chosen].astype(np.uint16)
+        said = np.empty_like(true)
+        respond(words, true, truth[chosen], other[chosen], said)  # type: ignore[arg-type]
+        ends, starts, base, sizes = self._flat(group)
+        row = base[chosen] + said
+        for number, size in enumerate(sizes):
+            first = starts[number]
+            rows = ends[first : first + int(sizes.sum()) * size].reshape(-1, size)
+            drawn = (fakes[number] >> _HALF).astype(np.int64)
+            out[number] = np.where(chosen == number, said, _place(rows, drawn, row))
+
+    def _flat(self, group: tuple[str, ...]) -> tuple[Whole, Whole, Whole, Whole]:
+        """Return the running weights of all fakes in one line, and how to find one, see `kernels.fill`."""
+        if group not in self._cache:
+            members = [(name, self.schema[name].size) for name in group]
+            sizes = np.array([size for _, size in members], dtype=np.int64)
+            lines, starts, place = [], [], 0
+            for name, size in members:
+                rows = []
+                for chosen, values in members:
+                    law = self.law(chosen, name) if chosen != name else _unused(size)
+                    rows.append(law if len(law) == values else np.broadcast_to(law, (values, size)))
+                line = np.cumsum(np.concatenate(rows), axis=1).reshape(-1)
+                starts.append(place)
+                lines.append(line)
+                place += len(line)
+            base = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+            self._cache[group] = np.concatenate(lines), np.array(starts, dtype=np.int64), base, sizes
+        return self._cache[group]
+
+    @cached_property
+    def _cache(self) -> dict[tuple[str, ...], tuple[Whole, Whole, Whole, Whole]]:
+        return {}
+
+    def aggregate(self, collected: RecordReports) -> RecordSums:
+        """Count how often each value was reported."""
+        check_same(self, collected.protocol)
+        check_people(collected)
+        columns = {}
+        for attribute, part in zip(self.schema, collected.parts, strict=True):
+            values = check_reports(part, "ui")
+            columns[attribute.name] = check_codes(values, attribute.size, f"reports of {attribute.name}")
+        for group in self.groups:
+            self._check_possible({name: columns[name] for name in group})
+        sums = tuple(
+            Aggregate(len(columns[attribute.name]), code_counts(columns[attribute.name], attribute.size))
+            for attribute in self.schema
+        )
+        return RecordSums(self, collected.people, sums, collected.is_simulation)
+
+    def _check_possible(self, columns: Mapping[str, Codes]) -> None:
+        """Raise if no choice leads to what a group's columns say together: fakes may rule values out."""
+        pairs = list(permutations(columns, 2))
+        if all(self.law(*pair).all() for pair in pairs):
+            return
+        possible = np.zeros(len(next(iter(columns.values()))), dtype=np.bool_)
+        for chosen in columns:
+            led = np.ones_like(possible)
+            for other in columns:
+                if other != chosen:
+                    law = self.law(chosen, other) > 0
+                    led &= law[columns[chosen] if len(law) > 1 else 0, columns[other]]
+            possible |= led
+        if not possible.all():
+            raise impossible(
+                f"values of {', '.join(columns)} that one of them and its fakes can have together", ~possible
+            )
+
+    def transfer(self, chosen: str, other: str) -> Array:
+        """Return Pr(what `other`'s column says | what `chosen`'s report says), shape (values, values)."""
+        if chosen == other:
+            return np.eye(self.schema[chosen].size)
+        law = self.law(chosen, other) / WHOLE
+        return np.broadcast_to(law, (self.schema[chosen].size, law.shape[1]))
+
+    def response(self, name: str) -> Array:
+        """Return Pr(report | value) of an attribute that was chosen."""
+        return self.responses[name].channel.matrix()
+
+    def matrix(self) -> Array:
+        """Return Pr(report | record), see `Protocol.matrix`."""
+        records = domain_size(self.schema.sizes)
+        check_channel_size(records, records)
+        grid = np.indices(self.schema.sizes).reshape(len(self.schema), -1)
+        total = np.ones((records, records))
+        for group in self.groups:
+            mixed = np.zeros((records, records))
+            for chosen in group:
+                at = grid[self.schema.index(chosen)]
+                part = self.response(chosen)[at[:, None], at[None, :]]
+                for other in group:
+                    if other != chosen:
+                        seen = grid[self.schema.index(other)]
+                        part = part * self.transfer(chosen, other)[at, seen][None, :]
+                mixed += part / len(group)
+            total *= mixed
+        return total
+
+    def to_file(self) -> dict[str, Any]:
+        """Return the protocol as plain data."""
+        laws = [
+            {"given": given, "of": other, "weights": law.tolist()}
+            for (given, other), law in sorted(self.fakes.items())
+        ]
+        return {
+            "protocol": self.kind,
+            "name": self.name,
+            "origin": self.origin,
+            "epsilon": self.budget,
+            "groups": [list(group) for group in self.groups],
+            "fake": laws,
+        }
+
+
+def rs_fd(schema: Schema, epsilon: float) -> FakeDataProtocol:
+    """Return RS+FD: uniform fakes (Arcolezi et al. 2021)."""
+    priors = {attribute.name: np.full(attribute.size, 1 / attribute.size) for attribute in schema}
+    return _independent(schema, epsilon, priors, "rs+fd", "uniform")
+
+
+def rs_rfd(schema: Schema, epsilon: float, priors: Mapping[str, ArrayLike], origin: str) -> FakeDataProtocol:
+    """Return RS+RFD: fakes from priors that are named by `origin` (Arcolezi et al. 2023)."""
+    if not origin:
+        raise InputError("say where the priors of RS+RFD came from, in `origin`; they shape its error.")
+    given = {name: np.asarray(priors[name], dtype=np.float64) for name in schema.names}
+    return _independent(schema, epsilon, given, "rs+rfd", origin)
+
+
+def _independent(
+    schema: Schema, epsilon: float, priors: Mapping[str, Array], name: str, origin: str
+) -> FakeDataProtocol:
+    fakes = {(ANY, other): whole_law(priors[other][None, :]) for other in schema.names}
+    return FakeDataProtocol(schema, (schema.names,), epsilon, fakes, name, origin)
+
+
+@cache
+def _response(size: int, epsilon: float) -> RandomisedResponse:
+    """Return a randomised response; its exact thresholds take longer than a round of reports."""
+    return RandomisedResponse(size, epsilon)
+
+
+@cache
+def _response_words(size: int, epsilon: float) -> tuple[int, int]:
+    """Return how many words keep a value, and how many report a particular other one."""
+    return _response(size, epsilon).truth, _response(size, epsilon).other
+
+
+def _unused(size: int) -> Whole:
+    """Return the law that stands where an attribute is the chosen one and has no fake."""
+    return np.array([[WHOLE] + [0] * (size - 1)], dtype=np.int64)
+
+
+def _place(rows: Whole, drawn: NDArray[np.int64], row: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Return the first value whose running weight exceeds what was drawn, each in its own row."""
+    size = rows.shape[1]
+    if size <= _FEW:
+        return np.asarray(np.count_nonzero(drawn[:, None] >= rows[row, :-1], axis=1))
+    line = (rows + np.arange(len(rows), dtype=np.int64)[:, None] * WHOLE).reshape(-1)
+    return np.asarray(np.searchsorted(line, drawn + row * WHOLE, side="right") - row * size)
+
+
+def whole_law(rows: ArrayLike) -> Whole:
+    """Return probabilities as whole numbers that add up to 2^32 in each row.
+
+    >>> whole_law([[0.5, 0.25, 0.25]]).tolist()
+    [[2147483648, 1073741824, 1073741824]]
+    """
+    given = np.asarray(rows, dtype=np.float64)
+    total = given.sum(axis=1, keepdims=True)
+    if np.any(given < 0) or not np.all(np.abs(total - 1) < 1e-6):
+        raise invalid("fakes", "probabilities that add up to 1 in each row", given.tolist())
+    exact = given / total * WHOLE
+    law: Whole = np.floor(exact).astype(np.int64)
+    order = np.argsort(law - exact, axis=1, kind="stable")
+    rank = np.argsort(order, axis=1, kind="stable")
+    return np.asarray(law + (rank < WHOLE - law.sum(axis=1, keepdims=True)))

@@ -1,0 +1,260 @@
+"""ReportedGroup: one attribute, or several as one with the product domain, and its mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.foundation.errors import InputError, check_choice
+from sidelight.mechanisms import MECHANISMS, WITHOUT_BUDGET, Aggregate, Mechanism, Reports, create, make
+from sidelight.mechanisms.cells import InCells
+from sidelight.mechanisms.counting import Counting
+from sidelight.mechanisms.exact import LARGEST_SIZE
+from sidelight.mechanisms.numeric import Additive
+from sidelight.protocols.protocol import Array, Codes, check_budget, domain_size
+from sidelight.schema import Schema
+
+UNUSABLE = ("any", "withheld")
+"""Mechanisms that do not report a code's frequency."""
+PRODUCT = ("grr", "ss")
+"""The mechanisms of groups: what their marginals' errors are is known in closed form."""
+BEST = "best"
+"""Stands for the mechanism with the least variance."""
+
+
+@dataclass(frozen=True)
+class ReportedGroup:
+    """What is reported as one value.
+
+    Attributes:
+        names: the attributes; several are one value of the product domain, the last varying fastest.
+        sizes: their numbers of values.
+        mechanism: the mechanism's name.
+        epsilon: the nominal budget; None where the mechanism has none.
+        parameters: further parameters of the mechanism.
+    """
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    mechanism: str
+    epsilon: float | None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+        if self.epsilon is not None:
+            object.__setattr__(self, "epsilon", check_budget(self.epsilon))
+        check_choice("mechanism", self.mechanism, MECHANISMS)
+        if self.mechanism in UNUSABLE:
+            raise InputError(
+                f"the mechanism {self.mechanism!r} of {self.label!r} reports no codes whose frequency could "
+                f"be estimated; take one of {', '.join(sorted(set(MECHANISMS) - set(UNUSABLE)))}."
+            )
+        if len(set(self.names)) < len(self.names):
+            raise InputError(f"the group {self.label!r} names an attribute twice; name each once.")
+        if min(self.sizes, default=0) < 2:
+            raise InputError(
+                f"the unit {self.label!r} has an attribute of one value, which says nothing; leave it out."
+            )
+        if len(self.names) > 1 and self.mechanism not in PRODUCT:
+            raise InputError(
+                f"the group {self.label!r} must be reported through one of {', '.join(PRODUCT)}, got "
+                f"{self.mechanism!r}."
+            )
+        if self.size > LARGEST_SIZE:
+            raise InputError(
+                f"the group {self.label!r} has {self.size} combinations of values, more than "
+                f"{LARGEST_SIZE}; make it smaller."
+            )
+        _ = self.randomiser
+
+    @property
+    def label(self) -> str:
+        """The name of the unit's column: its attributes."""
+        return " x ".join(self.names)
+
+    @property
+    def size(self) -> int:
+        """The number of values of the product domain."""
+        return domain_size(self.sizes)
+
+    @cached_property
+    def randomiser(self) -> Mechanism:
+        """The mechanism; one of numbers reports the point of each value, made noisy."""
+        made = make(self.mechanism, self.size, self.epsilon, self.parameters)
+        if not isinstance(made, Additive):
+            return made
+        try:
+            return InCells(made)
+        except InputError as error:
+            raise type(error)(f"no frequencies of {self.label!r} could be estimated: {error}") from None
+
+    def codes(self, records: Codes, columns: Sequence[int]) -> Codes:
+        """Return the records' values of this unit, whose attributes are the given columns."""
+        if len(columns) == 1:
+            return np.ascontiguousarray(records[:, columns[0]])
+        parts = tuple(records[:, column].astype(np.intp) for column in columns)
+        return np.ravel_multi_index(parts, self.sizes).astype(np.uint16)
+
+    def aggregate(self, reports: Reports) -> Aggregate:
+        """Add reports up; an error says of which unit."""
+        try:
+            return self.randomiser.aggregate(reports)
+        except InputError as error:
+            raise InputError(f"the column {self.label!r}: {error}") from None
+
+    def estimate(self, aggregate: Aggregate) -> Array:
+        """Return the unbiased estimate of the unit's joint frequencies, in the shape of `sizes`."""
+        return self.randomiser.estimate(aggregate).reshape(self.sizes)
+
+    def moments(self, name: str) -> tuple[float, float] | None:
+        """Return the mean square of one report's estimate of a value: if it is not the truth, if it is.
+
+        None for a mechanism whose variance is no function of the value's own frequency alone.
+        """
+        if name not in self._moments:
+            self._moments[name] = self._found_moments(name)
+        return self._moments[name]
+
+    @cached_property
+    def _moments(self) -> dict[str, tuple[float, float] | None]:
+        return {}
+
+    def _found_moments(self, name: str) -> tuple[float, float] | None:
+        mechanism = self.randomiser
+        if len(self.names) > 1:
+            return _product_moments(mechanism, self.size // self.sizes[self.names.index(name)])
+        if not isinstance(mechanism, Counting):
+            return None
+        at_none, at_all = (float(mechanism.variance(1, share)) for share in (0.0, 1.0))
+        return float(at_none), float(at_all) + 1.0
+
+    def to_file(self) -> dict[str, Any]:
+        """Return the unit as plain data."""
+        return {
+            "attributes": list(self.names),
+            "mechanism": self.mechanism,
+            **({} if self.epsilon is None else {"epsilon": self.epsilon}),
+            **({"parameters": dict(self.parameters)} if self.parameters else {}),
+        }
+
+
+def _product_moments(mechanism: Mechanism, cells: int) -> tuple[float, float]:
+    """Return the mean squares for a value that is `cells` cells of a product domain.
+
+    A report is a set of w cells (w = 1 for randomised response). How many of them lie among the value's
+    cells is hypergeometric once it is known whether the true cell is in the set.
+    """
+    size = mechanism.size
+    width = int(getattr(mechanism, "width", 1))
+    keep = float(mechanism.support_if_true)  # type: ignore[attr-defined]
+    other = float(mechanism.support_if_other)  # type: ignore[attr-defined]
+    squares = []
+    for inside in (0, 1):
+        total = 0.0
+        for included, share in ((1, keep), (0, 1 - keep)):
+            mean, variance = _hypergeometric(size - 1, cells - inside, width - included)
+            found = mean + included * inside - cells * other
+            total += share * (found**2 + variance)
+        squares.append(total / (keep - other) ** 2)
+    return squares[0], squares[1]
+
+
+def _hypergeometric(population: int, special: int, draws: int) -> tuple[float, float]:
+    """Return mean and variance of how many of `special` among `population` are drawn."""
+    share = special / population
+    mean = draws * share
+    if population == 1:
+        return mean, 0.0
+    return mean, draws * share * (1 - share) * (population - draws) / (population - 1)
+
+
+def make_unit(
+    schema: Schema,
+    names: Sequence[str],
+    mechanism: str,
+    epsilon: float | None,
+    parameters: Mapping[str, Any] | None = None,
+) -> ReportedGroup:
+    """Return the unit of some attributes; the mechanism "best" is the one with the least variance."""
+    if not names:
+        raise InputError("a group needs at least one attribute, got none.")
+    sizes = tuple(schema[name].size for name in names)
+    if mechanism != BEST:
+        budget = None if mechanism in WITHOUT_BUDGET else epsilon
+        return ReportedGroup(tuple(names), sizes, mechanism, budget, parameters or {})
+    if epsilon is None:
+        raise InputError("the mechanism 'best' needs an `epsilon`, got none.")
+    chosen, settings = best_mechanism(sizes, epsilon) if min(sizes) > 1 else ("grr", {})
+    return ReportedGroup(tuple(names), sizes, chosen, epsilon, settings)
+
+
+def best_mechanism(sizes: Sequence[int], epsilon: float) -> tuple[str, dict[str, int]]:
+    """Return the mechanism whose marginals vary least for values that are rare, and its parameters.
+
+    >>> best_mechanism([2], 1.0), best_mechanism([30], 1.0)
+    (('grr', {}), ('ss', {'width': 8}))
+    """
+    width = _best_width(tuple(sizes), epsilon)
+    return ("grr", {}) if width == 1 else ("ss", {"width": width})
+
+
+@lru_cache(maxsize=1 << 12)
+def _best_width(sizes: tuple[int, ...], epsilon: float) -> int:
+    size = domain_size(sizes)
+    found: dict[float, int] = {}
+    for width in _widths(size, epsilon) if size > 2 else [1]:
+        mechanism = create("grr", size, epsilon) if width == 1 else create("ss", size, epsilon, width=width)
+        spread = [
+            part * _product_moments(mechanism, size // part)[0] if len(sizes) > 1 else
+            part * float(mechanism.variance(1, 0.0))
+            for part in sizes
+        ]  # fmt: skip
+        found.setdefault(sum(spread), width)
+    return found[min(found)]
+
+
+def _widths(size: int, epsilon: float) -> list[int]:
+    usual = size / (np.exp(min(epsilon, 50.0)) + 1)
+    near = {1, int(usual), int(usual) + 1, round(usual), size // 2}
+    return sorted(width for width in near if 1 <= width < size)
+
+
+def inverted_covariance(unit: ReportedGroup, frequencies: Array) -> Array:
+    """Return the covariance of one report's estimates by inversion, were these the frequencies."""
+    law = unit.randomiser.channel.matrix()
+    inverse = np.linalg.inv(law)
+    said = frequencies @ law
+    return np.asarray(inverse.T @ (np.diag(said) - np.outer(said, said)) @ inverse)
+
+
+def check_units(schema: Schema, units: Sequence[ReportedGroup], *, disjoint: bool) -> None:
+    """Raise unless every attribute is in a unit, in one only where units must be disjoint."""
+    for unit in units:
+        sizes = tuple(schema[name].size for name in unit.names)
+        if sizes != unit.sizes:
+            raise InputError(f"the unit {unit.label!r} has sizes {unit.sizes}, the schema has {sizes}.")
+    if len({unit.label for unit in units}) < len(units):
+        raise InputError(f"two units have one label: {', '.join(unit.label for unit in units)}.")
+    holders: dict[str, ReportedGroup] = {}
+    for unit in units:
+        for name in unit.names:
+            holder = holders.setdefault(name, unit)
+            if disjoint and holder is not unit:
+                raise InputError(
+                    f"the attribute {name!r} is in two units, {holder.label!r} and {unit.label!r}."
+                )
+    for name in schema.names:
+        if name not in holders:
+            raise InputError(f"no unit reports the attribute {name!r}; add it or leave it out of the schema.")
+
+
+def marginal(joint: Array, axis: int) -> NDArray[np.float64]:
+    """Return the marginal along one axis of a joint."""
+    return np.asarray(joint.sum(axis=tuple(i for i in range(joint.ndim) if i != axis)))

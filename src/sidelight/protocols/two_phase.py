@@ -1,0 +1,197 @@
+"""Two phases as three files: reports of the first phase, published parameters, reports of the second.
+
+Each step stands on its own and can be taken up later by someone else. Later rounds learn from all reports of
+first phases so far (iterative refinement, Corr-RR section 3.3.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
+from sidelight.foundation.randomness import randomness
+from sidelight.foundation.strict import Strict, validated
+from sidelight.protocols.copies import COPYING, Copying
+from sidelight.protocols.direct import Split, spl
+from sidelight.protocols.fake_data import FakeDataProtocol
+from sidelight.protocols.files import (
+    ProtocolFile,
+    check_kind,
+    check_version,
+    protocol_data,
+    protocol_from,
+    read_data,
+    write_data,
+)
+from sidelight.protocols.protocol import (
+    FirstPhase,
+    RecordReports,
+    check_budget,
+    check_same,
+    fingerprint,
+)
+from sidelight.schema import Schema
+
+Array = NDArray[np.float64]
+Method = Literal["corr-rr", "cond-rr"]
+METHODS = ("corr-rr", "cond-rr")
+PARAMETERS_VERSION = 1
+_WORDS = 2.0**64
+
+
+@dataclass(frozen=True)
+class TwoPhase:
+    """Corr-RR or Cond-RR: what the first phase does and how the second is derived from it.
+
+    Attributes:
+        schema: the attributes of a record.
+        epsilon: the budget of a record, in either phase.
+        method: "corr-rr" (copy what was reported) or "cond-rr" (draw from conditionals).
+        copying: how Corr-RR sets p_y, "published" or "corrected".
+        share: how many of all people take part in the first phase.
+        groups: into how many groups the second phase divides the attributes (Corr-RR section 3.3.3).
+    """
+
+    schema: Schema
+    epsilon: float
+    method: Method = "corr-rr"
+    copying: Copying = "published"
+    share: float = 0.1
+    groups: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", check_budget(self.epsilon))
+        check_choice("method", self.method, METHODS)
+        check_choice("copying", self.copying, COPYING)
+        check_number("share", self.share, above=0, below=1)
+        check_whole("groups", self.groups, at_least=1, at_most=len(self.schema))
+
+    @cached_property
+    def first(self) -> Split:
+        """The first phase: every attribute through randomised response with an even share of the budget."""
+        return spl(self.schema, self.epsilon)
+
+    @property
+    def phase(self) -> FirstPhase:
+        """What the first phase's reports say about this collection."""
+        return FirstPhase(self.method, self.epsilon, self.share)
+
+    def in_first(self, people: int, offset: int = 0) -> NDArray[np.bool_]:
+        """Return who takes part in the first phase, by position; the choice is public and always the same."""
+        return _in_first(self.share, people, offset)
+
+
+@dataclass(frozen=True, eq=False)
+class SecondPhase:
+    """What the server publishes between the phases.
+
+    Attributes:
+        design: the protocol as a whole.
+        second: the second phase.
+        reports: how many reports of first phases it was learnt from.
+        round_number: which round of refinement this is.
+    """
+
+    design: TwoPhase
+    second: FakeDataProtocol
+    reports: int
+    round_number: int = 1
+
+    def write(self, path: str | Path) -> Path:
+        """Write the parameters to a .toml or .json file."""
+        design = self.design
+        data: dict[str, Any] = {
+            "version": PARAMETERS_VERSION,
+            "round": self.round_number,
+            "reports": self.reports,
+            "design": {
+                "epsilon": design.epsilon, "method": design.method, "copying": design.copying,
+                "share": design.share, "groups": design.groups,
+            },
+            "second": protocol_data(self.second),
+        }  # fmt: skip
+        return write_data(data, path)
+
+    @classmethod
+    def read(cls, path: str | Path) -> SecondPhase:
+        """Read parameters from a .toml or .json file."""
+        data = read_data(path)
+        check_kind(data, str(path), "parameters")
+        check_version(data, str(path), PARAMETERS_VERSION, "parameter file")
+        parsed = validated(_ParametersFile, data, str(path))
+        second = protocol_from(dict(data["second"]), str(path))
+        if not isinstance(second, FakeDataProtocol):
+            raise InputError(f"{path}: the second phase must hide its choice, got {second.name!r}.")
+        head = parsed.design
+        try:
+            design = TwoPhase(second.schema, head.epsilon, head.method, head.copying, head.share, head.groups)
+            _check_agrees(design, second)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+        return cls(design, second, parsed.reports, parsed.round)
+
+
+def phase_rows(
+    reports: RecordReports, people: int, parameters: SecondPhase | None = None
+) -> NDArray[np.bool_] | None:
+    """Return which rows of the whole table reports of one phase are of; None where nothing says so.
+
+    Args:
+        reports: of a first phase, which say their share, or of a second one.
+        people: the rows of the whole table.
+        parameters: those that the second phase was collected with.
+    """
+    if parameters is not None:
+        check_same(parameters.second, reports.protocol)
+        return ~parameters.design.in_first(people)
+    return None if reports.phase is None else _in_first(reports.phase.share, people)
+
+
+def _in_first(share: float, people: int, offset: int = 0) -> NDArray[np.bool_]:
+    words = randomness(0, "collection/phase").words(offset, people)
+    return np.asarray(words < np.uint64(min(share * _WORDS, _WORDS - 2048)))
+
+
+def origin_of(first: Split) -> str:
+    """Return how the origin of a second phase begins that was learnt from this first one."""
+    return f"first phase {fingerprint(first)},"
+
+
+def _check_agrees(design: TwoPhase, second: FakeDataProtocol) -> None:
+    """Raise unless a second phase is the design's, so that a changed file spends no other budget."""
+    pairs = (
+        ("epsilon", second.budget, design.epsilon),
+        ("name", second.name, design.method),
+        ("number of groups", len(second.groups), design.groups),
+    )
+    for what, found, wanted in pairs:
+        if found != wanted:
+            raise InputError(
+                f"the {what} of the second phase must be the design's, {wanted!r}, got {found!r}; learn "
+                "again."
+            )
+    if not second.origin.startswith(origin_of(design.first)):
+        raise InputError("the second phase was not learnt from this design's first phase; learn again.")
+
+
+class _DesignFile(Strict):
+    epsilon: float
+    method: Method
+    copying: Copying
+    share: float
+    groups: int
+
+
+class _ParametersFile(Strict):
+    version: int
+    round: int = Field(ge=1)
+    reports: int = Field(ge=1)
+    design: _DesignFile
+    second: ProtocolFile

@@ -1,0 +1,263 @@
+"""The streaming aggregator: batches of reports come, sums stay, and no batch counts twice.
+
+It keeps the sums of every protocol and the ids of the batches in them, never a report. Sums are whole
+numbers, so the order in which batches come, and how aggregators are merged, changes nothing in them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from sidelight.estimation.estimates import TWO_PHASE, Estimates, Estimator, estimate
+from sidelight.estimation.unbiased import About
+from sidelight.foundation.errors import InputError, invalid
+from sidelight.protocols.fake_data import FakeDataProtocol
+from sidelight.protocols.protocol import Protocol, RecordSums, fingerprint
+from sidelight.transport.batches import Sealer, Stamp, check_seal, stamp_of
+from sidelight.transport.report_files import Form, Head, collected_of, form_of, head_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS = 1 << 18
+"""So many reports of a file are in memory at a time."""
+
+_ORIGIN = re.compile(r"first phase ([0-9a-f]{24}),")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What is kept of a batch beside its part of the sums.
+
+    Attributes:
+        seal: the digest of its reports.
+        people: how many reported.
+        protocol: the fingerprint of what made the reports.
+    """
+
+    seal: str
+    people: int
+    protocol: str
+
+
+class Aggregator:
+    """Takes batches of one collection, which may have two phases, and estimates from them at any time.
+
+    Args:
+        expected: the protocols whose reports are taken; by default the first batch decides: its protocol, and
+            the second phases that belong to it.
+    """
+
+    def __init__(self, expected: Sequence[Protocol] = ()) -> None:
+        self.expected = {fingerprint(protocol): protocol for protocol in expected}
+        self._forms: dict[str, Form] = {}
+        self._sums: dict[str, RecordSums] = {}
+        self._batches: dict[str, Batch] = {}
+
+    @classmethod
+    def from_parts(
+        cls,
+        sums: Iterable[RecordSums],
+        batches: Mapping[str, Batch],
+        *,
+        is_simulation: bool,
+        expected: Sequence[Protocol] = (),
+    ) -> Aggregator:
+        """Return an aggregator that goes on from sums and the batches in them."""
+        made = cls(expected)
+        for part in sums:
+            form = form_of(part.protocol)
+            made._check_belongs(form)
+            made._forms[form.fingerprint] = form
+            made._sums[form.fingerprint] = replace(part, is_simulation=part.is_simulation or is_simulation)
+        made._batches.update(batches)
+        made.check()
+        return made
+
+    @property
+    def sums(self) -> tuple[RecordSums, ...]:
+        """The sums of every protocol met."""
+        return tuple(self._sums.values())
+
+    @property
+    def batches(self) -> Mapping[str, Batch]:
+        """The batches taken, by id."""
+        return self._batches
+
+    @property
+    def people(self) -> int:
+        """How many people's reports are in the sums."""
+        return sum(part.people for part in self._sums.values())
+
+    @property
+    def is_simulation(self) -> bool:
+        """Whether the noise of some batch came from a seed."""
+        return any(part.is_simulation for part in self._sums.values())
+
+    def take(self, reports: str | Path | pa.Table | pa.RecordBatch, label: str = "") -> bool:
+        """Add a batch up; return whether it was new. One that is refused raises and changes nothing.
+
+        Args:
+            reports: a report file, or an Arrow table or record batch as `batch_to_arrow` makes it.
+            label: names it in errors; a file's path by default.
+        """
+        import pyarrow as pa
+
+        if isinstance(reports, (str, Path)):
+            with opened(reports) as handle:
+                return self.take_file(handle, label or str(reports))[1]
+        if isinstance(reports, pa.RecordBatch):
+            reports = pa.Table.from_batches([reports])
+        if not isinstance(reports, pa.Table):
+            raise invalid("reports", "a file, an Arrow table or a record batch", type(reports).__name__)
+        with _naming(label or "the batch"):
+            return self._take(reports.schema, [reports], label or "the batch")[1]
+
+    def take_file(self, handle: BinaryIO, label: str) -> tuple[str, bool]:
+        """Add up an open report file, a run of rows at a time; return its id and whether it was new."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        with _naming(label):
+            file = pq.ParquetFile(handle)
+            rows = max(1, min(ROWS, file.metadata.num_rows))  # Arrow sets room for all of them aside at once
+            batches = file.iter_batches(rows, use_threads=False)
+            chunks = (pa.Table.from_batches([batch]) for batch in batches)
+            return self._take(file.schema_arrow, chunks, label)
+
+    def _take(self, schema: pa.Schema, chunks: Iterable[pa.Table], label: str) -> tuple[str, bool]:
+        head = head_of(schema, label, self._forms)
+        key = head.form.fingerprint
+        stamp = stamp_of(schema.metadata, label)
+        self._check_belongs(head.form, label)
+        sums = _added_up(chunks, head, stamp, label)
+        taken = self._batches.get(stamp.id)
+        if taken is not None:
+            if taken.seal == stamp.seal:
+                return stamp.id, False
+            raise InputError(
+                f"{label} carries the id {stamp.id!r} of a batch that was taken already, with other reports; "
+                "give it an id of its own."
+            )
+        total = self._sums[key] + sums if key in self._sums else sums
+        self._forms[key] = head.form
+        self._sums[key] = total
+        self._batches[stamp.id] = Batch(stamp.seal, sums.people, key)
+        return stamp.id, True
+
+    def _check_belongs(self, form: Form, label: str = "the state") -> None:
+        """Raise unless reports of a protocol are part of this collection."""
+        protocol, key = form.protocol, form.fingerprint
+        shown = f"{protocol.name!r} ({key})"
+        if self.expected and key not in self.expected:
+            wanted = ", ".join(f"{item.name!r} ({name})" for name, item in self.expected.items())
+            raise InputError(f"{label} holds reports of {shown}; this collection takes {wanted}.")
+        collection = collection_of(protocol, key, label)
+        for name, part in self._sums.items():
+            other = part.protocol
+            if name == key:
+                return
+            if collection != collection_of(other, name, label):
+                raise InputError(
+                    f"{label} holds reports of {shown}; this collection is {other.name!r} ({name})."
+                )
+            if protocol.schema != other.schema:
+                raise InputError(
+                    f"{label} holds reports of {shown}, over other attributes or values than {name}."
+                )
+
+    def estimate(
+        self, *, estimator: Estimator = "best", confidence: float = 0.95, about: About = "collected"
+    ) -> Estimates:
+        """Estimate the frequencies from all batches so far, see `sidelight.estimation.estimate`."""
+        return estimate(self.sums, estimator=estimator, confidence=confidence, about=about)
+
+    def __add__(self, other: Aggregator) -> Aggregator:
+        """Merge two aggregators of one collection that took different batches."""
+        shared = sorted(self._batches.keys() & other._batches.keys())
+        if shared:
+            more = f" and {len(shared) - 3} more" if len(shared) > 3 else ""
+            raise InputError(
+                f"both aggregators took the batches {', '.join(shared[:3])}{more}; merged, they count twice."
+            )
+        sums = dict(self._sums)
+        for key, part in other._sums.items():
+            self._check_belongs(other._forms[key], "the other aggregator")
+            sums[key] = sums[key] + part if key in sums else part
+        return Aggregator.from_parts(
+            sums.values(), self._batches | other._batches,
+            is_simulation=self.is_simulation or other.is_simulation,
+            expected=tuple((self.expected or other.expected).values()),
+        )  # fmt: skip
+
+    def check(self) -> None:
+        """Raise unless the sums are those of the batches, as they are not in the middle of a `take`."""
+        people = dict.fromkeys(self._sums, 0)
+        for name, batch in self._batches.items():
+            if batch.protocol not in people:
+                raise InputError(f"the batch {name!r} is of a protocol without sums, {batch.protocol!r}.")
+            people[batch.protocol] += batch.people
+        for key, part in self._sums.items():
+            if part.people != people[key]:
+                raise InputError(
+                    f"the sums of {key} hold {part.people} people, their batches {people[key]}; start again "
+                    "from the last checkpoint."
+                )
+
+
+def collection_of(protocol: Protocol, key: str, label: str = "the reports") -> str:
+    """Return the fingerprint that all phases of a collection share: that of its first or only phase."""
+    if not isinstance(protocol, FakeDataProtocol) or protocol.name not in TWO_PHASE:
+        return key
+    found = _ORIGIN.match(protocol.origin)
+    if found is None:
+        raise InputError(f"{label}: a second phase must name its first, got the origin {protocol.origin!r}.")
+    return found[1]
+
+
+def _added_up(chunks: Iterable[pa.Table], head: Head, stamp: Stamp, label: str) -> RecordSums:
+    """Return the sums of a batch whose reports are complete and as they were sealed."""
+    sealer, sums = Sealer(), head.form.nobody.aggregate()
+    sealer.add(head.form.nobody)
+    for table in chunks:
+        collected = collected_of(table, head, label)
+        sealer.add(collected)
+        try:
+            sums = sums + collected.aggregate()
+        except InputError as error:
+            if not sums.people:
+                raise
+            raise InputError(f"{label}, from row {sums.people} on: {error}") from None
+    if sums.people != head.people:
+        raise InputError(f"{label} has {sums.people} reports, its metadata say {head.people}.")
+    seal = sealer.seal(stamp.id, head.form.fingerprint, is_simulation=head.is_simulation)
+    check_seal(seal, stamp, label)
+    return sums
+
+
+def opened(path: str | Path) -> BinaryIO:
+    """Open a report file, or raise naming it."""
+    try:
+        return Path(path).open("rb")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+@contextmanager
+def _naming(label: str) -> Iterator[None]:
+    """Turn whatever a bad batch raises into one line that names it, since one must not stop the rest."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except InputError as error:
+        message = str(error)
+        raise InputError(message if label in message else f"{label}: {message}") from None
+    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError) as error:
+        reason = (str(error).splitlines() or ["empty"])[0]
+        raise InputError(f"{label} is not a Parquet file, or it is truncated: {reason}") from None

@@ -1,0 +1,294 @@
+"""Checkpoints: an aggregator's state, and the files it has looked at, in one file that is whole or absent.
+
+The ids of the batches and their sums are in the same file, so no crash can part them. A checkpoint is data,
+never code: strict JSON with a checksum, and every number is checked against the protocol it is of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import numpy as np
+from pydantic import Field
+
+from sidelight.foundation.errors import InputError
+from sidelight.foundation.files import lock, strict_json, sync_folder, write_text
+from sidelight.foundation.strict import Strict, validated
+from sidelight.mechanisms import Aggregate
+from sidelight.mechanisms.cells import InCells
+from sidelight.protocols.files import check_version, parsed_text, protocol_data, protocol_from
+from sidelight.protocols.protocol import Protocol, RecordSums, fingerprint
+from sidelight.transport.aggregator import Aggregator, Batch
+from sidelight.transport.batches import check_batch_id
+from sidelight.transport.report_files import form_of
+
+CHECKPOINT_VERSION = 1
+_CHECKSUM_BYTES = 16
+_Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+_SUMMED = {"she": slice(0), InCells.name: slice(-1)}
+"""Which sums are counts of reports, where not all are: sums of noise may be negative."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A file of a followed folder that was looked at.
+
+    Attributes:
+        size: in bytes.
+        changed: when, in nanoseconds.
+        inode: its number in the file system.
+        batch: the id of the batch in it; empty if it was refused.
+        refused: why; empty if it was not.
+    """
+
+    size: int
+    changed: int
+    inode: int
+    batch: str = ""
+    refused: str = ""
+
+    def is_still(self, status: os.stat_result) -> bool:
+        """Whether a file is as it was when it was looked at."""
+        return (self.size, self.changed, self.inode) == signature(status)
+
+    def says_the_same(self, other: Seen) -> bool:
+        """Whether looking at a file gave the same as another look."""
+        return (self.batch, self.refused) == (other.batch, other.refused)
+
+
+def signature(status: os.stat_result) -> tuple[int, int, int]:
+    """Return what changes when a file does: its size, its time and its inode.
+
+    A sender may set the time of the last writing, also into the future, but not that of the last change.
+    """
+    changed = status.st_mtime_ns if sys.platform == "win32" else status.st_ctime_ns  # there: of its making
+    return status.st_size, changed, status.st_ino
+
+
+class _PartFile(Strict):
+    reports: _Count
+    sums: list[int]
+
+
+class _SumsFile(Strict):
+    protocol: dict[str, Any]
+    people: _Count
+    parts: list[_PartFile]
+
+
+class _BatchFile(Strict):
+    seal: str
+    people: _Count
+    protocol: str
+
+
+class _SeenFile(Strict):
+    size: _Count
+    changed: _Count
+    inode: Annotated[int, Field(ge=0)]
+    batch: str
+    refused: str
+
+
+class _StateFile(Strict):
+    is_simulation: bool
+    sums: dict[str, _SumsFile]
+    batches: dict[str, _BatchFile]
+    files: dict[str, _SeenFile]
+
+
+class _CheckpointFile(Strict):
+    version: int
+    checksum: str
+    state: dict[str, Any]
+
+
+def write_checkpoint(
+    aggregator: Aggregator, path: str | Path, files: Mapping[str, Seen] | None = None
+) -> Path:
+    """Write an aggregator's state to a .json file, whole or not at all, and durably.
+
+    Hold `locked` meanwhile where another process may write it too.
+
+    Args:
+        aggregator: whose state it is.
+        path: of the checkpoint.
+        files: what was looked at in a followed folder, by name.
+    """
+    check_ending(path)
+    aggregator.check()
+    state = {
+        "is_simulation": aggregator.is_simulation,
+        "sums": {fingerprint(part.protocol): _sums_data(part) for part in aggregator.sums},
+        "batches": {name: _fields(batch) for name, batch in aggregator.batches.items()},
+        "files": {name: _fields(seen) for name, seen in (files or {}).items()},
+    }
+    text = _text(state)
+    head = f'"version": {CHECKPOINT_VERSION}, "checksum": "{_checksum(text)}"'
+    try:
+        sync_folder(write_text(_real(path), f'{{{head}, "state": {text}}}\n').parent)
+    except OSError as error:
+        raise InputError(
+            f"the checkpoint {path} cannot be written: {error.strerror}; mend that, and start again from the "
+            "last one, which is whole."
+        ) from None
+    return Path(path)
+
+
+def read_checkpoint(
+    path: str | Path, expected: Sequence[Protocol] = ()
+) -> tuple[Aggregator, dict[str, Seen]]:
+    """Read an aggregator's state, and what was looked at in a followed folder; nothing is repaired.
+
+    Args:
+        path: of the checkpoint.
+        expected: the protocols whose reports it may hold; any by default.
+    """
+    check_ending(path)
+    label = str(path)
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{label} is no checkpoint: it is not UTF-8 text.") from None
+    except OSError as error:
+        raise InputError(f"{label} cannot be read: {error.strerror}.") from None
+    try:
+        data = parsed_text(text, label, partial(strict_json, halves=True))
+    except InputError as error:
+        raise InputError(f"{error} The checkpoint is damaged; take an older one, or start anew.") from None
+    check_version(data, label, CHECKPOINT_VERSION, "checkpoint")
+    whole = validated(_CheckpointFile, data, label)
+    if not _is_sealed(whole):
+        raise InputError(
+            f"{label} was damaged or changed: its checksum is wrong; take an older one, or start anew."
+        )
+    state = validated(_StateFile, whole.state, label)
+    try:
+        return _aggregator(state, label, expected), {
+            name: Seen(**vars(seen)) for name, seen in state.files.items()
+        }
+    except InputError as error:
+        message = str(error)
+        raise InputError(message if message.startswith(label) else f"{label}: {message}") from None
+
+
+def _aggregator(state: _StateFile, label: str, expected: Sequence[Protocol]) -> Aggregator:
+    batches = {
+        check_batch_id(name): Batch(batch.seal, batch.people, batch.protocol)
+        for name, batch in state.batches.items()
+    }
+    sums = [_aggregated(key, item, label) for key, item in state.sums.items()]
+    made = Aggregator.from_parts(sums, batches, is_simulation=state.is_simulation, expected=expected)
+    for name, seen in state.files.items():
+        if not seen.refused and seen.batch not in batches:
+            raise InputError(f"the file {name!r} holds the batch {seen.batch!r}, which is not in the sums.")
+    return made
+
+
+def _fields(item: Batch | Seen) -> dict[str, Any]:
+    """Return an item as plain data; there are many, so nothing is copied deeply."""
+    return {name: getattr(item, name) for name in item.__slots__}
+
+
+def _sums_data(part: RecordSums) -> dict[str, Any]:
+    parts = [{"reports": item.reports, "sums": item.sums.reshape(-1).tolist()} for item in part.parts]
+    return {"protocol": protocol_data(part.protocol), "people": part.people, "parts": parts}
+
+
+def _aggregated(key: str, item: _SumsFile, label: str) -> RecordSums:
+    """Return the sums of one protocol, which must have the shapes that it gives them."""
+    protocol = protocol_from(item.protocol, label)
+    if fingerprint(protocol) != key:
+        raise InputError(f"the protocol {key} was changed after its reports were taken.")
+    shapes = form_of(protocol).nobody.aggregate().parts
+    if [len(part.sums) for part in item.parts] != [part.sums.size for part in shapes]:
+        raise InputError(f"the sums of {protocol.name!r} ({key}) do not have the protocol's shape.")
+    counts = [part.reports for part in item.parts]
+    together = sum(counts) == item.people if protocol.kind == "sample" else set(counts) == {item.people}
+    if not together:
+        raise InputError(f"the reports of {protocol.name!r} ({key}) are not those of {item.people} people.")
+    try:
+        sums = tuple(
+            Aggregate(
+                part.reports, np.array(part.sums, dtype=np.int64).reshape(shape.sums.shape), shape.mechanism
+            )
+            for part, shape in zip(item.parts, shapes, strict=True)
+        )
+    except OverflowError:
+        raise InputError(f"the sums of {protocol.name!r} ({key}) do not fit into 64 bits.") from None
+    for part in sums:
+        counts_of = part.sums[_SUMMED.get(part.mechanism, slice(None))]
+        if np.any((counts_of < 0) | (counts_of > part.reports)):
+            raise InputError(
+                f"the sums of {protocol.name!r} ({key}) are not counts of {part.reports} reports: they go "
+                f"from {counts_of.min()} to {counts_of.max()}."
+            )
+    return RecordSums(protocol, item.people, sums)
+
+
+def _is_sealed(whole: _CheckpointFile) -> bool:
+    try:
+        return _checksum(_text(whole.state)) == whole.checksum
+    except (ValueError, RecursionError):  # a number beyond all doubles, which no checkpoint holds
+        return False
+
+
+def _text(state: Mapping[str, Any]) -> str:
+    """Return a state as the text that is written and that its checksum is of."""
+    return json.dumps(state, allow_nan=False)
+
+
+def _checksum(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=_CHECKSUM_BYTES).hexdigest()
+
+
+def check_ending(path: str | Path) -> None:
+    """Raise unless a checkpoint's name says what it is."""
+    if Path(path).suffix.lower() != ".json":
+        raise InputError(f"the checkpoint {path} must end in .json.")
+
+
+def locked(checkpoint: str | Path) -> BinaryIO:
+    """Return an open file whose lock keeps other processes off a checkpoint; it goes when we do.
+
+    What a killed process left half written beside the checkpoint is removed: the lock says it is no one's.
+    """
+    path = _real(checkpoint)
+    try:
+        handle = path.with_name(f".{path.name}.lock").open("ab")
+    except OSError as error:
+        raise InputError(
+            f"the checkpoint {checkpoint} cannot be written: {error.strerror}; name another."
+        ) from None
+    try:
+        lock(handle)
+    except OSError as error:
+        handle.close()
+        in_use = isinstance(error, BlockingIOError)
+        reason = "is in use by another process; stop it" if in_use else f"cannot be locked: {error.strerror}"
+        raise InputError(f"the checkpoint {checkpoint} {reason}, or name another checkpoint.") from None
+    _remove_leftovers(path)
+    return handle
+
+
+def _remove_leftovers(checkpoint: Path) -> None:
+    name = re.compile(re.escape(f".{checkpoint.name}.") + "[a-z0-9_]{8}")
+    with suppress(OSError):  # they are in nobody's way
+        for path in checkpoint.parent.iterdir():
+            if name.fullmatch(path.name):
+                path.unlink(missing_ok=True)
+
+
+def _real(checkpoint: str | Path) -> Path:
+    """Return where a checkpoint is, so that one behind a link is locked and written, not the link."""
+    return Path(os.path.realpath(checkpoint))

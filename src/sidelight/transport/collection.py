@@ -1,0 +1,194 @@
+"""`collect`: from a table to reports, through a plan or a protocol."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import overload
+
+import numpy as np
+
+from sidelight.estimation.second_phase import learn_second_phase
+from sidelight.foundation.arguments import check_is
+from sidelight.foundation.errors import InputError, check_choice, invalid
+from sidelight.foundation.randomness import derive_seed
+from sidelight.plan import PLAN_FIX, Plan
+from sidelight.protocols.direct import planned, product, smp, spl
+from sidelight.protocols.fake_data import rs_fd, rs_rfd
+from sidelight.protocols.protocol import Array, Codes, Protocol, RecordReports, joined
+from sidelight.protocols.two_phase import SecondPhase, TwoPhase
+from sidelight.schema import Schema
+from sidelight.sources import Table
+from sidelight.sources.engine import Place
+from sidelight.sources.spark import SparkEngine
+
+PROTOCOLS = ("spl", "smp", "product", "rs+fd", "rs+rfd", "corr-rr", "cond-rr")
+
+
+@overload
+def collect(table: Table, plan: TwoPhase, seed: int | None = None) -> list[RecordReports]: ...
+
+
+@overload
+def collect(table: Table, plan: Plan | Protocol, seed: int | None = None) -> RecordReports: ...
+
+
+def collect(
+    table: Table, plan: Plan | Protocol | TwoPhase, seed: int | None = None
+) -> RecordReports | list[RecordReports]:
+    """Make one report for each record of a table, as its people would.
+
+    Args:
+        table: whose attributes are coded as the plan or protocol says.
+        plan: a plan (every attribute as it says), a protocol, or a two-phase design (then both phases'
+            reports are returned, in order).
+        seed: for simulation; without one the noise is secure.
+    """
+    check_is("table", table, Table, "sl.read opens one.")
+    if not isinstance(plan, Plan | TwoPhase) and not hasattr(plan, "randomise"):
+        raise invalid("plan", "a `Plan`, a protocol or a `TwoPhase` design", type(plan).__name__, PLAN_FIX)
+    if isinstance(plan, TwoPhase):
+        first = collect_phase(table, plan, seed=seed)
+        parameters = learn_second_phase(plan, first, people=max(table.rows - len(first), 1))
+        return [first, collect_phase(table, plan, parameters, seed=seed)]
+    protocol = planned(plan) if isinstance(plan, Plan) else plan
+    check_schema(table, protocol.schema)
+    return _over_batches(table, protocol, seed, None)
+
+
+def collect_phase(
+    table: Table, design: TwoPhase, parameters: SecondPhase | None = None, *, seed: int | None = None
+) -> RecordReports:
+    """Make the reports of one phase: the first without parameters, the second with them.
+
+    Who is in which phase is a public function of the row number, so the phases can run apart.
+    """
+    check_schema(table, design.schema)
+    if parameters is None:
+        return replace(_over_batches(table, design.first, seed, (design, True)), phase=design.phase)
+    return _over_batches(table, parameters.second, seed, (design, False))
+
+
+def _over_batches(
+    table: Table, protocol: Protocol, seed: int | None, phase: tuple[TwoPhase, bool] | None
+) -> RecordReports:
+    """Randomise batch by batch and join the reports; batches do not change a simulation."""
+    if phase is None:
+        found = list(table.engine.map_batches(table, reporter(table, protocol, seed)))
+    else:
+        found = list(_phase_reports(table, protocol, seed, *phase))
+    if not any(map(len, found)):
+        raise InputError(
+            f"no row of {table.rows} is in this phase of the collection; change `share`."
+            if table.rows
+            else f"{table.source.label} has no rows to report; name another table."
+        )
+    return joined(found)
+
+
+def _phase_reports(
+    table: Table, protocol: Protocol, seed: int | None, design: TwoPhase, is_first: bool
+) -> Iterator[RecordReports]:
+    """Randomise the rows of one phase, numbered throughout."""
+    if isinstance(table.engine, SparkEngine):
+        raise InputError(
+            "two phases need rows that keep their numbers, and those of a Spark DataFrame do not; split it "
+            "by a public function of each person, and collect the phases apart."
+        )
+    columns = [table.schema.index(name) for name in protocol.schema.names]
+
+    def members(codes: Codes, place: Place) -> Codes:
+        wanted = design.in_first(len(codes), place.start) == is_first
+        kept: Codes = codes[wanted][:, columns]
+        return kept
+
+    sent = 0
+    for codes in table.engine.map_batches(table, members):
+        yield protocol.randomise(codes, seed=seed, offset=sent)
+        sent += len(codes)
+
+
+def reporter(table: Table, protocol: Protocol, seed: int | None) -> Callable[[Codes, Place], RecordReports]:
+    """Return the function that makes reports of a batch of a table's codes.
+
+    Rows keep their addresses, so batches do not change a simulation; each part of a distributed table has a
+    seed of its own, so that no two of its rows share their noise.
+    """
+    columns = [table.schema.index(name) for name in protocol.schema.names]
+
+    def report(codes: Codes, place: Place) -> RecordReports:
+        own = derive_seed(seed, f"part {place.part}") if place.part else seed
+        return protocol.randomise(codes[:, columns], seed=own, offset=place.start)
+
+    return report
+
+
+def digest_of(table: Table, schema: Schema, seed: int | None = None) -> str:
+    """Return a digest of a table's records in order, and of the seed: the same for the same collection."""
+    columns = [table.schema.index(name) for name in schema.names]
+    digest = hashlib.blake2b(repr(seed).encode(), digest_size=16)
+    for codes in table.engine.map_batches(table, lambda codes, _place: codes[:, columns]):
+        digest.update(np.ascontiguousarray(codes, dtype="<u2").tobytes())
+    return digest.hexdigest()
+
+
+def check_schema(table: Table, schema: Schema) -> None:
+    """Raise unless the table has the protocol's attributes, coded alike."""
+    for attribute in schema:
+        if table.schema[attribute.name] != attribute:
+            raise InputError(
+                f"the table codes {attribute.name!r} as {table.schema[attribute.name].values[:5]}, the "
+                f"protocol as {attribute.values[:5]}; read the table with the protocol's schema."
+            )
+
+
+def make_protocol(
+    name: str,
+    schema: Schema,
+    epsilon: float,
+    *,
+    mechanism: str = "grr",
+    groups: Sequence[Sequence[str]] | None = None,
+    priors: dict[str, Array] | None = None,
+    origin: str = "",
+    share: float = 0.1,
+) -> Protocol | TwoPhase:
+    """Return the protocol called `name` over a schema at a record's budget.
+
+    Args:
+        name: one of "spl", "smp", "product", "rs+fd", "rs+rfd", "corr-rr", "cond-rr".
+        schema: the attributes.
+        epsilon: the budget of a whole record.
+        mechanism: inside SPL, SMP and product; "best" takes the one with the least variance.
+        groups: the groups of "product", what they leave out alone; all attributes in one by default.
+        priors: the frequencies that RS+RFD draws its fakes from.
+        origin: where the priors came from.
+        share: of Corr-RR and Cond-RR: how many of all people take part in the first phase.
+    """
+    check_choice("protocol", name, PROTOCOLS)
+    if name == "spl":
+        return spl(schema, epsilon, mechanism)
+    if name == "smp":
+        return smp(schema, epsilon, mechanism)
+    if name == "product":
+        return product(schema, epsilon, groups, mechanism)
+    if name == "rs+fd":
+        return rs_fd(schema, epsilon)
+    if name == "rs+rfd":
+        if priors is None:
+            raise InputError(
+                "RS+RFD needs `priors` to draw its fakes from, got none; give those of a public table."
+            )
+        return rs_rfd(schema, epsilon, priors, origin)
+    return TwoPhase(schema, epsilon, "corr-rr" if name == "corr-rr" else "cond-rr", share=share)
+
+
+def true_frequencies(table: Table, schema: Schema) -> dict[str, Array]:
+    """Return the frequencies among a table's records, for those who hold it."""
+    check_schema(table, schema)
+    counts = table.counts(*([name] for name in schema.names))
+    return {
+        name: np.asarray(item.cells / item.cells.sum(), dtype=np.float64)
+        for name, item in zip(schema.names, counts, strict=True)
+    }

@@ -1,0 +1,237 @@
+"""Report files: Parquet, one column for each part, with the protocol and a version in the metadata."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sidelight.foundation.errors import InputError
+from sidelight.foundation.files import (
+    REPORTS_KEY,
+    SAY_OVERWRITE,
+    check_overwrite,
+    strict_json,
+    write_atomically,
+)
+from sidelight.foundation.strict import Strict, validated
+from sidelight.mechanisms import reports_from_arrow, reports_to_arrow
+from sidelight.protocols.files import check_version, parsed_text, protocol_data, protocol_from
+from sidelight.protocols.protocol import FirstPhase, Protocol, RecordReports, fingerprint
+from sidelight.transport.batches import BATCH_KEY, check_seal, stamp, stamp_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+REPORTS_VERSION = 2
+"""Since 2 a file may say that its rows are shuffled; one of version 1 is in the order of the records."""
+
+
+class _PhaseFile(Strict):
+    method: str
+    epsilon: float
+    share: float
+
+
+class _Head(Strict):
+    version: int
+    people: int
+    is_simulation: bool
+    fingerprint: str
+    protocol: dict[str, Any]
+    phase: _PhaseFile | None = None
+    is_shuffled: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """What all reports of a protocol have in common, worked out once for many files.
+
+    Attributes:
+        protocol: what made the reports.
+        fingerprint: the protocol's.
+        nobody: the reports of nobody.
+        columns: the names and types of a file's columns.
+    """
+
+    protocol: Protocol
+    fingerprint: str
+    nobody: RecordReports
+    columns: pa.Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """What a report file's metadata say.
+
+    Attributes:
+        form: the form of its reports.
+        people: how many reported.
+        is_simulation: whether the noise came from a seed.
+        phase: which first phase of two they are; None for a protocol of one phase.
+        is_shuffled: whether the rows are in another order than the records.
+    """
+
+    form: Form
+    people: int
+    is_simulation: bool
+    phase: FirstPhase | None
+    is_shuffled: bool
+
+
+def write_reports(
+    collected: RecordReports, path: str | Path, batch: str | None = None, *, overwrite: bool = False
+) -> Path:
+    """Write reports to a .parquet file; it appears whole or not at all.
+
+    Args:
+        collected: the reports.
+        path: of the file.
+        batch: the id under which they are counted once; by default the one they were read with, or a new one.
+        overwrite: whether to replace a file that is there already.
+    """
+    import pyarrow.parquet as pq
+
+    if Path(path).suffix.lower() != ".parquet":
+        raise InputError(f"{path} must end in .parquet.")
+    check_overwrite(path, force=overwrite, fix=SAY_OVERWRITE)
+    table = batch_to_arrow(collected, batch)
+    return write_atomically(path, lambda temporary: pq.write_table(table, temporary), replace=overwrite)
+
+
+def read_reports(path: str | Path) -> RecordReports:
+    """Read reports from a .parquet file, strictly: nothing is guessed, nothing is repaired."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not Path(path).is_file():
+        raise InputError(f"there is no file {path}.")
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{path} is not a Parquet file, or it is truncated: {reason}") from None
+    return from_arrow(table, str(path))
+
+
+def to_arrow(collected: RecordReports) -> pa.Table:
+    """Return reports as an Arrow table; a part that a person did not send is missing."""
+    import pyarrow as pa
+
+    columns = []
+    for reports, senders in zip(collected.parts, collected.senders, strict=True):
+        column = reports_to_arrow(reports)
+        if senders is not None:
+            places = np.zeros(collected.people, dtype=np.int64)
+            places[senders] = np.arange(len(senders))
+            absent = np.ones(collected.people, dtype=bool)
+            absent[senders] = False
+            column = column.take(pa.array(places, mask=absent))
+        columns.append(column)
+    head = {
+        "version": REPORTS_VERSION,
+        "people": collected.people,
+        "is_simulation": collected.is_simulation,
+        "fingerprint": fingerprint(collected.protocol),
+        "protocol": protocol_data(collected.protocol),
+        "is_shuffled": collected.is_shuffled,
+        **({} if collected.phase is None else {"phase": vars(collected.phase)}),
+    }
+    table = pa.table(columns, names=list(collected.protocol.labels))
+    return table.replace_schema_metadata({REPORTS_KEY: json.dumps(head, ensure_ascii=False, allow_nan=False)})
+
+
+def batch_to_arrow(collected: RecordReports, batch: str | None = None) -> pa.Table:
+    """Return reports as an Arrow table that carries a batch id: the given one, their own or a new one."""
+    table = to_arrow(collected)
+    return table.replace_schema_metadata(table.schema.metadata | stamp(collected, batch).to_metadata())
+
+
+def from_arrow(table: pa.Table, label: str = "the reports") -> RecordReports:
+    """Return the reports that `to_arrow` made a table of."""
+    head = head_of(table.schema, label)
+    if table.num_rows != head.people:
+        raise InputError(f"{label} has {table.num_rows} reports, its metadata say {head.people}.")
+    collected = collected_of(table, head, label)
+    if BATCH_KEY not in (table.schema.metadata or {}):
+        return collected
+    found = stamp_of(table.schema.metadata, label)
+    check_seal(stamp(collected, found.id).seal, found, label)
+    return replace(collected, batch=found.id)
+
+
+def form_of(protocol: Protocol) -> Form:
+    """Return the form of a protocol's reports."""
+    made = protocol.randomise(np.zeros((1, len(protocol.schema)), dtype=np.uint8), seed=0)[:0]
+    parts = tuple(replace(part, is_simulation=False) for part in made.parts)
+    nobody = replace(made, parts=parts, is_simulation=False)  # or real sums that start here would seem seeded
+    return Form(protocol, fingerprint(protocol), nobody, to_arrow(nobody).schema)
+
+
+def head_of(schema: pa.Schema, label: str, known: Mapping[str, Form] | None = None) -> Head:
+    """Return what the metadata say, checked against themselves and the columns.
+
+    Args:
+        schema: of the Arrow table or file.
+        label: names it in errors.
+        known: forms by fingerprint, so that those met before need not be worked out again.
+    """
+    metadata = schema.metadata or {}
+    if REPORTS_KEY not in metadata:
+        raise InputError(f"{label} holds no reports: its metadata name no protocol; collect with Sidelight.")
+    data = parsed_text(metadata[REPORTS_KEY].decode("utf-8", "replace"), label, strict_json)
+    check_version(data, label, REPORTS_VERSION, "report file")
+    head = validated(_Head, data, label)
+    form = (known or {}).get(head.fingerprint)
+    if form is None or protocol_data(form.protocol) != head.protocol:
+        form = form_of(protocol_from(head.protocol, label))
+        if form.fingerprint != head.fingerprint:
+            raise InputError(f"{label}: the protocol was changed after the reports were made; collect again.")
+    names = _names(schema, label)
+    if names != form.protocol.labels:
+        raise InputError(
+            f"{label} has the columns {', '.join(names)}; its protocol reports "
+            f"{', '.join(form.protocol.labels)}."
+        )
+    phase = None if head.phase is None else FirstPhase(**head.phase.model_dump())
+    return Head(form, head.people, head.is_simulation, phase, head.is_shuffled)
+
+
+def _names(schema: pa.Schema, label: str) -> tuple[str, ...]:
+    try:
+        return tuple(schema.names)
+    except UnicodeDecodeError:
+        raise InputError(f"{label} has a column whose name is no text; the file is damaged.") from None
+
+
+def collected_of(table: pa.Table, head: Head, label: str) -> RecordReports:
+    """Return the reports of a table, or of some of its rows, whose metadata are read already."""
+    protocol, is_simulation = head.form.protocol, head.is_simulation
+    partial = protocol.kind == "sample"
+    expected = head.form.columns
+    parts, senders = [], []
+    for name in protocol.labels:
+        column = table.column(name).combine_chunks()
+        if column.type != expected.field(name).type:
+            raise InputError(
+                f"{label}: the column {name!r} holds {column.type}, its protocol reports "
+                f"{expected.field(name).type}."
+            )
+        present = np.asarray(column.is_valid())
+        if not partial and not present.all():
+            missing = len(present) - int(present.sum())
+            raise InputError(f"{label}: {missing} reports of {name!r} are missing; everyone must report it.")
+        kept = column.drop_null() if partial else column
+        parts.append(reports_from_arrow(kept, is_simulation=is_simulation))
+        senders.append(np.flatnonzero(present) if partial else None)
+    sent = np.bincount(np.concatenate([rows for rows in senders if rows is not None] or [np.arange(0)]))
+    if partial and (len(sent) != table.num_rows or np.any(sent != 1)):
+        raise InputError(f"{label}: everyone must report exactly one of {', '.join(protocol.labels)}.")
+    return RecordReports(
+        protocol, tuple(parts), tuple(senders), table.num_rows, is_simulation, head.phase,
+        is_shuffled=head.is_shuffled,
+    )  # fmt: skip

@@ -1,0 +1,153 @@
+"""Reports in Spark: made by the workers, kept as batches in files, added up where they lie.
+
+A DataFrame is computed anew whenever it is asked. Fresh noise on the same records would be a second report
+and a second budget, so reports are written to files by the one job that makes them, and only read from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sidelight.foundation.errors import InputError, invalid
+from sidelight.mechanisms import Aggregate
+from sidelight.plan import Plan
+from sidelight.protocols.direct import planned
+from sidelight.protocols.protocol import Protocol, RecordReports, RecordSums, fingerprint, mixed
+from sidelight.sources import Table
+from sidelight.sources.spark import SparkEngine, gathered, is_spark, map_frame, running
+from sidelight.transport.collection import check_schema, reporter
+from sidelight.transport.report_files import form_of, from_arrow, to_arrow
+
+COLUMNS = "part int, start long, people long, reports binary"
+"""A batch of reports: where its records lay, how many they are, and the reports as an Arrow stream."""
+
+_PEOPLE = -1
+_SIMULATED = -2
+_REPORTS = -1
+
+
+@dataclass(frozen=True, eq=False)
+class SparkReports:
+    """Reports that lie in a DataFrame, batch by batch.
+
+    Attributes:
+        protocol: what made them.
+        frame: the batches, read from files.
+    """
+
+    protocol: Protocol
+    frame: Any
+
+    def aggregate(self) -> RecordSums:
+        """Add the reports up, each partition on its worker."""
+        protocol = self.protocol
+
+        def add(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            yield from _sums(batches, protocol)
+
+        partial = self.frame.select("reports").mapInArrow(add, "part int, place long, sum long")
+        merged = gathered(partial.groupBy("part", "place").sum("sum"))
+        template = form_of(protocol).nobody.aggregate().parts
+        sums = [np.zeros(len(part.sums) + 1, dtype=np.int64) for part in template]
+        counts = {_PEOPLE: 0, _SIMULATED: 0}
+        for part, place, value in zip(*(column.to_pylist() for column in merged.columns), strict=True):
+            if part in counts:
+                counts[part] = value
+            else:
+                sums[part][place] = value
+        parts = (
+            Aggregate(int(found[_REPORTS]), found[:-1], part.mechanism)
+            for found, part in zip(sums, template, strict=True)
+        )
+        return RecordSums(protocol, counts[_PEOPLE], tuple(parts), counts[_SIMULATED] > 0)
+
+
+def collect_into(table: Table, plan: Plan | Protocol, path: str, seed: int | None = None) -> SparkReports:
+    """Make one report for each record of a Spark table and write them to Parquet files.
+
+    Args:
+        table: of a Spark DataFrame.
+        plan: a plan or a protocol.
+        path: where Spark writes, a folder that does not exist yet; any file system that Spark knows.
+        seed: for simulation; every partition derives its own. Without one the noise is secure.
+    """
+    if not isinstance(table.engine, SparkEngine):
+        raise invalid("table", "read from a Spark DataFrame", type(table.engine).__name__, "Use `collect`.")
+    protocol = planned(plan) if isinstance(plan, Plan) else plan
+    check_schema(table, protocol.schema)
+    report = reporter(table, protocol, seed)
+    frame = map_frame(table, lambda codes, place: _packed(report(codes, place)), COLUMNS)
+    _write(frame, path)
+    return SparkReports(protocol, table.source.frame.sparkSession.read.parquet(path))
+
+
+def _write(frame: Any, path: str) -> None:
+    """Write a DataFrame to a new folder in one job."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        with running():
+            frame.write.parquet(path)
+    except AnalysisException as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"reports cannot be written to {path}: {reason}; name a new folder.") from error
+
+
+def open_reports(frame: Any) -> SparkReports:
+    """Return the reports in a DataFrame that was read from what `collect_into` wrote."""
+    if not is_spark(frame) or "reports" not in frame.columns:
+        raise invalid("frame", "a Spark DataFrame with a column 'reports'", type(frame).__name__)
+    first = frame.select("reports").limit(1).toArrow()
+    if not first.num_rows:
+        raise InputError("there are no reports in the DataFrame.")
+    return SparkReports(_unpacked(first.column(0)[0].as_py()).protocol, frame)
+
+
+def _packed(collected: RecordReports) -> dict[str, Any]:
+    table = to_arrow(collected)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return {"people": collected.people, "reports": sink.getvalue().to_pybytes()}
+
+
+def _unpacked(packed: bytes) -> RecordReports:
+    try:
+        table = pa.ipc.open_stream(packed).read_all()
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"a batch of reports is damaged: {str(error).splitlines()[0]}") from None
+    return from_arrow(table, "a batch of reports")
+
+
+def _sums(batches: Iterable[pa.RecordBatch], protocol: Protocol) -> Iterator[pa.RecordBatch]:
+    """Give a partition's sums as rows: the part, the place of the sum (-1: how many reports), its value.
+
+    Two parts are none: how many people there are, and whether their noise came from a seed.
+    """
+    total: RecordSums | None = None
+    for batch in batches:
+        for packed in batch.column(0):
+            collected = _unpacked(packed.as_py())
+            if fingerprint(collected.protocol) != fingerprint(protocol):
+                raise mixed(protocol, collected.protocol)
+            found = collected.aggregate()
+            total = found if total is None else total + found
+    if total is None:
+        return
+    rows = [(_PEOPLE, _REPORTS, total.people), (_SIMULATED, _REPORTS, int(total.is_simulation))]
+    for part, aggregate in enumerate(total.parts):
+        rows.append((part, _REPORTS, aggregate.reports))
+        rows += [(part, place, int(value)) for place, value in enumerate(aggregate.sums)]
+    parts, places, values = zip(*rows, strict=True)
+    yield pa.record_batch(
+        {
+            "part": pa.array(parts, pa.int32()),
+            "place": pa.array(places, pa.int64()),
+            "sum": pa.array(values, pa.int64()),
+        }
+    )
