@@ -15,7 +15,6 @@ import enumeration
 import sidelight as sl
 from sidelight.calibration.problem import LARGEST_BUDGET
 from sidelight.calibration.uniform import largest_safe
-from sidelight.calibration.utility import guess_accuracy
 from sidelight.leakage.totals.tree import TreeTotals
 from sidelight.mechanisms import create
 
@@ -398,7 +397,7 @@ def test_the_stated_accuracy_is_that_of_guesses(name: str) -> None:
     guesses = guess(mechanism, reports, np.random.default_rng(6))
     seen = float(np.mean(guesses == values))
     # five standard errors: a false alarm has a probability below 6e-7
-    assert abs(seen - guess_accuracy(mechanism, prior)) < 5 * 0.5 / math.sqrt(len(values))
+    assert abs(seen - mechanism.guess_accuracy(prior)) < 5 * 0.5 / math.sqrt(len(values))
 
 
 def guess(mechanism, reports, rng: np.random.Generator) -> np.ndarray:

@@ -16,8 +16,8 @@ from sidelight.attacks.evidence import evidence_of
 from sidelight.estimation import estimate_joint, predicted_variances
 from sidelight.estimation.em import likeliest_numbers
 from sidelight.estimation.unbiased import unbiased
-from sidelight.mechanisms.cells import InCells
-from sidelight.mechanisms.numeric import gaussian_delta
+from sidelight.mechanisms.binned_numbers import BinnedNumbers
+from sidelight.mechanisms.gaussian import gaussian_delta
 from sidelight.protocols import (
     Sample,
     Split,
@@ -374,7 +374,7 @@ def unit(name: str, epsilon: float = 1.0, **changes: object) -> object:
         (lambda: make_unit(SCHEMA, ["level", "sex"], "laplace", 1.0, NOISES["laplace"]), "one of grr, ss"),
         (lambda: record_budget(protocol_of(Split, "laplace")), "are numbers, too many to enumerate"),
         (lambda: protocol_of(Split, "laplace").randomise(np.full((2, 2), 4)), "codes from 0 to 3"),
-        (lambda: InCells.from_plan(2, 1.0, {}), "a plan names the noise"),
+        (lambda: BinnedNumbers.from_plan(2, 1.0, {}), "a plan names the noise"),
     ],
 )
 def test_bad_numbers_are_refused(make, words: str) -> None:

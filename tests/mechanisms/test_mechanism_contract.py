@@ -53,7 +53,7 @@ def inputs(mechanism, rows: int, shares: np.ndarray | None = None) -> np.ndarray
     """Draw values: codes, or the points of a numeric mechanism."""
     rng = np.random.default_rng(rows)
     codes = rng.choice(mechanism.size, rows, p=shares)
-    return mechanism.support[codes] if mechanism.name in NUMERIC else codes
+    return mechanism.grid_points[codes] if mechanism.name in NUMERIC else codes
 
 
 def skewed(size: int) -> np.ndarray:
@@ -148,7 +148,7 @@ def check_estimate(mechanism, runs: int = 2_000, people: int = 200) -> None:
             for start in range(0, runs * people, people)
         ]
     )
-    truth = np.array([shares @ mechanism.support]) if mechanism.name in NUMERIC else shares
+    truth = np.array([shares @ mechanism.grid_points]) if mechanism.name in NUMERIC else shares
     stated = mechanism.variance(people, shares)
     error = np.abs(estimates.mean(axis=0) - truth)
     assert (error <= SIGMAS * np.sqrt(stated / runs) + 1e-9).all()
@@ -385,7 +385,7 @@ def test_the_ends_of_the_budget_range_estimate_within_their_variance(name: str, 
     mechanism = make(name, 4, epsilon)
     shares = skewed(4)
     values = inputs(mechanism, 5_000, shares)
-    truth = np.array([shares @ mechanism.support]) if name in NUMERIC else shares
+    truth = np.array([shares @ mechanism.grid_points]) if name in NUMERIC else shares
     estimate = mechanism.estimate(mechanism.aggregate(mechanism.randomise(values, seed=12)))
     assert (np.abs(estimate - truth) <= 7 * np.sqrt(mechanism.variance(len(values), shares))).all()
 
