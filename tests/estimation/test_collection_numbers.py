@@ -166,7 +166,7 @@ def test_the_stated_delta_of_a_split_holds_for_the_exact_one() -> None:
     """Two Gaussians compose to one, whose exact delta is known (Balle, Wang 2018, Theorem 8)."""
     schema = sl.Schema((LEVELS, sl.categorical("other", LEVELS.values)))
     protocol = spl(schema, 2.0, "gaussian", NOISES["gaussian"])
-    multiples = [unit.randomiser.noise.scale / unit.randomiser.noise.units for unit in protocol.units]
+    multiples = [unit.randomiser.noise.scale / unit.randomiser.noise.range_steps for unit in protocol.units]
     together = 1 / math.sqrt(sum(multiple**-2 for multiple in multiples))
     assert 0 < gaussian_delta(protocol.epsilon, together) <= protocol.delta
 

@@ -104,6 +104,10 @@ class Identity(_Plain):
         share = check_shares(frequencies, self.size, single=True)
         return np.asarray(share * (1 - share) / check_whole("reports", reports, at_least=1))
 
+    def likelihoods(self, reports: Reports) -> Array:
+        """Return 1 for the reported value and 0 for the others."""
+        return np.asarray(np.arange(self.size)[:, None] == self.check(reports), dtype=np.float64).T
+
     def face_value(self, reports: Reports) -> NDArray[np.intp]:
         """Return the reported codes, which are true."""
         return self.check(reports).astype(np.intp)
