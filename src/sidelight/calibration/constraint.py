@@ -28,7 +28,6 @@ from sidelight.calibration.totals import (
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.credal import joint_region, robust_upper
-from sidelight.leakage.families import worst_ratio
 from sidelight.leakage.pair import conditional_rows
 from sidelight.leakage.published import pairwise_sum
 from sidelight.leakage.totals.total import TotalMethod, is_exact_cheap
@@ -260,7 +259,7 @@ class PublishedConstraint:
     def _pair(self, name: str, channel: Channel, secret: str) -> float:
         if name == secret:
             return own_report(self.belief.prior(secret), channel)
-        return worst_ratio(conditional_rows(self.belief, secret, name)[0], channel).value
+        return channel.worst_ratio(conditional_rows(self.belief, secret, name)[0]).value
 
     def changes(self, channels: Channels, moved: Channels) -> Array:
         """Return how much each figure grows with each moved channel alone, shape (secrets, moved)."""

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.leakage.bounds import Bound, Claim, Witness
-from sidelight.leakage.families import baseline_at, claim_of, named_logs, own_pairs, report_columns
-from sidelight.leakage.generic import GenericWorst, generic_worst
+from sidelight.leakage.pair import own_pairs
 from sidelight.leakage.totals.joint import record_rows
 from sidelight.leakage.totals.total import LARGEST_EXACT, TotalMethod, exact_total, is_all_listed
 from sidelight.mechanisms import Channel
+from sidelight.mechanisms.channel.generic import Worst, baseline_at, generic_worst
 
 Array = NDArray[np.float64]
 Channels = Mapping[str, Channel]
@@ -130,7 +130,7 @@ class ExactTotals:
 
     def bounds(self, channels: Channels) -> dict[str, Bound]:
         """Return the totals with what they claim."""
-        known = all(claim_of(channel) == "exact" for channel in channels.values())
+        known = all(channel.claim == "exact" for channel in channels.values())
         kind: Claim = "exact" if known else "certified"
         return {name: Bound(value, kind, "exact joint") for name, value in self(channels).items()}
 
@@ -219,7 +219,7 @@ def _all_but_one(cells: Array, vectors: Sequence[Array]) -> list[Array]:
 
 def _columns(channel: Channel | None, size: int) -> Array:
     """Return each report's likelihood given each value; of an attribute that is not released, one report."""
-    listed = np.ones((size, 1)) if channel is None else report_columns(channel)
+    listed = np.ones((size, 1)) if channel is None else channel.columns()
     if listed is None:
         raise InputError("the exact total needs channels whose reports can be listed; use method='auto'.")
     return listed
@@ -309,7 +309,7 @@ def _grown_witness(
     named = {name: np.array(codes) for name, codes in witness.reports.items()}
     others = [name for name in named if name != secret]
     now, then = (
-        [np.exp(named_logs(chosen[name], named[name])) for name in others]
+        [np.exp(chosen[name].named_logs(named[name])) for name in others]
         for chosen in (channels, {**channels, **moved})
     )
     cells = belief.joint([secret, *others])
@@ -371,7 +371,7 @@ class JointTotal:
         """Return the total with what it claims."""
         return {self.secret: self._bound(channels)}
 
-    def _bound(self, channels: Channels, kept: GenericWorst | None = None) -> Bound:
+    def _bound(self, channels: Channels, kept: Worst | None = None) -> Bound:
         """Return the total; of the joint generic bound only the part that `kept` reaches, if it is given."""
         if np.count_nonzero(self.prior) < 2:
             return Bound(0.0, "exact", "only one value is possible")
@@ -399,8 +399,8 @@ class JointTotal:
         return baseline_at(self._rest(channels))
 
 
-def _reached(rows: Array, kept: GenericWorst, baseline: float) -> float:
+def _reached(rows: Array, kept: Worst, baseline: float) -> float:
     """Return ln of the ratio of two rows for a report that favours this set by 1 / baseline."""
     pair = rows[[kept.likelier, kept.unlikelier]]
-    top, bottom = baseline + (1 - baseline) * pair[:, kept.favoured].sum(axis=1)
+    top, bottom = baseline + (1 - baseline) * pair[:, kept.report].sum(axis=1)
     return math.log(top / bottom) if bottom > 0 else math.inf

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.leakage.bounds import Bound
-from sidelight.leakage.families import baseline_at
-from sidelight.leakage.generic import generic_worst
 from sidelight.leakage.pair import direct_leakage
 from sidelight.mechanisms import Channel
+from sidelight.mechanisms.channel.generic import baseline_at, generic_worst
 
 Array = NDArray[np.float64]
 LARGEST_ROWS = 1 << 24

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Belief
 from sidelight.leakage.bounds import Bound
-from sidelight.leakage.families import named_logs, ratio_pairs, worst_of_pair
 from sidelight.leakage.pair import conditional_rows
-from sidelight.leakage.support import witnessed
+from sidelight.leakage.witnesses import witnessed
 from sidelight.mechanisms import Channel
 from sidelight.sources import Records
 
@@ -44,7 +43,7 @@ def search_total(belief: Belief, channels: Mapping[str, Channel], secret: str, o
     if belief.records is None or belief.smoothing or not others or work > _LARGEST_PROMISE:
         return None
     promise = own + sum(
-        ratio_pairs(conditional_rows(belief, secret, name)[0], channels[name]) for name in others
+        channels[name].ratio_pairs(conditional_rows(belief, secret, name)[0]) for name in others
     )
     np.fill_diagonal(promise, -np.inf)
     parts = _samples(belief.records, secret, others)
@@ -74,7 +73,7 @@ class _Report:
 
     @classmethod
     def of(cls, channel: Channel, named: NDArray[np.intp]) -> _Report:
-        return cls(named, named_logs(channel, named))
+        return cls(named, channel.named_logs(named))
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def _start(
     return [
         _Report.of(
             channels[name],
-            worst_of_pair(conditional_rows(belief, secret, name)[0], channels[name], pair).favoured,
+            channels[name].worst_of_pair(conditional_rows(belief, secret, name)[0], pair).report,
         )
         for name in others
     ]
@@ -161,8 +160,8 @@ def _weigh(sample: _Sample, reports: Sequence[_Report], leaving_out: int = -1) -
 
 def _best_report(rows: Array, channel: Channel) -> _Report | None:
     """Return the report with the largest ratio of the two (unnormalised) rows."""
-    worst = worst_of_pair(rows / rows.sum(axis=1, keepdims=True), channel, (0, 1))
-    return _Report.of(channel, worst.favoured) if len(worst.favoured) else None
+    worst = channel.worst_of_pair(rows / rows.sum(axis=1, keepdims=True), (0, 1))
+    return _Report.of(channel, worst.report) if len(worst.report) else None
 
 
 def _evaluate(

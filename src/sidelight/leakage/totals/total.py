@@ -25,34 +25,15 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief, check_belief
 from sidelight.foundation.errors import InputError, TooLargeError, check_choice, unknown
 from sidelight.leakage.bounds import Bound, Claim, Leakage
-from sidelight.leakage.entry import check_channels
-from sidelight.leakage.families import (
-    LARGEST_LIST,
-    LARGEST_STACK,
-    baseline_of,
-    claim_of,
-    count_reports,
-    delta_of,
-    favours_sets,
-    is_idealised,
-    own_pairs,
-    ratio_pairs,
-    report_columns,
-    report_logs,
-    report_named,
-    single_of,
-    width_of,
-    worst_of_pair,
-    worst_ratio,
-)
-from sidelight.leakage.generic import climb
-from sidelight.leakage.logs import contract_logs, fits_doubles, log_pairs, log_spans, logs_of
-from sidelight.leakage.pair import check_fit, conditional_rows, direct_leakage
-from sidelight.leakage.support import TIE, best_pair, commonest_pair, witnessed
+from sidelight.leakage.pair import checked_channels, conditional_rows, direct_leakage, is_idealised, own_pairs
 from sidelight.leakage.totals.joint import joint_generic
 from sidelight.leakage.totals.search import search_total
 from sidelight.leakage.totals.tree import tree_total
+from sidelight.leakage.witnesses import TIE, best_pair, commonest_pair, witnessed
 from sidelight.mechanisms import Channel
+from sidelight.mechanisms.channel import LARGEST_LIST, as_channels
+from sidelight.mechanisms.channel.logs import contract_logs, fits_doubles, log_pairs, log_spans, logs_of
+from sidelight.mechanisms.channel.sets import LARGEST_STACK
 
 Array = NDArray[np.float64]
 TotalMethod = Literal["auto", "exact", "tree", "joint generic", "composition"]
@@ -80,17 +61,15 @@ def total_leakage(
             a belief that is a model of the table are of kind "model".
     """
     check_belief("belief", belief)
-    check_channels(channels)
+    channels = checked_channels(belief, channels)
     check_choice("method", method, get_args(TotalMethod))
-    for name, channel in channels.items():
-        check_fit(belief.schema[name], channel)
     through = tuple(channels)
     if np.count_nonzero(belief.prior(secret)) < 2:
         return Leakage.exactly(secret, through, ONE_VALUE)
     upper = _upper(belief, channels, secret, method)
     if upper.kind == "exact":
         return _marked(belief, channels, Leakage.exactly(secret, through, upper))
-    delta = math.fsum(delta_of(channel) for channel in channels.values())
+    delta = math.fsum(channel.delta for channel in channels.values())
     lower = lower_total(belief, channels, secret)
     if lower.value > upper.value:
         upper = replace(upper, value=check_order(lower.value, upper.value))
@@ -114,7 +93,7 @@ def set_leakage(
         method: see `total_leakage`.
     """
     check_belief("belief", belief)
-    check_channels(channels)
+    channels = as_channels(channels)
     seen = [through] if isinstance(through, str) else list(through)
     for name in seen:
         if name not in channels:
@@ -188,7 +167,7 @@ def exact_total(belief: Belief, channels: Mapping[str, Channel], secret: str) ->
         )
     else:
         reached = _with_all(belief, channels, secret, own, weights)
-    known = all(claim_of(channel) == "exact" for channel in channels.values())
+    known = all(channel.claim == "exact" for channel in channels.values())
     kind: Claim = "exact" if known else "certified"
     bound = Bound(min(reached.value, composition(channels).value), kind, "exact joint")
     return witnessed(bound, belief, channels, secret, reached.codes(possible), reached.reports)
@@ -231,7 +210,7 @@ def lower_total(belief: Belief, channels: Mapping[str, Channel], secret: str) ->
 
     Fewer reports never say more, and any combination of reports is a witness.
     """
-    channels = {name: single_of(channel) for name, channel in channels.items()}
+    channels = {name: channel.attained for name, channel in channels.items()}
     own, possible = _own_pairs(belief, channels.get(secret), secret)
     weights = belief.prior(secret)[possible]
     best = direct_leakage(belief, channels.get(secret), secret).lower
@@ -266,16 +245,16 @@ def _with_neighbour(
     constant = _constant_part(own)
     value = None
     if constant is not None:
-        worst = worst_ratio(rows, channel)
+        worst = channel.worst_ratio(rows)
         value = constant + worst.value
         if worst.value <= TIE:
             return _Reached(value, commonest_pair(weights), {})
         if not all_pairs:
-            return _Reached(value, (worst.likelier, worst.unlikelier), {neighbour: worst.favoured})
-    together = own + ratio_pairs(rows, channel)
+            return _Reached(value, (worst.likelier, worst.unlikelier), {neighbour: worst.report})
+    together = own + channel.ratio_pairs(rows)
     pair = best_pair(together, weights)
-    worst = worst_of_pair(rows, channel, pair)
-    reports = {neighbour: worst.favoured} if worst.value > TIE else {}
+    worst = channel.worst_of_pair(rows, pair)
+    reports = {neighbour: worst.report} if worst.value > TIE else {}
     return _Reached(float(together[pair]) if value is None else value, pair, reports)
 
 
@@ -298,7 +277,7 @@ def _with_all(
     if value <= own[pair] + TIE:
         return _Reached(value, pair, {})
     places = np.unravel_index(cell, shape)
-    reports = {name: report_named(channels[name], int(y)) for name, y in zip(listed, places, strict=True)}
+    reports = {name: channels[name].named(int(y)) for name, y in zip(listed, places, strict=True)}
     if answered is not None:
         reports[answered] = favoured
     return _Reached(value, pair, {name: reports[name] for name in channels if name in reports})
@@ -320,14 +299,14 @@ def _answered(belief: Belief, channels: Mapping[str, Channel], secret: str) -> s
     """Return which other attribute is answered rather than listed: the one for which it saves most work."""
     work = _PASSES * belief.schema[secret].size
     savings = {
-        name: count_reports(channel) / (work * channel.size)
+        name: channel.count_reports() / (work * channel.size)
         for name, channel in channels.items()
-        if name != secret and favours_sets(channel) and baseline_of(channel) > 0
+        if name != secret and channel.favours_sets and channel.floor > 0
     }
     best = max(savings, key=lambda name: savings[name], default=None)
     if best is None or savings[best] > 1:
         return best
-    lists = (count_reports(channel) for name, channel in channels.items() if name != secret)
+    lists = (channel.count_reports() for name, channel in channels.items() if name != secret)
     is_long = belief.schema[secret].size * math.prod(lists) > LARGEST_AUTOMATIC
     return best if is_long and savings[best] * _PASSES > 1 else None
 
@@ -337,9 +316,9 @@ def _unlisted(belief: Belief, channels: Mapping[str, Channel], secret: str) -> s
     others = [name for name in channels if name != secret]
     answered = _answered(belief, channels, secret)
     for name, channel in channels.items():
-        has_list = not favours_sets(channel) or count_reports(channel) <= LARGEST_LISTED
+        has_list = not channel.favours_sets or channel.count_reports() <= LARGEST_LISTED
         is_free = name in (secret, answered) or len(others) == 1
-        if delta_of(channel) > 0 or not (has_list or is_free):
+        if channel.delta > 0 or not (has_list or is_free):
             return name
     return None
 
@@ -351,7 +330,7 @@ def _exact_cells(belief: Belief, channels: Mapping[str, Channel], secret: str) -
         return 0.0
     sizes = {name: float(belief.schema[name].size) for name in [secret, *others]}
     answered = _answered(belief, channels, secret)
-    outputs = sizes[secret] * math.prod(count_reports(channels[name]) for name in others if name != answered)
+    outputs = sizes[secret] * math.prod(channels[name].count_reports() for name in others if name != answered)
     if answered is not None:
         outputs *= sizes[secret] * sizes[answered]
     return max(math.prod(sizes.values()), outputs)
@@ -367,7 +346,7 @@ def is_exact_cheap(belief: Belief, channels: Mapping[str, Channel], secret: str)
 
 def is_all_listed(belief: Belief, channels: Mapping[str, Channel], secret: str) -> bool:
     """Whether the exact total of this secret lists all reports, and its own can be listed as well."""
-    counts = [count_reports(channel) for channel in channels.values()]
+    counts = [channel.count_reports() for channel in channels.values()]
     if len(counts) < 3 and math.prod(counts) * belief.schema[secret].size > LARGEST_AUTOMATIC:
         return False
     return _answered(belief, channels, secret) is None and max(counts, default=0.0) <= LARGEST_LIST
@@ -385,27 +364,15 @@ def _contracted_logs(tensor: Array, channels: Sequence[Channel]) -> Array:
 
     Axes beyond the channels stay as they are. Sums that doubles could lose are taken in logarithms.
     """
-    columns = [report_logs(channel, LARGEST_LISTED) for channel in channels]
+    columns = [channel.all_logs() for channel in channels]
     logs = logs_of(tensor)
-    listed = [column for column in columns if column is not None]
-    if fits_doubles(logs, *listed):
+    if fits_doubles(logs, *columns):
         for axis, channel in enumerate(channels, start=1):
-            tensor = _contract(tensor, channel, axis)
+            tensor = channel.contract(tensor, axis)
         return logs_of(tensor)
-    for axis, column in enumerate(listed, start=1):
+    for axis, column in enumerate(columns, start=1):
         logs = contract_logs(logs, column, axis)
     return logs
-
-
-def _contract(tensor: Array, channel: Channel, axis: int) -> Array:
-    """Replace the values on `axis` by the reports of the channel."""
-    if channel.family == "singletons":
-        baseline = baseline_of(channel)
-        return np.asarray(baseline * tensor.sum(axis=axis, keepdims=True) + (1 - baseline) * tensor)
-    columns = report_columns(channel, math.inf)
-    if columns is None:
-        raise TooLargeError("this channel has too many reports to list; use another method.")
-    return np.moveaxis(np.tensordot(tensor, columns, axes=(axis, 0)), -1, axis)
 
 
 _Found = tuple[float, tuple[int, int], int, NDArray[np.intp]]
@@ -455,20 +422,17 @@ def _answer(logs: Array, channel: Channel, own: Array, weights: Array) -> _Found
     for i, mass in enumerate(masses):
         seen = np.flatnonzero(~np.isneginf(mass))
         answers = _climbed(rows[i, seen], rows[:, seen], channel)
-        ratios = np.minimum(answers, channel.epsilon) + mass[seen] - masses[:, seen]
+        ratios = answers + mass[seen] - masses[:, seen]
         best = ratios.argmax(axis=1)
         values[i], cells[i] = np.maximum(ratios[np.arange(len(ratios)), best], 0.0), seen[best]
     pair = best_pair(values + own, weights)
     cell = int(cells[pair])
-    favoured = worst_of_pair(rows[:, cell], channel, pair).favoured
+    favoured = channel.worst_of_pair(rows[:, cell], pair).report
     return float(values[pair] + own[pair]), pair, cell, favoured
 
 
 def _climbed(row: Array, rows: Array, channel: Channel) -> Array:
     """Return the largest log-ratio of a row to every other, cell by cell, some cells at a time."""
     some = max(1, LARGEST_STACK // rows[:, 0].size)
-    parts = [
-        climb(row[at : at + some], rows[:, at : at + some], baseline_of(channel), width_of(channel))
-        for at in range(0, len(row), some)
-    ]
+    parts = [channel.answers(row[at : at + some], rows[:, at : at + some]) for at in range(0, len(row), some)]
     return np.concatenate(parts, axis=1)
