@@ -29,7 +29,7 @@ from sidelight.leakage import (
     tree_totals,
 )
 from sidelight.leakage.families import delta_of
-from sidelight.leakage.totals.total import TotalMethod, composition
+from sidelight.leakage.totals import TotalMethod, composition
 from sidelight.mechanisms import Channel
 from sidelight.plan import PLAN_FIX, Plan, View
 

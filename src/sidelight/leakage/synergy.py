@@ -25,7 +25,7 @@ from sidelight.leakage.bounds import Witness
 from sidelight.leakage.entry import check_channels
 from sidelight.leakage.families import claim_of, report_columns
 from sidelight.leakage.pair import check_fit, pair_leakage
-from sidelight.leakage.totals.total import total_leakage
+from sidelight.leakage.totals import total_leakage
 from sidelight.mechanisms import Channel
 from sidelight.sources import Records
 from sidelight.sources.counts import LARGEST_GRAM, block_counts
