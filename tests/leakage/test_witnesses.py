@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sidelight as sl
 from enumeration import random_joint
-from sidelight.leakage.totals.total import lower_total
+from sidelight.leakage.totals import lower_total
 from sidelight.mechanisms import Channel, ContinuousChannel, DenseChannel, FavouringChannel
 
 SEEDS = st.integers(0, 2**32 - 1)

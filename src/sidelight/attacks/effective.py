@@ -9,7 +9,7 @@ from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError
 from sidelight.leakage.bounds import Bound, Leakage
 from sidelight.leakage.published import reconstruction_advanced, reconstruction_sum
-from sidelight.leakage.totals.total import TotalMethod, total_leakage
+from sidelight.leakage.totals import TotalMethod, total_leakage
 from sidelight.plan import Plan
 
 

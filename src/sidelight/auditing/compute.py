@@ -28,7 +28,7 @@ from sidelight.leakage import (
     total_leakage,
     tree_totals,
 )
-from sidelight.leakage.totals.total import TotalMethod, composition
+from sidelight.leakage.totals import TotalMethod, composition
 from sidelight.mechanisms import Channel
 from sidelight.plan import PLAN_FIX, Plan, View
 

@@ -23,7 +23,7 @@ from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Witness
 from sidelight.leakage.pair import checked_channels, pair_leakage
-from sidelight.leakage.totals.total import total_leakage
+from sidelight.leakage.totals import total_leakage
 from sidelight.mechanisms import Channel
 from sidelight.sources import Records
 from sidelight.sources.counts import LARGEST_GRAM, block_counts

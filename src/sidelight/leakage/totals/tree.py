@@ -9,7 +9,7 @@ bounds of branches that meet add up:
 * weighted: a number for each ordered pair of values, and the report of each attribute taken together with
   the worst message from below it;
 * linear programs: the same over all messages that keep every pair's bound; boxes are the quick form of it
-  for attributes of many values (see `cone`).
+  for attributes of many values (see `messages`).
 
 The last is the exact total where every attribute between the secret and a released one has two values: such
 a message is one number, its extremes are reached, and branches reach theirs independently.
@@ -18,7 +18,7 @@ a message is one number, its extremes are reached, and branches reach theirs ind
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -30,6 +30,7 @@ from sidelight.belief import Belief, Tree, check_belief
 from sidelight.foundation.errors import InputError, check_choice
 from sidelight.leakage.bounds import Bound, Claim
 from sidelight.leakage.pair import check_fit, checked_channels, is_idealised, own_pairs
+from sidelight.leakage.totals.base import Array, Channels, Totals
 from sidelight.leakage.totals.messages import (
     LARGEST_LISTED,
     box_pairs,
@@ -43,7 +44,6 @@ from sidelight.leakage.witnesses import best_pair, records_along, witnessed
 from sidelight.mechanisms import Channel
 from sidelight.mechanisms.channel.generic import baseline_at, generic_worst
 
-Array = NDArray[np.float64]
 TreeMethod = Literal["auto", "plain", "weighted", "linear programs"]
 METHODS: tuple[TreeMethod, ...] = ("auto", "plain", "weighted", "linear programs")
 LARGEST_REPORTS = 256
@@ -74,9 +74,7 @@ class _Message:
     chosen: NDArray[np.intp] | None = None
 
 
-def tree_total(
-    belief: Belief, channels: Mapping[str, Channel], secret: str, method: TreeMethod = "auto"
-) -> Bound:
+def tree_total(belief: Belief, channels: Channels, secret: str, method: TreeMethod = "auto") -> Bound:
     """Return a bound on the leakage of the secret through every release, for a tree belief.
 
     Args:
@@ -94,7 +92,7 @@ def tree_total(
 
 def tree_totals(
     belief: Belief,
-    channels: Mapping[str, Channel],
+    channels: Channels,
     secrets: Iterable[str] | None = None,
     method: TreeMethod = "auto",
     *,
@@ -106,7 +104,7 @@ def tree_totals(
     """
     check_belief("belief", belief)
     channels = checked_channels(belief, channels)
-    return TreeTotals(belief, tuple(_names(belief, secrets)), method)(channels, witnesses=witnesses)
+    return TreeTotals(belief, tuple(_names(belief, secrets)), method).bounds(channels, witnesses=witnesses)
 
 
 def _names(belief: Belief, secrets: Iterable[str] | None) -> list[str]:
@@ -116,7 +114,7 @@ def _names(belief: Belief, secrets: Iterable[str] | None) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class TreeTotals:
+class TreeTotals(Totals):
     """Totals of several secrets that can be asked for again with other channels.
 
     A search moves one budget at a time, and a message changes only with the channels of its own branch: what
@@ -158,8 +156,12 @@ class TreeTotals:
                 found.setdefault((node, tree.parents[node]), tree)
         return [(tree, node) for (node, _), tree in found.items()]
 
-    def __call__(self, channels: Mapping[str, Channel], *, witnesses: bool = True) -> dict[str, Bound]:
-        """Return the total of each secret; see `tree_totals`."""
+    def values(self, channels: Channels) -> dict[str, float]:
+        """Return the total of each secret."""
+        return {name: bound.value for name, bound in self.bounds(channels, witnesses=False).items()}
+
+    def bounds(self, channels: Channels, *, witnesses: bool = True) -> dict[str, Bound]:
+        """Return the total of each secret with what it claims; see `tree_totals`."""
         for name, channel in channels.items():
             check_fit(self.belief.schema[name], channel)
         if len(self._known) > LARGEST_KNOWN:
@@ -172,7 +174,7 @@ class TreeTotals:
             for secret, tree in self.trees.items()
         }
 
-    def _passed(self, tree: Tree, node: int, channels: Mapping[str, Channel], messages: Messages) -> _Message:
+    def _passed(self, tree: Tree, node: int, channels: Channels, messages: Messages) -> _Message:
         """Return what the branch of `node` says, from what is known if nothing in it has changed."""
         channel = channels.get(tree.schema.names[node])
         parts = [messages[child, node] for child in tree.children[node]]
@@ -182,9 +184,7 @@ class TreeTotals:
         return self._known[key][0]
 
 
-def _total(
-    belief: Belief, tree: Tree, channels: Mapping[str, Channel], messages: Messages, witnesses: bool
-) -> Bound:
+def _total(belief: Belief, tree: Tree, channels: Channels, messages: Messages, witnesses: bool) -> Bound:
     """Add up what all branches say about the root, which is the secret, and its own report."""
     root = tree.order[0]
     secret = tree.schema.names[root]
@@ -281,9 +281,7 @@ def _pairs(
     return range_pairs(rows, reports, spread), None, "weighted"
 
 
-def _reported(
-    tree: Tree, channels: Mapping[str, Channel], messages: Messages, pair: tuple[int, int]
-) -> Reports | None:
+def _reported(tree: Tree, channels: Channels, messages: Messages, pair: tuple[int, int]) -> Reports | None:
     """Follow what reaches an exact figure outwards from the secret; None if some report is not listed."""
     schema, root = tree.schema, tree.order[0]
     said: Reports = {}
