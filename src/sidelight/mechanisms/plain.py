@@ -17,7 +17,6 @@ from sidelight.mechanisms.checks import (
     check_codes,
     check_offset,
     check_shares,
-    check_times,
     refuse_parameters,
 )
 from sidelight.mechanisms.exact import LARGEST_SIZE, store
@@ -47,11 +46,6 @@ class _Plain(Mechanism):
     def at(self, nominal_budget: float) -> NoReturn:
         """Refuse: there is no budget."""
         raise InputError(f"the mechanism {self.name!r} has no budget, so none of {nominal_budget!r}.")
-
-    def repeated(self, times: int) -> FavouringChannel:
-        """Return the channel of many reports: that of one, as neither all nor nothing grows if repeated."""
-        check_times(times)
-        return self.channel
 
     @property
     def channel(self) -> FavouringChannel:
