@@ -133,15 +133,10 @@ class Exponential(LawMechanism):
         """For the 0/1 utility, as two randomised responses in a row are one; not known for others."""
         return self.utility == "match"
 
-    def guess_channel(self) -> Channel:
-        """Return the channel itself for the 0/1 utility: the guess is the reported value."""
-        return self.channel if self.utility == "match" else super().guess_channel()
-
-    def guess_accuracy(self, prior: ArrayLike | None = None) -> float:
-        """Return the probability that the guess is right: of the truth itself for the 0/1 utility."""
-        if self.utility == "match":
-            return float(self.factor / (self.factor + self.size - 1))
-        return super().guess_accuracy(prior)
+    @property
+    def guess_rate(self) -> float | None:
+        """For the 0/1 utility, how often the truth is reported."""
+        return float(self.factor / (self.factor + self.size - 1)) if self.utility == "match" else None
 
 
 def _frozen(rows: Any, size: int) -> tuple[tuple[float, ...], ...]:

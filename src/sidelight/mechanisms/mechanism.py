@@ -20,7 +20,7 @@ from sidelight.mechanisms.checks import check_list as check_list
 from sidelight.mechanisms.checks import check_times, need_budget, refuse_parameters
 from sidelight.mechanisms.checks import impossible as impossible
 from sidelight.mechanisms.form import ReportForm
-from sidelight.mechanisms.guess import likeliest
+from sidelight.mechanisms.guess import even_guess, likeliest
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.reports import check_reports as check_reports
 
@@ -239,12 +239,21 @@ class Mechanism(ABC):
             f"the reports of {self.name!r} have no likelihood that is written out; estimate by inversion."
         )
 
+    @property
+    def guess_rate(self) -> float | None:
+        """How often the guess from a report is right, the same for all values; None if not known alike."""
+        return None
+
     def guess_channel(self) -> Channel:
         """Return the channel from the value to the one value that a report itself suggests, see `guess`."""
+        if self.guess_rate is not None:
+            return even_guess(self.size, self.guess_rate, is_model=self.guess_is_model)
         return DenseChannel(self._listed_matrix() @ likeliest(self._listed_matrix()).T)
 
     def guess_accuracy(self, prior: ArrayLike | None = None) -> float:
         """Return the probability that this guess is right, for values as frequent as the prior says."""
+        if self.guess_rate is not None:
+            return self.guess_rate
         cells = self._listed_matrix()
         share = np.full(self.size, 1 / self.size) if prior is None else np.asarray(prior)
         return float(share @ (cells * likeliest(cells)).sum(axis=1))
@@ -258,8 +267,8 @@ class Mechanism(ABC):
             return self.channel.matrix()
         except TooLargeError:
             raise TooLargeError(
-                f"the guess from {self.name!r} needs its matrix, not built for {self.size} values; "
-                "group the values, or look at the whole report instead."
+                f"the guess from {self.name!r} needs its matrix, not built for {self.size} values; no guess "
+                "is defined. Group the values, or look at the whole report instead."
             ) from None
 
     def face_value(self, reports: Reports) -> NDArray[np.intp] | None:
