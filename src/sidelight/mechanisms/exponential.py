@@ -74,11 +74,6 @@ class LawMechanism(CodedMechanism):
         """Return the variance of each estimate, sampling of people included, were these the frequencies."""
         return self.law.variance(reports, frequencies)
 
-    def likelihoods(self, reports: Reports) -> Array:
-        """Return the law's probabilities over the largest of each report, see `Mechanism`."""
-        likely = self.law.likelihoods(self.check(reports))
-        return np.asarray(likely / likely.max(axis=0)).T
-
     def face_value(self, reports: Reports) -> NDArray[np.intp] | None:
         """Return the reported codes, where there are as many as values."""
         return self.check(reports).astype(np.intp) if self.law.outputs == self.size else None

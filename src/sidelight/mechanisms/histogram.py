@@ -67,14 +67,9 @@ class SummedHistogram(Mechanism):
         return safe_scale(2 * _ONE, self.nominal_budget)
 
     @property
-    def exact_epsilon(self) -> Fraction:
-        """The realised budget as a fraction."""
-        return Fraction(2 * _ONE) / Fraction(self.scale)
-
-    @property
     def epsilon(self) -> float:
         """The realised budget of one report."""
-        return float(self.exact_epsilon)
+        return float(Fraction(2 * _ONE) / Fraction(self.scale))
 
     @property
     def channel(self) -> FavouringChannel:

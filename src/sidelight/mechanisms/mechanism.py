@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -210,11 +209,6 @@ class Mechanism(ABC):
 
     # What an adversary makes of it.
 
-    @cached_property
-    def _table(self) -> Array:
-        """Pr(report | value) over the largest of each report, shape (size, reports)."""
-        return _over_largest(self.channel.matrix())
-
     def likelihoods(self, reports: Reports) -> Array:
         """Return Pr(report | value), up to a factor for each report, shape (reports, size).
 
@@ -222,7 +216,11 @@ class Mechanism(ABC):
         """
         if not self.form.is_listed:
             raise self._unwritten()
-        return np.take(self._table, self.check(reports), axis=1).T
+        codes, rows = np.unique(self.check(reports), return_inverse=True)
+        channel = self.channel
+        # Over its largest, so that a product over many reports stays within the range of doubles.
+        each = [(likely := channel.likelihood(int(code))) / likely.max() for code in codes]
+        return np.take(np.array(each).reshape(len(codes), self.size).T, rows, axis=1).T
 
     def tabulated(self, reports: Reports) -> tuple[Array, NDArray[np.intp]]:
         """Return the likelihoods of the distinct reports, and which of them each report is.
@@ -322,12 +320,6 @@ def mechanism_class(name: str) -> type[Mechanism]:
     module, _, attribute = MECHANISMS[name].partition(":")
     found: type[Mechanism] = getattr(import_module(module), attribute)
     return found
-
-
-def _over_largest(columns: Array) -> Array:
-    """Return likelihoods over the largest of each report; a report that never occurs stays 0."""
-    most = columns.max(axis=0, keepdims=True)
-    return np.asarray(np.divide(columns, most, out=np.zeros_like(columns), where=most > 0))
 
 
 def check_estimable(aggregate: Aggregate, sums: int, name: str) -> None:
