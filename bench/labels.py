@@ -56,7 +56,7 @@ def _heads_rows() -> list[Row]:
 def _plain(pairs: np.ndarray, response: HeadsResponse) -> np.ndarray:
     """Rank random keys: the true pair first or last, then the k smallest."""
     rng = np.random.default_rng(1)
-    p, q = float(response.mechanism.support_if_true), float(response.mechanism.support_if_other)
+    p, q = float(response.mechanism.mark_if_true), float(response.mechanism.mark_if_other)
     keys = rng.random((len(pairs), 250), dtype=np.float32)
     keys[np.arange(len(pairs)), pairs] = np.where(rng.random(len(pairs)) < p, -1.0, 2.0)
     sets = np.argpartition(keys, response.width, axis=1)[:, : response.width]

@@ -22,7 +22,7 @@ from sidelight.foundation.files import check_overwrite, json_number, strict_json
 from sidelight.foundation.html import html_table, listed
 from sidelight.foundation.mapping import FrozenMapping
 from sidelight.foundation.strict import Strict, validated
-from sidelight.mechanisms import WITHOUT_BUDGET, Channel, Mechanism, make
+from sidelight.mechanisms import Channel, Mechanism, make, mechanism_class
 from sidelight.schema import (
     Attribute,
     Kind,
@@ -136,7 +136,7 @@ class Plan:
         The schema of a table or a belief is taken where one of them is given.
         """
         check_number("epsilon", epsilon, above=0)
-        budget = None if mechanism in WITHOUT_BUDGET else epsilon
+        budget = epsilon if mechanism_class(mechanism).has_budget else None
         releases = tuple(Release(attribute, mechanism, budget) for attribute in as_schema(schema))
         return cls(releases, limit, dict(limits or {}))
 
@@ -185,9 +185,7 @@ class Plan:
         check_choice("adversary", adversary, get_args(View))
         if adversary == "report":
             return {release.name: release.channel() for release in self.releases}
-        from sidelight.mechanisms.guess import guess_channel
-
-        return {release.name: guess_channel(release.randomiser()) for release in self.releases}
+        return {release.name: release.randomiser().guess_channel() for release in self.releases}
 
     def withholding(self, names: Iterable[str]) -> Plan:
         """Return the plan that does not release the named attributes."""

@@ -34,7 +34,6 @@ from sidelight.attacks import (
 )
 from sidelight.attacks.face import face_value
 from sidelight.attacks.intervals import mean_interval, paired_interval
-from sidelight.attacks.likelihood import likelihood_reader
 from sidelight.attacks.reading import read_numbers
 from sidelight.attacks.reconstruction import fit_aware
 from sidelight.attacks.released import is_reports_file
@@ -150,7 +149,7 @@ def test_posteriors_of_a_single_report_are_calibrated(mechanism: str, rng) -> No
     further = bounds | ({"delta": 1e-5} if mechanism == "gaussian" else {})
     made = sl.create(mechanism, 5, 2.0, **further)
     true = rng.integers(0, 5, size=40_000).astype(np.uint8)
-    likely = likelihood_reader(made)(made.randomise(true.astype(float) if bounds else true, seed=7))
+    likely = made.likelihoods(made.randomise(true.astype(float) if bounds else true, seed=7)).T
     found = likely / likely.sum(axis=0)
     gap = found[true, np.arange(len(true))] - (found**2).sum(axis=0)
     assert abs(gap.mean()) < 4 * gap.std() / 200
@@ -164,7 +163,7 @@ def test_likelihoods_are_those_of_the_sampler(mechanism: str) -> None:
     """
     made = sl.create(mechanism, 4, 1.0)
     reports = made.randomise(np.zeros(40_000, dtype=np.uint8), seed=5)
-    likely = likelihood_reader(made)(reports)
+    likely = made.likelihoods(reports).T
     assert likely.shape == (4, 40_000)
     ratios = likely[1:] / likely[0]
     assert np.abs(ratios.mean(axis=1) - 1).max() < 0.1
@@ -182,7 +181,7 @@ def test_the_posterior_of_a_joint_belief_is_bayes_rule(mechanism: str, secret: i
     codes = draw(joint, 20, rng)
     reports = release(codes, belief.schema, plan, seed=3)
     found = posterior(belief, reports, belief.schema.names[secret])
-    readers = {part.name: likelihood_reader(part.randomiser())(reports[part.name]) for part in plan.releases}
+    readers = {part.name: part.randomiser().likelihoods(reports[part.name]).T for part in plan.releases}
     for row in range(20):
         expected = brute_posterior(joint, [readers["a"][:, row], None, readers["c"][:, row]], secret)
         assert found.probabilities[row] == pytest.approx(expected, abs=1e-12)
@@ -231,7 +230,7 @@ def weighed(records: Records, plan: sl.Plan, reports: Released, secret: int) -> 
     logs = np.log(records.weights)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         for part in plan.releases:
-            likely = likelihood_reader(part.randomiser())(reports[part.name])
+            likely = part.randomiser().likelihoods(reports[part.name]).T
             logs = logs + np.log(likely)[records.codes[:, records.schema.index(part.name)]]
         chances = np.exp(logs - logs.max(axis=0))
     size = records.schema.sizes[secret]
@@ -319,7 +318,7 @@ def test_sets_with_values_that_do_not_exist_are_refused() -> None:
     reports = made.randomise(np.zeros(3, dtype=np.uint8), seed=1)
     reports.values[0, 0] = 9
     with pytest.raises(sl.InputError, match="must be codes from 0 to 8"):
-        likelihood_reader(made)(reports)
+        made.likelihoods(reports)
 
 
 def test_bayes_refuses_what_it_cannot_know() -> None:
@@ -477,7 +476,7 @@ def test_who_reports_one_attribute_says_nothing_of_the_others() -> None:
     found = posterior(belief, collected, "survived").probabilities
     column = table.schema.names.index("sex")
     rows = collected.senders[column]
-    likely = likelihood_reader(sl.create("grr", 2, 3.0))(collected.parts[column])
+    likely = sl.create("grr", 2, 3.0).likelihoods(collected.parts[column]).T
     expected = (belief.conditional("survived", given="sex") * belief.prior("sex")[:, None]).T @ likely
     assert found[rows] == pytest.approx((expected / expected.sum(axis=0)).T, abs=1e-9)
     assert sl.attack(collected, BayesAttacker(belief), secret="survived", truth=table).baseline is None

@@ -40,7 +40,7 @@ def test_the_optimal_attack_reaches_what_the_reports_allow() -> None:
     found = attack_labels(fit, "optimal", label="diagnosis")
     response, conditionals = fit.reports[0].response, rows.conditionals(0)
     prior = np.bincount(rows.labels) / len(rows)
-    p = float(response.mechanism.support_if_true)
+    p = float(response.mechanism.mark_if_true)
     chance = 0.0
     for value, label in product(range(3), range(2)):
         likelihood = [

@@ -12,7 +12,7 @@ import pytest
 
 import sidelight as sl
 from enumeration import random_joint, sup_ratio, total
-from sidelight.leakage.totals.total import LARGEST_AUTOMATIC
+from sidelight.leakage.totals.exact import LARGEST_AUTOMATIC
 
 
 @pytest.fixture(scope="module")
@@ -198,9 +198,9 @@ def test_repeated_reports_have_a_sound_interval() -> None:
 def test_repeated_rappor_is_audited_as_fresh_collections(size: int, times: int, rng) -> None:
     """Every collection draws new permanent bits: the truth is that of independent reports, enumerated."""
     rappor = sl.create("rappor", size, 1.0, p=0.01, q=0.99)
-    chances = [[float(rappor.support_if_other)] * size for _ in range(size)]
+    chances = [[float(rappor.mark_if_other)] * size for _ in range(size)]
     for value in range(size):
-        chances[value][value] = float(rappor.support_if_true)
+        chances[value][value] = float(rappor.mark_if_true)
     bits = list(product([0, 1], repeat=size))
     once = np.array(
         [[math.prod(p if b else 1 - p for p, b in zip(row, report, strict=True)) for report in bits]

@@ -13,7 +13,7 @@ import sidelight as sl
 from sidelight.estimation import em, predicted_error
 from sidelight.estimation.em import likeliest, likeliest_each
 from sidelight.mechanisms import Aggregate
-from sidelight.mechanisms.cells import InCells
+from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.protocols import Sample, Split, spl
 from sidelight.protocols.groups import make_unit
 from sidelight.protocols.protocol import RecordSums
@@ -122,7 +122,7 @@ def test_the_interval_of_a_mean_holds_it_even_outside_the_points() -> None:
         assert possible >= min(item.standard_error, POINTS[-1] - POINTS[0])
 
 
-def log_posterior(mechanism: InCells, counts: np.ndarray, frequencies: np.ndarray) -> float:
+def log_posterior(mechanism: BinnedNumbers, counts: np.ndarray, frequencies: np.ndarray) -> float:
     """By its definition: multinomial counts and a Dirichlet prior of 1.1."""
     return float(counts @ np.log(frequencies @ mechanism.law) + 0.1 * np.log(frequencies).sum())
 

@@ -16,8 +16,8 @@ from sidelight.attacks.evidence import evidence_of
 from sidelight.estimation import estimate_joint, predicted_variances
 from sidelight.estimation.em import likeliest_numbers
 from sidelight.estimation.unbiased import unbiased
-from sidelight.mechanisms.cells import InCells
-from sidelight.mechanisms.numeric import gaussian_delta
+from sidelight.mechanisms.binned_numbers import BinnedNumbers
+from sidelight.mechanisms.gaussian import gaussian_delta
 from sidelight.protocols import (
     Sample,
     Split,
@@ -166,7 +166,7 @@ def test_the_stated_delta_of_a_split_holds_for_the_exact_one() -> None:
     """Two Gaussians compose to one, whose exact delta is known (Balle, Wang 2018, Theorem 8)."""
     schema = sl.Schema((LEVELS, sl.categorical("other", LEVELS.values)))
     protocol = spl(schema, 2.0, "gaussian", NOISES["gaussian"])
-    multiples = [unit.randomiser.noise.scale / unit.randomiser.noise.units for unit in protocol.units]
+    multiples = [unit.randomiser.noise.scale / unit.randomiser.noise.range_steps for unit in protocol.units]
     together = 1 / math.sqrt(sum(multiple**-2 for multiple in multiples))
     assert 0 < gaussian_delta(protocol.epsilon, together) <= protocol.delta
 
@@ -374,7 +374,7 @@ def unit(name: str, epsilon: float = 1.0, **changes: object) -> object:
         (lambda: make_unit(SCHEMA, ["level", "sex"], "laplace", 1.0, NOISES["laplace"]), "one of grr, ss"),
         (lambda: record_budget(protocol_of(Split, "laplace")), "are numbers, too many to enumerate"),
         (lambda: protocol_of(Split, "laplace").randomise(np.full((2, 2), 4)), "codes from 0 to 3"),
-        (lambda: InCells.from_plan(2, 1.0, {}), "a plan names the noise"),
+        (lambda: BinnedNumbers.from_plan(2, 1.0, {}), "a plan names the noise"),
     ],
 )
 def test_bad_numbers_are_refused(make, words: str) -> None:

@@ -109,7 +109,7 @@ def test_one_report_is_exact_and_never_above_the_budget(rng) -> None:
         whole = np.arange(values)
         width = int(rng.integers(1, pairs))
         heads = HeadsResponse(values, labels, epsilon, width, adversarial_belief(rows, width))
-        law = heads_law(pairs, width, float(heads.mechanism.support_if_true))
+        law = heads_law(pairs, width, float(heads.mechanism.mark_if_true))
         found = heads.leakage(rows)
         assert found.value == pytest.approx(truth(rows, [(whole, law)]), abs=ROUNDING)
         assert found.value <= epsilon + ROUNDING
@@ -118,7 +118,7 @@ def test_one_report_is_exact_and_never_above_the_budget(rng) -> None:
         if width <= values:
             assert found.value <= heads.label_epsilon + ROUNDING
         basic = BasicResponse(values, labels, epsilon)
-        law = unary_law(pairs, float(basic.mechanism.support_if_true))
+        law = unary_law(pairs, float(basic.mechanism.mark_if_true))
         assert basic.leakage(rows).value == pytest.approx(truth(rows, [(whole, law)]), abs=ROUNDING)
         assert basic.leakage(rows).value <= epsilon + ROUNDING
 
@@ -148,7 +148,7 @@ def test_labeldp_leaks_its_excess(rng) -> None:
         labels, values = 2, int(rng.integers(2, 5))
         rows = random_conditionals(rng, labels, values)
         response = LabelOnlyResponse(values, labels, 1.0)
-        p = float(response.selection.support_if_true)
+        p = float(response.selection.mark_if_true)
         law = np.zeros((values * labels, values * labels))
         for value, label, said in product(range(values), range(labels), range(labels)):
             law[value * labels + label, value * labels + said] = p if label == said else 1 - p
@@ -206,7 +206,7 @@ def test_several_rounds_never_exceed_eq_13_nor_the_promise(labels, widest, cases
             heads = HeadsResponse(count, labels, budget, width, omega)
             ledger = ledger.after(float(heads.factor), omega, budget)
             parts.append(LabelRound(cells, heads.channel))
-            laws.append((cells, heads_law(count * labels, width, float(heads.mechanism.support_if_true))))
+            laws.append((cells, heads_law(count * labels, width, float(heads.mechanism.mark_if_true))))
             factors.append(float(heads.factor))
             omegas.append(omega)
         exact = rounds_leakage(rows, parts).value

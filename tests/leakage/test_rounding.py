@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sidelight as sl
-from sidelight.mechanisms.numeric import _least_multiple, gaussian_delta
+from sidelight.mechanisms.gaussian import gaussian_delta, least_multiple
 from sidelight.protocols import FakeDataProtocol, rs_fd, spl
 from sidelight.protocols.fake_data import whole_law
 from sidelight.protocols.protocol import even_part
@@ -123,7 +123,7 @@ def test_a_gaussian_delta_is_never_below_the_real_one() -> None:
                 10 ** rng.uniform(-9, 2.5),
                 10 ** rng.uniform(*rng.choice([[-300, -9], [-9, -0.1]])),
             )
-            multiple = _least_multiple(epsilon, wanted)
+            multiple = least_multiple(epsilon, wanted)
             e, m = Decimal(epsilon), Decimal(multiple)
             real = normal(1 / (2 * m) - e * m, root) - e.exp() * normal(-1 / (2 * m) - e * m, root)
             stated = Decimal(gaussian_delta(epsilon, multiple))

@@ -10,7 +10,6 @@ import pytest
 import sidelight as sl
 from sidelight.leakage import leakage_error
 from sidelight.leakage.pair import pair_matrix
-from sidelight.mechanisms.guess import guess_accuracy, guess_channel
 
 ROWS = 40_000
 
@@ -41,21 +40,21 @@ def guesses(name: str, size: int, epsilon: float) -> np.ndarray:
 @pytest.mark.parametrize("name", ["sue", "oue", "the", "rappor", "blh", "olh", "ss", "she"])
 @pytest.mark.parametrize(("size", "epsilon"), [(2, 1.0), (6, 2.0)])
 def test_guesses_follow_their_channel(name: str, size: int, epsilon: float) -> None:
-    accuracy = guess_accuracy(sl.create(name, size, epsilon))
+    accuracy = sl.create(name, size, epsilon).guess_accuracy()
     hits = np.mean(guesses(name, size, epsilon) == 1)
     # sixteen tests at five standard deviations, fixed seeds: a false alarm below 1e-5
     spread = 5 * np.sqrt(accuracy * (1 - accuracy) / ROWS)
     # what is stated for hashing is the published figure of all functions; three or more hashes of the family
     # in use are not independent, and 0.03 is how far apart the two may be here, no sampling error
     assert abs(hits - accuracy) < (0.03 if name == "olh" and size > 2 else spread)
-    channel = guess_channel(sl.create(name, size, epsilon))
+    channel = sl.create(name, size, epsilon).guess_channel()
     assert channel.matrix()[1, 1] == pytest.approx(accuracy)
 
 
 @pytest.mark.parametrize("name", ["grr", "exp", "hadamard", "interval", "identity", "withheld"])
 def test_single_values_and_listed_reports_have_a_guess(name: str) -> None:
     mechanism = sl.create(name, 4, None if name in ("identity", "withheld") else 1.0)
-    matrix = guess_channel(mechanism).matrix()
+    matrix = mechanism.guess_channel().matrix()
     assert matrix.shape == (4, 4)
     assert matrix.sum(axis=1) == pytest.approx(1)
     assert np.all(np.diagonal(matrix) >= matrix.max(axis=1) - 1e-12)
@@ -63,7 +62,7 @@ def test_single_values_and_listed_reports_have_a_guess(name: str) -> None:
 
 def test_numbers_have_no_guess() -> None:
     with pytest.raises(sl.InputError, match="no guess is defined for the mechanism 'laplace'"):
-        guess_channel(sl.create("laplace", 4, 1.0, lower=0, upper=1))
+        sl.create("laplace", 4, 1.0, lower=0, upper=1).guess_channel()
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 3.0])

@@ -13,16 +13,17 @@ from scipy.integrate import quad
 from scipy.stats import chi2
 
 import sidelight as sl
-from sidelight.mechanisms import Aggregate, cells, create
-from sidelight.mechanisms.cells import InCells
+from sidelight.mechanisms import Aggregate, binned_numbers, create
+from sidelight.mechanisms.binned_numbers import BinnedNumbers
+from sidelight.mechanisms.weights import inversion_variance
 
 SHARES = np.array([0.4, 0.1, 0.2, 0.3])
 RANGE = {"lower": -1, "upper": 2, "points": [-1.0, 0.0, 0.5, 2.0]}
 NOISES = {"laplace": RANGE, "gaussian": RANGE | {"delta": 1e-3}, "discrete-laplace": RANGE | {"grid": 0.25}}
 
 
-def celled(name: str, epsilon: float = 2.0) -> InCells:
-    return InCells(create(name, 4, epsilon, **NOISES[name]))
+def celled(name: str, epsilon: float = 2.0) -> BinnedNumbers:
+    return BinnedNumbers(create(name, 4, epsilon, **NOISES[name]))
 
 
 def test_the_law_of_discrete_noise_is_the_enumerated_one() -> None:
@@ -81,7 +82,7 @@ def test_the_inverse_undoes_the_law_and_keeps_the_total(name, epsilon, size, low
     extra = {"delta": 1e-2} if name == "gaussian" else {}
     noise = create(name, size, epsilon, lower=lower, upper=lower + 40, points=points, **extra)
     try:
-        mechanism = InCells(noise)
+        mechanism = BinnedNumbers(noise)
     except sl.InputError:
         assert name == "gaussian", "only Gaussian noise hides values beyond what doubles hold"
         return
@@ -96,11 +97,11 @@ def test_the_inverse_undoes_the_law_and_keeps_the_total(name, epsilon, size, low
 
 def finer(noise) -> np.ndarray:
     """The law of ever finer cells: 16 times as many in a gap, and twice as far beyond the points."""
-    points = np.unique(noise.places)
+    points = np.unique(noise.point_steps)
     inner = np.interp(np.arange(64 * (len(points) - 1) + 1) / 64, np.arange(len(points)), points)
     tail = np.linspace(0, 8 * noise.scale, 257) if noise.name == "gaussian" else np.zeros(1)
     cuts = np.unique(np.rint(np.concatenate([points[0] - tail, inner, points[-1] + tail])))
-    return cells._law(noise, cuts.astype(np.int64))
+    return binned_numbers.cell_law(noise, cuts.astype(np.int64))
 
 
 @pytest.mark.parametrize(
@@ -126,17 +127,17 @@ def test_cells_lose_as_little_as_stated(name: str, size: int, epsilon: float, mo
     fine = (
         finer(noise)
         if size < 100
-        else cells._law(noise, np.arange(4 * size - 3) * (noise.units // (4 * size - 4)))
+        else binned_numbers.cell_law(noise, np.arange(4 * size - 3) * (noise.range_steps // (4 * size - 4)))
     )
-    best = cells.inversion_variance(cells._inverse(noise, fine), fine, 1, even).sum()
+    best = inversion_variance(binned_numbers.cell_inverse(noise, fine), fine, 1, even).sum()
     assert name == "laplace" or best < 1e6
-    assert best * (1 - 1e-9) <= InCells(noise).variance(1, even).sum() < most * best
+    assert best * (1 - 1e-9) <= BinnedNumbers(noise).variance(1, even).sum() < most * best
 
 
 def test_what_is_kept_of_a_mechanism_stays_with_it_and_is_not_written_to() -> None:
     mechanism = celled("laplace")
     law = mechanism.law
-    cells._view.cache_clear()
+    binned_numbers.cell_view.cache_clear()
     assert mechanism.law is law
     for array in (mechanism.cuts, mechanism.law, mechanism.inverse):
         with pytest.raises(ValueError, match="read-only"):
@@ -145,7 +146,7 @@ def test_what_is_kept_of_a_mechanism_stays_with_it_and_is_not_written_to() -> No
 
 def test_the_wanted_delta_is_stated_where_the_realised_one_rounds_down() -> None:
     noise = create("gaussian", 2, 1e-5, lower=0, upper=1, delta=1e-12)
-    assert noise.delta < 1e-12 == InCells(noise).delta
+    assert noise.delta < 1e-12 == BinnedNumbers(noise).delta
     assert celled("laplace").delta == 0.0
 
 

@@ -14,24 +14,22 @@ import pytest
 
 from sidelight.foundation import compiled
 from sidelight.foundation.errors import InputError, SidelightError, TooLargeError, check_number, check_whole
-from sidelight.leakage.families import claim_of
 from sidelight.mechanisms import (
     MECHANISMS,
     Aggregate,
     AnyChannel,
-    ContinuousChannel,
     DenseChannel,
     FavouringChannel,
+    GaussianChannel,
+    LaplaceChannel,
     Reports,
     create,
-    numeric,
     reports_from_arrow,
     reports_to_arrow,
 )
 from sidelight.mechanisms.exact import WORDS, exp_below, least_share
+from sidelight.mechanisms.gaussian import gaussian_delta, least_multiple
 from sidelight.mechanisms.grr import RandomisedResponse
-from sidelight.mechanisms.guess import guess_channel
-from sidelight.mechanisms.numeric import gaussian_delta
 from sidelight.mechanisms.rappor import Rappor
 from sidelight.plan import Plan, Release
 from sidelight.schema import categorical
@@ -58,11 +56,11 @@ def make(name: str, size: object = 4, epsilon: object = 1.0):
 def test_points_off_the_grid_are_stated_as_they_are_reported():
     """At a budget of 20 a report is the moved point but for one in 300 at most, so medians are exact."""
     mechanism = create("discrete-laplace", 4, 20.0, lower=0, upper=4)
-    assert mechanism.support.tolist() == [0.0, 1.0, 3.0, 4.0]
+    assert mechanism.grid_points.tolist() == [0.0, 1.0, 3.0, 4.0]
     assert mechanism.channel.points.tolist() == [0.0, 1.0, 3.0, 4.0]
     given = np.repeat(np.linspace(0, 4, 4), 501)
     medians = np.median(mechanism.randomise(given, seed=1).values.reshape(4, -1), axis=1)
-    assert medians.tolist() == mechanism.support.tolist()
+    assert medians.tolist() == mechanism.grid_points.tolist()
     shares = np.array([0.0, 0.5, 0.5, 0.0])
     noise = mechanism.noise_variance
     assert mechanism.variance(1, shares)[0] == pytest.approx(1.0 + noise)
@@ -86,7 +84,7 @@ def test_a_grid_of_too_many_steps_is_refused():
 def test_gaussian_noise_keeps_its_delta_with_a_margin_for_the_grid(delta: float, epsilon: float):
     mechanism = create("gaussian", 2, epsilon, lower=0, upper=1, delta=delta)
     assert mechanism.delta <= delta
-    least = numeric._least_multiple(epsilon, delta)
+    least = least_multiple(epsilon, delta)
     assert mechanism.scale / (1 << 24) >= least * (1 + 0.9e-9)
     assert gaussian_delta(epsilon, mechanism.scale / (1 << 24)) == mechanism.delta
     assert mechanism.repeated(10**16).delta == 1.0 if delta > 1e-15 else mechanism.repeated(2).delta > 0
@@ -315,7 +313,7 @@ class Overspending(RandomisedResponse):
 
     @property
     def other(self) -> int:
-        return least_share(self.size, self.budget) - 1
+        return least_share(self.size, self.nominal_budget) - 1
 
 
 def test_thresholds_that_overspend_are_found_when_a_mechanism_is_made():
@@ -340,12 +338,12 @@ def test_rappor_rounds_its_noise_to_the_safe_side(f: float):
     made = Rappor.with_noise(4, f)
     with localcontext() as context:
         context.prec = 90
-        limit = Fraction(Decimal(made.budget).exp())
+        limit = Fraction(Decimal(made.nominal_budget).exp())
     assert Fraction(made.lie, WORDS) >= Fraction(f) / 2
     assert made.factor_unlimited <= limit
-    assert made.epsilon_unlimited <= made.budget
-    if made.budget < 100:  # a budget that f just exceeds is refused
-        short = math.nextafter(math.nextafter(made.budget, 0), 0)
+    assert made.epsilon_unlimited <= made.nominal_budget
+    if made.nominal_budget < 100:  # a budget that f just exceeds is refused
+        short = math.nextafter(math.nextafter(made.nominal_budget, 0), 0)
         assert made.factor_unlimited > exp_below(short)
         with pytest.raises(InputError, match="more than its `epsilon`"):
             create("rappor", 4, short, f=f)
@@ -356,19 +354,19 @@ def test_rappor_rounds_its_noise_to_the_safe_side(f: float):
 
 def test_the_guess_from_a_hash_is_marked_as_published():
     """All functions: 0.41899 for six values at a budget of 2; the family in use guesses right more often."""
-    channel = guess_channel(create("olh", 6, 2.0))
+    channel = create("olh", 6, 2.0).guess_channel()
     assert channel.is_model
-    assert claim_of(channel) == "published"
-    assert claim_of(guess_channel(create("oue", 6, 2.0))) == "exact"
-    assert claim_of(create("olh", 6, 2.0).channel) == "certified"
+    assert channel.claim == "published"
+    assert create("oue", 6, 2.0).guess_channel().claim == "exact"
+    assert create("olh", 6, 2.0).channel.claim == "certified"
 
 
 def test_guesses_of_many_values_are_made_or_refused_for_their_size():
     for name in ("hadamard", "interval"):
         with pytest.raises(TooLargeError, match=f"the guess from '{name}' needs its matrix"):
-            guess_channel(create(name, 3000, 1.0))
+            create(name, 3000, 1.0).guess_channel()
     for name in ("oue", "olh", "blh", "ss", "she"):
-        assert 0 < guess_channel(create(name, 65_536, 1e-6)).baseline <= 1
+        assert 0 < create(name, 65_536, 1e-6).guess_channel().baseline <= 1
 
 
 @pytest.mark.parametrize("name", ["hadamard", "interval"])
@@ -389,10 +387,10 @@ def test_likelihoods_of_reports_that_do_not_exist_are_refused(name: str, size: i
         lambda: AnyChannel(4, 1.0, 1.5),
         lambda: AnyChannel(4, 1.0, -0.1),
         lambda: DenseChannel(np.zeros((0, 3))),
-        lambda: ContinuousChannel(np.array([0.0, math.nan]), 1.0, "laplace", 1.0),
-        lambda: ContinuousChannel(np.zeros(0), 1.0, "laplace", 1.0),
-        lambda: ContinuousChannel(np.array([0.0]), 0.0, "laplace", 1.0),
-        lambda: ContinuousChannel(np.array([0.0]), 1.0, "cauchy", 1.0),
+        lambda: LaplaceChannel(np.array([0.0, math.nan]), 1.0, 1.0),
+        lambda: LaplaceChannel(np.zeros(0), 1.0, 1.0),
+        lambda: LaplaceChannel(np.array([0.0]), 0.0, 1.0),
+        lambda: GaussianChannel(np.array([0.0]), 1.0, 1.0, 1.5),
     ],
 )
 def test_channels_that_cannot_be_are_refused(broken):

@@ -105,7 +105,7 @@ def test_matching_has_words_of_its_own():
     """With the words of randomised response at half the budget, both would report the same."""
     values = np.arange(4).repeat(100)
     exp, grr = create("exp", 4, 2.0), create("grr", 4, 1.0)
-    assert exp.response.truth == grr.truth
+    assert exp.factor == grr.factor
     assert not np.array_equal(exp.randomise(values, seed=1).values, grr.randomise(values, seed=1).values)
     assert exp.aggregate(exp.randomise(values, seed=1)).mechanism == "exp"
 

@@ -303,7 +303,7 @@ def test_product_moments_are_those_of_every_report() -> None:
     """The mean square of a marginal's estimate, by listing every set of cells."""
     for mechanism, width in (("grr", 1), ("ss", 2), ("ss", 3)):
         unit = make_unit(UNEQUAL, ["a", "b"], mechanism, 0.9, {"width": width} if mechanism == "ss" else {})
-        keep, other = float(unit.randomiser.support_if_true), float(unit.randomiser.support_if_other)
+        keep, other = float(unit.randomiser.mark_if_true), float(unit.randomiser.mark_if_other)
         sets = list(combinations(range(6), width))
         inside = math.comb(5, width - 1)
         for axis, name in enumerate(unit.names):

@@ -15,10 +15,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.attacks.likelihood import Reader, likelihood_reader
 from sidelight.attacks.released import Released
 from sidelight.foundation.errors import InputError
-from sidelight.mechanisms import Reports
+from sidelight.mechanisms import Mechanism, Reports
 from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.mechanism import check_codes
 from sidelight.protocols import FakeDataProtocol, RecordReports, Sample, Split
@@ -144,26 +143,23 @@ def _runs(count: int, step: int) -> Iterator[slice]:
 
 def _released(released: Released) -> Evidence:
     """Who did not report an attribute says nothing of it."""
-    readers = {
-        part.name: likelihood_reader(part.randomiser())
-        for part in released.plan.releases
-        if part.mechanism != "withheld"
-    }
+    mechanisms = {part.name: part.randomiser() for part in released.plan.releases}
+    telling = {name: mechanism for name, mechanism in mechanisms.items() if mechanism.epsilon}
 
     def batches(step: int) -> Iterator[Batch]:
         for span in _runs(len(released), step):
             yield (
                 span,
-                [Choice({name: _said(released, name, reader, span)}) for name, reader in readers.items()],
+                [Choice({name: _said(released, name, each, span)}) for name, each in telling.items()],
             )
 
     schema = released.plan.schema
     return Evidence(schema, len(released), max(schema.sizes), batches)
 
 
-def _said(released: Released, name: str, reader: Reader, span: slice) -> Array:
+def _said(released: Released, name: str, mechanism: Mechanism, span: slice) -> Array:
     reports, rows = released.part(name, span.start, span.stop)
-    likely = reader(reports)
+    likely = mechanism.likelihoods(reports).T
     if rows is None:
         return likely
     everyone = np.ones((len(likely), span.stop - span.start))
@@ -194,8 +190,7 @@ def _units(collected: RecordReports, protocol: Split | Sample) -> Evidence:
 def _unit_factor(unit: ReportedGroup) -> Callable[[Reports], Factor]:
     mechanism = unit.randomiser
     if len(unit.names) == 1:
-        reader = likelihood_reader(mechanism)
-        return lambda reports: Choice({unit.label: reader(reports)})
+        return lambda reports: Choice({unit.label: mechanism.likelihoods(reports).T})
     channel = mechanism.channel
     if not isinstance(channel, FavouringChannel):
         raise InputError(f"the group {unit.label!r} is reported through {unit.mechanism!r}; take grr or ss.")

@@ -9,13 +9,10 @@ from numpy.typing import NDArray
 
 from sidelight.attacks.released import Released
 from sidelight.mechanisms import Reports
-from sidelight.mechanisms.numeric import Additive
 from sidelight.plan import Plan
 from sidelight.protocols import FakeDataProtocol, RecordReports, Split
 
 Array = NDArray[np.float64]
-_VALUES = ("grr", "exp", "interval", "identity")
-"""The mechanisms whose report is one of the values."""
 
 
 def face_value(reports: Released | RecordReports, secret: str, points: Array | None) -> NDArray[Any] | None:
@@ -35,14 +32,11 @@ def face_value(reports: Released | RecordReports, secret: str, points: Array | N
 def _released(released: Released, secret: str, points: Array | None) -> NDArray[Any] | None:
     if secret not in released.plan.names or secret in released.senders:
         return None
-    part, values = released.plan[secret], released[secret].values
-    mechanism = part.randomiser()
-    if isinstance(mechanism, Additive):
-        nearest = np.abs(values[:, None] - mechanism.support).argmin(axis=1)
-        return nearest if points is None else values
-    if part.mechanism not in _VALUES:
-        return None
-    return values.astype(np.intp) if points is None else points[values]
+    mechanism = released.plan[secret].randomiser()
+    codes = mechanism.face_value(released[secret])
+    if codes is None or points is None:
+        return codes
+    return released[secret].values if mechanism.form.encoding == "numbers" else points[codes]
 
 
 def _collected(collected: RecordReports, secret: str) -> NDArray[np.intp] | None:
@@ -53,8 +47,7 @@ def _collected(collected: RecordReports, secret: str) -> NDArray[np.intp] | None
     if not isinstance(protocol, Split):
         return None
     for unit, part in zip(protocol.units, collected.parts, strict=True):
-        if secret in unit.names and unit.mechanism in _VALUES:
-            cells = part.values.astype(np.intp)
+        if secret in unit.names and (cells := unit.randomiser.face_value(part)) is not None:
             return np.asarray(np.unravel_index(cells, unit.sizes)[unit.names.index(secret)])
     return None
 

@@ -85,7 +85,7 @@ def grid_test(mechanism: Laplace) -> Test:
         share = (np.clip(candidates, mechanism.lower, mechanism.upper) - mechanism.lower) / (
             mechanism.upper - mechanism.lower
         )
-        own = np.rint(share * mechanism.units)
+        own = np.rint(share * mechanism.range_steps)
         difference = steps[:, None] - own
         exact = mechanism.lower + np.rint(steps) * mechanism.step == reports
         return np.asarray((np.abs(difference - np.rint(difference)) < 1e-3) & exact[:, None])

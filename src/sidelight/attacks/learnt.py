@@ -13,7 +13,6 @@ from sidelight.attacks.attack import Guess
 from sidelight.attacks.bayes import true_codes
 from sidelight.attacks.boosting import fit_classification
 from sidelight.attacks.face import describe_plan, face_value
-from sidelight.attacks.likelihood import likelihood_reader
 from sidelight.attacks.released import Released, check_records, release
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.plan import Plan
@@ -89,6 +88,6 @@ def report_features(released: Released) -> Array:
     """Return the log-likelihood of every report under every value, shape (n, values of all attributes)."""
     parts = []
     for part in released.plan.releases:
-        likely = likelihood_reader(part.randomiser())(released[part.name])
-        parts.append(np.log(np.maximum(likely, 1e-300)).T)
+        likely = part.randomiser().likelihoods(released[part.name])
+        parts.append(np.log(np.maximum(likely, 1e-300)))
     return np.concatenate(parts, axis=1)

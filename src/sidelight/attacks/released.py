@@ -14,7 +14,6 @@ from sidelight.foundation.errors import InputError, invalid, unknown
 from sidelight.foundation.files import REPORTS_KEY
 from sidelight.foundation.randomness import derive_seed
 from sidelight.mechanisms import Mechanism, Reports
-from sidelight.mechanisms.numeric import Additive
 from sidelight.plan import Plan, Release
 from sidelight.protocols import RecordReports, Sample, Split
 from sidelight.schema import Schema
@@ -137,4 +136,4 @@ def check_records(codes: ArrayLike, schema: Schema) -> NDArray[Any]:
 
 def _inputs(mechanism: Mechanism, codes: NDArray[Any]) -> NDArray[Any]:
     """Return what the mechanism takes: the codes, or the number that stands for each."""
-    return mechanism.support[codes] if isinstance(mechanism, Additive) else codes
+    return mechanism.inputs(codes)

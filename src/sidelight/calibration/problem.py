@@ -20,7 +20,7 @@ from sidelight.foundation.errors import (
     check_whole,
     invalid,
 )
-from sidelight.mechanisms import MECHANISMS, WITHOUT_BUDGET, Channel, make
+from sidelight.mechanisms import MECHANISMS, Channel, make, mechanism_class
 from sidelight.plan import Plan, Release
 
 Array = NDArray[np.float64]
@@ -124,7 +124,7 @@ class Problem:
         return self._error_of(self.release(name), budget)
 
     def _error_of(self, release: Release, budget: float) -> float:
-        if release.mechanism == "any":
+        if mechanism_class(release.mechanism).estimates == "nothing":
             return math.nan
         mechanism = make(release.mechanism, release.attribute.size, budget, release.parameters)
         return expected_error(mechanism, self._priors[release.name], self.reports, self.utility)
@@ -167,17 +167,16 @@ class Problem:
     def _settle(self, release: Release, budget: float) -> Release:
         if release.name in self.automatic:
             options = [
-                self._settle_width(replace(release, mechanism=name, epsilon=budget, parameters={}))
+                _with_held(replace(release, mechanism=name, epsilon=budget, parameters={}))
                 for name in AUTOMATIC
             ]
             return min(options, key=lambda option: self._error_of(option, budget))
-        return self._settle_width(replace(release, epsilon=budget))
+        return _with_held(replace(release, epsilon=budget))
 
-    def _settle_width(self, release: Release) -> Release:
-        if release.mechanism != "ss" or "width" in release.parameters:
-            return release
-        width = getattr(release.randomiser(), "width", 1)
-        return replace(release, parameters={"width": width})
+
+def _with_held(release: Release) -> Release:
+    """Return the release with the parameters that must be held while its budget is searched."""
+    return replace(release, parameters={**release.randomiser().held, **release.parameters})
 
 
 def build(
@@ -298,6 +297,11 @@ def _planned(
     return kept or found
 
 
+def _tells_nothing(mechanism: str | None) -> bool:
+    kind = None if mechanism not in MECHANISMS else mechanism_class(mechanism)
+    return kind is not None and not kind.has_budget and kind.estimates == "nothing"
+
+
 def _releases(
     belief: Belief,
     mechanism: str,
@@ -309,21 +313,22 @@ def _releases(
     schema = belief.schema if plan is None else plan.schema
     for name in [*mechanisms, *fixed]:
         belief.schema.index(name)
-        if name not in schema and mechanisms.get(name) != "withheld":
+        if name not in schema and not _tells_nothing(mechanisms.get(name)):
             raise InputError(f"{name!r} is given a mechanism or a budget, but the plan does not release it.")
     found, automatic = [], set()
     for attribute in schema:
         given = None if plan is None else plan[attribute.name]
         name = mechanisms.get(attribute.name, given.mechanism if given else mechanism)
         check_choice("mechanism", name, ("auto", *MECHANISMS))
-        if name in WITHOUT_BUDGET:
-            if attribute.name in fixed:
-                raise InputError(f"{attribute.name!r} is {name} and has no budget; it cannot be fixed.")
-            found += [Release(attribute, name)] if name == "identity" else []
-            continue
         if name == "auto":
             automatic.add(attribute.name)
             name = AUTOMATIC[0]
+        kind = mechanism_class(name)
+        if not kind.has_budget:
+            if attribute.name in fixed:
+                raise InputError(f"{attribute.name!r} is {name} and has no budget; it cannot be fixed.")
+            found += [] if kind.estimates == "nothing" else [Release(attribute, name)]
+            continue
         kept = given.parameters if given and name == given.mechanism else {}
         times = given.times if given else 1
         found.append(Release(attribute, name, fixed.get(attribute.name, 1.0), times, kept))

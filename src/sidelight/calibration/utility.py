@@ -9,15 +9,12 @@ from numpy.typing import NDArray
 
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms import Mechanism
-from sidelight.mechanisms.counting import Counting
-from sidelight.mechanisms.unary import Unary
 
-Array = NDArray[np.float64]
 Utility = Literal["variance", "accuracy"]
 UTILITIES: tuple[Utility, ...] = ("variance", "accuracy")
 
 
-def expected_error(mechanism: Mechanism, prior: Array, reports: int, utility: Utility) -> float:
+def expected_error(mechanism: Mechanism, prior: NDArray[np.float64], reports: int, utility: Utility) -> float:
     """Return the error to keep small.
 
     Args:
@@ -29,44 +26,9 @@ def expected_error(mechanism: Mechanism, prior: Array, reports: int, utility: Ut
     """
     if utility == "variance":
         return float(np.sum(mechanism.variance(reports, prior)))
-    return 1.0 - guess_accuracy(mechanism, prior)
-
-
-def guess_accuracy(mechanism: Mechanism, prior: Array) -> float:
-    """Return Pr(guess = value) of the guess that a report itself suggests (CPL, Appendix B).
-
-    The guess is drawn evenly from the values that the report makes likeliest; where they are none, from all.
-
-    >>> from sidelight.mechanisms import create
-    >>> round(guess_accuracy(create("grr", 2, 1.0), np.array([0.5, 0.5])), 4)
-    0.7311
-    """
-    if isinstance(mechanism, Unary):
-        return _unary_accuracy(mechanism)
-    if isinstance(mechanism, Counting) and mechanism.channel.family in ("singletons", "subsets"):
-        return float(mechanism.support_if_true) / int(getattr(mechanism.channel, "width", 1))
-    channel = mechanism.channel
-    if channel.family == "singletons":  # the true value itself, or nothing
-        likely = channel.likelihood(0)
-        return float(likely.max() / likely.sum())
-    if channel.family == "dense":
-        return _matrix_accuracy(channel.matrix(), prior)
-    raise InputError(
-        f"the accuracy of a guess from {mechanism.name!r} is not known in closed form; "
-        "use utility='variance', or one of grr, ss, sue, oue, exp, hadamard, interval."
-    )
-
-
-def _unary_accuracy(mechanism: Unary) -> float:
-    """Return the accuracy of a guess among the set bits, or among all values where none is set.
-
-    With B other bits set, B binomial, E[1 / (1 + B)] = (1 - (1-q)^k) / (k q).
-    """
-    size, p, q = mechanism.size, float(mechanism.support_if_true), float(mechanism.support_if_other)
-    none = (1 - q) ** (size - 1)
-    return p * (1 - none * (1 - q)) / (size * q) + (1 - p) * none / size
-
-
-def _matrix_accuracy(cells: Array, prior: Array) -> float:
-    likeliest = cells >= cells.max(axis=0) * (1 - 1e-12)
-    return float(prior @ (cells * likeliest / likeliest.sum(axis=0)).sum(axis=1))
+    if mechanism.guess_is_model:
+        raise InputError(
+            f"the accuracy of a guess from {mechanism.name!r} is not known in closed form; use "
+            "utility='variance', or another mechanism."
+        )
+    return 1.0 - mechanism.guess_accuracy(prior)

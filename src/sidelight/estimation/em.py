@@ -7,16 +7,17 @@ whole records help each other where they overlap.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.estimation.likelihoods import LARGEST_TABLE, joined_rows, report_likelihoods
 from sidelight.estimation.numbers import to_simplex
 from sidelight.foundation.errors import InputError
-from sidelight.mechanisms.cells import InCells
+from sidelight.mechanisms.binned_numbers import BinnedNumbers
+from sidelight.mechanisms.oracle import LARGEST_TABLE
 from sidelight.protocols.direct import Sample, Split, number_parts
 from sidelight.protocols.fake_data import FakeDataProtocol
 from sidelight.protocols.protocol import Array, RecordReports, RecordSums, domain_size
@@ -87,9 +88,9 @@ def likeliest_numbers(parts: Sequence[RecordSums]) -> dict[str, Array]:
     return {name: frequencies for (name, _, _), frequencies in zip(given, found, strict=True)}
 
 
-def likeliest_each(given: Sequence[tuple[InCells, NDArray[np.int64]]]) -> list[Array]:
+def likeliest_each(given: Sequence[tuple[BinnedNumbers, NDArray[np.int64]]]) -> list[Array]:
     """Return `likeliest` of mechanisms and counts; those of one mechanism, alike in shape, at once."""
-    alike: dict[InCells, list[int]] = {}
+    alike: dict[BinnedNumbers, list[int]] = {}
     for place, (mechanism, _) in enumerate(given):
         alike.setdefault(mechanism, []).append(place)
     found: dict[int, Array] = {}
@@ -99,7 +100,7 @@ def likeliest_each(given: Sequence[tuple[InCells, NDArray[np.int64]]]) -> list[A
     return [found[place] for place in range(len(given))]
 
 
-def likeliest(mechanism: InCells, counts: NDArray[np.int64]) -> Array:
+def likeliest(mechanism: BinnedNumbers, counts: NDArray[np.int64]) -> Array:
     """Return the likeliest frequencies given counts of noisy numbers and a prior, many collections at once.
 
     The prior is Dirichlet's with 1.1 for each value. Without it wide noise puts everything on a few values.
@@ -239,10 +240,10 @@ def _split_terms(protocol: Split, collected: RecordReports, names: Sequence[str]
             )
     tables, rows = [], []
     for i in used:
-        table, row = report_likelihoods(protocol.units[i].randomiser, collected.parts[i])
+        table, row = protocol.units[i].randomiser.tabulated(collected.parts[i])
         tables.append(table)
         rows.append(row)
-    distinct, counts = joined_rows(rows, [len(table) for table in tables])
+    distinct, counts = _joined_rows(rows, [len(table) for table in tables])
     covered = tuple(name for i in used for name in protocol.units[i].names)
     cells = domain_size([table.shape[1] for table in tables])
     if len(distinct) * cells > LARGEST_TABLE:
@@ -255,12 +256,28 @@ def _split_terms(protocol: Split, collected: RecordReports, names: Sequence[str]
     return [Term(covered, likelihood, counts.astype(np.float64))]
 
 
+def _joined_rows(rows: list[NDArray[np.intp]], sizes: list[int]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the distinct combinations of several row numbers, and how often each occurs.
+
+    Returns:
+        Combinations, shape (distinct, columns), and counts, shape (distinct,).
+    """
+    if math.prod(sizes) < 1 << 62:
+        flat = np.zeros(len(rows[0]), dtype=np.int64)
+        for column, size in zip(rows, sizes, strict=True):
+            flat = flat * size + column
+        _, first, counts = np.unique(flat, return_index=True, return_counts=True)
+        return np.stack([column[first] for column in rows], axis=1), counts
+    distinct, counts = np.unique(np.stack(rows, axis=1), axis=0, return_counts=True)
+    return distinct, counts
+
+
 def _sample_terms(protocol: Sample, collected: RecordReports, names: Sequence[str]) -> list[Term]:
     """A term for each unit whose attributes are all asked for; people reported one unit each."""
     terms = []
     for unit, part in zip(protocol.units, collected.parts, strict=True):
         if set(unit.names) <= set(names) and len(part):
-            table, rows = report_likelihoods(unit.randomiser, part)
+            table, rows = unit.randomiser.tabulated(part)
             counts = np.bincount(rows, minlength=len(table)).astype(np.float64)
             terms.append(Term(unit.names, table, counts))
     return terms

@@ -24,7 +24,7 @@ from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.estimation.shrinkage import least_risk, shared_domains
 from sidelight.estimation.unbiased import unbiased
 from sidelight.foundation.errors import InputError, check_whole, invalid
-from sidelight.mechanisms.cells import InCells
+from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.protocols.direct import Sample, Split
 from sidelight.protocols.fake_data import FakeDataProtocol
 from sidelight.protocols.groups import ReportedGroup, inverted_covariance
@@ -103,7 +103,7 @@ def best_error(
 
 
 def likeliest_errors(
-    numbers: Mapping[str, tuple[InCells, int]], people: float, frequencies: Frequencies
+    numbers: Mapping[str, tuple[BinnedNumbers, int]], people: float, frequencies: Frequencies
 ) -> dict[str, float]:
     """Return the mean squared errors to expect of the likeliest frequencies of noisy numbers, by simulation.
 
@@ -263,8 +263,8 @@ def published_error(
         seen = np.split(expected_counts(second) @ stacked, np.cumsum(design.schema.sizes)[:-1])
         for name, share in zip(design.schema.names, seen, strict=True):
             response = second.responses[name]
-            low = float(response.support_if_other)
-            gap = float(response.support_if_true) - low
+            low = float(response.mark_if_other)
+            gap = float(response.mark_if_true) - low
             bias = (share - low) / gap - frequencies[name]
             off = weight * bias + (1 - weight) * scale * (found[name].estimate - frequencies[name])
             spread = share * (1 - share) / (late * gap**2)

@@ -10,7 +10,7 @@ import numpy as np
 
 from sidelight.estimation.unbiased import About, Unbiased
 from sidelight.mechanisms import Aggregate
-from sidelight.mechanisms.cells import InCells
+from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.protocols.direct import number_parts
 from sidelight.protocols.protocol import RecordSums
 
@@ -57,7 +57,7 @@ def means(
         asked = math.inf if about == "population" else people
         error = _standard_error(mechanism, found[name], sums, asked)
         mean = mechanism.mean(sums)
-        points = mechanism.noise.support
+        points = mechanism.noise.grid_points
         low, high = _interval(mean, deviations * error, float(points.min()), float(points.max()))
         result[name] = Mean(name, mean, error, low, high, tuple(points.tolist()))
     return result
@@ -72,14 +72,14 @@ def _interval(mean: float, reach: float, least: float, most: float) -> tuple[flo
     return min(max(near - reach, least), mean), max(min(near + reach, most), mean)
 
 
-def _standard_error(mechanism: InCells, found: Unbiased, sums: Aggregate, people: float) -> float:
+def _standard_error(mechanism: BinnedNumbers, found: Unbiased, sums: Aggregate, people: float) -> float:
     """Return the standard error of the mean of the reports, about the mean of so many people.
 
     Noise counts in full; how people differ counts as far as not all of them reported the attribute. Their
     variance comes from the raw frequencies: projected ones are too even once noise is wide. It is found in
     steps, since squares of the numbers themselves may leave the range of doubles.
     """
-    places = mechanism.noise.places
+    places = mechanism.noise.point_steps
     middle = (places.min() + places.max()) / 2
     mean = sums.sums[-1] / sums.reports - middle
     square = float(found.estimate @ (places - middle) ** 2)

@@ -17,7 +17,7 @@ from sidelight.estimation.linear import solve_hidden
 from sidelight.estimation.numbers import to_simplex
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms import Aggregate
-from sidelight.mechanisms.cells import InCells
+from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.protocols.direct import Sample, Split
 from sidelight.protocols.fake_data import FakeDataProtocol
 from sidelight.protocols.groups import ReportedGroup, inverted_covariance, marginal
@@ -124,7 +124,7 @@ def _one(unit: ReportedGroup, name: str, sums: Aggregate) -> Unbiased:
     estimate = marginal(unit.estimate(sums), axis)
     moments = unit.moments(name)
     reports = sums.reports
-    if isinstance(unit.randomiser, InCells):
+    if isinstance(unit.randomiser, BinnedNumbers):
         return _number(unit.randomiser, sums, estimate)
     if moments is None:
         spread = unit.randomiser.variance(reports, to_simplex(estimate))
@@ -136,7 +136,7 @@ def _one(unit: ReportedGroup, name: str, sums: Aggregate) -> Unbiased:
     )
 
 
-def _number(mechanism: InCells, sums: Aggregate, estimate: Array) -> Unbiased:
+def _number(mechanism: BinnedNumbers, sums: Aggregate, estimate: Array) -> Unbiased:
     """Return the estimate from noisy numbers; its variance is f(1-f)/n and what the noise adds.
 
     That of people is taken at the frequency in question, as rare values would seem not to vary. The noise's

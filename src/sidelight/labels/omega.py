@@ -231,10 +231,10 @@ def _least_labels(sample: LabelSample, risk: float) -> Array:
     inner = counts > 0
     level = risk / len(counts)
     lower = betaincinv(np.where(inner, counts, 1.0), np.where(inner, people - counts + 1, 1.0), level)
-    q = float(sample.selection.support_if_other)
-    gap = float(sample.selection.support_if_true) - q
+    q = float(sample.selection.mark_if_other)
+    gap = float(sample.selection.mark_if_true) - q
     return np.asarray(np.clip((np.where(inner, lower, 0.0) - q) / gap, 0.0, 1.0))
 
 
 def _support(response: HeadsResponse) -> tuple[float, float]:
-    return float(response.mechanism.support_if_true), float(response.mechanism.support_if_other)
+    return float(response.mechanism.mark_if_true), float(response.mechanism.mark_if_other)

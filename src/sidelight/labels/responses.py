@@ -25,7 +25,7 @@ from sidelight.mechanisms.channel import Channel
 from sidelight.mechanisms.exact import LARGEST_SIZE, exp_below, log_factor, too_small
 from sidelight.mechanisms.mechanism import Aggregate, check_codes, check_estimable, check_reports, code_type
 from sidelight.mechanisms.reports import Reports
-from sidelight.mechanisms.subset import SubsetSelection, check_sets
+from sidelight.mechanisms.subset import SubsetSelection
 from sidelight.mechanisms.unary import SymmetricUnary
 
 Array = NDArray[np.float64]
@@ -265,7 +265,7 @@ class LabelOnlyResponse:
         width = self.selection.width
         rows = check_reports(reports, "ui", width + 1)
         values = check_codes(np.ascontiguousarray(rows[:, 0]), self.values, "reports")
-        sets = check_sets(rows[:, 1:], self.labels)
+        sets = self.selection.check(Reports(rows[:, 1:]))
         pairs = (values.astype(np.int64)[:, None] * self.labels + sets).reshape(-1)
         counts = code_counts(pairs.astype(np.uint16), self.values * self.labels)
         return Aggregate(len(rows), counts)
@@ -280,8 +280,8 @@ class LabelOnlyResponse:
 
     @property
     def _support(self) -> tuple[float, float]:
-        q = self.selection.support_if_other
-        return float(q), float(self.selection.support_if_true - q)
+        q = self.selection.mark_if_other
+        return float(q), float(self.selection.mark_if_true - q)
 
     def total_variance(self, reports: int) -> float:
         """Return the expected squared distance of the estimate from the joint, sampling of people apart."""
@@ -295,6 +295,6 @@ class LabelOnlyResponse:
 def _counting_variance(mechanism: SubsetSelection | SymmetricUnary, reports: int) -> float:
     """Return the sum over cells of eq. (7): [m q(1-q)/(p-q)^2 + (1-p-q)/(p-q)] / n."""
     count = check_whole("reports", reports, at_least=1)
-    p, q = float(mechanism.support_if_true), float(mechanism.support_if_other)
-    gap = float(mechanism.support_if_true - mechanism.support_if_other)
+    p, q = float(mechanism.mark_if_true), float(mechanism.mark_if_other)
+    gap = float(mechanism.mark_if_true - mechanism.mark_if_other)
     return (mechanism.size * q * (1 - q) / gap**2 + (1 - p - q) / gap) / count

@@ -18,7 +18,7 @@ from sidelight.foundation.errors import check_whole, invalid
 from sidelight.foundation.randomness import randomness
 from sidelight.leakage.bounds import Bound, Claim, Leakage
 from sidelight.leakage.pair import conditional_rows, pair_leakage
-from sidelight.leakage.support import witnessed
+from sidelight.leakage.witnesses import witnessed
 from sidelight.mechanisms.hashing import Hashing
 
 _CELLS = 1 << 22
@@ -42,7 +42,7 @@ def hashing_leakage(
     count = check_whole("seeds", seeds, at_least=1)
     upper = pair_leakage(belief, mechanism.channel, secret, neighbour).upper
     rows, possible = conditional_rows(belief, secret, neighbour)
-    baseline = mechanism.channel.baseline
+    baseline = float(1 / mechanism.factor)
     best = Bound(0.0, "lower", f"buckets of {count} hash functions")
     for masks in _buckets(mechanism, count):
         columns = baseline + (1 - baseline) * (rows @ masks.T)

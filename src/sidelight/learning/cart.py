@@ -122,8 +122,8 @@ def label_only_tree(
     reports = selection.randomise(rows.labels, seed=derive_seed(seed, "label"))
     held = np.zeros((len(rows), rows.classes))
     held[np.arange(len(rows))[:, None], reports.values.astype(np.int64)] = 1
-    q = float(selection.support_if_other)
-    gap = float(selection.support_if_true) - q
+    q = float(selection.mark_if_other)
+    gap = float(selection.mark_if_true) - q
     weights = (held - q) / gap / len(rows)
     noise = q * (1 - q) / gap**2 / len(rows)
     tree = DecisionTree.start(rows.classes)

@@ -56,14 +56,14 @@ def hash_codes(seeds: Words, codes: Codes, buckets: np.uint64, out: Codes) -> No
     out[:] = (hashed * buckets) >> HASH_BITS
 
 
-def count_support(
+def count_marks(
     seeds: Words,
     values: Codes,
     lows: NDArray[np.uint32],
     widths: NDArray[np.uint32],
     counts: NDArray[np.int64],
 ) -> None:
-    """Add to `counts` how many reports each value supports: those whose bucket it hashes to."""
+    """Add to `counts` how many reports mark each value: those whose bucket it hashes to."""
     size = len(counts)
     every = np.arange(size, dtype=np.uint32)
     for span in spans(len(seeds), size):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,25 +16,19 @@ from sidelight.foundation.compiled import is_large, spans
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.channel import LARGEST_MATRIX, Channel
-from sidelight.mechanisms.counting import Coded
+from sidelight.mechanisms.checks import check_codes, check_offset
 from sidelight.mechanisms.exact import check_size, check_word_budget, store
+from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.grr import RandomisedResponse
-from sidelight.mechanisms.mechanism import (
-    Aggregate,
-    check_codes,
-    check_offset,
-    check_reports,
-    code_type,
-    need_budget,
-    refuse_parameters,
-)
+from sidelight.mechanisms.mechanism import Aggregate, Array
+from sidelight.mechanisms.oracle import CodedMechanism
 from sidelight.mechanisms.reports import Reports
-from sidelight.mechanisms.weights import DistanceLaw, Law, TableLaw, estimate_law, law_variance
+from sidelight.mechanisms.weights import DistanceLaw, Law, MatchLaw, TableLaw
 
 Utility = str | tuple[tuple[float, ...], ...]
 
 
-class ByLaw(Coded):
+class LawMechanism(CodedMechanism):
     """A mechanism that reports a code by a law with whole-number weights."""
 
     @property
@@ -52,54 +46,58 @@ class ByLaw(Coded):
         """The law's matrix where it is small enough."""
         return self.law.channel
 
+    @property
+    def form(self) -> ReportForm:
+        """A code."""
+        return ReportForm.codes(self.law.outputs)
+
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return one reported code for each code, see `Mechanism.randomise`."""
         codes = check_codes(values, self.size)
         first = check_offset(offset)
         source = randomness(seed, self.name, compiled=is_large(len(codes)))
-        out = np.empty(len(codes), dtype=code_type(self.law.outputs))
+        out = np.empty(len(codes), dtype=self.form.dtype)
         for span in spans(len(codes)):
             out[span] = self.law.sample(source, first + span.start, codes[span])
         return Reports(out, is_simulation=not source.is_secure)
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count how often each code was reported."""
-        codes = check_codes(check_reports(reports, "ui"), self.law.outputs, "reports")
-        counts = np.bincount(codes, minlength=self.law.outputs).astype(np.int64)
-        return Aggregate(len(codes), counts, self.name)
+        counts = np.bincount(self.check(reports), minlength=self.law.outputs).astype(np.int64)
+        return Aggregate(len(reports), counts, self.name)
 
-    def estimate(self, aggregate: Aggregate) -> NDArray[np.float64]:
+    def estimate(self, aggregate: Aggregate) -> Array:
         """Return the unbiased estimate of the values' frequencies: the channel inverted."""
-        return estimate_law(self.law, aggregate, self.name)
+        return self.law.estimate(aggregate, self.name)
 
-    def variance(self, reports: int, frequencies: ArrayLike) -> NDArray[np.float64]:
+    def variance(self, reports: int, frequencies: ArrayLike) -> Array:
         """Return the variance of each estimate, sampling of people included, were these the frequencies."""
-        return law_variance(self.law, reports, frequencies)
+        return self.law.variance(reports, frequencies)
 
-
-class Matching(RandomisedResponse):
-    """The randomised response that the 0/1 utility comes down to, with random words of its own."""
-
-    name: ClassVar[str] = "exp"
+    def face_value(self, reports: Reports) -> NDArray[np.intp] | None:
+        """Return the reported codes, where there are as many as values."""
+        return self.check(reports).astype(np.intp) if self.law.outputs == self.size else None
 
 
 @dataclass(frozen=True)
-class Exponential(ByLaw):
+class Exponential(LawMechanism):
     """EXP: Pr(y | x) ~ e^(eps u(x, y) / (2 s)), s the utility's sensitivity (McSherry, Talwar 2007).
 
     Attributes:
         size: the number of values.
-        budget: the nominal budget; the two ready utilities spend half of it, as the textbook's factor 2 is
-            only needed where totals differ the most.
+        nominal_budget: the budget that the weights are rounded to keep; the two ready utilities spend half
+            of it, as the textbook's factor 2 is only needed where totals differ the most.
         utility: "match" (1 for the true value, else 0), "distance" (minus the distance of ordered values),
             or a matrix with a row for each value and a column for each report.
     """
 
     name: ClassVar[str] = "exp"
+    parameters: ClassVar[tuple[str, ...]] = ("utility",)
     utility: Utility = "match"
 
     def __post_init__(self) -> None:
-        store(self, size=check_size(self.size), budget=check_word_budget(self.budget))
+        budget = check_word_budget(self.nominal_budget)
+        store(self, size=check_size(self.size), nominal_budget=budget)
         if isinstance(self.utility, str) and self.utility not in ("match", "distance"):
             raise invalid("utility", "'match', 'distance' or a matrix", self.utility)
         if not isinstance(self.utility, str):
@@ -107,50 +105,33 @@ class Exponential(ByLaw):
         super().__post_init__()
 
     @classmethod
-    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
-        """Make the mechanism a plan asks for."""
-        refuse_parameters(cls.name, parameters, ("utility",))
-        return cls(size, need_budget(cls.name, epsilon), **parameters)
-
-    @cached_property
-    def response(self) -> Matching | None:
-        """The randomised response that the 0/1 utility comes down to: half of the budget."""
-        return Matching(self.size, self.budget / 2) if self.utility == "match" else None
+    def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:
+        """Return the two ready utilities and, for few values, a matrix with one report more than values."""
+        yield {}
+        yield {"utility": "distance"}
+        if size <= 16:
+            rows = np.pad(3 * np.eye(size), ((0, 0), (0, 1)), constant_values=0.5)
+            yield {"utility": rows.tolist()}
 
     @cached_property
     def law(self) -> Law:
-        """The law of a report for a utility other than 0/1."""
-        if isinstance(self.utility, str):
-            return DistanceLaw.within(self.size, self.budget / 2)
-        return TableLaw.within(_scaled(np.asarray(self.utility)) * (self.budget / 2), self.budget)
+        """Randomised response for the 0/1 utility, else weights by distance or from the matrix."""
+        if self.utility == "match":
+            return MatchLaw(RandomisedResponse(self.size, self.nominal_budget / 2))
+        if self.utility == "distance":
+            return DistanceLaw.within(self.size, self.nominal_budget / 2)
+        scores = _scaled(np.asarray(self.utility)) * (self.nominal_budget / 2)
+        return TableLaw.within(scores, self.nominal_budget)
 
     @property
-    def factor(self) -> Fraction:
-        """The ratio of the law's probabilities."""
-        return self.response.factor if self.response else self.law.factor
+    def degrades(self) -> bool:
+        """For the 0/1 utility, as two randomised responses in a row are one; not known for others."""
+        return self.utility == "match"
 
     @property
-    def channel(self) -> Channel:
-        """Single values for the 0/1 utility, else the law's matrix where it is small enough."""
-        return self.response.channel if self.response else self.law.channel
-
-    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
-        """Return one reported code for each code, see `Mechanism.randomise`."""
-        maker = self.response.randomise if self.response else super().randomise
-        return maker(values, seed=seed, offset=offset)
-
-    def aggregate(self, reports: Reports) -> Aggregate:
-        """Count how often each code was reported."""
-        return self.response.aggregate(reports) if self.response else super().aggregate(reports)
-
-    def estimate(self, aggregate: Aggregate) -> NDArray[np.float64]:
-        """Return the unbiased estimate of the values' frequencies."""
-        return self.response.estimate(aggregate) if self.response else super().estimate(aggregate)
-
-    def variance(self, reports: int, frequencies: ArrayLike) -> NDArray[np.float64]:
-        """Return the variance of each estimate, sampling of people included, were these the frequencies."""
-        stated = self.response.variance if self.response else super().variance
-        return stated(reports, frequencies)
+    def guess_rate(self) -> float | None:
+        """For the 0/1 utility, how often the truth is reported."""
+        return float(self.factor / (self.factor + self.size - 1)) if self.utility == "match" else None
 
 
 def _frozen(rows: Any, size: int) -> tuple[tuple[float, ...], ...]:

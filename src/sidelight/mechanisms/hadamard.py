@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,21 +14,16 @@ from sidelight.foundation.compiled import is_large
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.channel import LARGEST_MATRIX, Channel, DenseChannel, ImplicitChannel
-from sidelight.mechanisms.counting import Counting
+from sidelight.mechanisms.checks import check_codes, check_offset
 from sidelight.mechanisms.exact import WORDS, least_share
-from sidelight.mechanisms.mechanism import (
-    Aggregate,
-    check_codes,
-    check_estimable,
-    check_offset,
-    check_reports,
-    impossible,
-)
+from sidelight.mechanisms.form import ReportForm
+from sidelight.mechanisms.mechanism import Aggregate, Array, check_estimable
+from sidelight.mechanisms.oracle import FrequencyOracle
 from sidelight.mechanisms.reports import Reports
 
 
 @dataclass(frozen=True)
-class HadamardResponse(Counting):
+class HadamardResponse(FrequencyOracle):
     """Hadamard response over `size` values (Acharya, Sun, Zhang 2019): log2(K) bits a report.
 
     K is the least power of two above `size`; value v is row v + 1 of the K x K matrix, whose entry in
@@ -38,6 +33,7 @@ class HadamardResponse(Counting):
     """
 
     name: ClassVar[str] = "hadamard"
+    degrades: ClassVar[bool] = True  # mixed with a uniform column it is itself at a smaller budget
 
     @property
     def columns(self) -> int:
@@ -47,7 +43,7 @@ class HadamardResponse(Counting):
     @cached_property
     def other(self) -> int:
         """How many of the 2^64 words report the unlikelier parity: rounded up, so epsilon rounds down."""
-        return least_share(2, self.budget)
+        return least_share(2, self.nominal_budget)
 
     @property
     def factor(self) -> Fraction:
@@ -55,35 +51,31 @@ class HadamardResponse(Counting):
         return Fraction(WORDS - self.other, self.other)
 
     @property
-    def support_if_true(self) -> Fraction:
-        """The probability of parity 0 with the true value."""
-        return Fraction(WORDS - self.other, WORDS)
-
-    @property
-    def support_if_other(self) -> Fraction:
-        """The probability of parity 0 with another value: half of its columns are the true one's."""
-        return Fraction(1, 2)
+    def mark_rates(self) -> tuple[Fraction, Fraction]:
+        """The probabilities of parity 0: half of another value's columns are the true one's."""
+        return Fraction(WORDS - self.other, WORDS), Fraction(1, 2)
 
     @property
     def channel(self) -> Channel:
         """The matrix where it is small enough, else each report's likelihoods."""
         if self.size * self.columns > LARGEST_MATRIX:
             return ImplicitChannel(self.size, self.epsilon, self.likelihood)
-        rows = np.arange(1, self.size + 1, dtype=np.uint32)[:, None]
-        return DenseChannel(
-            self._probability(rows, np.arange(self.columns, dtype=np.uint32)[None, :]), self.epsilon
-        )
+        return DenseChannel(self._probability(self.form.every()).T, self.epsilon)
 
-    def likelihood(self, report: int) -> NDArray[np.float64]:
+    def likelihood(self, report: int) -> Array:
         """Return Pr(report | value) for every value."""
         check_whole("report", report, at_least=0, at_most=self.columns - 1)
-        rows = np.arange(1, self.size + 1, dtype=np.uint32)
-        return self._probability(rows, np.asarray(report, dtype=np.uint32))
+        return np.asarray(self._probability(Reports(np.array([report])))[0])
 
-    def _probability(self, rows: NDArray[np.uint32], columns: NDArray[np.uint32]) -> NDArray[np.float64]:
+    def _probability(self, reports: Reports) -> Array:
         half = self.columns // 2
         favoured, rest = (WORDS - self.other) / WORDS / half, self.other / WORDS / half
-        return np.where(_parity(rows & columns), rest, favoured)
+        return np.where(self.marked(reports), favoured, rest)
+
+    @property
+    def form(self) -> ReportForm:
+        """A column."""
+        return ReportForm.codes(self.columns)
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return one reported column for each code, see `Mechanism.randomise`."""
@@ -97,21 +89,19 @@ class HadamardResponse(Counting):
         parity = noise.words(first, len(rows)) < np.uint64(self.other)
         lowest = rows & (~rows + np.uint32(1))
         drawn ^= np.where(_parity(rows & drawn) != parity, lowest, np.uint32(0))
-        return Reports(drawn.astype(self._report_type), is_simulation=not noise.is_secure)
+        return Reports(drawn.astype(self.form.dtype), is_simulation=not noise.is_secure)
 
-    @property
-    def _report_type(self) -> type[Any]:
-        return np.uint8 if self.columns <= 1 << 8 else np.uint16 if self.columns <= 1 << 16 else np.uint32
+    def marked(self, reports: Reports) -> NDArray[np.bool_]:
+        """Return which values have parity 0 with each reported column."""
+        rows = np.arange(1, self.size + 1, dtype=np.uint32)[:, None]
+        return ~_parity(rows & self.check(reports).astype(np.uint32)).T
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count how often each column was reported."""
-        values = check_reports(reports, "u")
-        if len(values) and int(values.max()) >= self.columns:
-            raise impossible(f"columns from 0 to {self.columns - 1}", values >= self.columns)
-        counts = np.bincount(values.astype(np.int64), minlength=self.columns)
-        return Aggregate(len(values), counts.astype(np.int64), self.name)
+        counts = np.bincount(self.check(reports).astype(np.int64), minlength=self.columns)
+        return Aggregate(len(reports), counts.astype(np.int64), self.name)
 
-    def support(self, aggregate: Aggregate) -> NDArray[np.int64]:
+    def mark_counts(self, aggregate: Aggregate) -> NDArray[np.int64]:
         """Return how many reports have parity 0 with each value, by the fast Walsh-Hadamard transform."""
         check_estimable(aggregate, self.columns, self.name)
         transformed = aggregate.sums.copy()

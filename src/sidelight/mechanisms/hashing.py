@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -26,19 +26,13 @@ from sidelight.foundation.compiled import is_large, spans
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.arrays import HASH_BITS, steps
-from sidelight.mechanisms.channel import FavouringChannel
-from sidelight.mechanisms.counting import Counting
-from sidelight.mechanisms.exact import WORDS, store
+from sidelight.mechanisms.checks import check_codes, check_offset
+from sidelight.mechanisms.exact import store
+from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.grr import RandomisedResponse
-from sidelight.mechanisms.mechanism import (
-    Aggregate,
-    check_codes,
-    check_offset,
-    check_reports,
-    code_type,
-    need_budget,
-    refuse_parameters,
-)
+from sidelight.mechanisms.guess import marked_accuracy
+from sidelight.mechanisms.mechanism import Aggregate
+from sidelight.mechanisms.oracle import FrequencyOracle
 from sidelight.mechanisms.reports import Reports
 
 _HASHES = 1 << int(HASH_BITS)
@@ -46,8 +40,11 @@ _DROPPED = 32 - int(HASH_BITS)
 _LARGEST_BUCKETS = 65_536
 
 
-class Hashing(Counting):
+class Hashing(FrequencyOracle):
     """Local hashing to `buckets` buckets, with randomised response among them."""
+
+    guess_is_model: ClassVar[bool] = True
+    degrades: ClassVar[bool] = True  # as randomised response, seed by seed
 
     @property
     @abstractmethod
@@ -57,7 +54,7 @@ class Hashing(Counting):
     @cached_property
     def response(self) -> RandomisedResponse:
         """How the bucket is randomised."""
-        return RandomisedResponse(self.buckets, self.budget)
+        return RandomisedResponse(self.buckets, self.nominal_budget)
 
     @cached_property
     def edges(self) -> NDArray[np.int64]:
@@ -76,27 +73,23 @@ class Hashing(Counting):
         return self.response.factor
 
     @property
-    def support_if_true(self) -> Fraction:
-        """The probability that the true value hashes to the reported bucket."""
-        return self.response.support_if_true
+    def mark_rates(self) -> tuple[Fraction, Fraction]:
+        """The probabilities that the true value, and another, hashes to the reported bucket.
+
+        Another value shares the true bucket, or it does not.
+        """
+        truth, other = self.response.mark_rates
+        return truth, self.collision * truth + (1 - self.collision) * other
 
     @property
-    def support_if_other(self) -> Fraction:
-        """The probability that a particular other value does: it shares the true bucket, or it does not."""
-        truth, other = Fraction(self.response.truth, WORDS), Fraction(self.response.other, WORDS)
-        return self.collision * truth + (1 - self.collision) * other
-
-    @property
-    def channel(self) -> FavouringChannel:
-        """A report favours the values of its bucket; not every set is one under some seed."""
-        return FavouringChannel(
-            self.size, "all", float(1 / self.factor), realises_all=False, budget=self.epsilon
-        )
+    def form(self) -> ReportForm:
+        """A bucket and a public seed."""
+        return ReportForm.codes(self.buckets, seeded=True)
 
     def hashed(self, values: ArrayLike, seeds: NDArray[np.uint64]) -> NDArray[np.unsignedinteger[Any]]:
         """Return the bucket of each value under its seed."""
         codes = check_codes(values, self.size)
-        out = np.empty(len(codes), dtype=code_type(self.buckets))
+        out = np.empty(len(codes), dtype=self.form.dtype)
         steps(len(codes)).hash_codes(seeds, codes, np.uint64(self.buckets), out)
         return out
 
@@ -109,7 +102,7 @@ class Hashing(Counting):
         noise = randomness(seed, f"{self.name}/noise", compiled=large)
         step = steps(len(codes))
         seeds = np.empty(len(codes), dtype=np.uint64)
-        out = np.empty(len(codes), dtype=code_type(self.buckets))
+        out = np.empty(len(codes), dtype=self.form.dtype)
         truth, other = np.uint64(self.response.truth), np.uint64(self.response.other)
         bucket = np.empty(min(compiled.CHUNK, len(codes)), dtype=out.dtype)
         words = np.empty(len(bucket), dtype=np.uint64)
@@ -121,17 +114,29 @@ class Hashing(Counting):
             step.respond(words[:rows], bucket[:rows], truth, other, out[span])
         return Reports(out, seeds, is_simulation=not seeding.is_secure)
 
+    def marked(self, reports: Reports) -> NDArray[np.bool_]:
+        """Return which values hash to each report's bucket."""
+        buckets, seeds = self.check(reports), np.asarray(reports.seeds)
+        marked = np.empty((self.size, len(buckets)), dtype=np.bool_)
+        for value in range(self.size):
+            marked[value] = self.hashed(np.full(len(buckets), value, dtype=np.uint16), seeds) == buckets
+        return marked.T
+
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count for each value the reports whose bucket it hashes to."""
-        values = check_codes(check_reports(reports, "ui", seeds=True), self.buckets, "reports")
-        seeds = np.asarray(reports.seeds)
+        buckets, seeds = self.check(reports), np.asarray(reports.seeds)
         lows = (self.edges[:-1] << _DROPPED).astype(np.uint32)
         widths = (np.diff(self.edges) << _DROPPED).astype(np.uint32)
         counts = np.zeros(self.size, dtype=np.int64)
-        step = steps(len(values) * self.size // 64)
-        for span in spans(len(values)):
-            step.count_support(seeds[span], values[span], lows, widths, counts)
-        return Aggregate(len(values), counts, self.name)
+        step = steps(len(buckets) * self.size // 64)
+        for span in spans(len(buckets)):
+            step.count_marks(seeds[span], buckets[span], lows, widths, counts)
+        return Aggregate(len(buckets), counts, self.name)
+
+    @property
+    def guess_rate(self) -> float:
+        """How often a guess among the bucket's values is right, as published (see `guess`)."""
+        return marked_accuracy(self.size, float(self.mark_if_true), 1 / self.buckets)
 
 
 @dataclass(frozen=True)
@@ -152,11 +157,12 @@ class OptimisedHashing(Hashing):
 
     Attributes:
         size: the number of values.
-        budget: the nominal budget.
+        nominal_budget: the budget that the thresholds are rounded to keep.
         g: the number of buckets, if another one is wanted; at most 65,536.
     """
 
     name: ClassVar[str] = "olh"
+    parameters: ClassVar[tuple[str, ...]] = ("g",)
     g: int | None = None
 
     def __post_init__(self) -> None:
@@ -165,14 +171,18 @@ class OptimisedHashing(Hashing):
         super().__post_init__()
 
     @classmethod
-    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
-        """Make the mechanism a plan asks for."""
-        refuse_parameters(cls.name, parameters, ("g",))
-        return cls(size, need_budget(cls.name, epsilon), **parameters)
+    def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:  # noqa: ARG003 - the same for every size
+        """Return the usual number of buckets, and one that does not divide the number of hashes."""
+        return {}, {"g": 5}
+
+    def at(self, nominal_budget: float) -> Self:
+        """Return the mechanism at another nominal budget, with as many buckets."""
+        return replace(self, nominal_budget=nominal_budget, g=self.buckets)
 
     @property
     def buckets(self) -> int:
         """The number of buckets."""
         if self.g is not None:
             return self.g
-        return min(round(math.exp(min(self.budget, math.log(_LARGEST_BUCKETS))) + 1), _LARGEST_BUCKETS)
+        usual = round(math.exp(min(self.nominal_budget, math.log(_LARGEST_BUCKETS))) + 1)
+        return min(usual, _LARGEST_BUCKETS)

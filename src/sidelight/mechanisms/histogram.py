@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -12,25 +12,17 @@ from math import ceil, floor
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sidelight.foundation.compiled import is_large, spans
 from sidelight.foundation.errors import check_number, check_whole, invalid
 from sidelight.foundation.randomness import randomness
-from sidelight.mechanisms.channel import AnyChannel, Channel, FavouringChannel
+from sidelight.mechanisms.channel import FavouringChannel
+from sidelight.mechanisms.checks import check_codes, check_offset, check_shares
 from sidelight.mechanisms.exact import WORDS, check_budget, check_size, check_word_budget, store
-from sidelight.mechanisms.mechanism import (
-    Aggregate,
-    check_codes,
-    check_estimable,
-    check_offset,
-    check_reports,
-    check_shares,
-    check_times,
-    impossible,
-    need_budget,
-    refuse_parameters,
-)
+from sidelight.mechanisms.form import Grid, ReportForm
+from sidelight.mechanisms.guess import largest_is_true
+from sidelight.mechanisms.mechanism import Aggregate, Array, Mechanism, check_estimable
 from sidelight.mechanisms.noise import (
     LAPLACE_REACH,
     check_scale,
@@ -43,61 +35,52 @@ from sidelight.mechanisms.noise import (
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.unary import Unary
 
-_UNITS = 1 << 20
+_ONE = 1 << 20
+"""How many steps of the grid make a whole 1."""
 
 
 @dataclass(frozen=True)
-class SummedHistogram:
+class SummedHistogram(Mechanism):
     """SHE: Laplace noise of scale 2/eps on every number of the histogram, added up by the server.
 
     Numbers are multiples of 2^-20 and the noise is discrete Laplace on that grid, so that the law of a
     report is exact and sums do not round.
+
+    Attributes:
+        size: the number of values.
+        nominal_budget: the budget that the scale is rounded to keep.
     """
 
     name: ClassVar[str] = "she"
-    size: int
-    budget: float
+    counted: ClassVar[slice] = slice(0)
+    degrades: ClassVar[bool] = True  # as for Laplace noise on one number
+    nominal_budget: float
 
     def __post_init__(self) -> None:
-        store(self, size=check_size(self.size), budget=check_budget(self.budget))
-        check_scale(self.scale, self.budget)
-
-    @classmethod
-    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
-        """Make the mechanism a plan asks for."""
-        refuse_parameters(cls.name, parameters)
-        return cls(size, need_budget(cls.name, epsilon))
+        budget = check_budget(self.nominal_budget)
+        store(self, size=check_size(self.size), nominal_budget=budget)
+        check_scale(self.scale, budget)
 
     @cached_property
     def scale(self) -> float:
         """The scale of the noise in steps of the grid; two numbers differ by a whole 1 between two values."""
-        return safe_scale(2 * _UNITS, self.budget)
-
-    @property
-    def exact_epsilon(self) -> Fraction:
-        """The realised budget as a fraction."""
-        return Fraction(2 * _UNITS) / Fraction(self.scale)
+        return safe_scale(2 * _ONE, self.nominal_budget)
 
     @property
     def epsilon(self) -> float:
         """The realised budget of one report."""
-        return float(self.exact_epsilon)
-
-    @property
-    def delta(self) -> float:
-        """Always 0."""
-        return 0.0
+        return float(Fraction(2 * _ONE) / Fraction(self.scale))
 
     @property
     def channel(self) -> FavouringChannel:
         """Each value's likelihood moves freely within a range of e^eps, so every set can be favoured."""
         return FavouringChannel(self.size, "all", math.exp(-self.epsilon), budget=self.epsilon)
 
-    def repeated(self, times: int) -> Channel:
-        """Return the channel of `times` reports of the same value: their budgets add up."""
-        if check_times(times) == 1:
-            return self.channel
-        return AnyChannel(self.size, times * self.epsilon, within=self.channel)
+    @property
+    def form(self) -> ReportForm:
+        """A number on the grid for each value."""
+        grid = Grid(0.0, 1 / _ONE, _ONE, LAPLACE_REACH * self.scale, is_exact=True)
+        return ReportForm.numbers(grid, self.size)
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return a noisy histogram for each code, shape (n, size), see `Mechanism.randomise`."""
@@ -111,40 +94,40 @@ class SummedHistogram:
                 part[:] = secure_laplace(part.size, self.scale).reshape(part.shape)
             else:
                 simulated_laplace(source, (first + span.start) * self.size, self.scale, part.reshape(-1))
-            part *= 1 / _UNITS
+            part *= 1 / _ONE
             part[np.arange(len(part)), codes[span]] += 1.0
         return Reports(out, is_simulation=seed is not None)
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Add the histograms up, in whole steps of the grid."""
-        values = check_reports(reports, "f", self.size)
-        found = [self._are_impossible(values[span]) for span in spans(len(values), self.size)]
-        strange = np.concatenate(found) if found else np.zeros(0, dtype=np.bool_)
-        if strange.any():
-            most = LAPLACE_REACH * self.scale / _UNITS
-            wanted = f"multiples of 2^-20 from {-most:g} to {1 + most:g}, where noise can lead"
-            raise impossible(wanted, strange)
-        chunks = (values[span] * _UNITS for span in spans(len(values), self.size))
+        values = self.check(reports)
+        chunks = (values[span] * _ONE for span in spans(len(values), self.size))
         return Aggregate(len(values), exact_sums(chunks, self.size), self.name)
 
-    def _are_impossible(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Whether some number of each histogram is none, off the grid, or further out than noise goes."""
-        most = LAPLACE_REACH * self.scale + 1
-        with np.errstate(over="ignore", invalid="ignore"):
-            steps = values * float(_UNITS)
-            possible = (steps == np.rint(steps)) & (steps >= -most) & (steps <= _UNITS + most)
-        return np.asarray(~possible.all(axis=1))
-
-    def estimate(self, aggregate: Aggregate) -> NDArray[np.float64]:
+    def estimate(self, aggregate: Aggregate) -> Array:
         """Return the mean of the histograms, unbiased for the values' frequencies."""
         check_estimable(aggregate, self.size, self.name)
-        return np.asarray(aggregate.sums / (aggregate.reports * float(_UNITS)))
+        return np.asarray(aggregate.sums / (aggregate.reports * float(_ONE)))
 
-    def variance(self, reports: int, frequencies: ArrayLike) -> NDArray[np.float64]:
+    def variance(self, reports: int, frequencies: ArrayLike) -> Array:
         """Return the variance of each estimate, sampling of people included, were these the frequencies."""
         share = check_shares(frequencies, self.size, single=True)
-        noise = laplace_variance(self.scale) / _UNITS**2
+        noise = laplace_variance(self.scale) / _ONE**2
         return np.asarray((share * (1 - share) + noise) / check_whole("reports", reports, at_least=1))
+
+    def likelihoods(self, reports: Reports) -> Array:
+        """Return the density of each histogram under each value, over the largest, see `Mechanism`.
+
+        A value's number is 1 + noise and any other's is noise, so only that number's two densities differ.
+        """
+        numbers = self.check(reports).T
+        logs = self.epsilon / 2 * (np.abs(numbers) - np.abs(numbers - 1))
+        return np.asarray(np.exp(logs - logs.max(axis=0))).T
+
+    @property
+    def guess_rate(self) -> float:
+        """How often the largest number is the true value's."""
+        return largest_is_true(self.size, 2 / self.epsilon)
 
 
 @dataclass(frozen=True)
@@ -156,42 +139,43 @@ class ThresholdedHistogram(Unary):
 
     Attributes:
         size: the number of values.
-        budget: the nominal budget.
+        nominal_budget: the budget that the thresholds are rounded to keep.
         theta: the threshold, above 1/2 and at most 1; by default the one of least variance.
     """
 
     name: ClassVar[str] = "the"
+    parameters: ClassVar[tuple[str, ...]] = ("theta",)
     theta: float = 0.0
 
     def __post_init__(self) -> None:
-        budget = check_word_budget(self.budget)
+        budget = check_word_budget(self.nominal_budget)
         theta = check_number("theta", self.theta) or _best_theta(budget)
         if not 0.5 < theta <= 1:
             raise invalid("theta", "above 0.5 and at most 1", self.theta)
-        store(self, theta=theta, budget=budget)
+        store(self, theta=theta, nominal_budget=budget)
         super().__post_init__()
 
     @classmethod
     def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
         """Make the mechanism a plan asks for."""
-        refuse_parameters(cls.name, parameters, ("theta",))
         if "theta" in parameters:
             check_number("theta", parameters["theta"], above=0.5)
-        return cls(size, need_budget(cls.name, epsilon), **parameters)
+        return super().from_plan(size, epsilon, parameters)
+
+    @classmethod
+    def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:  # noqa: ARG003 - the same for every size
+        """Return the threshold of least variance, and another."""
+        return {}, {"theta": 0.8}
 
     @cached_property
-    def keep(self) -> int:
-        """How many of the 2^64 words set the true value's bit: rounded down."""
-        return floor(WORDS * (1 - self._half_exponential(Fraction(self.theta) - 1)))
-
-    @cached_property
-    def flip(self) -> int:
-        """How many of the 2^64 words set another value's bit: rounded up."""
-        return ceil(WORDS * self._half_exponential(-Fraction(self.theta)))
+    def thresholds(self) -> tuple[int, int]:
+        """For the true value's bit rounded down, for another's rounded up, so epsilon rounds down."""
+        keep = floor(WORDS * (1 - self._half_exponential(Fraction(self.theta) - 1)))
+        return keep, ceil(WORDS * self._half_exponential(-Fraction(self.theta)))
 
     def _half_exponential(self, position: Fraction) -> Fraction:
         """Return e^(eps position / 2) / 2 to 60 digits."""
-        exponent = position * Fraction(min(self.budget, 80.0)) / 2
+        exponent = position * Fraction(min(self.nominal_budget, 80.0)) / 2
         with localcontext() as context:
             context.prec = 60
             return Fraction((Decimal(exponent.numerator) / Decimal(exponent.denominator)).exp()) / 2
@@ -208,5 +192,4 @@ def _best_theta(budget: float) -> float:
         gap = -(math.expm1(half * (theta - 1)) + math.expm1(-half * theta)) / 2
         return math.log(q * (1 - q)) - 2 * math.log(gap)
 
-    found = minimize_scalar(cost, bounds=(0.5 + 1e-9, 1.0), method="bounded")
-    return float(round(found.x, 6))
+    return float(round(minimize_scalar(cost, bounds=(0.5 + 1e-9, 1.0), method="bounded").x, 6))

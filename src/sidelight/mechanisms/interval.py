@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.errors import InputError, invalid
+from sidelight.mechanisms.checks import check_array, check_list, check_numbers
 from sidelight.mechanisms.exact import store
-from sidelight.mechanisms.exponential import ByLaw
-from sidelight.mechanisms.mechanism import (
-    check_array,
-    check_list,
-    check_numbers,
-    need_budget,
-    refuse_parameters,
-)
+from sidelight.mechanisms.exponential import LawMechanism
+from sidelight.mechanisms.mechanism import Mechanism
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.weights import DistanceLaw
 
 
 @dataclass(frozen=True)
-class Interval(ByLaw):
+class Interval(LawMechanism):
     """Intervals in order; each step away from the true one is e^(eps / (size - 1)) times less likely.
 
     The first and the last interval are `size - 1` steps apart, so that the whole budget is spent.
 
     Attributes:
         size: the number of intervals.
-        budget: the nominal budget.
+        nominal_budget: the budget that the weights are rounded to keep.
         edges: the inner edges, size - 1 of them, if numbers are to be cut here; a number gets the count of
             edges at or below it, as in a schema. With them the values are always numbers, without them codes.
     """
 
     name: ClassVar[str] = "interval"
+    parameters: ClassVar[tuple[str, ...]] = ("edges",)
     edges: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
@@ -50,15 +46,30 @@ class Interval(ByLaw):
             raise invalid("edges", "strictly increasing", self.edges)
 
     @classmethod
-    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
-        """Make the mechanism a plan asks for."""
-        refuse_parameters(cls.name, parameters, ("edges",))
-        return cls(size, need_budget(cls.name, epsilon), **parameters)
+    def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:
+        """Return the mechanism over codes and, for few intervals, over numbers."""
+        return ({}, {"edges": list(range(1, size))}) if size <= 16 else ({},)
 
     @cached_property
     def law(self) -> DistanceLaw:
         """The law of a report."""
-        return DistanceLaw.within(self.size, self.budget)
+        return DistanceLaw.within(self.size, self.nominal_budget)
+
+    @property
+    def takes(self) -> Literal["codes", "numbers"]:
+        """Numbers where there are edges to cut them at, else codes."""
+        return "numbers" if self.edges else "codes"
+
+    def inputs(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """Return the codes or, with edges, a number within each interval: its lower edge."""
+        if not self.edges:
+            return codes
+        lowest = np.nextafter(self.edges[0], -np.inf)
+        return np.asarray(np.array([lowest, *self.edges])[codes])
+
+    def over_codes(self) -> Mechanism:
+        """Return the same mechanism without edges."""
+        return replace(self, edges=())
 
     def cut(self, numbers: ArrayLike) -> NDArray[np.int64]:
         """Return the interval of each number."""

@@ -65,24 +65,24 @@ def hash_codes(seeds: Words, codes: Codes, buckets: np.uint64, out: Codes) -> No
 
 
 @njit(cache=True)
-def count_support(
+def count_marks(
     seeds: Words,
     values: Codes,
     lows: NDArray[np.uint32],
     widths: NDArray[np.uint32],
     counts: NDArray[np.int64],
 ) -> None:
-    """Add to `counts` how many reports each value supports: those whose bucket it hashes to."""
+    """Add to `counts` how many reports mark each value: those whose bucket it hashes to."""
     size = counts.shape[0]
-    found = np.zeros(size, np.uint32)
+    marks = np.zeros(size, np.uint32)
     for i in range(seeds.shape[0]):
         multiplier = np.uint32(seeds[i] >> _HALF)
         start = np.uint32(np.uint32(seeds[i] & _LOW) - lows[values[i]])
         width = widths[values[i]]
         for v in range(size):
-            found[v] += np.uint32(np.uint32(np.uint32(multiplier * np.uint32(v)) + start) < width)
+            marks[v] += np.uint32(np.uint32(np.uint32(multiplier * np.uint32(v)) + start) < width)
     for v in range(size):
-        counts[v] += found[v]
+        counts[v] += marks[v]
 
 
 @njit(cache=True)

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.bits import code_type as code_type
-from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, closest, invalid
-from sidelight.mechanisms.channel import Channel
+from sidelight.foundation.errors import InputError, TooLargeError, check_choice, invalid
+from sidelight.mechanisms.channel import Channel, DenseChannel
+from sidelight.mechanisms.checks import check_codes as check_codes
+from sidelight.mechanisms.checks import check_list as check_list
+from sidelight.mechanisms.checks import check_times, need_budget, refuse_parameters
+from sidelight.mechanisms.checks import impossible as impossible
+from sidelight.mechanisms.form import ReportForm
+from sidelight.mechanisms.guess import even_guess, likeliest
 from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.reports import check_reports as check_reports
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from sidelight.mechanisms.binned_numbers import BinnedNumbers
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,55 +60,219 @@ class Aggregate:
         return Aggregate(self.reports + other.reports, merged, "".join(names))
 
 
-class Mechanism(Protocol):
-    """One attribute's randomiser.
+@dataclass(frozen=True)
+class Mechanism(ABC):
+    """One attribute's randomiser: everything that the rest of the package may ask about it.
 
-    A probability is an integer threshold on 64 random bits. What is stated (`epsilon`, `channel`) is
-    computed from the thresholds in use, and the realised budget never exceeds the nominal one.
+    A probability is an integer threshold on 64 random bits. What is stated (`epsilon`, `channel`) is computed
+    from the thresholds in use, and the realised budget never exceeds the nominal one. What a mechanism does
+    not state is refused, or taken from the safe side; nothing is assumed from its name or its class.
+
+    Abstract: `epsilon`, `channel`, `form`, `randomise`, `aggregate`, `estimate` and `variance`. All else
+    follows, and is overridden where a mechanism knows better. A mechanism whose reports mark values needs
+    less still: see `oracle.FrequencyOracle`.
+
+    Attributes:
+        size: the number of values.
     """
 
     name: ClassVar[str]
+    """Under which plans and files know it."""
+    parameters: ClassVar[tuple[str, ...]] = ()
+    """What a plan may give besides the budget."""
+    has_budget: ClassVar[bool] = True
+    """Whether a plan gives a nominal budget; False where everything is told, or nothing."""
+    makes_reports: ClassVar[bool] = True
+    """Whether it can be run; False for a mechanism that is still to be chosen."""
+    estimates: ClassVar[Literal["frequencies", "mean", "nothing"]] = "frequencies"
+    """What `estimate` returns."""
+    counted: ClassVar[slice] = slice(None)
+    """Which sums of an aggregate are counts of reports, from 0 to their number."""
+    guess_is_model: ClassVar[bool] = False
+    """Whether the stated guess is that of an idealised mechanism that stands for this one."""
+    size: int
+
+    @classmethod
+    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
+        """Make the mechanism that a plan asks for."""
+        refuse_parameters(cls.name, parameters, cls.parameters)
+        make_one: Callable[..., Self] = cls
+        return make_one(size, need_budget(cls.name, epsilon), **parameters)
+
+    @classmethod
+    def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:  # noqa: ARG003 - others depend on it
+        """Return parameters under which the contract suite tests the mechanism, the usual ones first."""
+        return ({},)
+
+    # What it spends and reveals.
 
     @property
-    def size(self) -> int:
-        """The number of values."""
-
-    @property
+    @abstractmethod
     def epsilon(self) -> float:
         """The realised budget of one report."""
 
     @property
     def delta(self) -> float:
-        """The realised probability that the budget does not hold."""
+        """The realised probability that the budget does not hold: 0 unless the mechanism says otherwise."""
+        return 0.0
 
     @property
+    @abstractmethod
     def channel(self) -> Channel:
-        """The exact law of a report."""
+        """The law of a report."""
 
     def repeated(self, times: int) -> Channel:
-        """Return the channel of `times` reports of the same value."""
+        """Return the channel of `times` independent reports of the same value."""
+        return self.channel.repeated(check_times(times))
 
+    @property
+    def degrades(self) -> bool:
+        """Whether a smaller nominal budget only adds noise, `at(smaller)` being a degraded `self`.
+
+        Then its reports are a post-processing of those of the larger budget, and nothing leaks less when a
+        budget is raised. False where this is not known.
+        """
+        return False
+
+    def at(self, nominal_budget: float) -> Self:
+        """Return the mechanism at another nominal budget, with every parameter in use held."""
+        changed: dict[str, Any] = {"nominal_budget": nominal_budget}
+        return replace(self, **changed)
+
+    @property
+    def held(self) -> Mapping[str, Any]:
+        """The parameters to hold while budgets are searched, so that leakage grows with the budget."""
+        return {}
+
+    # What goes in and what comes out.
+
+    @property
+    def takes(self) -> Literal["codes", "numbers"]:
+        """What `randomise` is given for each person."""
+        return "codes"
+
+    def inputs(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """Return what `randomise` takes for people with these codes: the codes, or a number for each."""
+        return codes
+
+    def over_codes(self) -> Mechanism:
+        """Return the mechanism that randomises codes and estimates their frequencies in the same way."""
+        return self
+
+    @property
+    @abstractmethod
+    def form(self) -> ReportForm:
+        """What every report looks like."""
+
+    def check(self, reports: Reports) -> NDArray[Any]:
+        """Return the reports' values, or raise if this mechanism cannot have made some of them."""
+        return self.form.check(reports)
+
+    @abstractmethod
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return one report for each value; secure without a seed, a simulation with one.
 
         Args:
-            values: codes in 0..size-1; numbers for a mechanism with bounds.
+            values: what the mechanism `takes`: codes in 0..size-1, or numbers.
             seed: for simulation; without one the noise is secure.
             offset: the first value's position in the whole table, so that chunks of it agree.
         """
 
-    def aggregate(self, reports: Reports) -> Aggregate:
-        """Add reports up."""
+    # What the server makes of it.
 
-    def estimate(self, aggregate: Aggregate) -> NDArray[np.float64]:
+    @abstractmethod
+    def aggregate(self, reports: Reports) -> Aggregate:
+        """Add reports up, after `check`."""
+
+    @abstractmethod
+    def estimate(self, aggregate: Aggregate) -> Array:
         """Return the unbiased estimate of the values' frequencies, or of the mean of numbers, shape (1,)."""
 
-    def variance(self, reports: int, frequencies: ArrayLike) -> NDArray[np.float64]:
+    @abstractmethod
+    def variance(self, reports: int, frequencies: ArrayLike) -> Array:
         """Return the variance of each estimate, sampling of people included, were these the frequencies."""
 
-    @classmethod
-    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
-        """Make the mechanism a plan asks for."""
+    @property
+    def mark_rates(self) -> tuple[Fraction, Fraction] | None:
+        """How likely a report marks the true value, and another one; None where reports mark no values."""
+        return None
+
+    @property
+    def set_size(self) -> int | None:
+        """How many values every report marks, any so many being marked alike; None if that is not so."""
+        return None
+
+    @property
+    def numbers(self) -> BinnedNumbers | None:
+        """The mechanism itself where codes stand for numbers and a mean can be estimated too, else None."""
+        return None
+
+    # What an adversary makes of it.
+
+    def likelihoods(self, reports: Reports) -> Array:
+        """Return Pr(report | value), up to a factor for each report, shape (reports, size).
+
+        The array is laid out value by value: sums and products over values read whole columns.
+        """
+        if not self.form.is_listed:
+            raise self._unwritten()
+        codes, rows = np.unique(self.check(reports), return_inverse=True)
+        channel = self.channel
+        # Over its largest, so that a product over many reports stays within the range of doubles.
+        each = [(likely := channel.likelihood(int(code))) / likely.max() for code in codes]
+        return np.take(np.array(each).reshape(len(codes), self.size).T, rows, axis=1).T
+
+    def tabulated(self, reports: Reports) -> tuple[Array, NDArray[np.intp]]:
+        """Return the likelihoods of the distinct reports, and which of them each report is.
+
+        Returns:
+            Pr(report | value) up to a factor for each report, shape (distinct, size); rows, shape (reports,).
+        """
+        if not self.form.is_listed:
+            raise self._unwritten()
+        return self.channel.matrix().T, self.check(reports).astype(np.intp)
+
+    def _unwritten(self) -> InputError:
+        return InputError(
+            f"the reports of {self.name!r} have no likelihood that is written out; estimate by inversion."
+        )
+
+    @property
+    def guess_rate(self) -> float | None:
+        """How often the guess from a report is right, the same for all values; None if not known alike."""
+        return None
+
+    def guess_channel(self) -> Channel:
+        """Return the channel from the value to the one value that a report itself suggests, see `guess`."""
+        if self.guess_rate is not None:
+            return even_guess(self.size, self.guess_rate, is_model=self.guess_is_model)
+        return DenseChannel(self._listed_matrix() @ likeliest(self._listed_matrix()).T)
+
+    def guess_accuracy(self, prior: ArrayLike | None = None) -> float:
+        """Return the probability that this guess is right, for values as frequent as the prior says."""
+        if self.guess_rate is not None:
+            return self.guess_rate
+        cells = self._listed_matrix()
+        share = np.full(self.size, 1 / self.size) if prior is None else np.asarray(prior)
+        return float(share @ (cells * likeliest(cells)).sum(axis=1))
+
+    def _listed_matrix(self) -> Array:
+        if not self.form.is_listed:
+            raise InputError(
+                f"no guess is defined for the mechanism {self.name!r}; look at its whole report instead."
+            )
+        try:
+            return self.channel.matrix()
+        except TooLargeError:
+            raise TooLargeError(
+                f"the guess from {self.name!r} needs its matrix, not built for {self.size} values; no guess "
+                "is defined. Group the values, or look at the whole report instead."
+            ) from None
+
+    def face_value(self, reports: Reports) -> NDArray[np.intp] | None:
+        """Return each report read as if it were the true code; None where it is no single value."""
+        del reports
+        return None
 
 
 MECHANISMS: dict[str, str] = {
@@ -109,7 +288,7 @@ MECHANISMS: dict[str, str] = {
     "exp": "sidelight.mechanisms.exponential:Exponential",
     "hadamard": "sidelight.mechanisms.hadamard:HadamardResponse",
     "laplace": "sidelight.mechanisms.numeric:Laplace",
-    "gaussian": "sidelight.mechanisms.numeric:Gaussian",
+    "gaussian": "sidelight.mechanisms.gaussian:Gaussian",
     "discrete-laplace": "sidelight.mechanisms.numeric:DiscreteLaplace",
     "interval": "sidelight.mechanisms.interval:Interval",
     "identity": "sidelight.mechanisms.plain:Identity",
@@ -118,16 +297,9 @@ MECHANISMS: dict[str, str] = {
 }
 """Every mechanism's name and where its class is; a class is loaded when it is asked for."""
 
-WITHOUT_BUDGET = ("identity", "withheld")
-"""The mechanisms that have no nominal budget: nothing, or everything, is told."""
-
-
-LARGEST_OFFSET = 1 << 40
-_NAMED_ROWS = 3
-
 
 def create(name: str, size: int, epsilon: float | None = None, **parameters: Any) -> Mechanism:
-    """Return the mechanism called `name` for `size` values at budget `epsilon`.
+    """Return the mechanism called `name` for `size` values at nominal budget `epsilon`.
 
     >>> round(create("grr", 4, 1.0).epsilon, 9)
     1.0
@@ -139,136 +311,15 @@ def create(name: str, size: int, epsilon: float | None = None, **parameters: Any
 
 def make(name: str, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Mechanism:
     """Return the mechanism called `name`; like `create`, with the parameters as one mapping."""
+    return mechanism_class(name).from_plan(size, epsilon, parameters)
+
+
+def mechanism_class(name: str) -> type[Mechanism]:
+    """Return the class of the mechanism called `name`."""
     check_choice("mechanism", name, MECHANISMS)
     module, _, attribute = MECHANISMS[name].partition(":")
-    maker: Callable[..., Mechanism] = getattr(import_module(module), attribute).from_plan
-    return maker(size, epsilon, parameters)
-
-
-def check_array(name: str, values: ArrayLike) -> NDArray[Any]:
-    """Return `values` as an array after checking that no entry is masked, which numpy would forget."""
-    if isinstance(values, np.ma.MaskedArray):
-        raise invalid(name, "an array without a mask", "a masked array", "Fill or drop the masked entries.")
-    try:
-        return np.asarray(values)
-    except (ValueError, TypeError):
-        raise invalid(name, "one array", type(values).__name__, "Its rows differ in length.") from None
-
-
-def check_numbers(values: ArrayLike) -> NDArray[np.float64]:
-    """Return `values` as doubles after checking that they are finite numbers, shape (n,)."""
-    array = check_array("values", values)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "uif"):
-        raise invalid("values", "a one-dimensional array of numbers", f"{array.ndim}-d {array.dtype}")
-    numbers = array.astype(np.float64)
-    if not np.isfinite(numbers).all():
-        raise InputError("`values` must be finite numbers; some are not.")
-    return numbers
-
-
-def check_list(name: str, numbers: Any) -> tuple[float, ...]:
-    """Return a list of numbers as a tuple of floats."""
-    if isinstance(numbers, (str, bytes, Mapping)) or not hasattr(numbers, "__iter__"):
-        raise invalid(name, "a list of numbers", numbers)
-    return tuple(check_number(name, number) for number in np.atleast_1d(check_array(name, numbers)).tolist())
-
-
-def check_offset(offset: object) -> int:
-    """Return the position of the first row; beyond 2^40 rows the addresses of random words would run out."""
-    return check_whole("offset", offset, at_least=0, at_most=LARGEST_OFFSET)
-
-
-def check_times(times: object) -> int:
-    """Return how many reports of the same value there are."""
-    return check_whole("times", times, at_least=1)
-
-
-def check_shares(frequencies: ArrayLike, size: int, *, single: bool = False) -> NDArray[np.float64]:
-    """Return frequencies as doubles, one for each value.
-
-    Args:
-        frequencies: each from 0 to 1.
-        size: the number of values.
-        single: whether one frequency may stand alone, where a value's variance depends on its own only.
-    """
-    share = check_array("frequencies", frequencies)
-    fits = share.shape == (size,) or (single and share.ndim == 0)
-    if not fits or share.dtype.kind not in "uif":
-        raise invalid("frequencies", f"{size} numbers, one for each value", f"{share.dtype} {share.shape}")
-    if not ((share >= 0) & (share <= 1)).all():
-        raise InputError(
-            "`frequencies` must be from 0 to 1; some are not. Estimates may lie outside: clip them first."
-        )
-    return share.astype(np.float64)
-
-
-def check_codes(values: ArrayLike, size: int, name: str = "values") -> NDArray[np.unsignedinteger[Any]]:
-    """Return codes in the narrowest type after checking that each is in 0..size-1; copied only if need be."""
-    array = check_array(name, values)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "ui"):
-        raise invalid(name, "a one-dimensional array of integer codes", f"{array.ndim}-d {array.dtype}")
-    if array.size and (int(array.max()) >= size or (array.dtype.kind == "i" and int(array.min()) < 0)):
-        raise impossible(f"codes from 0 to {size - 1}", (array < 0) | (array >= size), name)
-    return array.astype(code_type(size), copy=False)
-
-
-def check_reports(
-    reports: Reports, kind: str, width: int | None = None, *, seeds: bool = False, packed: bool = False
-) -> NDArray[Any]:
-    """Return the reports' values after checking their form.
-
-    Args:
-        reports: what was sent.
-        kind: the kinds of numbers that may stand there, as numpy writes them: "u", "ui" or "f".
-        width: how many numbers a report has; None where it is a single one.
-        seeds: whether each report comes with a seed.
-        packed: whether the numbers are packed bits, so that bytes are wanted.
-    """
-    if not isinstance(reports, Reports) or not _are_arrays(reports):
-        found = type(reports).__name__
-        raise invalid("reports", "`Reports` of plain arrays, as `randomise` returns them", found)
-    shape = (len(reports),) if width is None else (len(reports), width)
-    fits = reports.values.shape == shape and (reports.values.dtype.kind in kind or not len(reports))
-    fits &= not packed or reports.values.dtype == np.uint8
-    if not fits or not _seeds_fit(reports, seeds):
-        found = f"{reports.values.dtype} of shape {reports.values.shape}"
-        if reports.seeds is not None:
-            found += f" with {reports.seeds.dtype} seeds of shape {reports.seeds.shape}"
-        wanted = f"an array of {'bytes of ' if packed else ''}shape {shape}"
-        wanted += f" with uint64 seeds of shape {shape}" if seeds else ""
-        raise invalid("reports", f"{wanted}, made by the same mechanism", found)
-    return reports.values
-
-
-def impossible(wanted: str, strange: NDArray[np.bool_], name: str = "reports") -> InputError:
-    """Return the error for what no randomiser can have made, or can be given: how many, and the first rows.
-
-    What stands there is not shown, as it is about people.
-
-    Args:
-        wanted: what was expected, in words.
-        strange: which rows are not so, shape (rows,) or (rows, numbers of a report).
-        name: the argument's name.
-    """
-    rows = np.flatnonzero(strange.reshape(len(strange), -1).any(axis=1))
-    first = ("row " if len(rows) == 1 else "rows ") + ", ".join(map(str, rows[:_NAMED_ROWS]))
-    more = f" and {len(rows) - _NAMED_ROWS} more" if len(rows) > _NAMED_ROWS else ""
-    fix = " Leave them out, or read them with the protocol that made them." if name != "values" else ""
-    return InputError(
-        f"`{name}` must be {wanted}; {len(rows)} of {len(strange)} are not ({first}{more}, counted from "
-        f"0).{fix}"
-    )
-
-
-def _are_arrays(reports: Reports) -> bool:
-    parts = [reports.values] if reports.seeds is None else [reports.values, reports.seeds]
-    return all(isinstance(part, np.ndarray) and not isinstance(part, np.ma.MaskedArray) for part in parts)
-
-
-def _seeds_fit(reports: Reports, wanted: bool) -> bool:
-    if reports.seeds is None or not wanted:
-        return (reports.seeds is not None) == wanted
-    return reports.seeds.shape == (len(reports),) and reports.seeds.dtype == np.uint64
+    found: type[Mechanism] = getattr(import_module(module), attribute)
+    return found
 
 
 def check_estimable(aggregate: Aggregate, sums: int, name: str) -> None:
@@ -281,20 +332,3 @@ def check_estimable(aggregate: Aggregate, sums: int, name: str) -> None:
         raise InputError(f"the aggregate has {aggregate.sums.size} sums, this mechanism needs {sums}.")
     if aggregate.reports < 1:
         raise InputError("there are no reports to estimate from.")
-
-
-def need_budget(name: str, epsilon: float | None) -> float:
-    """Return the budget a plan gives, or raise if it gives none."""
-    if epsilon is None:
-        raise InputError(f"the mechanism {name!r} needs an `epsilon`, got none.")
-    return epsilon
-
-
-def refuse_parameters(name: str, parameters: Mapping[str, Any], known: tuple[str, ...] = ()) -> None:
-    """Raise if a plan gives the mechanism a parameter it does not have."""
-    for parameter in parameters:
-        if parameter not in known:
-            takes = f"it takes {', '.join(known)}" if known else "it takes none"
-            close = closest(parameter, known)
-            hint = "" if close is None else f" Did you mean {close!r}?"
-            raise InputError(f"the mechanism {name!r} has no parameter {parameter!r}; {takes}.{hint}")

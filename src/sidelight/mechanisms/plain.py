@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Literal, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,25 +13,22 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.mechanisms.channel import FavouringChannel
-from sidelight.mechanisms.exact import LARGEST_SIZE, store
-from sidelight.mechanisms.mechanism import (
-    Aggregate,
+from sidelight.mechanisms.checks import (
     check_codes,
-    check_estimable,
     check_offset,
-    check_reports,
     check_shares,
-    check_times,
-    impossible,
     refuse_parameters,
 )
+from sidelight.mechanisms.exact import LARGEST_SIZE, store
+from sidelight.mechanisms.form import ReportForm
+from sidelight.mechanisms.mechanism import Aggregate, Array, Mechanism, check_estimable
 from sidelight.mechanisms.reports import Reports
 
 
-@dataclass(frozen=True)
-class _Plain:
-    name: ClassVar[str]
-    size: int
+class _Plain(Mechanism):
+    """A mechanism without noise, and so without a budget to choose."""
+
+    has_budget: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         store(self, size=check_whole("size", self.size, at_least=1, at_most=LARGEST_SIZE))
@@ -46,10 +43,19 @@ class _Plain:
             )
         return cls(size)
 
+    def at(self, nominal_budget: float) -> NoReturn:
+        """Refuse: there is no budget."""
+        raise InputError(f"the mechanism {self.name!r} has no budget, so none of {nominal_budget!r}.")
+
     @property
-    def delta(self) -> float:
-        """Always 0."""
-        return 0.0
+    def channel(self) -> FavouringChannel:
+        """A report leaves one value possible, or all of them."""
+        return FavouringChannel(self.size, "singletons", math.exp(-self.epsilon))
+
+    @property
+    def guess_rate(self) -> float:
+        """1, or that of a blind guess."""
+        return 1 / (1 + (self.size - 1) * self.channel.baseline)
 
 
 @dataclass(frozen=True)
@@ -64,14 +70,9 @@ class Identity(_Plain):
         return math.inf
 
     @property
-    def channel(self) -> FavouringChannel:
-        """A report leaves one value possible."""
-        return FavouringChannel(self.size, "singletons", 0.0)
-
-    def repeated(self, times: int) -> FavouringChannel:
-        """Return the channel of many reports: that of one, as the truth says no more when repeated."""
-        check_times(times)
-        return self.channel
+    def form(self) -> ReportForm:
+        """A code."""
+        return ReportForm.codes(self.size)
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return the codes themselves, see `Mechanism.randomise`."""
@@ -80,18 +81,26 @@ class Identity(_Plain):
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count how often each value was reported."""
-        codes = check_codes(check_reports(reports, "ui"), self.size, "reports")
+        codes = self.check(reports)
         return Aggregate(len(codes), code_counts(codes, self.size), self.name)
 
-    def estimate(self, aggregate: Aggregate) -> NDArray[np.float64]:
+    def estimate(self, aggregate: Aggregate) -> Array:
         """Return the values' frequencies."""
         check_estimable(aggregate, self.size, self.name)
         return np.asarray(aggregate.sums / aggregate.reports)
 
-    def variance(self, reports: int, frequencies: ArrayLike) -> NDArray[np.float64]:
+    def variance(self, reports: int, frequencies: ArrayLike) -> Array:
         """Return the variance of each frequency: that of sampling people."""
         share = check_shares(frequencies, self.size, single=True)
         return np.asarray(share * (1 - share) / check_whole("reports", reports, at_least=1))
+
+    def likelihoods(self, reports: Reports) -> Array:
+        """Return 1 for the reported value and 0 for the others."""
+        return np.asarray(np.arange(self.size)[:, None] == self.check(reports), dtype=np.float64).T
+
+    def face_value(self, reports: Reports) -> NDArray[np.intp]:
+        """Return the reported codes, which are true."""
+        return self.check(reports).astype(np.intp)
 
 
 @dataclass(frozen=True)
@@ -99,6 +108,7 @@ class Withheld(_Plain):
     """Nothing: every report is the same, whatever the value."""
 
     name: ClassVar[str] = "withheld"
+    estimates: ClassVar[Literal["nothing"]] = "nothing"
 
     @property
     def epsilon(self) -> float:
@@ -106,14 +116,9 @@ class Withheld(_Plain):
         return 0.0
 
     @property
-    def channel(self) -> FavouringChannel:
-        """No value is favoured."""
-        return FavouringChannel(self.size, "singletons", 1.0)
-
-    def repeated(self, times: int) -> FavouringChannel:
-        """Return the channel of many reports: that of one, as nothing repeated is nothing."""
-        check_times(times)
-        return self.channel
+    def form(self) -> ReportForm:
+        """The number 0, whatever the value."""
+        return ReportForm.codes(1)
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return an empty report, the number 0, for each code."""
@@ -123,18 +128,19 @@ class Withheld(_Plain):
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count the people."""
-        values = check_reports(reports, "u")
-        if np.any(values):
-            raise impossible("0, as the attribute is withheld", values != 0)
-        return Aggregate(len(reports), np.zeros(0, dtype=np.int64), self.name)
+        return Aggregate(len(self.check(reports)), np.zeros(0, dtype=np.int64), self.name)
 
-    def estimate(self, aggregate: Aggregate) -> NDArray[np.float64]:
+    def estimate(self, aggregate: Aggregate) -> Array:
         """Refuse: nothing was told."""
         _refuse(aggregate)
 
-    def variance(self, reports: int, frequencies: ArrayLike) -> NDArray[np.float64]:
+    def variance(self, reports: int, frequencies: ArrayLike) -> Array:
         """Refuse: there is no estimate."""
         _refuse(reports, frequencies)
+
+    def likelihoods(self, reports: Reports) -> Array:
+        """Return 1 for every value: a report says nothing."""
+        return np.ones((self.size, len(self.check(reports)))).T
 
 
 def _refuse(*_: object) -> NoReturn:

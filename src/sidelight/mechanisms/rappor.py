@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor
@@ -12,12 +12,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.bits import random_rows, row_bytes
+from sidelight.foundation.bits import random_rows
 from sidelight.foundation.compiled import is_large
 from sidelight.foundation.errors import InputError, check_number, invalid
 from sidelight.foundation.randomness import randomness
-from sidelight.mechanisms.channel import FavouringChannel
-from sidelight.mechanisms.counting import Counting
+from sidelight.mechanisms.checks import check_codes, check_offset, refuse_parameters
 from sidelight.mechanisms.exact import (
     WORDS,
     budget_above,
@@ -27,35 +26,29 @@ from sidelight.mechanisms.exact import (
     store,
     word_threshold,
 )
-from sidelight.mechanisms.mechanism import (
-    Aggregate,
-    check_codes,
-    check_offset,
-    check_reports,
-    refuse_parameters,
-)
 from sidelight.mechanisms.reports import Reports
-from sidelight.mechanisms.unary import count_rows, encode
+from sidelight.mechanisms.unary import MarkedBits, encode
 
 _DEFAULTS = {"f": 0.5, "p": 0.5, "q": 0.75}
 
 
 @dataclass(frozen=True)
-class Rappor(Counting):
+class Rappor(MarkedBits):
     """Basic RAPPOR over `size` values (Erlingsson, Pihur, Korolova 2014, sections 2 and 3).
 
     A permanent bit is the true one with probability 1 - f/2, else its opposite; it is drawn once and stored.
     Each report sets a bit with probability q where the permanent bit is 1 and p where it is 0.
 
-    `budget` bounds *unlimited* reports of the same stored bits. From a budget alone, f = 2/(1 + e^(eps/2)),
-    with p and q as published: what the stored bits themselves spend is the budget, and one report spends
-    less (`epsilon`). With f given, the budget follows from it.
+    `nominal_budget` bounds *unlimited* reports of the same stored bits. From a budget alone,
+    f = 2/(1 + e^(eps/2)), with p and q as published: what the stored bits themselves spend is the budget, and
+    one report spends less (`epsilon`). With f given, the budget follows from it.
 
     Only a client that keeps the bits of `permanent` and sends `report` after `report` of them has that bound.
     `randomise`, and with it every collection, draws new bits each time, so repeated reports add up.
     """
 
     name: ClassVar[str] = "rappor"
+    parameters: ClassVar[tuple[str, ...]] = ("f", "p", "q")
     f: float | None = None
     p: float = _DEFAULTS["p"]
     q: float = _DEFAULTS["q"]
@@ -63,13 +56,13 @@ class Rappor(Counting):
     def __post_init__(self) -> None:
         if word_threshold("p", self.p) >= word_threshold("q", self.q):
             raise invalid("p", f"below q = {self.q!r}", self.p)
-        store(self, p=float(self.p), q=float(self.q), budget=check_word_budget(self.budget))
+        store(self, p=float(self.p), q=float(self.q), nominal_budget=check_word_budget(self.nominal_budget))
         if self.f is not None:
             store(self, f=check_number("f", self.f, above=0, below=1))
-        if self.factor_unlimited > exp_below(self.budget):
+        if self.factor_unlimited > exp_below(self.nominal_budget):
             raise InputError(
                 f"RAPPOR with f = {self.f} spends {log_factor(self.factor_unlimited):.6g} on unlimited "
-                f"reports, more than its `epsilon` {self.budget}; leave one of the two out."
+                f"reports, more than its `epsilon` {self.nominal_budget}; leave one of the two out."
             )
         super().__post_init__()
 
@@ -88,19 +81,28 @@ class Rappor(Counting):
     @classmethod
     def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
         """Make the mechanism a plan asks for: by its budget, or by f (and p, q) with or without one."""
-        refuse_parameters(cls.name, parameters, ("f", "p", "q"))
+        refuse_parameters(cls.name, parameters, cls.parameters)
         if epsilon is not None and "f" not in parameters:
             return cls(size, epsilon, **parameters)
         if epsilon is not None:
             cls(size, epsilon, **parameters)  # raises where f spends more than the budget
         return cls.with_noise(size, **parameters)
 
+    @classmethod
+    def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:  # noqa: ARG003 - the same for every size
+        """Return the published noise, and another."""
+        return {}, {"p": 0.2, "q": 0.9}
+
+    def at(self, nominal_budget: float) -> Self:
+        """Return RAPPOR by another budget, which replaces a given f."""
+        return replace(self, nominal_budget=nominal_budget, f=None)
+
     @cached_property
     def lie(self) -> int:
         """How many of the 2^64 words make a permanent bit untrue, f/2: rounded up, so epsilon rounds down."""
         if self.f is not None:
             return _lies(self.f)
-        return floor(WORDS / (1 + exp_below(self.budget / 2))) + 1
+        return floor(WORDS / (1 + exp_below(self.nominal_budget / 2))) + 1
 
     @property
     def factor_unlimited(self) -> Fraction:
@@ -113,40 +115,25 @@ class Rappor(Counting):
         return log_factor(self.factor_unlimited)
 
     @property
-    def factor(self) -> Fraction:
-        """The ratio of one report, p*(1-q*)/((1-p*)q*) of the effective probabilities."""
-        p, q = self.support_if_true, self.support_if_other
-        return p * (1 - q) / ((1 - p) * q)
-
-    @property
-    def support_if_true(self) -> Fraction:
-        """The probability p* of a true bit to be set in a report."""
-        return self._set_after(WORDS - self.lie)
-
-    @property
-    def support_if_other(self) -> Fraction:
-        """The probability q* of another bit to be set in a report."""
-        return self._set_after(self.lie)
+    def mark_rates(self) -> tuple[Fraction, Fraction]:
+        """The probabilities p* and q* of a true bit and of another one to be set in a report."""
+        return self._set_after(WORDS - self.lie), self._set_after(self.lie)
 
     def _set_after(self, permanent: int) -> Fraction:
         p, q = word_threshold("p", self.p), word_threshold("q", self.q)
         return Fraction(permanent * q + (WORDS - permanent) * p, WORDS**2)
 
-    @property
-    def channel(self) -> FavouringChannel:
-        """One report can favour every set of values, those of its set bits."""
-        return FavouringChannel(self.size, "all", float(1 / self.factor), budget=self.epsilon)
-
     def permanent(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return the permanent bits of each code: drawn once, stored by the client, never sent."""
         codes = check_codes(values, self.size)
         stream = f"{self.name}/permanent"
-        rows = encode(codes, self.size, WORDS - self.lie, self.lie, seed=seed, stream=stream, offset=offset)
+        thresholds = WORDS - self.lie, self.lie
+        rows = encode(codes, self.size, thresholds, seed=seed, stream=stream, offset=offset)
         return Reports(rows, is_simulation=seed is not None)
 
     def report(self, permanent: Reports, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return a fresh report of each row of stored permanent bits."""
-        stored = check_reports(permanent, "u", row_bytes(self.size), packed=True)
+        stored = self.check(permanent)
         first = check_offset(offset)
         compiled = is_large(len(stored))
         if_set = randomness(seed, f"{self.name}/set", compiled=compiled)
@@ -161,10 +148,6 @@ class Rappor(Counting):
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return one report of new permanent bits for each code, see `Mechanism.randomise`."""
         return self.report(self.permanent(values, seed=seed, offset=offset), seed=seed, offset=offset)
-
-    def aggregate(self, reports: Reports) -> Aggregate:
-        """Count how often each bit is set."""
-        return count_rows(reports, self.size, self.name)
 
 
 def _lies(f: object) -> int:

@@ -54,6 +54,45 @@ class Reports:
         )
 
 
+def check_reports(
+    reports: Reports, kind: str, width: int | None = None, *, seeds: bool = False, packed: bool = False
+) -> NDArray[Any]:
+    """Return the reports' values after checking their form.
+
+    Args:
+        reports: what was sent.
+        kind: the kinds of numbers that may stand there, as numpy writes them: "u", "ui" or "f".
+        width: how many numbers a report has; None where it is a single one.
+        seeds: whether each report comes with a seed.
+        packed: whether the numbers are packed bits, so that bytes are wanted.
+    """
+    if not isinstance(reports, Reports) or not _are_arrays(reports):
+        given = type(reports).__name__
+        raise invalid("reports", "`Reports` of plain arrays, as `randomise` returns them", given)
+    shape = (len(reports),) if width is None else (len(reports), width)
+    fits = reports.values.shape == shape and (reports.values.dtype.kind in kind or not len(reports))
+    fits &= not packed or reports.values.dtype == np.uint8
+    if not fits or not _seeds_fit(reports, seeds):
+        given = f"{reports.values.dtype} of shape {reports.values.shape}"
+        if reports.seeds is not None:
+            given += f" with {reports.seeds.dtype} seeds of shape {reports.seeds.shape}"
+        wanted = f"an array of {'bytes of ' if packed else ''}shape {shape}"
+        wanted += f" with uint64 seeds of shape {shape}" if seeds else ""
+        raise invalid("reports", f"{wanted}, made by the same mechanism", given)
+    return reports.values
+
+
+def _are_arrays(reports: Reports) -> bool:
+    parts = [reports.values] if reports.seeds is None else [reports.values, reports.seeds]
+    return all(isinstance(part, np.ndarray) and not isinstance(part, np.ma.MaskedArray) for part in parts)
+
+
+def _seeds_fit(reports: Reports, wanted: bool) -> bool:
+    if reports.seeds is None or not wanted:
+        return (reports.seeds is not None) == wanted
+    return reports.seeds.shape == (len(reports),) and reports.seeds.dtype == np.uint64
+
+
 def reports_to_arrow(reports: Reports) -> pa.Array:
     """Return reports as one Arrow column, without copying.
 

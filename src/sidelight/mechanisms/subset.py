@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -19,25 +19,18 @@ from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import below, randomness
 from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel import FavouringChannel
-from sidelight.mechanisms.counting import Counting
+from sidelight.mechanisms.checks import check_codes, check_offset
 from sidelight.mechanisms.exact import WORDS, check_size, check_word_budget, exp_below, store
-from sidelight.mechanisms.mechanism import (
-    Aggregate,
-    check_codes,
-    check_offset,
-    check_reports,
-    code_type,
-    impossible,
-    need_budget,
-    refuse_parameters,
-)
+from sidelight.mechanisms.form import ReportForm
+from sidelight.mechanisms.mechanism import Aggregate
+from sidelight.mechanisms.oracle import FrequencyOracle
 from sidelight.mechanisms.reports import Reports
 
 _SMALL_SET = 64
 
 
 @dataclass(frozen=True)
-class SubsetSelection(Counting):
+class SubsetSelection(FrequencyOracle):
     """SS: sets of w values; those with the true one are e^eps times as likely (Ye, Barg 2018).
 
     The true value is in the set for `include` of the 2^64 words; the rest of the set is exactly uniform
@@ -45,32 +38,48 @@ class SubsetSelection(Counting):
 
     Attributes:
         size: the number of values.
-        budget: the nominal budget.
+        nominal_budget: the budget that the thresholds are rounded to keep.
         width: the size w of a set; by default max(1, floor(size / (e^eps + 1))).
     """
 
     name: ClassVar[str] = "ss"
+    parameters: ClassVar[tuple[str, ...]] = ("width",)
+    degrades: ClassVar[bool] = True  # mixed with a uniform set it is itself at a smaller budget
     width: int = 0
 
     def __post_init__(self) -> None:
-        store(self, size=check_size(self.size), budget=check_word_budget(self.budget))
+        store(self, size=check_size(self.size), nominal_budget=check_word_budget(self.nominal_budget))
         width = check_whole("width", self.width, at_least=0, at_most=self.size - 1)
-        usual = floor(self.size / (math.exp(min(self.budget, 100.0)) + 1))
+        usual = floor(self.size / (math.exp(min(self.nominal_budget, 100.0)) + 1))
         store(self, width=width or max(1, usual))
         super().__post_init__()
 
     @classmethod
     def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
         """Make the mechanism a plan asks for; freeze `width` where budgets are searched."""
-        refuse_parameters(cls.name, parameters, ("width",))
         if "width" in parameters:
             check_whole("width", parameters["width"], at_least=1, at_most=check_size(size) - 1)
-        return cls(size, need_budget(cls.name, epsilon), **parameters)
+        return super().from_plan(size, epsilon, parameters)
+
+    @classmethod
+    def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:
+        """Return the usual width, and the widest."""
+        return {}, {"width": size - 1}
+
+    @property
+    def held(self) -> Mapping[str, Any]:
+        """The width: were it to follow the budget, leakage would not always grow with it."""
+        return {"width": self.width}
+
+    @property
+    def set_size(self) -> int:
+        """The width."""
+        return self.width
 
     @cached_property
     def include(self) -> int:
         """How many of the 2^64 words put the true value into the set: rounded down, like epsilon."""
-        weight = exp_below(self.budget) * self.width
+        weight = exp_below(self.nominal_budget) * self.width
         return min(floor(WORDS * weight / (weight + self.size - self.width)), WORDS - 1)
 
     @property
@@ -80,19 +89,25 @@ class SubsetSelection(Counting):
         return Fraction(self.include * outside, (WORDS - self.include) * self.width)
 
     @property
-    def support_if_true(self) -> Fraction:
-        """The probability that the set holds the true value."""
-        return Fraction(self.include, WORDS)
-
-    @property
-    def support_if_other(self) -> Fraction:
-        """The probability that the set holds a particular other value."""
-        return (self.width - self.support_if_true) / (self.size - 1)
+    def mark_rates(self) -> tuple[Fraction, Fraction]:
+        """The probabilities that the set holds the true value, and a particular other value."""
+        include = Fraction(self.include, WORDS)
+        return include, (self.width - include) / (self.size - 1)
 
     @property
     def channel(self) -> FavouringChannel:
         """A report favours the values of its set."""
         return FavouringChannel(self.size, "subsets", float(1 / self.factor), self.width, budget=self.epsilon)
+
+    @property
+    def guess_rate(self) -> float:
+        """How often a guess among the set is right."""
+        return float(self.mark_if_true) / self.width
+
+    @property
+    def form(self) -> ReportForm:
+        """A set in rising order."""
+        return ReportForm.sets(self.size, self.width)
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return one sorted set of values for each code, see `Mechanism.randomise`."""
@@ -114,17 +129,13 @@ class SubsetSelection(Counting):
             choose(draws, includes, codes[span], self.size, out[span])
         return Reports(out, is_simulation=not inclusion.is_secure)
 
+    def marked(self, reports: Reports) -> NDArray[np.bool_]:
+        """Return which values each set holds."""
+        marked = np.zeros((self.size, len(reports)), dtype=np.bool_)
+        np.put_along_axis(marked, self.check(reports).T.astype(np.intp), True, axis=0)
+        return marked.T
+
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count how often each value is in a set."""
-        flat = check_sets(check_reports(reports, "ui", self.width), self.size).reshape(-1)
+        flat = self.check(reports).reshape(-1)
         return Aggregate(len(reports), code_counts(flat, self.size), self.name)
-
-
-def check_sets(sets: NDArray[Any], size: int) -> NDArray[np.unsignedinteger[Any]]:
-    """Return sets of codes, shape (n, width), after checking their codes and that each set is rising."""
-    if sets.size and (int(sets.max()) >= size or (sets.dtype.kind == "i" and int(sets.min()) < 0)):
-        raise impossible(f"sets of codes from 0 to {size - 1}", (sets < 0) | (sets >= size))
-    is_unordered = sets[:, 1:] <= sets[:, :-1]
-    if is_unordered.any():
-        raise impossible("sets in rising order", is_unordered)
-    return sets.astype(code_type(size), copy=False)

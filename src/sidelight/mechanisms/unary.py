@@ -12,76 +12,96 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.bits import Rows, bit_counts, random_rows, row_bytes
+from sidelight.foundation.bits import Rows, bit_counts, random_rows
 from sidelight.foundation.compiled import is_large, spans
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel import FavouringChannel
-from sidelight.mechanisms.counting import Counting
+from sidelight.mechanisms.checks import check_codes, check_offset
 from sidelight.mechanisms.exact import WORDS, exp_below, least_share
-from sidelight.mechanisms.mechanism import Aggregate, check_codes, check_offset, check_reports, impossible
+from sidelight.mechanisms.form import ReportForm
+from sidelight.mechanisms.guess import marked_accuracy
+from sidelight.mechanisms.mechanism import Aggregate
+from sidelight.mechanisms.oracle import FrequencyOracle
 from sidelight.mechanisms.reports import Reports
 
 
-class Unary(Counting):
-    """Bits that are set with one probability where they are true and with a smaller one elsewhere.
+class MarkedBits(FrequencyOracle):
+    """Reports are a bit for each value, each set on its own: likelier where it is true.
 
     A report is a packed row of bits (see `foundation.bits`); any set of bits can be reported, so any set of
     values can be favoured, each by the factor p(1-q)/((1-p)q).
     """
 
-    @property
-    @abstractmethod
-    def keep(self) -> int:
-        """How many of the 2^64 words set the true value's bit."""
-
-    @property
-    @abstractmethod
-    def flip(self) -> int:
-        """How many of the 2^64 words set another value's bit."""
+    degrades: ClassVar[bool] = True
+    """With a smaller budget p falls and q rises, or one of them stays: such a bit is the larger one's, sent
+    through a noisy bit channel (a binary channel is degraded by any other within the parallelogram of (0, 0),
+    (p, q), (1, 1) and (1-p, 1-q))."""
 
     @property
     def factor(self) -> Fraction:
         """Exactly p(1-q)/((1-p)q): two values differ in two bits."""
-        return Fraction(self.keep * (WORDS - self.flip), (WORDS - self.keep) * self.flip)
-
-    @property
-    def support_if_true(self) -> Fraction:
-        """The probability p of a true bit to be set."""
-        return Fraction(self.keep, WORDS)
-
-    @property
-    def support_if_other(self) -> Fraction:
-        """The probability q of another bit to be set."""
-        return Fraction(self.flip, WORDS)
+        p, q = self.mark_rates
+        return p * (1 - q) / ((1 - p) * q)
 
     @property
     def channel(self) -> FavouringChannel:
         """A report can favour every set of values, those of its set bits."""
         return FavouringChannel(self.size, "all", float(1 / self.factor), budget=self.epsilon)
 
-    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
-        """Return one packed row of bits for each code, see `Mechanism.randomise`."""
-        codes = check_codes(values, self.size)
-        rows = encode(codes, self.size, self.keep, self.flip, seed=seed, stream=self.name, offset=offset)
-        return Reports(rows, is_simulation=seed is not None)
+    @property
+    def form(self) -> ReportForm:
+        """A packed row of bits."""
+        return ReportForm.bits(self.size)
+
+    def marked(self, reports: Reports) -> NDArray[np.bool_]:
+        """Return which bits are set."""
+        bits = np.unpackbits(self.check(reports), axis=1, count=self.size, bitorder="little")
+        return bits.view(np.bool_)
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count how often each bit is set."""
-        return count_rows(reports, self.size, self.name)
+        rows = self.check(reports)
+        return Aggregate(len(rows), bit_counts(rows)[: self.size], self.name)
+
+    @property
+    def guess_rate(self) -> float:
+        """How often a guess among the set bits is right, or among all values where none is set."""
+        return marked_accuracy(self.size, float(self.mark_if_true), float(self.mark_if_other))
+
+
+class Unary(MarkedBits):
+    """Bits of the true value's histogram, randomised by two thresholds."""
+
+    @property
+    @abstractmethod
+    def thresholds(self) -> tuple[int, int]:
+        """How many of the 2^64 words set the true value's bit, and how many set another's."""
+
+    @property
+    def mark_rates(self) -> tuple[Fraction, Fraction]:
+        """The probabilities p of a true bit, and q of another one, to be set."""
+        keep, flip = self.thresholds
+        return Fraction(keep, WORDS), Fraction(flip, WORDS)
+
+    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
+        """Return one packed row of bits for each code, see `Mechanism.randomise`."""
+        codes = check_codes(values, self.size)
+        rows = encode(codes, self.size, self.thresholds, seed=seed, stream=self.name, offset=offset)
+        return Reports(rows, is_simulation=seed is not None)
 
 
 def encode(
     codes: NDArray[np.unsignedinteger[Any]],
     size: int,
-    keep: int,
-    flip: int,
+    thresholds: tuple[int, int],
     *,
     seed: int | None,
     stream: str,
     offset: int,
 ) -> Rows:
-    """Return packed rows: the code's bit set by `keep` of 2^64 words, every other bit by `flip`."""
+    """Return packed rows: of 2^64 words `thresholds[0]` set a code's own bit, `thresholds[1]` any other."""
+    keep, flip = thresholds
     first = check_offset(offset)
     compiled = is_large(len(codes))
     noise = randomness(seed, f"{stream}/noise", compiled=compiled)
@@ -94,16 +114,6 @@ def encode(
     return rows
 
 
-def count_rows(reports: Reports, size: int, name: str) -> Aggregate:
-    """Count how often each bit is set, after checking that none is set after the last value's."""
-    rows = check_reports(reports, "u", row_bytes(size), packed=True)
-    counts = bit_counts(rows)
-    if counts[size:].any():
-        places = np.unpackbits(rows, axis=1, bitorder="little")
-        raise impossible(f"bits of {size} values, none set after the last", places[:, size:].astype(np.bool_))
-    return Aggregate(len(rows), counts[:size], name)
-
-
 @dataclass(frozen=True)
 class SymmetricUnary(Unary):
     """SUE: both kinds of bits keep their value with the same probability (basic one-time RAPPOR).
@@ -113,15 +123,11 @@ class SymmetricUnary(Unary):
 
     name: ClassVar[str] = "sue"
 
-    @property
-    def keep(self) -> int:
-        """How many of the 2^64 words set the true value's bit."""
-        return WORDS - self.flip
-
     @cached_property
-    def flip(self) -> int:
-        """How many of the 2^64 words set another value's bit: rounded up, so epsilon rounds down."""
-        return floor(WORDS / (1 + exp_below(self.budget / 2))) + 1
+    def thresholds(self) -> tuple[int, int]:
+        """Both from the words that flip a bit: rounded up, so epsilon rounds down."""
+        flip = floor(WORDS / (1 + exp_below(self.nominal_budget / 2))) + 1
+        return WORDS - flip, flip
 
 
 @dataclass(frozen=True)
@@ -130,12 +136,7 @@ class OptimisedUnary(Unary):
 
     name: ClassVar[str] = "oue"
 
-    @property
-    def keep(self) -> int:
-        """How many of the 2^64 words set the true value's bit: half of them."""
-        return WORDS // 2
-
     @cached_property
-    def flip(self) -> int:
-        """How many of the 2^64 words set another value's bit: rounded up, so epsilon rounds down."""
-        return least_share(2, self.budget)
+    def thresholds(self) -> tuple[int, int]:
+        """Half of the words, and e^eps times fewer than the rest: rounded up, so epsilon rounds down."""
+        return WORDS // 2, least_share(2, self.nominal_budget)

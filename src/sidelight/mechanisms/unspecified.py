@@ -2,66 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, Self
+from typing import ClassVar, Literal
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms.channel import AnyChannel
 from sidelight.mechanisms.exact import check_budget, check_size, store
-from sidelight.mechanisms.mechanism import Aggregate, check_times, need_budget, refuse_parameters
+from sidelight.mechanisms.form import ReportForm
+from sidelight.mechanisms.mechanism import Aggregate, Array, Mechanism
 from sidelight.mechanisms.reports import Reports
 
 
 @dataclass(frozen=True)
-class Unspecified:
-    """Whatever satisfies epsilon-LDP; its figures are those of the worst such mechanism."""
+class Unspecified(Mechanism):
+    """Whatever satisfies epsilon-LDP; its figures are those of the worst such mechanism.
+
+    Attributes:
+        size: the number of values.
+        nominal_budget: the budget, all of which may be spent.
+    """
 
     name: ClassVar[str] = "any"
-    size: int
-    epsilon: float
+    makes_reports: ClassVar[bool] = False
+    estimates: ClassVar[Literal["nothing"]] = "nothing"
+    nominal_budget: float
 
     def __post_init__(self) -> None:
-        store(self, size=check_size(self.size), epsilon=check_budget(self.epsilon))
-
-    @classmethod
-    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
-        """Make the mechanism a plan asks for."""
-        refuse_parameters(cls.name, parameters)
-        return cls(size, need_budget(cls.name, epsilon))
+        store(self, size=check_size(self.size), nominal_budget=check_budget(self.nominal_budget))
 
     @property
-    def delta(self) -> float:
-        """Always 0."""
-        return 0.0
+    def epsilon(self) -> float:
+        """The nominal budget, as it may be spent in full."""
+        return self.nominal_budget
 
     @property
     def channel(self) -> AnyChannel:
         """Only its budget is known."""
         return AnyChannel(self.size, self.epsilon)
 
-    def repeated(self, times: int) -> AnyChannel:
-        """Return the channel of `times` reports of the same value: their budgets add up."""
-        return AnyChannel(self.size, check_times(times) * self.epsilon)
+    @property
+    def form(self) -> ReportForm:
+        """Refused: there are no reports."""
+        raise _unchosen()
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Refuse: there is nothing to run."""
-        _refuse(values, seed, offset)
+        raise _unchosen(values, seed, offset)
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Refuse: there are no reports."""
-        _refuse(reports)
+        raise _unchosen(reports)
 
-    def estimate(self, aggregate: Aggregate) -> NDArray[Any]:
+    def estimate(self, aggregate: Aggregate) -> Array:
         """Refuse: there are no reports."""
-        _refuse(aggregate)
+        raise _unchosen(aggregate)
 
-    def variance(self, reports: int, frequencies: ArrayLike) -> NDArray[Any]:
+    def variance(self, reports: int, frequencies: ArrayLike) -> Array:
         """Refuse: it depends on the mechanism."""
-        _refuse(reports, frequencies)
+        raise _unchosen(reports, frequencies)
 
 
-def _refuse(*_: object) -> NoReturn:
-    raise InputError("the mechanism 'any' stands for one still to be chosen; name one, for example 'grr'.")
+def _unchosen(*_: object) -> InputError:
+    return InputError(
+        "the mechanism 'any' stands for one still to be chosen; name one, for example 'grr'. Of 'any' only "
+        "the budget is known."
+    )

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.foundation.randomness import Randomness, below_each
+from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel import LARGEST_MATRIX, Channel, DenseChannel, ImplicitChannel
+from sidelight.mechanisms.checks import check_shares
 from sidelight.mechanisms.exact import exp_below, log_factor, too_small
-from sidelight.mechanisms.mechanism import Aggregate, check_estimable, check_shares
+from sidelight.mechanisms.grr import RandomisedResponse
+from sidelight.mechanisms.mechanism import Aggregate, Array, check_estimable
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.unsignedinteger]
 
 _LARGEST_TOTAL = 1 << 62
@@ -27,35 +29,116 @@ _DOUBLE_ERROR = 2.0**-40
 _LARGEST_RESIDUE = 1e-6
 
 
-class Law(Protocol):
+class Law(ABC):
     """A conditional law of a reported code."""
 
     @property
+    @abstractmethod
     def size(self) -> int:
         """The number of values."""
 
     @property
+    @abstractmethod
     def outputs(self) -> int:
         """The number of different reports."""
 
     @property
+    @abstractmethod
     def factor(self) -> Fraction:
         """An upper end, tight to rounding, of the ratio between the probabilities of a report."""
 
     @property
+    @abstractmethod
     def channel(self) -> Channel:
         """The exact law."""
 
-    @property
+    @abstractmethod
+    def sample(self, source: Randomness, start: int, codes: Codes) -> NDArray[np.integer]:
+        """Return one report for each code, from the words number `start` on."""
+
+    def estimate(self, aggregate: Aggregate, name: str) -> Array:
+        """Return the unbiased estimate of the values' frequencies: the channel inverted."""
+        check_estimable(aggregate, self.outputs, name)
+        return np.asarray(self.inverse @ (aggregate.sums / aggregate.reports))
+
+    def variance(self, reports: int, frequencies: ArrayLike) -> Array:
+        """Return the variance of each estimate, sampling of people included, were these the frequencies."""
+        share = check_shares(frequencies, self.size)
+        return inversion_variance(self.inverse, self.channel.matrix(), reports, share)
+
+    @cached_property
     def inverse(self) -> Array:
         """B, (size, outputs), with B @ channel.T = 1; refused where doubles cannot hold it."""
+        if self.size * self.outputs > LARGEST_MATRIX:
+            raise TooLargeError(
+                f"the estimate inverts a channel of {self.size} x {self.outputs} cells, more than "
+                f"{LARGEST_MATRIX}; use 'grr', 'oue' or 'olh' for so many values."
+            )
+        cells = self.channel.matrix()
+        if self.size > self.outputs:
+            raise self._not_invertible()
+        try:
+            inverse = np.linalg.inv(cells.T) if self.size == self.outputs else np.linalg.pinv(cells.T)
+        except np.linalg.LinAlgError:
+            raise self._not_invertible() from None
+        if not is_inverse(np.asarray(inverse, dtype=np.float64), cells):
+            raise self._not_invertible()
+        return np.asarray(inverse)
 
-    def sample(self, source: Randomness, start: int, codes: Codes) -> NDArray[np.int64]:
-        """Return one report for each code, from the words number `start` on."""
+    def _not_invertible(self) -> InputError:
+        return InputError(
+            f"the channel of {self.size} values and {self.outputs} reports cannot be inverted in doubles, so "
+            "no frequencies are estimated; give a larger `epsilon`, fewer values, or reports that tell "
+            "values apart."
+        )
 
 
 @dataclass(frozen=True)
-class DistanceLaw:
+class MatchLaw(Law):
+    """Randomised response: the true value, or any other, all equally likely."""
+
+    response: RandomisedResponse
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self.response.size
+
+    @property
+    def outputs(self) -> int:
+        """As many reports as values."""
+        return self.response.size
+
+    @property
+    def factor(self) -> Fraction:
+        """Exactly truth / other."""
+        return self.response.factor
+
+    @property
+    def channel(self) -> Channel:
+        """A report favours one value, the reported one."""
+        return self.response.channel
+
+    def sample(self, source: Randomness, start: int, codes: Codes) -> NDArray[np.integer]:
+        """Return one report for each code."""
+        out = np.empty_like(codes)
+        words = source.words(start, len(codes))
+        truth, other = np.uint64(self.response.truth), np.uint64(self.response.other)
+        steps(len(codes)).respond(words, codes, truth, other, out)
+        return out
+
+    def estimate(self, aggregate: Aggregate, name: str) -> Array:
+        """Return the unbiased estimate of the values' frequencies, in closed form."""
+        check_estimable(aggregate, self.size, name)
+        return self.response.estimate(Aggregate(aggregate.reports, aggregate.sums))
+
+    def variance(self, reports: int, frequencies: ArrayLike) -> Array:
+        """Return the variance of each estimate, sampling of people included, were these the frequencies."""
+        return self.response.variance(reports, frequencies)
+
+
+@dataclass(frozen=True)
+class DistanceLaw(Law):
     """Values in order: a report is less likely the further it is from the truth, e^(-rate x distance).
 
     Weights depend on the distance alone. With exact weights the largest ratio is that of the two ends, as
@@ -63,11 +146,11 @@ class DistanceLaw:
     whole numbers changes a ratio of two weights over two totals by less than (1 + 1/least weight)^4.
 
     Attributes:
-        size: the number of values.
-        spread: ln of the ratio between the two ends, rate x (size - 1), before rounding.
+        values: the number of values.
+        spread: ln of the ratio between the two ends, rate x (values - 1), before rounding.
     """
 
-    size: int
+    values: int
     spread: float
 
     @classmethod
@@ -84,9 +167,14 @@ class DistanceLaw:
         return cls(size, spread)
 
     @property
+    def size(self) -> int:
+        """The number of values."""
+        return self.values
+
+    @property
     def outputs(self) -> int:
         """As many reports as values."""
-        return self.size
+        return self.values
 
     @cached_property
     def weights(self) -> NDArray[np.uint64]:
@@ -120,11 +208,6 @@ class DistanceLaw:
         cells = self.weights[np.abs(place[:, None] - place)] / self.totals[:, None]
         return DenseChannel(cells, log_factor(self.factor))
 
-    @cached_property
-    def inverse(self) -> Array:
-        """B, (size, size), with B @ channel.T = 1."""
-        return _inverse(self)
-
     def likelihood(self, report: int) -> Array:
         """Return Pr(report | value) for every value."""
         check_whole("report", report, at_least=0, at_most=self.size - 1)
@@ -143,7 +226,7 @@ class DistanceLaw:
 
 
 @dataclass(frozen=True, eq=False)
-class TableLaw:
+class TableLaw(Law):
     """Any law with weights in a table, shape (size, outputs)."""
 
     weights: NDArray[np.uint64]
@@ -202,11 +285,6 @@ class TableLaw:
         return DenseChannel(self.cells, log_factor(self.factor))
 
     @cached_property
-    def inverse(self) -> Array:
-        """B, (size, outputs), with B @ channel.T = 1."""
-        return _inverse(self)
-
-    @cached_property
     def _ends(self) -> NDArray[np.uint64]:
         """The running weights of all rows as one rising line: row x starts at x * 2^47."""
         starts = np.arange(len(self.weights), dtype=np.uint64) * np.uint64(_LARGEST_ROW_TOTAL)
@@ -220,18 +298,6 @@ class TableLaw:
         return np.asarray(np.searchsorted(self._ends, place, side="right") - at * self.outputs)
 
 
-def estimate_law(law: Law, aggregate: Aggregate, name: str) -> Array:
-    """Return the unbiased estimate of the values' frequencies: the channel inverted."""
-    check_estimable(aggregate, law.outputs, name)
-    return np.asarray(law.inverse @ (aggregate.sums / aggregate.reports))
-
-
-def law_variance(law: Law, reports: int, frequencies: ArrayLike) -> Array:
-    """Return the variance of each estimate, sampling of people included, were these the frequencies."""
-    share = check_shares(frequencies, law.size)
-    return inversion_variance(law.inverse, law.channel.matrix(), reports, share)
-
-
 def inversion_variance(inverse: Array, cells: Array, reports: int, frequencies: Array) -> Array:
     """Return the variance of the estimates by an inverse of a channel's cells: that of multinomial counts."""
     count = check_whole("reports", reports, at_least=1)
@@ -242,29 +308,3 @@ def inversion_variance(inverse: Array, cells: Array, reports: int, frequencies: 
 def is_inverse(inverse: Array, cells: Array) -> bool:
     """Whether B @ cells.T = 1 holds in doubles."""
     return bool(np.abs(inverse @ cells.T - np.eye(len(cells))).max() < _LARGEST_RESIDUE)
-
-
-def _inverse(law: Law) -> Array:
-    """Return B, (size, outputs), with B @ channel.T = 1."""
-    if law.size * law.outputs > LARGEST_MATRIX:
-        raise TooLargeError(
-            f"the estimate inverts a channel of {law.size} x {law.outputs} cells, more than "
-            f"{LARGEST_MATRIX}; use 'grr', 'oue' or 'olh' for so many values."
-        )
-    cells = law.channel.matrix()
-    if law.size > law.outputs:
-        raise _not_invertible(law)
-    try:
-        inverse = np.linalg.inv(cells.T) if law.size == law.outputs else np.linalg.pinv(cells.T)
-    except np.linalg.LinAlgError:
-        raise _not_invertible(law) from None
-    if not is_inverse(np.asarray(inverse, dtype=np.float64), cells):
-        raise _not_invertible(law)
-    return np.asarray(inverse)
-
-
-def _not_invertible(law: Law) -> InputError:
-    return InputError(
-        f"the channel of {law.size} values and {law.outputs} reports cannot be inverted in doubles, so no "
-        "frequencies are estimated; give a larger `epsilon`, fewer values, or reports that tell values apart."
-    )

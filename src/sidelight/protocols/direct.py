@@ -14,7 +14,7 @@ import numpy as np
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import below_each, derive_seed, randomness
 from sidelight.mechanisms import Aggregate
-from sidelight.mechanisms.cells import InCells
+from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.plan import Plan
 from sidelight.protocols.groups import BEST, ReportedGroup, check_units, make_unit
 from sidelight.protocols.protocol import (
@@ -45,19 +45,19 @@ class GroupProtocol:
         return tuple(unit.label for unit in self.units)
 
     @property
-    def sole_numbers(self) -> dict[str, InCells]:
+    def sole_numbers(self) -> dict[str, BinnedNumbers]:
         """The mechanisms of attributes that are reported as a noisy number and in no other way."""
         ways = Counter(name for unit in self.units for name in unit.names)
         return {
             unit.label: unit.randomiser
             for unit in self.units
-            if isinstance(unit.randomiser, InCells) and ways[unit.label] == 1
+            if isinstance(unit.randomiser, BinnedNumbers) and ways[unit.label] == 1
         }
 
     @property
     def has_numbers(self) -> bool:
         """Whether some unit reports a noisy number."""
-        return any(isinstance(unit.randomiser, InCells) for unit in self.units)
+        return any(isinstance(unit.randomiser, BinnedNumbers) for unit in self.units)
 
     @property
     def is_pure(self) -> bool:
@@ -294,7 +294,9 @@ def planned(plan: Plan) -> Split:
     return Split(kept, tuple(units))
 
 
-def number_parts(parts: Sequence[RecordSums], *, alone: bool = False) -> list[tuple[str, InCells, Aggregate]]:
+def number_parts(
+    parts: Sequence[RecordSums], *, alone: bool = False
+) -> list[tuple[str, BinnedNumbers, Aggregate]]:
     """Return the attributes that someone reported as a number, each with its mechanism and sums.
 
     Args:
@@ -308,7 +310,7 @@ def number_parts(parts: Sequence[RecordSums], *, alone: bool = False) -> list[tu
             found += [
                 (unit.label, unit.randomiser, sums)
                 for unit, sums in zip(part.protocol.units, part.parts, strict=True)
-                if isinstance(unit.randomiser, InCells) and sums.reports
+                if isinstance(unit.randomiser, BinnedNumbers) and sums.reports
                 if not alone or unit.label in sole
             ]
     return found
@@ -320,7 +322,7 @@ def _columns(schema: Schema, unit: ReportedGroup) -> list[int]:
 
 def _law(schema: Schema, unit: ReportedGroup) -> Array:
     """Return Pr(report of the unit | record) for every record of the schema's domain."""
-    if isinstance(unit.randomiser, InCells):
+    if isinstance(unit.randomiser, BinnedNumbers):
         raise InputError(
             f"the reports of {unit.label!r} are numbers, too many to enumerate; take the protocol's "
             "`epsilon` and `delta`, which hold by proof."

@@ -12,11 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.foundation.errors import InputError, check_choice
-from sidelight.mechanisms import MECHANISMS, WITHOUT_BUDGET, Aggregate, Mechanism, Reports, create, make
-from sidelight.mechanisms.cells import InCells
-from sidelight.mechanisms.counting import Counting
+from sidelight.mechanisms import MECHANISMS, Aggregate, Mechanism, Reports, create, make, mechanism_class
 from sidelight.mechanisms.exact import LARGEST_SIZE
-from sidelight.mechanisms.numeric import Additive
 from sidelight.protocols.protocol import Array, Codes, check_budget, domain_size
 from sidelight.schema import Schema
 
@@ -88,10 +85,8 @@ class ReportedGroup:
     def randomiser(self) -> Mechanism:
         """The mechanism; one of numbers reports the point of each value, made noisy."""
         made = make(self.mechanism, self.size, self.epsilon, self.parameters)
-        if not isinstance(made, Additive):
-            return made
         try:
-            return InCells(made)
+            return made.over_codes()
         except InputError as error:
             raise type(error)(f"no frequencies of {self.label!r} could be estimated: {error}") from None
 
@@ -130,7 +125,7 @@ class ReportedGroup:
         mechanism = self.randomiser
         if len(self.names) > 1:
             return _product_moments(mechanism, self.size // self.sizes[self.names.index(name)])
-        if not isinstance(mechanism, Counting):
+        if mechanism.mark_rates is None:
             return None
         at_none, at_all = (float(mechanism.variance(1, share)) for share in (0.0, 1.0))
         return float(at_none), float(at_all) + 1.0
@@ -153,8 +148,8 @@ def _product_moments(mechanism: Mechanism, cells: int) -> tuple[float, float]:
     """
     size = mechanism.size
     width = int(getattr(mechanism, "width", 1))
-    keep = float(mechanism.support_if_true)  # type: ignore[attr-defined]
-    other = float(mechanism.support_if_other)  # type: ignore[attr-defined]
+    keep = float(mechanism.mark_if_true)  # type: ignore[attr-defined]
+    other = float(mechanism.mark_if_other)  # type: ignore[attr-defined]
     squares = []
     for inside in (0, 1):
         total = 0.0
@@ -187,7 +182,7 @@ def make_unit(
         raise InputError("a group needs at least one attribute, got none.")
     sizes = tuple(schema[name].size for name in names)
     if mechanism != BEST:
-        budget = None if mechanism in WITHOUT_BUDGET else epsilon
+        budget = epsilon if mechanism_class(mechanism).has_budget else None
         return ReportedGroup(tuple(names), sizes, mechanism, budget, parameters or {})
     if epsilon is None:
         raise InputError("the mechanism 'best' needs an `epsilon`, got none.")

@@ -34,7 +34,6 @@ from sidelight.leakage.analysers import (
 from sidelight.leakage.pair import pair_matrix
 from sidelight.leakage.statistical import statistical_leakage
 from sidelight.mechanisms import Channel, Mechanism, create
-from sidelight.mechanisms.guess import guess_channel
 from sidelight.studies.figures import COLOURS, canvas, legend_beside
 
 if TYPE_CHECKING:
@@ -256,7 +255,7 @@ def _mechanism_point(
 ) -> MechanismPoint:
     report = _share(belief, {part: made[part].channel for part in made}, most, name)
     try:
-        guesses = {part: guess_channel(mechanism) for part, mechanism in made.items()}
+        guesses = {part: mechanism.guess_channel() for part, mechanism in made.items()}
     except InputError:
         return MechanismPoint(name, epsilon, report, None, frequency_error(belief, made, people), None)
     guess = _share(belief, guesses, most, name)
@@ -300,7 +299,7 @@ def exact_analysis(maker: Maker, *, guess: bool = False) -> Analyser:
 
     def analyse(belief: Belief, epsilon: float) -> Array:
         made = _made(belief, maker, epsilon, "the reference")
-        view = guess_channel if guess else _channel_of
+        view = Mechanism.guess_channel if guess else _channel_of
         return leakage_matrix(belief, {name: view(mechanism) for name, mechanism in made.items()})
 
     return analyse
@@ -323,7 +322,7 @@ def statistical_matrix(
 ) -> tuple[Array, int]:
     """Return the largest finite estimate of every ordered pair, (n, n), and how many pairs are infinite."""
     names = belief.schema.names
-    views = {part.name: guess_channel(maker(part.size, epsilon)).matrix() for part in belief.schema}
+    views = {part.name: maker(part.size, epsilon).guess_channel().matrix() for part in belief.schema}
     matrix = np.zeros((len(names), len(names)))
     infinite = 0
     for i, seen in enumerate(names):

@@ -25,7 +25,7 @@ from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import lock, strict_json, sync_folder, write_text
 from sidelight.foundation.strict import Strict, validated
 from sidelight.mechanisms import Aggregate
-from sidelight.mechanisms.cells import InCells
+from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.protocols.files import check_version, parsed_text, protocol_data, protocol_from
 from sidelight.protocols.protocol import Protocol, RecordSums, fingerprint
 from sidelight.transport.aggregator import Aggregator, Batch
@@ -35,7 +35,7 @@ from sidelight.transport.report_files import form_of
 CHECKPOINT_VERSION = 1
 _CHECKSUM_BYTES = 16
 _Count = Annotated[int, Field(ge=0, lt=1 << 63)]
-_SUMMED = {"she": slice(0), InCells.name: slice(-1)}
+_SUMMED = {"she": slice(0), BinnedNumbers.name: slice(-1)}
 """Which sums are counts of reports, where not all are: sums of noise may be negative."""
 
 

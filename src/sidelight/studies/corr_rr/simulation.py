@@ -248,8 +248,8 @@ def faked(reports: RecordReports) -> list[Array]:
     estimates = []
     for name, part in zip(protocol.schema.names, reports.aggregate().parts, strict=True):
         response = protocol.responses[name]
-        low = float(response.support_if_other)
-        gap = float(response.support_if_true) - low
+        low = float(response.mark_if_other)
+        gap = float(response.mark_if_true) - low
         prior = protocol.law("", name)[0] / WHOLE
         estimates.append((count * part.sums / reports.people - low - (count - 1) * prior) / gap)
     return estimates

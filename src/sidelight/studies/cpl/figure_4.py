@@ -13,7 +13,6 @@ import numpy as np
 from sidelight.belief import Belief
 from sidelight.leakage import pair_leakage, saturation, set_leakage, statistical_leakage
 from sidelight.mechanisms import create
-from sidelight.mechanisms.guess import guess_channel
 from sidelight.sources import read
 from sidelight.studies.benchmarks import MAKERS
 from sidelight.studies.cpl.records import FILES, available, belief_of
@@ -61,7 +60,7 @@ def gender_rows(surrogates: int) -> list[GenderRow]:
     for neighbour in ("occupation", "education", "income"):
         for mechanism in COMPARED:
             made = MAKERS[mechanism](belief.schema[neighbour].size, 1.0)
-            guess = guess_channel(made)
+            guess = made.guess_channel()
             seen = statistical_leakage(
                 belief, {neighbour: guess.matrix()}, "sex", surrogates=surrogates, seed=4
             )

@@ -9,9 +9,9 @@ noise are all alike, those of Gaussian noise are not.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,17 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.foundation.compiled import spans
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.mechanisms.channel import Channel
-from sidelight.mechanisms.mechanism import (
-    Aggregate,
-    check_codes,
-    check_estimable,
-    check_shares,
-)
-from sidelight.mechanisms.numeric import Additive, Gaussian
+from sidelight.mechanisms.checks import check_codes, check_shares
+from sidelight.mechanisms.exact import store
+from sidelight.mechanisms.form import ReportForm
+from sidelight.mechanisms.mechanism import Aggregate, Array, Mechanism, check_estimable
+from sidelight.mechanisms.numeric import Additive
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.weights import inversion_variance, is_inverse
-
-Array = NDArray[np.float64]
 
 MOST_CELLS = 1024
 _PIECES = (4, 2)
@@ -38,13 +34,12 @@ _PIECES = (4, 2)
 4 have less than 5 % more variance than ever finer cells and 2 less than 25 %, Gaussian noise unless it is so
 wide that a million reports say nothing.
 """
-_TAIL = 4
-"""Beyond the outermost points Gaussian noise is told apart for so many deviations."""
-_TAIL_PIECES = 4
+_TAIL_PIECES = 16
+"""How many cells the line beyond the outermost points is cut into, where reports there still differ."""
 
 
 @dataclass(frozen=True)
-class InCells:
+class BinnedNumbers(Mechanism):
     """A numeric mechanism over codes: estimates frequencies and, from the sum of the reports, the mean.
 
     Attributes:
@@ -52,20 +47,18 @@ class InCells:
     """
 
     name: ClassVar[str] = "numbers"
+    counted: ClassVar[slice] = slice(-1)
+    size: int = field(init=False)
     noise: Additive
 
     def __post_init__(self) -> None:
+        store(self, size=self.noise.size)
         _ = self.inverse
 
     @classmethod
-    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:  # noqa: ARG003
+    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> NoReturn:  # noqa: ARG003
         """Refuse: a plan names the noise."""
         raise InputError("a plan names the noise on a number: 'laplace', 'gaussian' or 'discrete-laplace'.")
-
-    @property
-    def size(self) -> int:
-        """The number of values."""
-        return self.noise.size
 
     @property
     def epsilon(self) -> float:
@@ -75,20 +68,35 @@ class InCells:
     @property
     def delta(self) -> float:
         """The probability that the budget does not hold: the wanted one, as the realised may round down."""
-        return self.noise.failure if isinstance(self.noise, Gaussian) else self.noise.delta
+        return self.noise.nominal_delta
 
     @property
     def channel(self) -> Channel:
         """The density of a report: an adversary sees the number, not its cell."""
         return self.noise.channel
 
-    def repeated(self, times: int) -> Channel:
-        """Return the channel of `times` reports of the same value."""
-        return self.noise.repeated(times)
+    @property
+    def degrades(self) -> bool:
+        """As for the number itself."""
+        return self.noise.degrades
+
+    def at(self, nominal_budget: float) -> Self:
+        """Return the mechanism with the noise of another nominal budget."""
+        return type(self)(self.noise.at(nominal_budget))
+
+    @property
+    def form(self) -> ReportForm:
+        """A number on the grid."""
+        return self.noise.form
+
+    @property
+    def numbers(self) -> BinnedNumbers:
+        """Itself."""
+        return self
 
     @cached_property
     def _view(self) -> tuple[NDArray[np.int64], Array, Array]:
-        return _view(self.noise)
+        return cell_view(self.noise)
 
     @property
     def cuts(self) -> NDArray[np.int64]:
@@ -108,14 +116,14 @@ class InCells:
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return a noisy number for each code, see `Mechanism.randomise`."""
         codes = check_codes(values, self.size)
-        return self.noise.randomise(self.noise.support[codes], seed=seed, offset=offset)
+        return self.noise.randomise(self.noise.grid_points[codes], seed=seed, offset=offset)
 
     def cells_of(self, reports: Reports) -> NDArray[np.intp]:
         """Return the cell of each report."""
-        return self._cells(self.noise.check_reported(reports))
+        return self._cells(self.check(reports))
 
     def _cells(self, values: Array) -> NDArray[np.intp]:
-        return np.searchsorted(self.cuts, self.noise.steps_of(values), side="right")
+        return np.searchsorted(self.cuts, self.noise.reported_steps(values), side="right")
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count the reports in each cell; the last sum is that of the numbers, in whole steps."""
@@ -142,9 +150,9 @@ class InCells:
         where frequencies forced onto the simplex would be far off once noise is wide; the counts of cells
         would as well, but are further off where reports are few.
         """
-        found = self.estimate(aggregate)
-        seen = np.maximum(found @ self.law, 0.0)
-        return np.asarray((self.inverse**2 @ seen - np.clip(found, 0, 1) ** 2) / aggregate.reports)
+        shares = self.estimate(aggregate)
+        seen = np.maximum(shares @ self.law, 0.0)
+        return np.asarray((self.inverse**2 @ seen - np.clip(shares, 0, 1) ** 2) / aggregate.reports)
 
     def mean(self, aggregate: Aggregate) -> float:
         """Return the mean of the reports, unbiased for the mean of the values' points."""
@@ -152,13 +160,21 @@ class InCells:
         total = Aggregate(aggregate.reports, aggregate.sums[-1:])
         return float(self.noise.estimate(total)[0])
 
+    def likelihoods(self, reports: Reports) -> Array:
+        """Return the density of each reported number, see `Mechanism`."""
+        return self.noise.likelihoods(reports)
+
+    def tabulated(self, reports: Reports) -> tuple[Array, NDArray[np.intp]]:
+        """Return the law of each cell instead of each number's density, and the cell of each report."""
+        return self.law.T, self.cells_of(reports)
+
 
 @lru_cache(maxsize=16)
-def _view(noise: Additive) -> tuple[NDArray[np.int64], Array, Array]:
+def cell_view(noise: Additive) -> tuple[NDArray[np.int64], Array, Array]:
     """Return the cuts, the law of a cell and its inverse; kept, as every file of reports makes it again."""
     cuts = _cuts(noise)
-    law = _law(noise, cuts)
-    view = cuts, law, _inverse(noise, law)
+    law = cell_law(noise, cuts)
+    view = cuts, law, cell_inverse(noise, law)
     for array in view:
         array.flags.writeable = False
     return view
@@ -166,14 +182,13 @@ def _view(noise: Additive) -> tuple[NDArray[np.int64], Array, Array]:
 
 def _cuts(noise: Additive) -> NDArray[np.int64]:
     """Return where the line is cut, in whole steps."""
-    points = np.unique(noise.places)
+    points = np.unique(noise.point_steps)
     if len(points) < noise.size:
         raise InputError(
             f"two of the {noise.size} `points` of {noise.name!r} are one number on its grid, so that their "
             "values cannot be told apart; merge the values, or move the points apart."
         )
-    reach = _TAIL * noise.scale if isinstance(noise, Gaussian) else 0.0
-    tail = np.linspace(0, reach, _TAIL * _TAIL_PIECES + 1)
+    tail = np.linspace(0, noise.tail * noise.scale, _TAIL_PIECES + 1)
     for pieces in _PIECES:
         inner = np.interp(np.arange(pieces * (len(points) - 1) + 1) / pieces, np.arange(len(points)), points)
         cuts = np.unique(np.rint(np.concatenate([points[0] - tail, inner, points[-1] + tail])))
@@ -185,14 +200,14 @@ def _cuts(noise: Additive) -> NDArray[np.int64]:
     )
 
 
-def _law(noise: Additive, cuts: NDArray[np.int64]) -> Array:
+def cell_law(noise: Additive, cuts: NDArray[np.int64]) -> Array:
     """Return Pr(cell | value): how likely the noise moves a value's point into each cell."""
-    below = noise.noise_below(cuts - noise.places[:, None])
+    below = noise.noise_below(cuts - noise.point_steps[:, None])
     ends = np.zeros((noise.size, 1)), np.ones((noise.size, 1))
     return np.maximum(np.diff(np.hstack([ends[0], below, ends[1]]), axis=1), 0.0)
 
 
-def _inverse(noise: Additive, law: Array) -> Array:
+def cell_inverse(noise: Additive, law: Array) -> Array:
     """Return the estimate as weights of cells, by weighted least squares at equal frequencies.
 
     A QR decomposition of the weighted law, as normal equations would square its condition number.
@@ -206,7 +221,7 @@ def _inverse(noise: Additive, law: Array) -> Array:
         inverse = np.full_like(law, np.nan)
     if not is_inverse(inverse, law):
         raise InputError(
-            f"the noise of {noise.name!r} at the `epsilon` of {noise.budget!r} is so wide that "
+            f"the noise of {noise.name!r} at the `epsilon` of {noise.nominal_budget!r} is so wide that "
             f"{noise.size} values cannot be told apart in doubles; give a larger `epsilon`, or merge values."
         )
     return np.asarray(inverse)

@@ -1,0 +1,127 @@
+"""Frequency oracles: mechanisms whose reports mark values, and whose estimate counts the marks.
+
+A report marks value v with probability p if v is the truth and q if another value is, the same for all values
+("pure protocols": Wang, Blocki, Li, Jha 2017, where a report *supports* a value). Then (c/n - q)/(p - q), of
+c marks in n reports, is unbiased. A report is also likelier by one and the same factor under each value that
+it marks than under each that it does not, so the marks are all that it says.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sidelight.foundation.compiled import spans
+from sidelight.foundation.errors import InputError, check_whole
+from sidelight.mechanisms.channel import Channel, FavouringChannel
+from sidelight.mechanisms.checks import check_shares
+from sidelight.mechanisms.exact import check_factor, check_size, check_word_budget, log_factor, store
+from sidelight.mechanisms.mechanism import Aggregate, Array, Mechanism, check_estimable
+from sidelight.mechanisms.reports import Reports
+
+LARGEST_TABLE = 1 << 26
+"""Tables of reports by values are kept below so many cells."""
+
+
+@dataclass(frozen=True)
+class CodedMechanism(Mechanism):
+    """A mechanism over `size` codes, with delta 0.
+
+    Attributes:
+        size: the number of values.
+        nominal_budget: the budget that the thresholds are rounded to keep.
+    """
+
+    nominal_budget: float
+
+    def __post_init__(self) -> None:
+        budget = check_word_budget(self.nominal_budget)
+        store(self, size=check_size(self.size), nominal_budget=budget)
+        check_factor(self.factor, budget)
+
+    @property
+    @abstractmethod
+    def factor(self) -> Fraction:
+        """The largest ratio between the probabilities of one report under two values, e^epsilon."""
+
+    @property
+    def epsilon(self) -> float:
+        """The realised budget of one report, ln(factor)."""
+        return log_factor(self.factor)
+
+
+class FrequencyOracle(CodedMechanism):
+    """A mechanism whose reports mark values.
+
+    Abstract: `name`, `form`, `factor`, `mark_rates`, `marked` and `randomise`.
+    """
+
+    @property
+    @abstractmethod
+    def mark_rates(self) -> tuple[Fraction, Fraction]:
+        """The probabilities p and q that a report marks the true value, and a particular other value."""
+
+    @property
+    def mark_if_true(self) -> Fraction:
+        """The probability that a report marks the true value, p."""
+        return self.mark_rates[0]
+
+    @property
+    def mark_if_other(self) -> Fraction:
+        """The probability that a report marks a particular other value, q."""
+        return self.mark_rates[1]
+
+    @abstractmethod
+    def marked(self, reports: Reports) -> NDArray[np.bool_]:
+        """Return which values each report marks, shape (reports, size), after `check`."""
+
+    @property
+    def channel(self) -> Channel:
+        """A report favours the values that it marks; which sets can be marked is not stated."""
+        baseline = float(1 / self.factor)
+        return FavouringChannel(self.size, "all", baseline, realises_all=False, budget=self.epsilon)
+
+    def aggregate(self, reports: Reports) -> Aggregate:
+        """Count how often each value is marked."""
+        self.check(reports)
+        counts = np.zeros(self.size, dtype=np.int64)
+        for span in spans(len(reports), self.size):
+            counts += np.count_nonzero(self.marked(reports[span]), axis=0)
+        return Aggregate(len(reports), counts, self.name)
+
+    def mark_counts(self, aggregate: Aggregate) -> NDArray[np.int64]:
+        """Return how many reports mark each value."""
+        check_estimable(aggregate, self.size, self.name)
+        return aggregate.sums
+
+    def estimate(self, aggregate: Aggregate) -> Array:
+        """Return the unbiased estimate (c/n - q)/(p - q) of the values' frequencies."""
+        q, gap = self.mark_if_other, self.mark_if_true - self.mark_if_other
+        return np.asarray((self.mark_counts(aggregate) / aggregate.reports - float(q)) / float(gap))
+
+    def variance(self, reports: int, frequencies: ArrayLike) -> Array:
+        """Return the variance of each estimate, sampling of people included, were these the frequencies."""
+        count = check_whole("reports", reports, at_least=1)
+        q, gap = float(self.mark_if_other), float(self.mark_if_true - self.mark_if_other)
+        seen = q + gap * check_shares(frequencies, self.size, single=True)
+        return np.asarray(seen * (1 - seen) / (count * gap**2))
+
+    def likelihoods(self, reports: Reports) -> Array:
+        """Return 1 for the values that a report marks and 1 / factor for the others, see `Mechanism`."""
+        return np.where(self.marked(reports).T, 1.0, float(1 / self.factor)).T
+
+    def tabulated(self, reports: Reports) -> tuple[Array, NDArray[np.intp]]:
+        """Return the likelihoods of the distinct sets of marked values, see `Mechanism`."""
+        if self.form.is_listed and self.channel.is_listable:
+            return super().tabulated(reports)
+        if len(reports) * self.size > LARGEST_TABLE:
+            raise InputError(
+                f"{len(reports)} reports over {self.size} values are more than {LARGEST_TABLE} cells; "
+                "estimate by inversion."
+            )
+        distinct, rows = np.unique(self.marked(reports), axis=0, return_inverse=True)
+        return np.where(distinct, 1.0, float(1 / self.factor)), rows.reshape(-1)
