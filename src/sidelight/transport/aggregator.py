@@ -6,18 +6,17 @@ numbers, so the order in which batches come, and how aggregators are merged, cha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from sidelight.estimation.estimates import TWO_PHASE, Estimates, Estimator, estimate
+from sidelight.estimation.estimates import Estimates, Estimator, estimate
 from sidelight.estimation.unbiased import About
 from sidelight.foundation.errors import InputError, invalid
-from sidelight.protocols.fake_data import FakeDataProtocol
-from sidelight.protocols.protocol import Protocol, RecordSums, fingerprint
+from sidelight.protocols.protocol import Protocol
+from sidelight.protocols.records import RecordSums, fingerprint
 from sidelight.transport.batches import Sealer, Stamp, check_seal, stamp_of
 from sidelight.transport.report_files import Form, Head, collected_of, form_of, head_of
 
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 ROWS = 1 << 18
 """So many reports of a file are in memory at a time."""
-
-_ORIGIN = re.compile(r"first phase ([0-9a-f]{24}),")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +40,10 @@ class Batch:
     seal: str
     people: int
     protocol: str
+
+    def to_data(self) -> dict[str, str | int]:
+        """Return the batch as plain data."""
+        return {"seal": self.seal, "people": self.people, "protocol": self.protocol}
 
 
 class Aggregator:
@@ -157,12 +158,12 @@ class Aggregator:
         if self.expected and key not in self.expected:
             wanted = ", ".join(f"{item.name!r} ({name})" for name, item in self.expected.items())
             raise InputError(f"{label} holds reports of {shown}; this collection takes {wanted}.")
-        collection = collection_of(protocol, key, label)
+        collection = protocol.first_phase or key
         for name, part in self._sums.items():
             other = part.protocol
             if name == key:
                 return
-            if collection != collection_of(other, name, label):
+            if collection != (other.first_phase or name):
                 raise InputError(
                     f"{label} holds reports of {shown}; this collection is {other.name!r} ({name})."
                 )
@@ -208,16 +209,6 @@ class Aggregator:
                     f"the sums of {key} hold {part.people} people, their batches {people[key]}; start again "
                     "from the last checkpoint."
                 )
-
-
-def collection_of(protocol: Protocol, key: str, label: str = "the reports") -> str:
-    """Return the fingerprint that all phases of a collection share: that of its first or only phase."""
-    if not isinstance(protocol, FakeDataProtocol) or protocol.name not in TWO_PHASE:
-        return key
-    found = _ORIGIN.match(protocol.origin)
-    if found is None:
-        raise InputError(f"{label}: a second phase must name its first, got the origin {protocol.origin!r}.")
-    return found[1]
 
 
 def _added_up(chunks: Iterable[pa.Table], head: Head, stamp: Stamp, label: str) -> RecordSums:

@@ -21,7 +21,7 @@ from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.files import strict_json
 from sidelight.foundation.strict import Strict, validated
 from sidelight.protocols.files import parsed_text
-from sidelight.protocols.protocol import RecordReports, fingerprint
+from sidelight.protocols.records import RecordReports, fingerprint
 
 BATCH_KEY = b"sidelight.batch"
 """Where a report file's metadata hold the stamp."""

@@ -17,7 +17,8 @@ from typing import Self
 
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.progress import track
-from sidelight.protocols.protocol import Protocol, RecordReports
+from sidelight.protocols.protocol import Protocol
+from sidelight.protocols.records import RecordReports
 from sidelight.transport.aggregator import Aggregator, opened
 from sidelight.transport.checkpoint import (
     Seen,

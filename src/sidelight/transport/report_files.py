@@ -21,7 +21,8 @@ from sidelight.foundation.files import (
 from sidelight.foundation.strict import Strict, validated
 from sidelight.mechanisms import reports_from_arrow, reports_to_arrow
 from sidelight.protocols.files import check_version, parsed_text, protocol_data, protocol_from
-from sidelight.protocols.protocol import FirstPhase, Protocol, RecordReports, fingerprint
+from sidelight.protocols.protocol import Protocol
+from sidelight.protocols.records import FirstPhase, RecordReports, fingerprint
 from sidelight.transport.batches import BATCH_KEY, check_seal, stamp, stamp_of
 
 if TYPE_CHECKING:
@@ -159,16 +160,14 @@ def from_arrow(table: pa.Table, label: str = "the reports") -> RecordReports:
     collected = collected_of(table, head, label)
     if BATCH_KEY not in (table.schema.metadata or {}):
         return collected
-    found = stamp_of(table.schema.metadata, label)
-    check_seal(stamp(collected, found.id).seal, found, label)
-    return replace(collected, batch=found.id)
+    sealed = stamp_of(table.schema.metadata, label)
+    check_seal(stamp(collected, sealed.id).seal, sealed, label)
+    return replace(collected, batch=sealed.id)
 
 
 def form_of(protocol: Protocol) -> Form:
     """Return the form of a protocol's reports."""
-    made = protocol.randomise(np.zeros((1, len(protocol.schema)), dtype=np.uint8), seed=0)[:0]
-    parts = tuple(replace(part, is_simulation=False) for part in made.parts)
-    nobody = replace(made, parts=parts, is_simulation=False)  # or real sums that start here would seem seeded
+    nobody = protocol.nobody()
     return Form(protocol, fingerprint(protocol), nobody, to_arrow(nobody).schema)
 
 
@@ -211,7 +210,7 @@ def _names(schema: pa.Schema, label: str) -> tuple[str, ...]:
 def collected_of(table: pa.Table, head: Head, label: str) -> RecordReports:
     """Return the reports of a table, or of some of its rows, whose metadata are read already."""
     protocol, is_simulation = head.form.protocol, head.is_simulation
-    partial = protocol.kind == "sample"
+    partial = protocol.sends_one_part
     expected = head.form.columns
     parts, senders = [], []
     for name in protocol.labels:
