@@ -12,7 +12,7 @@ import pytest
 
 import sidelight as sl
 from enumeration import random_joint, sup_ratio, total
-from sidelight.leakage.totals.total import LARGEST_AUTOMATIC
+from sidelight.leakage.totals.exact import LARGEST_AUTOMATIC
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -14,9 +13,9 @@ import enumeration
 import sidelight as sl
 from sidelight.calibration.constraint import Constraint, ConstraintName, constraint_of
 from sidelight.calibration.problem import LARGEST_BUDGET, Problem, build
-from sidelight.calibration.totals import ExactTotal, ExactTotals, JointTotal, exact_totals
 from sidelight.calibration.unequal import certificate, unequal_budgets
 from sidelight.calibration.uniform import excess, uniform_budget
+from sidelight.leakage.totals import ExactTotal, JointTotal, ListedTotals, Totals, exact_totals
 from sidelight.mechanisms import Channel, create
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -47,10 +46,10 @@ def test_exact_totals_together_are_those_one_by_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
     belief = random_belief(rng, random_shape(rng))
     channels, names = random_channels(rng, belief), belief.schema.names
-    found = ExactTotals.of(belief, names, names)(channels)
+    totals = ListedTotals.of(belief, names, names).values(channels)
     for name in names:
         exact = sl.total_leakage(belief, channels, name, "exact")
-        assert found[name] == pytest.approx(exact.value, abs=1e-12)
+        assert totals[name] == pytest.approx(exact.value, abs=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 2, 2, 5, 2, 2, 3, 2), (40, 3), (3, 40, 2), (30, 2, 20)])
@@ -58,9 +57,9 @@ def test_axes_are_contracted_together_as_one_by_one(shape: tuple[int, ...]) -> N
     rng = np.random.default_rng(7)
     belief = random_belief(rng, shape)
     channels = {item.name: create("grr", item.size, 1.0).channel for item in belief.schema}
-    found = ExactTotals.of(belief, belief.schema.names, belief.schema.names)(channels)
-    assert sorted(found) == list(belief.schema.names)
-    for name, value in found.items():
+    totals = ListedTotals.of(belief, belief.schema.names, belief.schema.names).values(channels)
+    assert sorted(totals) == list(belief.schema.names)
+    for name, value in totals.items():
         assert value == pytest.approx(sl.total_leakage(belief, channels, name, "exact").value, abs=1e-12)
 
 
@@ -95,14 +94,14 @@ def test_changes_are_never_above_the_true_ones_and_agree_for_small_moves(seed: i
     belief = random_belief(rng, random_shape(rng))
     names, state = belief.schema.names, rng.integers(2**32)
     now, moved = (random_channels(np.random.default_rng(state), belief, by) for by in (1.0, factor))
-    parts = [ExactTotals.of(belief, names, names)]
+    parts: list[Totals] = [ListedTotals.of(belief, names, names)]
     parts += [JointTotal.of(belief, names, name, "auto") for name in names]
     parts += [ExactTotal(belief, name) for name in names]
     for part in parts:
-        base = part(now)
+        base = part.values(now)
         for secret, grown in part.changes(now, moved).items():
             for name, least in zip(names, grown, strict=True):
-                true = part({**now, name: moved[name]})[secret] - base[secret]
+                true = part.values({**now, name: moved[name]})[secret] - base[secret]
                 assert least <= true + 1e-12
                 assert factor > 1 + 1e-5 or least == pytest.approx(true, abs=1e-9)
 
@@ -132,23 +131,11 @@ def problem_of(belief: sl.Belief) -> Problem:
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Silent:
+class Silent(Constraint):
     """A constraint whose figures grow by nothing for sure."""
 
-    rule: Constraint
-    name: ConstraintName = "table"
-    promise: str = "none"
-    is_sound: bool = True
-
-    def figures(self, channels: Mapping[str, Channel]) -> np.ndarray:
-        return self.rule.figures(channels)
-
     def changes(self, channels: Mapping[str, Channel], moved: Mapping[str, Channel]) -> np.ndarray:
-        return np.zeros_like(self.rule.changes(channels, moved))
-
-    def bounds(self, channels: Mapping[str, Channel]) -> dict[str, sl.Bound]:
-        return self.rule.bounds(channels)
+        return np.zeros_like(super().changes(channels, moved))
 
 
 @given(SEEDS)
@@ -156,10 +143,11 @@ class Silent:
 def test_budgets_are_largest_even_where_no_growth_is_sure(seed: int) -> None:
     problem = problem_of(random_belief(np.random.default_rng(seed), (2, 3, 2)))
     rule = constraint_of(problem, "table")
+    silent = Silent(**vars(rule))
     one = uniform_budget(problem, rule)
-    budgets = unequal_budgets(problem, Silent(rule), one)
+    budgets = unequal_budgets(problem, silent, one)
     assert excess(problem, rule, budgets) <= 0
-    blocked = certificate(problem, Silent(rule), budgets, one).blocked
+    blocked = certificate(problem, silent, budgets, one).blocked
     assert all(blocked[name] or budgets[i] == LARGEST_BUDGET for i, name in enumerate(problem.free))
     assert [*map(bool, blocked.values())] == [
         bool(name) for name in certificate(problem, rule, budgets, one).blocked.values()
@@ -168,11 +156,11 @@ def test_budgets_are_largest_even_where_no_growth_is_sure(seed: int) -> None:
 
 def test_what_is_released_as_it_is_stays_infinite() -> None:
     belief = random_belief(np.random.default_rng(3), (3, 2))
-    totals = ExactTotals.of(belief, belief.schema.names, belief.schema.names)
+    totals = ListedTotals.of(belief, belief.schema.names, belief.schema.names)
     open_door = sl.Release(belief.schema["x0"], "identity").channel()
     now, then = (create("grr", 2, budget).channel for budget in (1.0, 1.1))
     grown = totals.changes({"x0": open_door, "x1": now}, {"x1": then})
-    assert totals({"x0": open_door, "x1": now})["x0"] == np.inf
+    assert totals.values({"x0": open_door, "x1": now})["x0"] == np.inf
     assert not grown["x0"] > 0
 
 

@@ -12,7 +12,7 @@ from sidelight.attacks.released import release
 from sidelight.attacks.result import AttackComparison
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError
-from sidelight.leakage.totals.total import total_leakage
+from sidelight.leakage.totals import total_leakage
 from sidelight.plan import Plan
 
 

@@ -28,8 +28,7 @@ from sidelight.leakage import (
     total_leakage,
     tree_totals,
 )
-from sidelight.leakage.families import delta_of
-from sidelight.leakage.totals.total import TotalMethod, composition
+from sidelight.leakage.totals import TotalMethod, composition
 from sidelight.mechanisms import Channel
 from sidelight.plan import PLAN_FIX, Plan, View
 
@@ -177,7 +176,7 @@ def _whole(belief: Belief, reports: Mapping[str, Channel], secret: str) -> Leaka
     if not belief.is_model:
         return total_leakage(belief, reports, secret)
     own = direct_leakage(belief, reports.get(secret), secret).lower
-    delta = math.fsum(delta_of(channel) for channel in reports.values())
+    delta = math.fsum(channel.delta for channel in reports.values())
     lower = Bound(own.value, "lower", "own report alone")
     return Leakage(secret, tuple(reports), lower, composition(reports), delta)
 
@@ -188,7 +187,7 @@ def _averages(
     """Return the average case of each neighbour whose reports can be listed."""
     found = {}
     for name in (leakage.through[0] for leakage in neighbours):
-        if channels[name].family in ("singletons", "dense"):
+        if channels[name].is_listable:
             found[name] = average_leakage(belief, channels[name], secret, name)
     return found
 

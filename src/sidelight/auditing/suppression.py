@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sidelight.auditing.result import SUPPRESSED, SecretAudit, is_rare, published_sum
 from sidelight.leakage import Bound, Leakage
-from sidelight.leakage.totals.total import composition
+from sidelight.leakage.totals import composition
 from sidelight.mechanisms import Channel
 
 

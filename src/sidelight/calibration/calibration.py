@@ -14,8 +14,6 @@ from sidelight.belief import Belief, check_belief
 from sidelight.calibration.constraint import (
     Constraint,
     ConstraintName,
-    RobustConstraint,
-    TreeConstraint,
     check_constraint,
     constraint_of,
 )
@@ -35,7 +33,7 @@ from sidelight.calibration.utility import Utility
 from sidelight.foundation.errors import check_choice, check_number
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound
-from sidelight.leakage.totals.total import TotalMethod, check_order
+from sidelight.leakage.totals import TotalMethod, check_order
 from sidelight.mechanisms import FavouringChannel
 from sidelight.mechanisms.mechanism import check_list
 from sidelight.plan import Plan
@@ -136,7 +134,7 @@ def _result(
     """Make the plan, audit it, and put what it is compared with beside it."""
     belief, even, count = problem.belief, problem.even_split(), len(chosen)
     plan = _plan(problem, chosen, limit, rule.promise)
-    is_model = isinstance(rule, TreeConstraint) and belief.tree is None
+    is_model = rule.name == "tree" and belief.tree is None
     return Calibration(
         plan=plan,
         audit=_checked(problem, rule, plan, method, decide_by),
@@ -213,7 +211,7 @@ def _checked(
     problem: Problem, rule: Constraint, plan: Plan, method: TotalMethod, decide_by: AdversaryName
 ) -> Audit:
     """Audit the plan under the constraint's own belief, and raise if its figure breaks a limit after all."""
-    if isinstance(rule, (TreeConstraint, RobustConstraint)):
+    if rule.name in ("tree", "robust"):
         found = audit(rule.belief, plan, problem.secrets, decide_by=decide_by)
         found = _with_totals(found, rule.bounds(plan.channels()))
     else:

@@ -6,10 +6,8 @@ budgets and then answers quickly. What is returned in the end is checked by an a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,76 +15,73 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief, Credal
 from sidelight.belief.credal import Region
 from sidelight.calibration.problem import Problem
-from sidelight.calibration.totals import (
-    Channels,
-    ExactTotal,
-    ExactTotals,
-    JointTotal,
-    exact_totals,
-    own_report,
-)
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.credal import joint_region, robust_upper
-from sidelight.leakage.families import worst_ratio
 from sidelight.leakage.pair import conditional_rows
 from sidelight.leakage.published import pairwise_sum
-from sidelight.leakage.totals.total import TotalMethod, is_exact_cheap
-from sidelight.leakage.totals.tree import TreeTotals
+from sidelight.leakage.totals import (
+    LARGEST_FIGURE,
+    Channels,
+    TotalMethod,
+    Totals,
+    own_leakage,
+    prepare_totals,
+)
 from sidelight.mechanisms import Channel
 
 Array = NDArray[np.float64]
 ConstraintName = Literal["table", "tree", "published", "robust"]
-USUAL_CONFIDENCE = 0.95
-LARGEST_FIGURE = 1e6
-"""What stands for infinity where figures are subtracted."""
 NAMES: tuple[ConstraintName, ...] = ("table", "tree", "published", "robust")
+USUAL_CONFIDENCE = 0.95
 
 
-def origin_of(belief: Belief) -> str:
-    """Say where a belief came from, as part of a sentence."""
-    return "a belief given by hand" if belief.source == "by hand" else belief.source
+@dataclass(frozen=True, eq=False)
+class Constraint:
+    """A figure for every secret, and what keeping it under the limits promises.
 
+    Attributes:
+        name: which constraint it is.
+        belief: under which the figures hold.
+        secrets: in their order.
+        totals: the secrets' figures, some of them together.
+        promise: for whom keeping it is a promise, in words.
+        is_sound: whether keeping it keeps the limits for whole reports and the table, not for a model of it.
+    """
 
-def tree_promise(belief: Belief) -> str:
-    """Say for whom limits are kept under a tree: for a model, unless the tree was given by hand."""
-    known = "models the population as" if belief.is_model else "knows the population is"
-    return f"safe against an adversary who {known} this tree: {origin_of(belief)}"
-
-
-class Constraint(Protocol):
-    """A figure for every secret."""
-
-    @property
-    def name(self) -> ConstraintName:
-        """Which constraint it is."""
-
-    @property
-    def promise(self) -> str:
-        """For whom keeping it is a promise, in words."""
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether keeping it keeps the limits for whole reports and the table, not for a model of it."""
+    name: ConstraintName
+    belief: Belief
+    secrets: tuple[str, ...]
+    totals: tuple[Totals, ...]
+    promise: str
+    is_sound: bool
 
     def figures(self, channels: Channels) -> Array:
         """Return the figure of every secret, shape (secrets,)."""
+        values: dict[str, float] = {}
+        for part in self.totals:
+            values |= part.values(channels)
+        return np.array([values[name] for name in self.secrets])
 
     def changes(self, channels: Channels, moved: Channels) -> Array:
-        """Return how much each figure grows at least with each moved channel alone, shape (secrets, moved).
+        """Return by how much each figure grows at least with each moved channel alone.
 
-        For small moves it is how much they grow, to first order.
+        For small moves that is how much it grows, to first order.
+
+        Returns:
+            Shape (secrets, moved).
         """
+        changes: dict[str, Array] = {}
+        for part in self.totals:
+            changes |= part.changes(channels, moved)
+        return np.array([np.nan_to_num(changes[name], posinf=LARGEST_FIGURE) for name in self.secrets])
 
     def bounds(self, channels: Channels) -> dict[str, Bound]:
         """Return the figures with what they claim."""
-
-
-def changes_by(figures: Callable[[Channels], Array], channels: Channels, moved: Channels) -> Array:
-    """Return how much each figure grows with each moved channel alone, by asking for all of them again."""
-    base = np.minimum(figures(channels), LARGEST_FIGURE)
-    found = [figures({**channels, name: channel}) for name, channel in moved.items()]
-    return np.asarray((np.minimum(found, LARGEST_FIGURE) - base).T)
+        bounds: dict[str, Bound] = {}
+        for part in self.totals:
+            bounds |= part.bounds(channels)
+        return {name: bounds[name] for name in self.secrets}
 
 
 def constraint_of(
@@ -96,14 +91,14 @@ def constraint_of(
     check_constraint(name, method, confidence)
     belief = problem.belief
     if name == "tree" or (name == "table" and belief.tree is not None and method == "auto"):
-        return TreeConstraint(Belief.tree_of(belief), problem.secrets)
+        return _tree_constraint(problem)
     if name == "published":
-        return PublishedConstraint(belief, problem.secrets)
+        return _published_constraint(problem)
     if name == "robust":
-        return RobustConstraint(
-            belief.credal(USUAL_CONFIDENCE if confidence is None else confidence), problem.secrets
-        )
-    return TableConstraint.of(problem, method)
+        return _robust_constraint(problem, USUAL_CONFIDENCE if confidence is None else confidence)
+    channels = problem.channels(np.full(len(problem.free), problem.least))
+    totals = prepare_totals(belief, channels, problem.secrets, method)
+    return Constraint("table", belief, problem.secrets, totals, _table_promise(belief), not belief.is_model)
 
 
 def check_constraint(name: str, method: str, confidence: float | None) -> None:
@@ -122,133 +117,69 @@ def check_constraint(name: str, method: str, confidence: float | None) -> None:
     check_number("confidence", confidence, above=0, below=1)
 
 
-@dataclass(frozen=True, eq=False)
-class TableConstraint:
-    """The certified total for an adversary who holds the belief: exact, joint generic or composition.
+def origin_of(belief: Belief) -> str:
+    """Say where a belief came from, as part of a sentence."""
+    return "a belief given by hand" if belief.source == "by hand" else belief.source
 
-    Attributes:
-        belief: what the adversary knows.
-        secrets: in their order.
-        method: of `total_leakage`.
-        totals: the secrets' figures; those of small tables come together, see `ExactTotals`.
-    """
 
-    belief: Belief
-    secrets: tuple[str, ...]
-    method: TotalMethod
-    totals: tuple[ExactTotals | ExactTotal | JointTotal, ...]
-    name: ConstraintName = "table"
+def _table_promise(belief: Belief) -> str:
+    if belief.tree is not None:
+        return _tree_promise(belief)
+    known = "every pair of attributes" if belief.kind == "pairwise" else "the joint distribution"
+    return f"safe against an adversary who knows {known} of {origin_of(belief)}"
 
-    @classmethod
-    def of(cls, problem: Problem, method: TotalMethod) -> TableConstraint:
-        """Choose each secret's method once: it depends on the channels' families, not on their budgets."""
-        belief = problem.belief
-        channels = problem.channels(np.full(len(problem.free), problem.least))
-        released = list(channels)
-        exact = [
-            name
-            for name in problem.secrets
-            if method == "exact" or (method == "auto" and is_exact_cheap(belief, channels, name))
-        ]
-        found: list[ExactTotals | ExactTotal | JointTotal] = [*exact_totals(belief, channels, exact)]
-        for name in problem.secrets:
-            if name not in exact:
-                found.append(JointTotal.of(belief, released, name, method))
-        return cls(belief, problem.secrets, method, tuple(found))
 
-    @property
-    def is_sound(self) -> bool:
-        """Whether the belief is the table's own, and no model of it."""
-        return not self.belief.is_model
+def _tree_promise(belief: Belief) -> str:
+    """Say for whom limits are kept under a tree: for a model, unless the tree was given by hand."""
+    known = "models the population as" if belief.is_model else "knows the population is"
+    return f"safe against an adversary who {known} this tree: {origin_of(belief)}"
 
-    @property
-    def promise(self) -> str:
-        """For whom keeping it is a promise, in words."""
-        if self.belief.tree is not None:
-            return tree_promise(self.belief)
-        known = "every pair of attributes" if self.belief.kind == "pairwise" else "the joint distribution"
-        return f"safe against an adversary who knows {known} of {origin_of(self.belief)}"
 
-    def figures(self, channels: Channels) -> Array:
-        """Return the figure of every secret, shape (secrets,)."""
-        found: dict[str, float] = {}
-        for part in self.totals:
-            found.update(part(channels))
-        return np.array([found[name] for name in self.secrets])
+def _tree_constraint(problem: Problem) -> Constraint:
+    """Return the total for an adversary who believes in a tree; a model, unless it was given by hand."""
+    tree = Belief.tree_of(problem.belief)
+    channels = problem.channels(np.full(len(problem.free), problem.least))
+    totals = prepare_totals(tree, channels, problem.secrets, "tree")
+    return Constraint("tree", tree, problem.secrets, totals, _tree_promise(tree), not tree.is_model)
 
-    def changes(self, channels: Channels, moved: Channels) -> Array:
-        """Return how much each figure grows at least with each moved channel, shape (secrets, moved)."""
-        found: dict[str, Array] = {}
-        for part in self.totals:
-            found.update(part.changes(channels, moved))
-        return np.array([np.nan_to_num(found[name], posinf=LARGEST_FIGURE) for name in self.secrets])
 
-    def bounds(self, channels: Channels) -> dict[str, Bound]:
-        """Return the figures with what they claim."""
-        found: dict[str, Bound] = {}
-        for part in self.totals:
-            found.update(part.bounds(channels))
-        return {name: found[name] for name in self.secrets}
+def _published_constraint(problem: Problem) -> Constraint:
+    """Return the published sum of pairwise figures (CPL, eq. (6) and (30)): not a bound, and no promise."""
+    promise = (
+        f"no promise: the published sum of pairwise figures of {origin_of(problem.belief)} keeps the "
+        "limits, the true leakage may not"
+    )
+    totals = PublishedTotals(problem.belief, problem.secrets)
+    return Constraint("published", problem.belief, problem.secrets, (totals,), promise, is_sound=False)
+
+
+def _robust_constraint(problem: Problem, confidence: float) -> Constraint:
+    """Return the certified total over every distribution that the sample leaves open."""
+    credal = problem.belief.credal(confidence)
+    promise = (
+        f"safe against an adversary who knows the population that {origin_of(credal.belief)} was drawn "
+        f"from, with confidence {credal.confidence:g}"
+    )
+    totals = RobustTotals(credal, problem.secrets)
+    return Constraint("robust", credal.belief, problem.secrets, (totals,), promise, is_sound=True)
 
 
 @dataclass(frozen=True, eq=False)
-class TreeConstraint:
-    """The total for an adversary who believes in a tree; a model, unless the tree was given by hand."""
+class PublishedTotals(Totals):
+    """The published sum of pairwise figures; what one release says at one budget is kept."""
 
     belief: Belief
     secrets: tuple[str, ...]
-    name: ConstraintName = "tree"
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether the tree is the joint itself, and no model of a table."""
-        return not self.belief.is_model
-
-    @property
-    def promise(self) -> str:
-        """For whom keeping it is a promise, in words."""
-        return tree_promise(self.belief)
-
-    @cached_property
-    def totals(self) -> TreeTotals:
-        """The secrets' figures, which keep what a search does not change."""
-        return TreeTotals(self.belief, self.secrets)
-
-    def figures(self, channels: Channels) -> Array:
-        """Return the figure of every secret, shape (secrets,)."""
-        totals = self.totals(channels, witnesses=False)
-        return np.array([totals[name].value for name in self.secrets])
-
-    def changes(self, channels: Channels, moved: Channels) -> Array:
-        """Return how much each figure grows with each moved channel alone, shape (secrets, moved)."""
-        return changes_by(self.figures, channels, moved)
-
-    def bounds(self, channels: Channels) -> dict[str, Bound]:
-        """Return the figures with what they claim."""
-        return self.totals(channels)
-
-
-@dataclass(frozen=True, eq=False)
-class PublishedConstraint:
-    """The published sum of pairwise figures (CPL, eq. (6) and (30)): not a bound, and no promise."""
-
-    belief: Belief
-    secrets: tuple[str, ...]
-    name: ConstraintName = "published"
-    is_sound: bool = False
     _parts: dict[tuple[str, float], Array] = field(default_factory=dict, repr=False)
 
-    @property
-    def promise(self) -> str:
-        """For whom keeping it is a promise, in words."""
-        return (
-            f"no promise: the published sum of pairwise figures of {origin_of(self.belief)} keeps the "
-            "limits, the true leakage may not"
-        )
+    def values(self, channels: Channels) -> dict[str, float]:
+        """Return the sum for each secret."""
+        sums = np.sum([self._part(name, channel) for name, channel in channels.items()], axis=0)
+        return dict(zip(self.secrets, sums.tolist(), strict=True))
 
-    def figures(self, channels: Channels) -> Array:
-        """Return the figure of every secret, shape (secrets,)."""
-        return np.asarray(np.sum([self._part(name, channel) for name, channel in channels.items()], axis=0))
+    def bounds(self, channels: Channels) -> dict[str, Bound]:
+        """Return the sum for each secret with what it claims."""
+        return {name: pairwise_sum(self.belief, channels, name) for name in self.secrets}
 
     def _part(self, name: str, channel: Channel) -> Array:
         """Return what one release says about every secret; searches move one budget at a time."""
@@ -259,56 +190,22 @@ class PublishedConstraint:
 
     def _pair(self, name: str, channel: Channel, secret: str) -> float:
         if name == secret:
-            return own_report(self.belief.prior(secret), channel)
-        return worst_ratio(conditional_rows(self.belief, secret, name)[0], channel).value
-
-    def changes(self, channels: Channels, moved: Channels) -> Array:
-        """Return how much each figure grows with each moved channel alone, shape (secrets, moved)."""
-        return changes_by(self.figures, channels, moved)
-
-    def bounds(self, channels: Channels) -> dict[str, Bound]:
-        """Return the figures with what they claim."""
-        return {name: pairwise_sum(self.belief, channels, name) for name in self.secrets}
+            return own_leakage(self.belief.prior(secret), channel)
+        return channel.worst_ratio(conditional_rows(self.belief, secret, name)[0]).value
 
 
 @dataclass(frozen=True, eq=False)
-class RobustConstraint:
-    """The certified total over every distribution that the sample leaves open."""
+class RobustTotals(Totals):
+    """The certified totals over a credal set; what the sample says does not depend on the budgets."""
 
     credal: Credal
     secrets: tuple[str, ...]
-    name: ConstraintName = "robust"
-    is_sound: bool = True
     _regions: dict[str, Region | None] = field(default_factory=dict, repr=False)
 
-    @property
-    def belief(self) -> Belief:
-        """The point estimate in the middle of them."""
-        return self.credal.belief
-
-    @property
-    def promise(self) -> str:
-        """For whom keeping it is a promise, in words."""
-        return (
-            f"safe against an adversary who knows the population that {origin_of(self.belief)} was drawn "
-            f"from, with confidence {self.credal.confidence:g}"
-        )
-
-    def figures(self, channels: Channels) -> Array:
-        """Return the figure of every secret, shape (secrets,)."""
-        return np.array([bound.value for bound in self.bounds(channels).values()])
-
-    def changes(self, channels: Channels, moved: Channels) -> Array:
-        """Return how much each figure grows with each moved channel alone, shape (secrets, moved)."""
-        return changes_by(self.figures, channels, moved)
-
     def bounds(self, channels: Channels) -> dict[str, Bound]:
-        """Return the figures with what they claim."""
-        return {name: self._bound(channels, name) for name in self.secrets}
-
-    def _bound(self, channels: Channels, secret: str) -> Bound:
-        """Return one secret's figure; what the sample says does not depend on the budgets."""
-        others = [name for name in channels if name != secret]
-        if secret not in self._regions:
-            self._regions[secret] = joint_region(self.credal, secret, others)
-        return robust_upper(self.credal, channels, secret, self._regions[secret])
+        """Return the total of each secret with what it claims."""
+        for secret in self.secrets:
+            if secret not in self._regions:
+                others = [name for name in channels if name != secret]
+                self._regions[secret] = joint_region(self.credal, secret, others)
+        return {name: robust_upper(self.credal, channels, name, self._regions[name]) for name in self.secrets}

@@ -11,7 +11,6 @@ from sidelight.calibration.constraint import Constraint
 from sidelight.calibration.problem import Problem
 from sidelight.calibration.uniform import ROUNDING, shares_over
 from sidelight.foundation.errors import InputError
-from sidelight.leakage.families import worst_ratio
 from sidelight.leakage.pair import conditional_rows
 from sidelight.mechanisms import FavouringChannel
 
@@ -70,7 +69,7 @@ def _leaks(problem: Problem, name: str, secret: str) -> float:
     channel = FavouringChannel(release.attribute.size, "singletons", 0.0) if free else release.channel()
     if name == secret:
         return channel.epsilon
-    return worst_ratio(conditional_rows(problem.belief, secret, name)[0], channel).value
+    return channel.worst_ratio(conditional_rows(problem.belief, secret, name)[0]).value
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:

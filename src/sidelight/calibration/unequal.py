@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.calibration.constraint import LARGEST_FIGURE, Constraint
+from sidelight.calibration.constraint import Constraint
 from sidelight.calibration.problem import LARGEST_BUDGET, Problem
 from sidelight.calibration.uniform import RAISE, excess, largest_safe, shares_over
 from sidelight.foundation.errors import InputError
+from sidelight.leakage.totals import LARGEST_FIGURE
 
 Array = NDArray[np.float64]
 FEW = 12

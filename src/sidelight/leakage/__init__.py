@@ -39,8 +39,7 @@ from sidelight.leakage.published import (
 )
 from sidelight.leakage.statistical import StatisticalLeakage, statistical_leakage
 from sidelight.leakage.synergy import Synergy, synergy_scan
-from sidelight.leakage.totals.total import set_leakage, total_leakage
-from sidelight.leakage.totals.tree import tree_total, tree_totals
+from sidelight.leakage.totals import set_leakage, total_leakage, tree_total, tree_totals
 
 __all__ = [
     "ANALYSERS",

@@ -18,7 +18,7 @@ from sidelight.foundation.errors import check_whole, invalid
 from sidelight.foundation.randomness import randomness
 from sidelight.leakage.bounds import Bound, Claim, Leakage
 from sidelight.leakage.pair import conditional_rows, pair_leakage
-from sidelight.leakage.support import witnessed
+from sidelight.leakage.witnesses import witnessed
 from sidelight.mechanisms.hashing import Hashing
 
 _CELLS = 1 << 22

@@ -5,7 +5,10 @@ from sidelight.mechanisms.channel import Channel as Channel
 from sidelight.mechanisms.channel import ContinuousChannel as ContinuousChannel
 from sidelight.mechanisms.channel import DenseChannel as DenseChannel
 from sidelight.mechanisms.channel import FavouringChannel as FavouringChannel
+from sidelight.mechanisms.channel import GaussianChannel as GaussianChannel
 from sidelight.mechanisms.channel import ImplicitChannel as ImplicitChannel
+from sidelight.mechanisms.channel import LaplaceChannel as LaplaceChannel
+from sidelight.mechanisms.channel import as_channel as as_channel
 from sidelight.mechanisms.form import Grid as Grid
 from sidelight.mechanisms.form import ReportForm as ReportForm
 from sidelight.mechanisms.mechanism import MECHANISMS as MECHANISMS

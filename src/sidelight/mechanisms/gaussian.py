@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sidelight.foundation.errors import check_choice, check_number, invalid
 from sidelight.foundation.randomness import Randomness
-from sidelight.mechanisms.channel import ContinuousChannel
+from sidelight.mechanisms.channel import GaussianChannel
 from sidelight.mechanisms.exact import check_budget, store
 from sidelight.mechanisms.mechanism import Array
 from sidelight.mechanisms.noise import GAUSSIAN_REACH, secure_gaussian, simulated_gaussian
@@ -110,10 +110,9 @@ class Gaussian(Additive):
         return np.asarray(ndtr((steps - 0.5) / self.scale))
 
     @property
-    def channel(self) -> ContinuousChannel:
+    def channel(self) -> GaussianChannel:
         """The density of a report around each point."""
-        scale = self.scale * self.step
-        return ContinuousChannel(self.grid_points, scale, "gaussian", self.epsilon, self.delta)
+        return GaussianChannel(self.grid_points, self.scale * self.step, self.epsilon, self.delta)
 
     def _secure(self, count: int) -> NDArray[np.int64]:
         return secure_gaussian(count, self.scale)

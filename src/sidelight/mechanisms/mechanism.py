@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.bits import code_type as code_type
 from sidelight.foundation.errors import InputError, TooLargeError, check_choice, invalid
-from sidelight.mechanisms.channel import AnyChannel, Channel, DenseChannel
+from sidelight.mechanisms.channel import Channel, DenseChannel
 from sidelight.mechanisms.checks import check_codes as check_codes
 from sidelight.mechanisms.checks import check_list as check_list
 from sidelight.mechanisms.checks import check_times, need_budget, refuse_parameters
@@ -123,11 +123,8 @@ class Mechanism(ABC):
         """The law of a report."""
 
     def repeated(self, times: int) -> Channel:
-        """Return the channel of `times` reports of the same value: by default their budgets add up."""
-        if check_times(times) == 1:
-            return self.channel
-        delta = min(times * self.delta, 1.0)
-        return AnyChannel(self.size, times * self.epsilon, delta, within=self.channel)
+        """Return the channel of `times` independent reports of the same value."""
+        return self.channel.repeated(check_times(times))
 
     @property
     def degrades(self) -> bool:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.foundation.compiled import is_large, spans
 from sidelight.foundation.errors import InputError, check_number, check_whole, invalid
 from sidelight.foundation.randomness import Randomness, randomness
-from sidelight.mechanisms.channel import ContinuousChannel
+from sidelight.mechanisms.channel import ContinuousChannel, LaplaceChannel
 from sidelight.mechanisms.checks import (
     check_list,
     check_numbers,
@@ -288,9 +288,9 @@ class _LaplaceNoise(Additive):
         return np.where(steps <= 0, low, 1 - np.exp(-np.maximum(steps, 0) / self.scale) / whole)
 
     @property
-    def channel(self) -> ContinuousChannel:
+    def channel(self) -> LaplaceChannel:
         """The density of a report around each point; on the grid the same ratios hold."""
-        return ContinuousChannel(self.grid_points, self.scale * self.step, "laplace", self.epsilon)
+        return LaplaceChannel(self.grid_points, self.scale * self.step, self.epsilon)
 
     def _secure(self, count: int) -> NDArray[np.int64]:
         return secure_laplace(count, self.scale)

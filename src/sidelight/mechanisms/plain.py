@@ -17,7 +17,6 @@ from sidelight.mechanisms.checks import (
     check_codes,
     check_offset,
     check_shares,
-    check_times,
     refuse_parameters,
 )
 from sidelight.mechanisms.exact import LARGEST_SIZE, store
@@ -47,11 +46,6 @@ class _Plain(Mechanism):
     def at(self, nominal_budget: float) -> NoReturn:
         """Refuse: there is no budget."""
         raise InputError(f"the mechanism {self.name!r} has no budget, so none of {nominal_budget!r}.")
-
-    def repeated(self, times: int) -> FavouringChannel:
-        """Return the channel of many reports: that of one, as neither all nor nothing grows if repeated."""
-        check_times(times)
-        return self.channel
 
     @property
     def channel(self) -> FavouringChannel:
@@ -103,6 +97,10 @@ class Identity(_Plain):
         """Return the variance of each frequency: that of sampling people."""
         share = check_shares(frequencies, self.size, single=True)
         return np.asarray(share * (1 - share) / check_whole("reports", reports, at_least=1))
+
+    def likelihoods(self, reports: Reports) -> Array:
+        """Return 1 for the reported value and 0 for the others."""
+        return np.asarray(np.arange(self.size)[:, None] == self.check(reports), dtype=np.float64).T
 
     def face_value(self, reports: Reports) -> NDArray[np.intp]:
         """Return the reported codes, which are true."""

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms.channel import AnyChannel
-from sidelight.mechanisms.checks import check_times
 from sidelight.mechanisms.exact import check_budget, check_size, store
 from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.mechanism import Aggregate, Array, Mechanism
@@ -42,10 +41,6 @@ class Unspecified(Mechanism):
     def channel(self) -> AnyChannel:
         """Only its budget is known."""
         return AnyChannel(self.size, self.epsilon)
-
-    def repeated(self, times: int) -> AnyChannel:
-        """Return the channel of `times` reports of the same value: their budgets add up."""
-        return AnyChannel(self.size, check_times(times) * self.epsilon)
 
     @property
     def form(self) -> ReportForm:

@@ -1,9 +1,14 @@
-"""The joint generic bound: all other reports as one release of the sum of their budgets."""
+"""The joint generic bound: all other reports as one release of the sum of their budgets.
+
+Where it is not smaller than the sum of all budgets, or the joint is unknown or too large, composition takes
+its place.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,26 +16,107 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.leakage.bounds import Bound
-from sidelight.leakage.families import baseline_at
-from sidelight.leakage.generic import generic_worst
-from sidelight.leakage.pair import direct_leakage
+from sidelight.leakage.pair import own_pairs
+from sidelight.leakage.totals.base import ONE_VALUE, Array, Channels, Totals, composition
 from sidelight.mechanisms import Channel
+from sidelight.mechanisms.channel.generic import Worst, baseline_at, generic_worst
 
-Array = NDArray[np.float64]
 LARGEST_ROWS = 1 << 24
 LARGEST_SEARCH = 1 << 31
 
 
-def joint_generic(belief: Belief, channels: Mapping[str, Channel], secret: str) -> Bound:
-    """Return the direct leakage plus the generic bound on all other released attributes as one variable."""
-    others = [name for name in channels if name != secret]
-    own = direct_leakage(belief, channels.get(secret), secret).value
-    if not others:
-        return Bound(own, "certified", "own report alone")
-    rows = record_rows(belief, secret, others)
-    budget = math.fsum(channels[name].epsilon for name in others)
-    worst = generic_worst(rows, baseline_at(budget))
-    return Bound(own + min(worst.value, budget), "certified", "joint generic")
+@dataclass(frozen=True, eq=False)
+class JointTotal(Totals):
+    """The total of one secret by the joint generic bound, by composition, or by the smaller of the two.
+
+    Attributes:
+        prior: the probabilities of the secret's values.
+        secret: whose total is wanted.
+        rows: Pr(all other released attributes | secret), one column for each distinct record; None for
+            composition alone.
+        method: "auto", "joint generic" or "composition".
+    """
+
+    prior: Array
+    secret: str
+    rows: Array | None
+    method: str
+
+    @classmethod
+    def of(cls, belief: Belief, released: Sequence[str], secret: str, method: str) -> JointTotal:
+        """Prepare the rows where they are known and not too large."""
+        others = [name for name in released if name != secret]
+        rows = None
+        if others and method != "composition" and (belief.records is not None or method == "joint generic"):
+            try:
+                rows = record_rows(belief, secret, others)
+            except TooLargeError:
+                if method == "joint generic":
+                    raise
+        return cls(belief.prior(secret), secret, rows, method)
+
+    def for_many_budgets(self) -> JointTotal:
+        """Drop the rows where they can never help: for one question to find that out costs as much as it."""
+        if self.rows is None or self.method != "auto":
+            return self
+        # Two rows that share no record reach the whole budget, whatever it is.
+        is_composition = generic_worst(self.rows, math.exp(-1)).value >= 1 - 1e-12
+        return replace(self, rows=None) if is_composition else self
+
+    def bounds(self, channels: Channels) -> dict[str, Bound]:
+        """Return the total with what it claims."""
+        return {self.secret: self._bound(channels)}
+
+    def changes(self, channels: Channels, moved: Channels) -> dict[str, Array]:
+        """Return by how much the total grows at least with each of the moved channels alone.
+
+        The two rows and the favoured set that reach it now are still there after a move; to first order they
+        remain the worst ones.
+        """
+        kept = None if self.rows is None else generic_worst(self.rows, baseline_at(self._rest(channels)))
+        base = self._bound(channels).value
+        grown = [self._bound({**channels, name: moved[name]}, kept).value - base for name in moved]
+        return {self.secret: np.array(grown)}
+
+    def _bound(self, channels: Channels, kept: Worst | None = None) -> Bound:
+        """Return the total; of the joint generic bound only the part that `kept` reaches, if it is given."""
+        if np.count_nonzero(self.prior) < 2:
+            return ONE_VALUE
+        sums, joint = composition(channels), self._joint(channels, kept)
+        if joint is None or self.method == "composition":
+            return sums
+        return joint if self.method == "joint generic" or joint.value < sums.value else sums
+
+    def _joint(self, channels: Channels, kept: Worst | None) -> Bound | None:
+        """Return the own report's leakage plus the bound on all others as one; None without their rows."""
+        own = own_leakage(self.prior, channels.get(self.secret))
+        if set(channels) <= {self.secret}:
+            return Bound(own, "certified", "own report alone")
+        if self.rows is None:
+            return None
+        rest = self._rest(channels)
+        baseline = baseline_at(rest)
+        if kept is None:
+            reached = generic_worst(self.rows, baseline).value
+        else:
+            reached = _reached(self.rows, kept, baseline)
+        return Bound(own + min(reached, rest), "certified", "joint generic")
+
+    def _rest(self, channels: Channels) -> float:
+        """Return the budget of all other reports together."""
+        return math.fsum(channel.epsilon for name, channel in channels.items() if name != self.secret)
+
+
+def own_leakage(prior: Array, channel: Channel | None) -> float:
+    """Return what the secret's own report says about it; 0 if it is not released."""
+    return float(own_pairs(channel, np.flatnonzero(prior > 0)).max(initial=0.0))
+
+
+def _reached(rows: Array, kept: Worst, baseline: float) -> float:
+    """Return ln of the ratio of two rows for a report that favours this set by 1 / baseline."""
+    pair = rows[[kept.likelier, kept.unlikelier]]
+    top, bottom = baseline + (1 - baseline) * pair[:, kept.report].sum(axis=1)
+    return math.log(top / bottom) if bottom > 0 else math.inf
 
 
 def record_rows(belief: Belief, secret: str, others: Sequence[str]) -> Array:

@@ -23,7 +23,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.leakage.logs import log_pairs, logs_of
+from sidelight.mechanisms.channel.logs import log_pairs, logs_of
 
 Array = NDArray[np.float64]
 LARGEST_LISTED = 6

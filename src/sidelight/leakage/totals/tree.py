@@ -9,7 +9,7 @@ bounds of branches that meet add up:
 * weighted: a number for each ordered pair of values, and the report of each attribute taken together with
   the worst message from below it;
 * linear programs: the same over all messages that keep every pair's bound; boxes are the quick form of it
-  for attributes of many values (see `cone`).
+  for attributes of many values (see `messages`).
 
 The last is the exact total where every attribute between the secret and a released one has two values: such
 a message is one number, its extremes are reached, and branches reach theirs independently.
@@ -18,7 +18,7 @@ a message is one number, its extremes are reached, and branches reach theirs ind
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -29,18 +29,8 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief, Tree, check_belief
 from sidelight.foundation.errors import InputError, check_choice
 from sidelight.leakage.bounds import Bound, Claim
-from sidelight.leakage.entry import check_channels
-from sidelight.leakage.families import (
-    baseline_at,
-    claim_of,
-    is_idealised,
-    own_pairs,
-    report_columns,
-    report_named,
-)
-from sidelight.leakage.generic import generic_worst
-from sidelight.leakage.pair import check_fit
-from sidelight.leakage.support import best_pair, edge_support, witnessed
+from sidelight.leakage.pair import check_fit, checked_channels, is_idealised, own_pairs
+from sidelight.leakage.totals.base import Array, Channels, Totals
 from sidelight.leakage.totals.messages import (
     LARGEST_LISTED,
     box_pairs,
@@ -50,9 +40,10 @@ from sidelight.leakage.totals.messages import (
     range_pairs,
     ray_columns,
 )
+from sidelight.leakage.witnesses import best_pair, records_along, witnessed
 from sidelight.mechanisms import Channel
+from sidelight.mechanisms.channel.generic import baseline_at, generic_worst
 
-Array = NDArray[np.float64]
 TreeMethod = Literal["auto", "plain", "weighted", "linear programs"]
 METHODS: tuple[TreeMethod, ...] = ("auto", "plain", "weighted", "linear programs")
 LARGEST_REPORTS = 256
@@ -83,9 +74,7 @@ class _Message:
     chosen: NDArray[np.intp] | None = None
 
 
-def tree_total(
-    belief: Belief, channels: Mapping[str, Channel], secret: str, method: TreeMethod = "auto"
-) -> Bound:
+def tree_total(belief: Belief, channels: Channels, secret: str, method: TreeMethod = "auto") -> Bound:
     """Return a bound on the leakage of the secret through every release, for a tree belief.
 
     Args:
@@ -103,7 +92,7 @@ def tree_total(
 
 def tree_totals(
     belief: Belief,
-    channels: Mapping[str, Channel],
+    channels: Channels,
     secrets: Iterable[str] | None = None,
     method: TreeMethod = "auto",
     *,
@@ -114,8 +103,8 @@ def tree_totals(
     Without `witnesses` the figures are the same and take a fraction of the time.
     """
     check_belief("belief", belief)
-    check_channels(channels)
-    return TreeTotals(belief, tuple(_names(belief, secrets)), method)(channels, witnesses=witnesses)
+    channels = checked_channels(belief, channels)
+    return TreeTotals(belief, tuple(_names(belief, secrets)), method).bounds(channels, witnesses=witnesses)
 
 
 def _names(belief: Belief, secrets: Iterable[str] | None) -> list[str]:
@@ -125,7 +114,7 @@ def _names(belief: Belief, secrets: Iterable[str] | None) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class TreeTotals:
+class TreeTotals(Totals):
     """Totals of several secrets that can be asked for again with other channels.
 
     A search moves one budget at a time, and a message changes only with the channels of its own branch: what
@@ -167,8 +156,12 @@ class TreeTotals:
                 found.setdefault((node, tree.parents[node]), tree)
         return [(tree, node) for (node, _), tree in found.items()]
 
-    def __call__(self, channels: Mapping[str, Channel], *, witnesses: bool = True) -> dict[str, Bound]:
-        """Return the total of each secret; see `tree_totals`."""
+    def values(self, channels: Channels) -> dict[str, float]:
+        """Return the total of each secret."""
+        return {name: bound.value for name, bound in self.bounds(channels, witnesses=False).items()}
+
+    def bounds(self, channels: Channels, *, witnesses: bool = True) -> dict[str, Bound]:
+        """Return the total of each secret with what it claims; see `tree_totals`."""
         for name, channel in channels.items():
             check_fit(self.belief.schema[name], channel)
         if len(self._known) > LARGEST_KNOWN:
@@ -181,7 +174,7 @@ class TreeTotals:
             for secret, tree in self.trees.items()
         }
 
-    def _passed(self, tree: Tree, node: int, channels: Mapping[str, Channel], messages: Messages) -> _Message:
+    def _passed(self, tree: Tree, node: int, channels: Channels, messages: Messages) -> _Message:
         """Return what the branch of `node` says, from what is known if nothing in it has changed."""
         channel = channels.get(tree.schema.names[node])
         parts = [messages[child, node] for child in tree.children[node]]
@@ -191,9 +184,7 @@ class TreeTotals:
         return self._known[key][0]
 
 
-def _total(
-    belief: Belief, tree: Tree, channels: Mapping[str, Channel], messages: Messages, witnesses: bool
-) -> Bound:
+def _total(belief: Belief, tree: Tree, channels: Channels, messages: Messages, witnesses: bool) -> Bound:
     """Add up what all branches say about the root, which is the secret, and its own report."""
     root = tree.order[0]
     secret = tree.schema.names[root]
@@ -203,7 +194,7 @@ def _total(
     pairs = np.sum([own_pairs(own, possible), *(part.pairs for part in parts)], axis=0)
     used = frozenset[str]().union(*(part.methods for part in parts))
     name = f"tree propagation ({', '.join(sorted(used))})" if used else "tree propagation"
-    is_exact = (own is None or claim_of(own) == "exact") and all(part.is_exact for part in parts)
+    is_exact = (own is None or own.claim == "exact") and all(part.is_exact for part in parts)
     kind: Claim = "model" if belief.is_model else "exact" if is_exact else "certified"
     kind = "published" if is_idealised(channels.values()) else kind
     bound = Bound(float(pairs.max()), kind, name)
@@ -212,7 +203,7 @@ def _total(
     pair = best_pair(pairs, tree.marginals[root][possible])
     said = _reported(tree, channels, messages, pair) if is_exact else None
     if said is None:
-        return replace(bound, support=edge_support(belief, secret, tree.edges))
+        return replace(bound, support=records_along(belief, secret, tree.edges))
     codes = int(possible[pair[0]]), int(possible[pair[1]])
     return witnessed(bound, belief, channels, secret, codes, said)
 
@@ -251,16 +242,16 @@ def _listed(channel: Channel | None) -> Array | None:
 
     For a channel that can favour every set of values the budget says it all.
     """
-    if channel is None or channel.family in ("all", "any"):
+    if channel is None or channel.favours_every_set:
         return None
-    return report_columns(channel, LARGEST_REPORTS)
+    return channel.columns(LARGEST_REPORTS)
 
 
 def _is_known(channel: Channel | None) -> bool:
     """Whether the bounds use all that a channel's reports can say, and nothing more."""
     if channel is None:
         return True
-    return claim_of(channel) == "exact" and (channel.family == "all" or _listed(channel) is not None)
+    return channel.claim == "exact" and (channel.favours_every_set or _listed(channel) is not None)
 
 
 def _even(value: float, size: int) -> Array:
@@ -290,9 +281,7 @@ def _pairs(
     return range_pairs(rows, reports, spread), None, "weighted"
 
 
-def _reported(
-    tree: Tree, channels: Mapping[str, Channel], messages: Messages, pair: tuple[int, int]
-) -> Reports | None:
+def _reported(tree: Tree, channels: Channels, messages: Messages, pair: tuple[int, int]) -> Reports | None:
     """Follow what reaches an exact figure outwards from the secret; None if some report is not listed."""
     schema, root = tree.schema, tree.order[0]
     said: Reports = {}
@@ -305,7 +294,7 @@ def _reported(
         is_inner = any(messages[child, node].pairs.any() for child in tree.children[node])
         report, ray = divmod(int(chosen[asked]), 2 if is_inner else 1)
         if channel is not None:
-            said[name] = report_named(channel, report)
+            said[name] = channel.named(report)
         if is_inner:
             below = ((0, 1), (1, 0))[ray]  # the order of a binary cone's two rays
             waiting += [(child, below) for child in tree.children[node]]

@@ -20,7 +20,7 @@ from sidelight.calibration.constraint import constraint_of
 from sidelight.calibration.problem import build
 from sidelight.calibration.uniform import uniform_budget
 from sidelight.foundation.progress import track
-from sidelight.leakage.totals.total import lower_total
+from sidelight.leakage.totals import lower_total
 from sidelight.plan import Plan
 from sidelight.sources import read
 from sidelight.studies.figures import STYLES, canvas, draw_lines, grid

@@ -1,4 +1,4 @@
-"""A lower bound on the total: search for the reports that tell two secret values apart best.
+"""A figure that the total reaches: that of the best single neighbour, or of a search over all reports.
 
 Any combination of reports that the channels can produce is a witness: the total leakage is at least the
 log-ratio of its likelihoods under the two values. The search improves one attribute's report at a time, the
@@ -9,7 +9,7 @@ its last witness is evaluated on all of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,52 +17,69 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Belief
 from sidelight.leakage.bounds import Bound
-from sidelight.leakage.families import named_logs, ratio_pairs, worst_of_pair
-from sidelight.leakage.pair import conditional_rows
-from sidelight.leakage.support import witnessed
+from sidelight.leakage.pair import conditional_rows, direct_leakage
+from sidelight.leakage.totals.base import Array, Channels
+from sidelight.leakage.totals.exact import OwnReport, Reached, with_neighbour
 from sidelight.mechanisms import Channel
 from sidelight.sources import Records
 
-Array = NDArray[np.float64]
 _SAMPLE = 1 << 10
 _CANDIDATES = 4
 _SWEEPS = 3
 _LARGEST_PROMISE = 1 << 25
 
 
-def search_total(belief: Belief, channels: Mapping[str, Channel], secret: str, own: Array) -> Bound | None:
-    """Return the best witness found, or None where the belief has no records or nothing else is released.
+def lower_total(belief: Belief, channels: Channels, secret: str) -> Bound:
+    """Return the best witness at hand: the own report with its worst neighbour, or a search over all reports.
 
-    Args:
-        belief: a joint belief.
-        channels: the channel of every released attribute.
-        secret: the attribute in question.
-        own: (m, m), the log-ratios of the secret's own report for the secret values that can occur.
+    Fewer reports never say more, and any combination of reports is a witness.
     """
-    others = [name for name in channels if name != secret]
-    work = len(own) ** 2 * sum(channels[name].size for name in others)
+    channels = {name: channel.attained for name, channel in channels.items()}
+    own = OwnReport.of(belief, channels, secret)
+    best = direct_leakage(belief, channels.get(secret), secret).lower
+    best = Bound(best.value, "lower", "own report", best.witness, best.support)
+    for name, channel in channels.items():
+        if name == secret:
+            continue
+        reached = with_neighbour(belief, channel, name, own)
+        if reached.value > best.value:
+            method = f"own report with {name}" if secret in channels else f"report of {name}"
+            best = reached.witnessed(Bound(reached.value, "lower", method), belief, channels, own)
+    searched = _search(belief, channels, own)
+    if searched is None or searched.value <= best.value:
+        return best
+    bound = Bound(searched.value, "lower", "search over reports")
+    return searched.witnessed(bound, belief, channels, own)
+
+
+def _search(belief: Belief, channels: Channels, own: OwnReport) -> Reached | None:
+    """Return the best witness of a search over all reports.
+
+    None where the belief has no records, nothing else is released, or the search would take long.
+    """
+    secret, others = own.secret, [name for name in channels if name != own.secret]
+    work = len(own.pairs) ** 2 * sum(channels[name].size for name in others)
     if belief.records is None or belief.smoothing or not others or work > _LARGEST_PROMISE:
         return None
-    promise = own + sum(
-        ratio_pairs(conditional_rows(belief, secret, name)[0], channels[name]) for name in others
+    # Each report at its best for a pair of values promises more than all can keep together: where to start.
+    promise = own.pairs + sum(
+        channels[name].ratio_pairs(conditional_rows(belief, secret, name)[0]) for name in others
     )
     np.fill_diagonal(promise, -np.inf)
-    parts = _samples(belief.records, secret, others)
-    possible = list(parts)
+    samples = _samples(belief.records, secret, others)
     best, witness, pair = -math.inf, list[_Report](), (0, 0)
     for place in np.argsort(-promise, axis=None)[:_CANDIDATES]:
         i, j = divmod(int(place), len(promise))
         if i == j:
             continue
-        sample = parts[possible[i]], parts[possible[j]]
-        reports = _start(belief, secret, others, channels, (i, j))
-        reports, value = _ascend(*sample, [channels[name] for name in others], reports)
-        if value + own[i, j] > best:
-            best, witness, pair = value + own[i, j], reports, (i, j)
-    codes = possible[pair[0]], possible[pair[1]]
-    value = float(own[pair]) + _evaluate(belief.records, secret, others, witness, codes)
-    named = {name: report.named for name, report in zip(others, witness, strict=True)}
-    return witnessed(Bound(value, "lower", "search over reports"), belief, channels, secret, codes, named)
+        reports = _start(belief, channels, own, (i, j))
+        likelier, unlikelier = (samples[int(own.possible[row])] for row in (i, j))
+        reports, value = _ascend(likelier, unlikelier, [channels[name] for name in others], reports)
+        if value + own.pairs[i, j] > best:
+            best, witness, pair = value + own.pairs[i, j], reports, (i, j)
+    said = dict(zip(others, witness, strict=True))
+    value = float(own.pairs[pair]) + _evaluate(belief.records, own, said, pair)
+    return Reached(value, pair, {name: report.named for name, report in said.items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +91,7 @@ class _Report:
 
     @classmethod
     def of(cls, channel: Channel, named: NDArray[np.intp]) -> _Report:
-        return cls(named, named_logs(channel, named))
+        return cls(named, channel.named_logs(named))
 
 
 @dataclass(frozen=True)
@@ -99,17 +116,14 @@ def _samples(records: Records, secret: str, others: Sequence[str]) -> dict[int, 
     return parts
 
 
-def _start(
-    belief: Belief, secret: str, others: Sequence[str], channels: Mapping[str, Channel], pair: tuple[int, int]
-) -> list[_Report]:
-    """Return for each attribute the report that is best on its own."""
-    return [
-        _Report.of(
-            channels[name],
-            worst_of_pair(conditional_rows(belief, secret, name)[0], channels[name], pair).favoured,
-        )
-        for name in others
-    ]
+def _start(belief: Belief, channels: Channels, own: OwnReport, pair: tuple[int, int]) -> list[_Report]:
+    """Return for each other attribute the report that is best on its own."""
+    reports = []
+    for name, channel in channels.items():
+        if name != own.secret:
+            rows, _ = conditional_rows(belief, own.secret, name)
+            reports.append(_Report.of(channel, channel.worst_of_pair(rows, pair).report))
+    return reports
 
 
 def _ascend(
@@ -161,20 +175,18 @@ def _weigh(sample: _Sample, reports: Sequence[_Report], leaving_out: int = -1) -
 
 def _best_report(rows: Array, channel: Channel) -> _Report | None:
     """Return the report with the largest ratio of the two (unnormalised) rows."""
-    worst = worst_of_pair(rows / rows.sum(axis=1, keepdims=True), channel, (0, 1))
-    return _Report.of(channel, worst.favoured) if len(worst.favoured) else None
+    worst = channel.worst_of_pair(rows / rows.sum(axis=1, keepdims=True), (0, 1))
+    return _Report.of(channel, worst.report) if len(worst.report) else None
 
 
-def _evaluate(
-    records: Records, secret: str, others: Sequence[str], reports: Sequence[_Report], pair: tuple[int, int]
-) -> float:
+def _evaluate(records: Records, own: OwnReport, said: dict[str, _Report], pair: tuple[int, int]) -> float:
     """Return the log-ratio of the reports' likelihoods under the two secret values, on all records."""
     logs = np.log(records.weights)
-    for name, report in zip(others, reports, strict=True):
+    for name, report in said.items():
         logs += report.logs.take(records.codes[:, records.schema.index(name)])
-    values = records.codes[:, records.schema.index(secret)]
+    values = records.codes[:, records.schema.index(own.secret)]
     sums = []
-    for value in pair:
+    for value in own.possible[list(pair)]:
         mine = values == value
         sums.append(_log_sum(logs[mine]) - math.log(float(records.weights[mine].sum())))
     return sums[0] - sums[1] if sums[0] > -math.inf else 0.0

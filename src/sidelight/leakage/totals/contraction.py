@@ -1,0 +1,235 @@
+"""Exact totals of several secrets at once, where every report can be listed.
+
+The joint table is contracted with the channels, axis by axis. The tables of two secrets differ in one axis
+each, so the axes are halved again and again, and every half is contracted once for all secrets of the other
+half: n log n contractions instead of n^2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.belief import Belief
+from sidelight.foundation.errors import InputError, TooLargeError
+from sidelight.leakage.bounds import Bound
+from sidelight.leakage.pair import own_pairs
+from sidelight.leakage.totals.base import Array, Channels, Totals, composition, joint_claim
+from sidelight.mechanisms import Channel
+
+LARGEST_EXACT = 1 << 26
+"""The exact total of a table with more cells is refused."""
+_LARGEST_SIDE = 16
+"""Axes are contracted together, or with those behind them, up to so many values and reports."""
+_FEW_BEHIND = 8
+"""So few values behind an axis are contracted with it."""
+
+
+@dataclass(frozen=True, eq=False)
+class ListedTotals(Totals):
+    """Exact totals of several secrets, by contracting their joint with every other channel.
+
+    Attributes:
+        names: one for each axis.
+        cells: the joint probabilities.
+        secrets: whose totals are wanted.
+    """
+
+    names: tuple[str, ...]
+    cells: Array
+    secrets: tuple[str, ...]
+
+    @classmethod
+    def of(cls, belief: Belief, names: Sequence[str], secrets: Sequence[str]) -> ListedTotals:
+        """Take the joint of the named attributes."""
+        size = math.prod(float(belief.schema[name].size) for name in names)
+        if size > LARGEST_EXACT:
+            raise TooLargeError(
+                f"the exact total needs {size:.3g} cells, more than {LARGEST_EXACT}; release fewer "
+                "attributes, use coarser bins, or method='auto'."
+            )
+        return cls(tuple(names), belief.joint(list(names)), tuple(secrets))
+
+    @cached_property
+    def priors(self) -> tuple[Array, ...]:
+        """The probabilities of each attribute's values."""
+        axes = range(self.cells.ndim)
+        return tuple(self.cells.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes)
+
+    def values(self, channels: Channels) -> dict[str, float]:
+        """Return the total of each secret."""
+        most = composition(channels).value
+        return {
+            self.names[axis]: min(float(self._pairs(cells, axis, channels).max()), most)
+            for axis, cells in self._contractions(self._columns(channels))
+        }
+
+    def bounds(self, channels: Channels) -> dict[str, Bound]:
+        """Return the total of each secret with what it claims."""
+        claim = joint_claim(channels)
+        return {name: Bound(value, claim, "exact joint") for name, value in self.values(channels).items()}
+
+    def changes(self, channels: Channels, moved: Channels) -> dict[str, Array]:
+        """Return by how much each total grows at least with each of the moved channels alone.
+
+        The reports and the two values that reach a total now are still there after a move, and one pass over
+        the table serves all moves. To first order they remain the worst ones.
+        """
+        columns, others = self._columns(channels), self._columns({**channels, **moved})
+        most = composition(channels).value
+        steps = np.array([moved[name].epsilon - channels[name].epsilon for name in moved])
+        places = [self.names.index(name) for name in moved]
+        changes = {}
+        for axis, cells in self._contractions(columns):
+            pairs = self._pairs(cells, axis, channels)
+            value, pair = float(pairs.max()), divmod(int(pairs.argmax()), len(pairs))
+            reports = self._worst_reports(cells, axis, pair)
+            grown = self._growths(axis, pair, *(_chosen(side, reports) for side in (columns, others)))
+            with np.errstate(invalid="ignore"):  # infinity stays infinity, whatever moves
+                grown[axis] = (self._own(axis, {**channels, **moved}) - self._own(axis, channels))[pair]
+                changes[self.names[axis]] = np.minimum(value + grown[places], most + steps) - min(value, most)
+        return changes
+
+    def _columns(self, channels: Channels) -> list[Array]:
+        shape = self.cells.shape
+        return [_listed(channels.get(name), size) for name, size in zip(self.names, shape, strict=True)]
+
+    def _contractions(self, columns: Sequence[Array]) -> Iterator[tuple[int, Array]]:
+        """Yield each secret's axis with the table in which this axis alone still has values."""
+        wanted = [axis for axis, name in enumerate(self.names) if name in self.secrets]
+        rest = [axis for axis in range(self.cells.ndim) if axis not in wanted]
+        waiting = [(wanted, _contracted(self.cells, columns, rest))]
+        while waiting:
+            axes, cells = waiting.pop()
+            if len(axes) == 1:
+                yield axes[0], cells
+                continue
+            half = len(axes) // 2
+            waiting.append((axes[:half], _contracted(cells, columns, axes[half:])))
+            waiting.append((axes[half:], _contracted(cells, columns, axes[:half])))
+
+    def _possible(self, axis: int) -> NDArray[np.intp]:
+        return np.flatnonzero(self.priors[axis] > 0)
+
+    def _own(self, axis: int, channels: Channels) -> Array:
+        return own_pairs(channels.get(self.names[axis]), self._possible(axis))
+
+    def _pairs(self, cells: Array, axis: int, channels: Channels) -> Array:
+        """Return the largest log-ratio of every two possible values on the axis, with their own report."""
+        possible = self._possible(axis)
+        priors = self.priors[axis][possible]
+        lines = np.moveaxis(cells, axis, 0)
+        pairs = np.zeros((len(possible), len(possible)))
+        rows = lines.reshape(len(lines), -1)[possible]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for i, row in enumerate(rows[:-1]):
+                ratios = row / rows[i + 1 :]  # not a number for reports that neither value sends
+                scales = priors[i + 1 :] / priors[i]
+                pairs[i, i + 1 :] = np.log(np.fmax.reduce(ratios, axis=1) * scales)
+                pairs[i + 1 :, i] = -np.log(np.fmin.reduce(ratios, axis=1) * scales)
+        return np.maximum(pairs, 0.0) + self._own(axis, channels)
+
+    def _worst_reports(self, cells: Array, axis: int, pair: tuple[int, int]) -> dict[int, int]:
+        """Return the number of the report on every other axis that tells the two values apart best."""
+        likelier, unlikelier = np.moveaxis(cells, axis, 0)[self._possible(axis)[list(pair)]]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.asarray(likelier / unlikelier)  # not a number where both are 0
+        numbers = np.unravel_index(int(np.nanargmax(ratios)), ratios.shape)
+        rest = [other for other in range(self.cells.ndim) if other != axis]
+        return {other: int(number) for other, number in zip(rest, numbers, strict=True)}
+
+    def _growths(self, axis: int, pair: tuple[int, int], now: list[Array], then: list[Array]) -> Array:
+        """Return how the log-ratio of the worst reports changes if each axis in turn has its other column."""
+        codes = self._possible(axis)[list(pair)]
+        grown = np.zeros(self.cells.ndim)
+        rest = np.arange(self.cells.ndim) != axis
+        grown[rest] = ratio_growths([self.cells.take(code, axis=axis) for code in codes], now, then)
+        return grown
+
+
+def _chosen(columns: Sequence[Array], reports: dict[int, int]) -> list[Array]:
+    return [columns[axis][:, report] for axis, report in reports.items()]
+
+
+def ratio_growths(pair: Iterable[Array], now: Sequence[Array], then: Sequence[Array]) -> Array:
+    """Return how the log-ratio of a pair's reports changes if each axis in turn has its other report.
+
+    Args:
+        pair: the cells of the likelier and the unlikelier value.
+        now: for each axis the likelihoods of its report.
+        then: those of the report that replaces it.
+    """
+    grown = np.zeros(len(now))
+    for cells, sign in zip(pair, (1, -1), strict=True):
+        for axis, left in enumerate(_all_but_one(cells, now)):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                grown[axis] += sign * np.log((left @ then[axis]) / (left @ now[axis]))
+    return np.nan_to_num(grown, nan=0.0)
+
+
+def _all_but_one(cells: Array, vectors: Sequence[Array]) -> list[Array]:
+    """Return, for each axis, the sums over all other axes weighted by their vectors."""
+    if cells.ndim < 2:
+        return [cells] * cells.ndim
+    half = cells.ndim // 2
+    first, second = (reduce(_outer, part) for part in (vectors[:half], vectors[half:]))
+    flat = cells.reshape(len(first), len(second))
+    return [
+        *_all_but_one((flat @ second).reshape(cells.shape[:half]), vectors[:half]),
+        *_all_but_one((first @ flat).reshape(cells.shape[half:]), vectors[half:]),
+    ]
+
+
+def _outer(first: Array, second: Array) -> Array:
+    return np.multiply.outer(first, second).ravel()
+
+
+def _listed(channel: Channel | None, size: int) -> Array:
+    """Return each report's likelihood given each value; of an attribute that is not released, one report."""
+    columns = np.ones((size, 1)) if channel is None else channel.columns()
+    if columns is None:
+        raise InputError("the exact total needs channels whose reports can be listed; use method='auto'.")
+    return columns
+
+
+def _contracted(cells: Array, columns: Sequence[Array], axes: Sequence[int]) -> Array:
+    """Replace the values on each of the axes by the reports of its channel.
+
+    Small neighbours go together, and so do small axes behind them: few passes of larger products are faster.
+    """
+    for group in _groups(columns, axes):
+        matrix = reduce(_product, [columns[axis] for axis in group])
+        before, after = cells.shape[: group[0]], cells.shape[group[-1] + 1 :]
+        reports = [columns[axis].shape[1] for axis in group]
+        behind = math.prod(after)
+        if behind <= _FEW_BEHIND and max(matrix.shape) <= _LARGEST_SIDE:
+            flat = cells.reshape(-1, len(matrix) * behind) @ _product(matrix, np.eye(behind))
+        else:
+            flat = np.matmul(matrix.T, cells.reshape(math.prod(before), len(matrix), behind))
+        cells = flat.reshape(*before, *reports, *after)
+    return cells
+
+
+def _product(first: Array, second: Array) -> Array:
+    """Return the matrix of two channels side by side (Kronecker)."""
+    return np.asarray(np.kron(first, second), dtype=np.float64)
+
+
+def _groups(columns: Sequence[Array], axes: Sequence[int]) -> list[list[int]]:
+    """Return runs of neighbouring axes whose values and reports together are few."""
+    groups: list[list[int]] = []
+    sides = 0
+    for axis in axes:
+        side = max(columns[axis].shape)
+        if groups and groups[-1][-1] == axis - 1 and sides * side <= _LARGEST_SIDE:
+            groups[-1].append(axis)
+            sides *= side
+        else:
+            groups.append([axis])
+            sides = side
+    return groups
