@@ -266,13 +266,9 @@ def estimate(
     schema = parts[0].protocol.schema
     estimates = unbiased(parts, about)
     frequencies = _frequencies(estimator, estimates, parts, given)
-    lower, upper, variances = {}, {}, {}
     deviations = NormalDist().inv_cdf(0.5 + level / 2)
-    for name, item in estimates.items():
-        low, high = item.interval(deviations)
-        variances[name] = item.variance(to_simplex(item.estimate))
-        lower[name] = np.minimum(low, np.clip(frequencies[name], 0, 1))
-        upper[name] = np.maximum(high, np.clip(frequencies[name], 0, 1))
+    lower, upper = _intervals(estimates, frequencies, deviations)
+    variances = {name: item.variance(to_simplex(item.estimate)) for name, item in estimates.items()}
     errors = {name: np.sqrt(spread) for name, spread in variances.items()}
     return Estimates(
         schema, frequencies, errors, lower, upper, parts[-1].protocol.name, estimator, about, level,
@@ -281,6 +277,18 @@ def estimate(
         *_expected(estimator, parts, about, frequencies, variances),
         max(part.protocol.delta for part in parts), means(parts, estimates, deviations, about),
     )  # fmt: skip
+
+
+def _intervals(
+    estimates: Mapping[str, Unbiased], frequencies: Mapping[str, Array], deviations: float
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Return the intervals' ends, widened to hold the frequencies that are stated."""
+    lower, upper = {}, {}
+    for name, item in estimates.items():
+        low, high = item.interval(deviations)
+        stated = np.clip(frequencies[name], 0, 1)
+        lower[name], upper[name] = np.minimum(low, stated), np.maximum(high, stated)
+    return lower, upper
 
 
 def _expected(

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import permutations, product
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,6 +70,26 @@ class _FakesFile(Strict):
     epsilon: float
     groups: list[list[str]]
     fake: list[_FakeFile]
+
+
+class FakeTables(NamedTuple):
+    """What the reports and fakes of one group are drawn with, in arrays for a compiled loop.
+
+    Attributes:
+        truth: (members,) how many words keep the true value.
+        other: (members,) how many words report a particular other value.
+        ends: the running weights of every member's fakes, flat.
+        starts: (members,) where a member's weights begin in `ends`.
+        base: (members,) the row of a chosen member's first value.
+        sizes: (members,) numbers of values.
+    """
+
+    truth: Words
+    other: Words
+    ends: Whole
+    starts: Whole
+    base: Whole
+    sizes: Whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,70 +220,43 @@ class FakeDataProtocol(Protocol):
             randomness(seed, f"hidden/fake {number}", compiled=large).words(offset, people, fakes[number])
         index = [self.schema.index(name) for name in group]
         codes = records if index == list(range(records.shape[1])) else records[:, index]
-        truth, other = self._thresholds(group)
         out = np.empty((len(group), people), dtype=np.uint16)
         if large:
             from sidelight.protocols.kernels import fill
 
-            fill(codes, chosen, words, truth, other, fakes, *self._flat(group), out)
+            fill(codes, chosen, words, fakes, self._tables[group], out)
         else:
-            self._fill_plainly(group, codes, chosen.astype(np.intp), words, fakes, out)
+            _fill_plainly(codes, chosen.astype(np.intp), words, fakes, self._tables[group], out)
         return {
             name: column.astype(code_type(self.schema[name].size))
             for name, column in zip(group, out, strict=True)
         }
 
-    def _thresholds(self, group: Sequence[str]) -> tuple[Words, Words]:
-        """Return how many words keep each member's value, and how many report a particular other one."""
-        part = even_part(self.budget, len(self.partition))
-        pairs = [_response_words(self.schema[name].size, part) for name in group]
-        truth, other = zip(*pairs, strict=True)
-        return np.array(truth, dtype=np.uint64), np.array(other, dtype=np.uint64)
-
-    def _fill_plainly(
-        self,
-        group: tuple[str, ...],
-        codes: Codes,
-        chosen: NDArray[np.intp],
-        words: Words,
-        fakes: Words,
-        out: NDArray[np.uint16],
-    ) -> None:
-        """Write the columns of one group, see `kernels.fill`."""
-        truth, other = self._thresholds(group)
-        true = codes[np.arange(len(codes)), chosen].astype(np.uint16)
-        said = np.empty_like(true)
-        respond(words, true, truth[chosen], other[chosen], said)  # type: ignore[arg-type]
-        ends, starts, base, sizes = self._flat(group)
-        row = base[chosen] + said
-        for number, size in enumerate(sizes):
-            first = starts[number]
-            rows = ends[first : first + int(sizes.sum()) * size].reshape(-1, size)
-            drawn = (fakes[number] >> _HALF).astype(np.int64)
-            out[number] = np.where(chosen == number, said, _place(rows, drawn, row))
-
-    def _flat(self, group: tuple[str, ...]) -> tuple[Whole, Whole, Whole, Whole]:
-        """Return the running weights of all fakes in one line, and how to find one, see `kernels.fill`."""
-        if group not in self._cache:
-            members = [(name, self.schema[name].size) for name in group]
-            sizes = np.array([size for _, size in members], dtype=np.int64)
-            lines, starts, place = [], [], 0
-            for name, size in members:
-                rows = []
-                for chosen, values in members:
-                    law = self.law(chosen, name) if chosen != name else _unused(size)
-                    rows.append(law if len(law) == values else np.broadcast_to(law, (values, size)))
-                line = np.cumsum(np.concatenate(rows), axis=1).reshape(-1)
-                starts.append(place)
-                lines.append(line)
-                place += len(line)
-            base = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-            self._cache[group] = np.concatenate(lines), np.array(starts, dtype=np.int64), base, sizes
-        return self._cache[group]
-
     @cached_property
-    def _cache(self) -> dict[tuple[str, ...], tuple[Whole, Whole, Whole, Whole]]:
-        return {}
+    def _tables(self) -> dict[tuple[str, ...], FakeTables]:
+        """By group, what its reports and fakes are drawn with."""
+        return {group: self._table(group) for group in self.partition}
+
+    def _table(self, group: tuple[str, ...]) -> FakeTables:
+        part = even_part(self.budget, len(self.partition))
+        members = [(name, self.schema[name].size) for name in group]
+        responses = [_response(size, part) for _, size in members]
+        lines = []
+        for name, size in members:
+            rows = []
+            for chosen, values in members:
+                law = self.law(chosen, name) if chosen != name else _unused(size)
+                rows.append(np.broadcast_to(law, (values, size)))
+            lines.append(np.cumsum(np.concatenate(rows), axis=1).reshape(-1))
+        sizes = np.array([size for _, size in members], dtype=np.int64)
+        return FakeTables(
+            np.array([response.truth for response in responses], dtype=np.uint64),
+            np.array([response.other for response in responses], dtype=np.uint64),
+            np.concatenate(lines),
+            np.cumsum([0, *(len(line) for line in lines[:-1])], dtype=np.int64),
+            np.cumsum([0, *sizes[:-1]], dtype=np.int64),
+            sizes,
+        )
 
     def aggregate(self, collected: RecordReports) -> RecordSums:
         """Count how often each value was reported."""
@@ -273,7 +266,7 @@ class FakeDataProtocol(Protocol):
         for group in self.partition:
             self._check_possible({name: columns[name] for name in group})
         sums = tuple(
-            Aggregate(len(columns[attribute.name]), code_counts(columns[attribute.name], attribute.size))
+            Aggregate(collected.people, code_counts(columns[attribute.name], attribute.size))
             for attribute in self.schema
         )
         return RecordSums(self, collected.people, sums, collected.is_simulation)
@@ -451,10 +444,24 @@ def _response(size: int, epsilon: float) -> RandomisedResponse:
     return RandomisedResponse(size, epsilon)
 
 
-@cache
-def _response_words(size: int, epsilon: float) -> tuple[int, int]:
-    """Return how many words keep a value, and how many report a particular other one."""
-    return _response(size, epsilon).truth, _response(size, epsilon).other
+def _fill_plainly(
+    codes: Codes,
+    chosen: NDArray[np.intp],
+    words: Words,
+    fakes: Words,
+    tables: FakeTables,
+    out: NDArray[np.uint16],
+) -> None:
+    """Write the columns of one group, see `kernels.fill`."""
+    true = codes[np.arange(len(codes)), chosen].astype(np.uint16)
+    said = np.empty_like(true)
+    respond(words, true, tables.truth[chosen], tables.other[chosen], said)  # type: ignore[arg-type]
+    row = tables.base[chosen] + said
+    for number, size in enumerate(tables.sizes):
+        first = tables.starts[number]
+        rows = tables.ends[first : first + int(tables.sizes.sum()) * size].reshape(-1, size)
+        drawn = (fakes[number] >> _HALF).astype(np.int64)
+        out[number] = np.where(chosen == number, said, _place(rows, drawn, row))
 
 
 def _unused(size: int) -> Whole:
