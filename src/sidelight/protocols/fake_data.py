@@ -137,10 +137,10 @@ class FakeDataProtocol(Protocol):
 
     def law(self, chosen: str, other: str) -> Whole:
         """Return the whole-number law of a fake."""
-        found = self.fakes.get((chosen, other), self.fakes.get((ANY, other)))
-        if found is None:
+        law = self.fakes.get((chosen, other), self.fakes.get((ANY, other)))
+        if law is None:
             raise InputError(f"there is no law for the fakes of {other!r} given {chosen!r}.")
-        return found
+        return law
 
     @property
     def name(self) -> str:

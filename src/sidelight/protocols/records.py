@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.html import html_table
 from sidelight.foundation.randomness import permutation
+from sidelight.foundation.strict import Strict
 from sidelight.mechanisms import Aggregate, Reports
 
 if TYPE_CHECKING:
     from sidelight.protocols.protocol import Protocol
 
 
-@dataclass(frozen=True)
-class FirstPhase:
+class FirstPhase(Strict):
     """What reports of a first phase say about the collection they open.
 
     The second phase must leave out exactly those who took part in the first, so that nobody reports twice:

@@ -80,7 +80,7 @@ class TwoPhase(Design):
     @property
     def phase(self) -> FirstPhase:
         """What the first phase's reports say about this collection."""
-        return FirstPhase(self.method, self.epsilon, self.share)
+        return FirstPhase(method=self.method, epsilon=self.epsilon, share=self.share)
 
     def in_first(self, people: int, offset: int = 0) -> NDArray[np.bool_]:
         """Return who takes part in the first phase, by position; the choice is public and always the same."""

@@ -18,7 +18,7 @@ from sidelight.foundation.errors import InputError, invalid
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordSums, fingerprint
 from sidelight.transport.batches import Sealer, Stamp, check_seal, stamp_of
-from sidelight.transport.report_files import Form, Head, collected_of, form_of, head_of
+from sidelight.transport.report_files import Form, HeadFile, collected_of, form_of, head_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -132,11 +132,11 @@ class Aggregator:
             return self._take(file.schema_arrow, chunks, label)
 
     def _take(self, schema: pa.Schema, chunks: Iterable[pa.Table], label: str) -> tuple[str, bool]:
-        head = head_of(schema, label, self._forms)
-        key = head.form.fingerprint
+        form, head = head_of(schema, label, self._forms)
+        key = form.fingerprint
         stamp = stamp_of(schema.metadata, label)
-        self._check_belongs(head.form, label)
-        sums = _added_up(chunks, head, stamp, label)
+        self._check_belongs(form, label)
+        sums = _added_up(chunks, (form, head), stamp, label)
         taken = self._batches.get(stamp.id)
         if taken is not None:
             if taken.seal == stamp.seal:
@@ -146,7 +146,7 @@ class Aggregator:
                 "give it an id of its own."
             )
         total = self._sums[key] + sums if key in self._sums else sums
-        self._forms[key] = head.form
+        self._forms[key] = form
         self._sums[key] = total
         self._batches[stamp.id] = Batch(stamp.seal, sums.people, key)
         return stamp.id, True
@@ -211,12 +211,15 @@ class Aggregator:
                 )
 
 
-def _added_up(chunks: Iterable[pa.Table], head: Head, stamp: Stamp, label: str) -> RecordSums:
+def _added_up(
+    chunks: Iterable[pa.Table], stated: tuple[Form, HeadFile], stamp: Stamp, label: str
+) -> RecordSums:
     """Return the sums of a batch whose reports are complete and as they were sealed."""
-    sealer, sums = Sealer(), head.form.nobody.aggregate()
-    sealer.add(head.form.nobody)
+    form, head = stated
+    sealer, sums = Sealer(), form.nobody.aggregate()
+    sealer.add(form.nobody)
     for table in chunks:
-        collected = collected_of(table, head, label)
+        collected = collected_of(table, form, head, label)
         sealer.add(collected)
         try:
             sums = sums + collected.aggregate()
@@ -226,7 +229,7 @@ def _added_up(chunks: Iterable[pa.Table], head: Head, stamp: Stamp, label: str) 
             raise InputError(f"{label}, from row {sums.people} on: {error}") from None
     if sums.people != head.people:
         raise InputError(f"{label} has {sums.people} reports, its metadata say {head.people}.")
-    seal = sealer.seal(stamp.id, head.form.fingerprint, is_simulation=head.is_simulation)
+    seal = sealer.seal(stamp.id, form.fingerprint, is_simulation=head.is_simulation)
     check_seal(seal, stamp, label)
     return sums
 
