@@ -21,7 +21,7 @@ class NearRecords(Protocol):
 
     kind = "near"
     schema: Schema
-    budget: float
+    nominal_budget: float
 
     @property
     def name(self):
@@ -44,7 +44,7 @@ class NearRecords(Protocol):
         """Whole numbers that add up to 2^32 for each record; a little budget is kept for their rounding."""
         every = every_record(self.schema)
         differ = (every[:, :, None] != every[:, None, :]).sum(axis=0)
-        law = np.exp(-(self.budget - 1e-6) * np.minimum(differ, 2) / 2)
+        law = np.exp(-(self.nominal_budget - 1e-6) * np.minimum(differ, 2) / 2)
         return whole_law(law / law.sum(axis=1, keepdims=True))
 
     @property
@@ -67,7 +67,7 @@ class NearRecords(Protocol):
         return RecordReports(self, parts, (None,) * len(parts), len(rows), seed is not None)
 
     def to_file(self):
-        return {"protocol": self.kind, "epsilon": self.budget}
+        return {"protocol": self.kind, "epsilon": self.nominal_budget}
 
     @classmethod
     def from_file(cls, data, schema):

@@ -73,7 +73,7 @@ def hidden_truth(protocol: FakeDataProtocol, record: tuple[int, ...], report: tu
         for chosen in group:
             i = names.index(chosen)
             size = protocol.schema[chosen].size
-            chance = response(size, protocol.budget / len(protocol.partition))[record[i], report[i]]
+            chance = response(size, protocol.nominal_budget / len(protocol.partition))[record[i], report[i]]
             for other in group:
                 if other != chosen:
                     chance *= fake_law(protocol, chosen, other, report[i], report[names.index(other)])

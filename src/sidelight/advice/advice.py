@@ -33,7 +33,7 @@ from sidelight.protocols.two_phase import TwoPhase
 from sidelight.schema import Schema
 
 MOST_VALUES = 500
-"""Hidden choices are compared up to so many values of all attributes together."""
+"""Protocols with fakes are compared up to this many values of all attributes together."""
 _SHARES = 1 << 20
 _SEED = 20_250_102
 
@@ -89,9 +89,9 @@ class Advice:
         return next(option for option in self.options if option.protocol.two_phase is None)
 
     @property
-    def compares_hidden(self) -> bool:
+    def compares_fakes(self) -> bool:
         """Whether protocols that hide their choice were compared, see `MOST_VALUES`."""
-        return compares_hidden(self.choice.schema)
+        return compares_fakes(self.choice.schema)
 
     @property
     def choice(self) -> Protocol:
@@ -160,8 +160,8 @@ def advise(
     }
     if len(schema) > 1 and domain_size(schema.sizes) <= LARGEST_GROUP:
         protocols["product (grr)"] = Split(schema, (make_group(schema, schema.names, "grr", epsilon),))
-    if compares_hidden(schema):
-        protocols |= _hidden_choices(schema, epsilon, known, source)
+    if compares_fakes(schema):
+        protocols |= _with_fakes(schema, epsilon, known, source)
     options = [
         _option(name, protocol, people, cases)
         for name, protocol in track(list(protocols.items()), "protocols")
@@ -171,14 +171,12 @@ def advise(
     return Advice(tuple(sorted(options, key=lambda option: option.error)), people, epsilon, source)
 
 
-def compares_hidden(schema: Schema) -> bool:
-    """Whether hidden choices are compared: their systems of equations grow with all values together."""
+def compares_fakes(schema: Schema) -> bool:
+    """Whether protocols with fakes are compared: their systems of equations grow with all values together."""
     return sum(schema.sizes) <= MOST_VALUES
 
 
-def _hidden_choices(
-    schema: Schema, epsilon: float, known: Frequencies | None, source: str
-) -> dict[str, Design]:
+def _with_fakes(schema: Schema, epsilon: float, known: Frequencies | None, source: str) -> dict[str, Design]:
     protocols: dict[str, Design] = {"rs+fd": rs_fd(schema, epsilon)}
     if known is not None:
         protocols["rs+rfd"] = rs_rfd(schema, epsilon, known, source)

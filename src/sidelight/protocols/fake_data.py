@@ -99,7 +99,7 @@ class FakeDataProtocol(Protocol):
     Attributes:
         schema: the attributes of a record.
         partition: the attributes in groups; each group spends an even share of the budget.
-        budget: the nominal budget of a record.
+        nominal_budget: of a record.
         fakes: for (chosen, other) the law of the other's fake given the chosen one's report, shape
             (values of chosen, values of other) in whole numbers; one row, under ("", other), where the
             report does not matter.
@@ -110,13 +110,13 @@ class FakeDataProtocol(Protocol):
     kind: ClassVar[str] = "hidden"
     schema: Schema
     partition: tuple[tuple[str, ...], ...]
-    budget: float
+    nominal_budget: float
     fakes: Weights
     called: str
     origin: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "budget", check_budget(self.budget))
+        object.__setattr__(self, "nominal_budget", check_budget(self.nominal_budget))
         members = [name for group in self.partition for name in group]
         if sorted(members) != sorted(self.schema.names):
             raise invalid("groups", "a partition of the attributes", self.partition)
@@ -191,7 +191,7 @@ class FakeDataProtocol(Protocol):
     @cached_property
     def responses(self) -> Mapping[str, RandomisedResponse]:
         """Each attribute's randomised response, with its group's share of the budget."""
-        part = even_part(self.budget, len(self.partition))
+        part = even_part(self.nominal_budget, len(self.partition))
         return {attribute.name: _response(attribute.size, part) for attribute in self.schema}
 
     def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
@@ -238,7 +238,7 @@ class FakeDataProtocol(Protocol):
         return {group: self._table(group) for group in self.partition}
 
     def _table(self, group: tuple[str, ...]) -> FakeTables:
-        part = even_part(self.budget, len(self.partition))
+        part = even_part(self.nominal_budget, len(self.partition))
         members = [(name, self.schema[name].size) for name in group]
         responses = [_response(size, part) for _, size in members]
         lines = []
@@ -388,7 +388,7 @@ class FakeDataProtocol(Protocol):
             "protocol": self.kind,
             "name": self.name,
             "origin": self.origin,
-            "epsilon": self.budget,
+            "epsilon": self.nominal_budget,
             "groups": [list(group) for group in self.partition],
             "fake": laws,
         }

@@ -176,7 +176,7 @@ def origin_of(first: Split) -> str:
 def _check_agrees(design: TwoPhase, second: FakeDataProtocol) -> None:
     """Raise unless a second phase is the design's, so that a changed file spends no other budget."""
     pairs = (
-        ("epsilon", second.budget, design.epsilon),
+        ("epsilon", second.nominal_budget, design.epsilon),
         ("name", second.name, design.method),
         ("number of groups", len(second.partition), design.groups),
     )

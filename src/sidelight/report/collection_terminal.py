@@ -126,7 +126,7 @@ def print_advice(advice: Advice) -> None:
 def advice_notes(advice: Advice) -> list[str]:
     """Return what a reader of the advice must know."""
     said = ["The error is about the people who report; that not all are asked everything counts."]
-    if not advice.compares_hidden:
+    if not advice.compares_fakes:
         said.append(
             f"Protocols that hide their choice are compared up to {MOST_VALUES} values of all attributes "
             "together; here are more."
