@@ -19,7 +19,7 @@ from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.estimation.unbiased import unbiased
 from sidelight.mechanisms import Aggregate, Reports
 from sidelight.protocols import read_protocol, record_budget, write_protocol
-from sidelight.protocols.protocol import every_record
+from sidelight.protocols.protocol import Protocol, every_record
 from sidelight.protocols.records import RecordReports, RecordSums, fingerprint
 from sidelight.protocols.register import KINDS, PROTOCOLS, make_protocol, options_of, protocol_class
 from sidelight.transport import Aggregator, read_checkpoint, write_checkpoint
@@ -302,6 +302,41 @@ def test_a_report_that_no_record_leads_to_is_refused() -> None:
     reports.parts[0].values[3] = 7
     with pytest.raises(sl.InputError, match="the column 'a'.*1 of 20 are not"):
         reports.aggregate()
+
+
+class Silent(NearRecords):
+    """Reports any record, whatever the true one."""
+
+    @property
+    def weights(self):
+        return np.full((12, 12), -(-(1 << 32) // 12))
+
+
+def test_frequencies_that_reports_do_not_determine_are_refused() -> None:
+    reports = Silent(SCHEMA, BUDGET).randomise(people(100), seed=1)
+    with pytest.raises(sl.InputError, match="reports of 'near' do not determine the frequencies"):
+        sl.estimate(reports)
+    with pytest.raises(sl.InputError, match="nobody reported a, b, c together"):
+        sl.estimate_joint(reports, SCHEMA.names)
+
+
+def test_the_joint_is_estimated_where_whole_reports_tell_it() -> None:
+    """20,000 people at a large budget: each cell within 6 standard deviations of reports without noise."""
+    records = people(20_000)
+    joint = sl.estimate_joint(NearRecords(SCHEMA, 12.0).randomise(records, seed=1), SCHEMA.names)
+    cells = np.bincount(np.ravel_multi_index(tuple(records.T), SCHEMA.sizes), minlength=12) / 20_000
+    np.testing.assert_allclose(joint.reshape(-1), cells, atol=6 * 0.5 / np.sqrt(20_000))
+
+
+def test_what_lacks_a_member_is_no_protocol() -> None:
+    class Unfinished(NearRecords):
+        from_file = None
+        matrix = Protocol.matrix
+
+    with pytest.raises(TypeError, match="abstract method"):
+        Unfinished(SCHEMA, 1.0)
+    with pytest.raises(sl.InputError, match="`plan` must be a `Plan`, a protocol or a `TwoPhase` design"):
+        sl.collect(table(people(20)), object())
 
 
 def test_names_kinds_and_options_are_checked(tmp_path) -> None:

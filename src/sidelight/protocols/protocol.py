@@ -169,8 +169,13 @@ class Protocol(Design):
         return RecordSums(self, collected.people, (sums,), collected.is_simulation)
 
     @cached_property
+    def _law(self) -> Array:
+        """The law, worked out once for all batches of reports."""
+        return self.matrix()
+
+    @cached_property
     def _is_possible(self) -> NDArray[np.bool_]:
-        return np.asarray(self.matrix().max(axis=0) > 0)
+        return np.asarray(self._law.max(axis=0) > 0)
 
     def checked_parts(self, collected: RecordReports) -> dict[str, NDArray[Any]]:
         """Return the values of each part, by its label, after checking that they have its form."""
@@ -213,8 +218,7 @@ class Protocol(Design):
     @property
     def determines_joint(self) -> bool:
         """Whether reports tell the joint of all attributes, not only their frequencies one by one."""
-        law = self.matrix()
-        return bool(np.linalg.matrix_rank(law) == len(law))
+        return bool(np.linalg.matrix_rank(self._law) == len(self._law))
 
     @property
     def widest_factor(self) -> int:
@@ -226,7 +230,7 @@ class Protocol(Design):
 
         A factor may leave out a scale of its own for each person.
         """
-        return [Whole(self.schema, self.matrix()[:, self.columns_of(collected)])]
+        return [Whole(self.schema, self._law[:, self.columns_of(collected)])]
 
     def evidence(self, collected: RecordReports, step: int) -> Iterator[tuple[Rows, list[Factor]]]:
         """Return what people's reports say, up to `step` of them at a time, each person once."""
