@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from bench.timing import Row, best_of, show
 from sidelight.protocols import smp, spl
-from sidelight.protocols.protocol import RecordReports, fingerprint
+from sidelight.protocols.records import RecordReports, fingerprint
 from sidelight.studies.corr_rr.records import schema_of
 from sidelight.transport import Aggregator, Follower, write_batches, write_checkpoint
 from sidelight.transport.aggregator import Batch

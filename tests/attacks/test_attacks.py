@@ -32,7 +32,7 @@ from sidelight.attacks import (
     protect,
     release,
 )
-from sidelight.attacks.face import face_value
+from sidelight.attacks.face_value import face_value
 from sidelight.attacks.intervals import mean_interval, paired_interval
 from sidelight.attacks.reading import read_numbers
 from sidelight.attacks.reconstruction import fit_aware
@@ -40,7 +40,7 @@ from sidelight.attacks.released import is_reports_file
 from sidelight.attacks.result import AttackResult
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.protocols import Split, product, rs_fd, rs_rfd, smp, spl
-from sidelight.protocols.groups import make_unit
+from sidelight.protocols.groups import make_group
 from sidelight.sources import Records
 from sidelight.transport import read_reports, write_reports
 
@@ -492,7 +492,7 @@ def small_protocols(schema: sl.Schema) -> dict[str, object]:
         design = sl.TwoPhase(schema, 2.0, method, groups=groups)
         first = design.first.randomise(codes, seed=1)
         second[f"{method} {groups}"] = learn_second_phase(design, first, people=1000).second
-    units = (make_unit(schema, ["a", "b"], "grr", 1.0), make_unit(schema, ["c"], "oue", 1.0))
+    units = (make_group(schema, ["a", "b"], "grr", 1.0), make_group(schema, ["c"], "oue", 1.0))
     return {
         "spl": spl(schema, 2.0),
         "smp": smp(schema, 2.0, shares=(1, 2, 3)),
@@ -513,9 +513,7 @@ PROTOCOLS = (
 def report_columns(collected: sl.RecordReports) -> np.ndarray:
     """Return which column of the protocol's matrix each person's report is."""
     codes = [part.values.astype(int) for part in collected.parts]
-    sizes = [
-        unit.size for unit in getattr(collected.protocol, "units", ())
-    ] or collected.protocol.schema.sizes
+    sizes = [group.size for group in collected.protocol.groups] or collected.protocol.schema.sizes
     if collected.senders[0] is None:
         return np.ravel_multi_index(tuple(codes), tuple(sizes))
     found = np.empty(collected.people, dtype=int)
@@ -553,7 +551,7 @@ def test_sets_of_cells_of_a_group_are_weighed_cell_by_cell(rng) -> None:
     belief = sl.Belief.from_joint(joint, ["a", "b", "c"])
     protocol = product(belief.schema, 0.5, mechanism="ss")
     collected = protocol.randomise(draw(joint, 40, rng), seed=2)
-    channel = protocol.units[0].randomiser.channel
+    channel = protocol.groups[0].randomiser.channel
     assert channel.width > 2
     likely = np.stack([channel.likelihood(row) for row in collected.parts[0].values.tolist()])
     cells = joint.reshape(-1) * likely
@@ -585,7 +583,7 @@ def test_every_file_of_reports_is_attacked(name: str, rng, tmp_path: Path) -> No
 def test_what_no_bayes_attack_reads_is_named() -> None:
     table = sl.example("titanic")
     belief = sl.Belief.from_data(table)
-    with pytest.raises(sl.InputError, match="reads what `collect` returns for a plan, .*; got list"):
+    with pytest.raises(sl.InputError, match="what `collect` or `release` returned, got .list"):
         posterior(belief, [1, 2], "survived")
     plan = sl.Plan.uniform(table.schema)
     learnt = LearntAttacker.fit(table.codes(), table.schema, plan, "survived")

@@ -17,16 +17,16 @@ from sidelight.estimation.em import Term, estimate_joint, maximise, terms_of
 from sidelight.estimation.estimates import published
 from sidelight.estimation.expected_error import published_error
 from sidelight.estimation.group_marginals import _moves
-from sidelight.estimation.linear import condition, expected_counts, solve_hidden
-from sidelight.estimation.numbers import to_simplex
+from sidelight.estimation.linear import condition, solve_linear
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.estimation.shrinkage import least_risk, shrunken
 from sidelight.estimation.unbiased import Unbiased, unbiased
+from sidelight.foundation.simplex import to_simplex
 from sidelight.mechanisms import Aggregate
 from sidelight.protocols import FakeDataProtocol, TwoPhase, rs_fd, rs_rfd, smp, spl
 from sidelight.protocols import product as product_domain
 from sidelight.protocols.fake_data import whole_law
-from sidelight.protocols.protocol import RecordSums
+from sidelight.protocols.records import RecordSums
 
 UNEQUAL = sl.Schema((sl.categorical("a", "xyz"), sl.categorical("b", "uv"), sl.categorical("c", "pq")))
 SKEWED = {"a": [0.7, 0.2, 0.1], "b": [0.9, 0.1], "c": [0.35, 0.65]}
@@ -63,7 +63,7 @@ def test_expected_counts_are_those_of_the_enumerated_law(rng: np.random.Generato
         reports = (cells.reshape(-1) @ protocol.matrix()).reshape(UNEQUAL.sizes)
         stacked = np.concatenate(marginals(cells))
         np.testing.assert_allclose(
-            expected_counts(protocol) @ stacked, np.concatenate(marginals(reports)), atol=1e-9
+            protocol.expected_counts() @ stacked, np.concatenate(marginals(reports)), atol=1e-9
         )
 
 
@@ -84,13 +84,13 @@ def test_corr_rr_columns_have_the_expectation_of_the_corrected_theorem(rng: np.r
     low = 1 / (math.e + 3)
     for i in range(3):
         mixed = f[i] + sum(p[j, i] * f[j] + (1 - p[j, i]) * (1 - f[j]) / 3 for j in range(3) if j != i)
-        seen = np.split(expected_counts(protocol) @ f.reshape(-1), 3)[i]
+        seen = np.split(protocol.expected_counts() @ f.reshape(-1), 3)[i]
         np.testing.assert_allclose(seen, low + (keep - low) / 3 * mixed, atol=1e-9)
 
 
 def expectation(protocol: FakeDataProtocol, f: np.ndarray) -> RecordSums:
     """An aggregate of 10^12 reports that are exactly as expected."""
-    shares = np.split(expected_counts(protocol) @ f, np.cumsum(protocol.schema.sizes)[:-1])
+    shares = np.split(protocol.expected_counts() @ f, np.cumsum(protocol.schema.sizes)[:-1])
     parts = tuple(Aggregate(MANY, np.rint(share * MANY).astype(np.int64)) for share in shares)
     return RecordSums(protocol, MANY, parts)
 
@@ -99,7 +99,7 @@ def test_the_linear_system_is_unbiased_and_is_the_published_formula_for_fakes(rn
     f = np.concatenate(marginals(joint(rng, UNEQUAL)))
     for protocol in (rs_fd(UNEQUAL, 1.3), rs_rfd(UNEQUAL, 1.3, SKEWED, "x"), copies(UNEQUAL, rng)):
         assert condition(protocol) < 1e4
-        solved = solve_hidden([expectation(protocol, f)], {})
+        solved = solve_linear([expectation(protocol, f)], {})
         np.testing.assert_allclose(np.concatenate([solved[name][0] for name in "abc"]), f, atol=1e-8)
 
 
@@ -111,9 +111,9 @@ def test_a_singular_system_is_refused_alone_and_leans_on_the_first_phase() -> No
     f = np.array([0.5, 0.3, 0.2, 0.2, 0.3, 0.5])
     assert condition(protocol) == math.inf
     with pytest.raises(sl.InputError, match="do not determine the frequencies"):
-        solve_hidden([expectation(protocol, f)], {})
+        solve_linear([expectation(protocol, f)], {})
     known = {"x0": (f[:3], 1e-4 * np.eye(3)), "x1": (f[3:], 1e-4 * np.eye(3))}
-    solved = solve_hidden([expectation(protocol, f)], known)
+    solved = solve_linear([expectation(protocol, f)], known)
     np.testing.assert_allclose(solved["x0"][0], f[:3], atol=1e-8)
     sums = solved["x0"][1] + solved["x1"][1]
     assert (sums < 2e-4).all()

@@ -15,8 +15,8 @@ from sidelight.estimation.em import likeliest, likeliest_each
 from sidelight.mechanisms import Aggregate
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.protocols import Sample, Split, spl
-from sidelight.protocols.groups import make_unit
-from sidelight.protocols.protocol import RecordSums
+from sidelight.protocols.groups import make_group
+from sidelight.protocols.records import RecordSums
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_intervals_of_means_of_many_values_cover_at_their_rate(kind, size, epsil
     that a rate of 93 to 98 % fails once in 10^6 (0.72 to 0.89 with variances at projected frequencies).
     """
     schema = sl.Schema((sl.categorical("x", [str(value) for value in range(size)]), SCHEMA["sex"]))
-    number = make_unit(schema, ["x"], "laplace", epsilon, {"lower": 0, "upper": size - 1})
-    protocol = kind(schema, (number, make_unit(schema, ["sex"], "grr", 1.0)))
+    number = make_group(schema, ["x"], "laplace", epsilon, {"lower": 0, "upper": size - 1})
+    protocol = kind(schema, (number, make_group(schema, ["sex"], "grr", 1.0)))
     rng, inside, errors, off = np.random.default_rng(3), 0, [], []
     for seed in range(400):
         records = np.stack([(size - 1) * rng.integers(0, 2, count), rng.integers(0, 2, count)], axis=1)
@@ -83,8 +83,8 @@ def test_intervals_hold_rare_values_too(kind, epsilon: float, about: str) -> Non
     94 % fails once in 10^6.
     """
     shares = np.array([0.996, 0.002, 0.001, 0.001])
-    number = make_unit(SCHEMA, ["level"], "laplace", epsilon, {"lower": 0, "upper": 3})
-    protocol = kind(SCHEMA, (number, make_unit(SCHEMA, ["sex"], "grr", 1.0)))
+    number = make_group(SCHEMA, ["level"], "laplace", epsilon, {"lower": 0, "upper": 3})
+    protocol = kind(SCHEMA, (number, make_group(SCHEMA, ["sex"], "grr", 1.0)))
     rng, inside = np.random.default_rng(7), np.zeros(4)
     for seed in range(400):
         records = np.stack([rng.choice(4, 1000, p=shares), rng.integers(0, 2, 1000)], axis=1)
@@ -130,7 +130,7 @@ def log_posterior(mechanism: BinnedNumbers, counts: np.ndarray, frequencies: np.
 def test_best_takes_the_likeliest_frequencies_given_the_prior(rng: np.random.Generator) -> None:
     collected = protocol_of(Split, "laplace", 1.0).randomise(people(4000), seed=2)
     best, likeliest = sl.estimate(collected.aggregate()), sl.estimate(collected, estimator="em")
-    mechanism = collected.protocol.units[0].randomiser
+    mechanism = collected.protocol.groups[0].randomiser
     counts = collected.aggregate().parts[0].sums[:-1]
     assert all(
         log_posterior(mechanism, counts, best["level"])
@@ -146,7 +146,7 @@ def test_best_takes_the_likeliest_frequencies_given_the_prior(rng: np.random.Gen
 
 def test_a_climb_that_is_cut_short_ends_no_lower_than_before(monkeypatch) -> None:
     """Whatever the last round tried; an accelerated update may fall by some nats."""
-    mechanism = protocol_of(Split, "laplace", 2.0).units[0].randomiser
+    mechanism = protocol_of(Split, "laplace", 2.0).groups[0].randomiser
     counts = np.random.default_rng(1).multinomial(4000, SHARES @ mechanism.law)
     reached = []
     for rounds in range(1, 30):
@@ -165,7 +165,7 @@ def test_no_power_of_a_ratio_overflows() -> None:
 
 def test_many_collections_at_once_have_the_likeliest_frequencies_of_each(rng: np.random.Generator) -> None:
     """Of three mechanisms, two of them equal, and different numbers of people: as one by one."""
-    mechanisms = [protocol_of(Split, "laplace", epsilon).units[0].randomiser for epsilon in (1.0, 8.0, 1.0)]
+    mechanisms = [protocol_of(Split, "laplace", epsilon).groups[0].randomiser for epsilon in (1.0, 8.0, 1.0)]
     counts = [
         rng.multinomial([[3000], [50]], SHARES @ mechanism.law, size=(2, 3)) for mechanism in mechanisms
     ]
@@ -199,7 +199,7 @@ def test_best_is_no_worse_than_projection_however_many_report(name, size, epsilo
     rng, errors, expected = np.random.default_rng(11), np.zeros(2), 0.0
     for _ in range(8):
         true = rng.dirichlet(np.full(size, even))
-        counts = rng.multinomial(count, true @ protocol.units[0].randomiser.law)
+        counts = rng.multinomial(count, true @ protocol.groups[0].randomiser.law)
         sums = RecordSums(protocol, count, (Aggregate(count, np.append(counts, 0), "numbers"),))
         best = sl.estimate(sums, about="population")
         errors += [

@@ -13,8 +13,9 @@ import pytest
 
 import sidelight as sl
 from sidelight.attacks.evidence import evidence_of
-from sidelight.estimation import estimate_joint, predicted_variances
+from sidelight.estimation import estimate_joint, means, predicted_variances
 from sidelight.estimation.em import likeliest_numbers
+from sidelight.estimation.means import number_parts, sole_numbers
 from sidelight.estimation.unbiased import unbiased
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.mechanisms.gaussian import gaussian_delta
@@ -29,9 +30,8 @@ from sidelight.protocols import (
     spl,
     write_protocol,
 )
-from sidelight.protocols.direct import GroupProtocol, number_parts
-from sidelight.protocols.groups import make_unit
-from sidelight.protocols.protocol import fingerprint
+from sidelight.protocols.groups import make_group
+from sidelight.protocols.records import fingerprint
 from sidelight.report.collection_terminal import print_estimates
 from sidelight.report.page import page_of, render
 from sidelight.transport import Aggregator, read_checkpoint, write_batches, write_checkpoint
@@ -48,7 +48,8 @@ NOISES = {
 
 
 def protocol_of(kind: type[Split | Sample], name: str, epsilon: float = 4.0) -> Split | Sample:
-    units = make_unit(SCHEMA, ["level"], name, epsilon, NOISES[name]), make_unit(SCHEMA, ["sex"], "grr", 1.0)
+    number = make_group(SCHEMA, ["level"], name, epsilon, NOISES[name])
+    units = number, make_group(SCHEMA, ["sex"], "grr", 1.0)
     return kind(SCHEMA, units)
 
 
@@ -125,8 +126,8 @@ def unit_variances(units, sums) -> list[float]:
 def test_an_attribute_reported_in_two_ways_combines_them() -> None:
     """A number, and a group that holds it too: within 6 standard errors (false alarm 2e-9, four times)."""
     units = (
-        make_unit(SCHEMA, ["level"], "laplace", 4.0, NOISES["laplace"]),
-        make_unit(SCHEMA, ["level", "sex"], "grr", 4.0),
+        make_group(SCHEMA, ["level"], "laplace", 4.0, NOISES["laplace"]),
+        make_group(SCHEMA, ["level", "sex"], "grr", 4.0),
     )
     records = people(6000)
     protocol = Sample(SCHEMA, units)
@@ -155,7 +156,7 @@ def test_a_gaussian_record_states_a_delta_and_never_a_pure_budget() -> None:
     assert "deltas" in sample.proof
     mixed = protocol_of(Sample, "gaussian")
     assert mixed.delta == pytest.approx(5e-4, rel=1e-6)
-    uneven = Sample(SCHEMA, mixed.units, (3, 1))
+    uneven = Sample(SCHEMA, mixed.groups, (3, 1))
     assert uneven.delta == pytest.approx(7.5e-4, rel=1e-6)
     found = sl.estimate(split.randomise(np.zeros((500, 2), dtype=np.uint8), seed=1))
     assert found.delta == split.delta
@@ -166,7 +167,7 @@ def test_the_stated_delta_of_a_split_holds_for_the_exact_one() -> None:
     """Two Gaussians compose to one, whose exact delta is known (Balle, Wang 2018, Theorem 8)."""
     schema = sl.Schema((LEVELS, sl.categorical("other", LEVELS.values)))
     protocol = spl(schema, 2.0, "gaussian", NOISES["gaussian"])
-    multiples = [unit.randomiser.noise.scale / unit.randomiser.noise.range_steps for unit in protocol.units]
+    multiples = [unit.randomiser.noise.scale / unit.randomiser.noise.range_steps for unit in protocol.groups]
     together = 1 / math.sqrt(sum(multiple**-2 for multiple in multiples))
     assert 0 < gaussian_delta(protocol.epsilon, together) <= protocol.delta
 
@@ -183,7 +184,7 @@ def test_pure_noise_has_no_delta_and_its_budgets_add_up() -> None:
 
 def test_the_stated_budget_is_the_largest_ratio_of_densities() -> None:
     protocol = protocol_of(Split, "laplace")
-    logs = protocol.units[0].randomiser.channel.log_density(np.linspace(-30, 30, 2001))
+    logs = protocol.groups[0].randomiser.channel.log_density(np.linspace(-30, 30, 2001))
     assert float((logs.max(axis=1) - logs.min(axis=1)).max()) == pytest.approx(4.0, abs=1e-6)
 
 
@@ -295,7 +296,7 @@ def test_reports_protocols_and_checkpoints_of_numbers_survive_their_files(kind, 
 def test_a_checkpoint_takes_a_negative_sum_of_numbers_but_no_negative_count() -> None:
     from sidelight.transport.checkpoint import _aggregated, _sums_data, _SumsFile
 
-    protocol = Split(SCHEMA, protocol_of(Split, "laplace").units)
+    protocol = Split(SCHEMA, protocol_of(Split, "laplace").groups)
     low = protocol.randomise(np.zeros((40, 2), dtype=np.uint8), seed=1).aggregate()
     data = _sums_data(low)
     data["parts"][0]["sums"][-1] = -12345
@@ -310,7 +311,7 @@ def test_reports_of_other_points_noise_or_bounds_are_not_mixed() -> None:
     first = protocol_of(Split, "laplace").randomise(people(60), seed=1)
     moved = {**NOISES["laplace"], "points": [-1, 0.1, 0.5, 2]}
     others = [
-        Split(SCHEMA, (make_unit(SCHEMA, ["level"], "laplace", 4.0, moved), first.protocol.units[1])),
+        Split(SCHEMA, (make_group(SCHEMA, ["level"], "laplace", 4.0, moved), first.protocol.groups[1])),
         protocol_of(Split, "discrete-laplace"),
         protocol_of(Split, "laplace", 3.9),
     ]
@@ -334,14 +335,14 @@ def test_predicted_variances_are_those_of_the_law() -> None:
     protocol = protocol_of(Sample, "laplace")
     frequencies = {"level": SHARES, "sex": np.array([0.5, 0.5])}
     found = predicted_variances(protocol, 1000, frequencies)["level"]
-    single = protocol.units[0].randomiser.variance(1, SHARES)
+    single = protocol.groups[0].randomiser.variance(1, SHARES)
     np.testing.assert_allclose(found, single / 500 - SHARES * (1 - SHARES) / 1000, rtol=1e-9)
 
 
 def test_an_attacker_reads_the_numbers_not_their_cells() -> None:
     collected = protocol_of(Split, "laplace").randomise(people(20), seed=1)
     _, factors = next(iter(evidence_of(collected).batches(20)))
-    channel = collected.protocol.units[0].randomiser.noise.channel
+    channel = collected.protocol.groups[0].randomiser.noise.channel
     expected = np.stack([channel.likelihood(report) for report in collected.parts[0].values], axis=1)
     np.testing.assert_allclose(factors[0].parts["level"], expected, rtol=1e-9)
 
@@ -350,7 +351,7 @@ def test_an_attacker_reads_the_numbers_not_their_cells() -> None:
 
 
 def unit(name: str, epsilon: float = 1.0, **changes: object) -> object:
-    return make_unit(SCHEMA, ["level"], name, epsilon, {**NOISES[name], **changes})
+    return make_group(SCHEMA, ["level"], name, epsilon, {**NOISES[name], **changes})
 
 
 @pytest.mark.parametrize(
@@ -371,7 +372,7 @@ def unit(name: str, epsilon: float = 1.0, **changes: object) -> object:
         (lambda: unit("gaussian", delta=0.0), "`delta` must be"),
         (lambda: smp(SCHEMA, 1.0, "gaussian", (), {"lower": 0, "upper": 1}), "needs the parameter 'delta'"),
         (lambda: smp(SCHEMA, 1.0, "laplace", (), {"lower": 0}), "a plan or a protocol file can give it"),
-        (lambda: make_unit(SCHEMA, ["level", "sex"], "laplace", 1.0, NOISES["laplace"]), "one of grr, ss"),
+        (lambda: make_group(SCHEMA, ["level", "sex"], "laplace", 1.0, NOISES["laplace"]), "one of grr, ss"),
         (lambda: record_budget(protocol_of(Split, "laplace")), "are numbers, too many to enumerate"),
         (lambda: protocol_of(Split, "laplace").randomise(np.full((2, 2), 4)), "codes from 0 to 3"),
         (lambda: BinnedNumbers.from_plan(2, 1.0, {}), "a plan names the noise"),
@@ -391,7 +392,7 @@ def test_too_many_values_are_refused_and_many_are_not_slow() -> None:
         sl.TooLargeError, match="600 values through 'laplace' would need more than 1024 cells"
     ):
         spl(of(600), 1.0, "laplace", {"lower": 0, "upper": 599})
-    mechanism = spl(of(400), 1.0, "laplace", {"lower": 0, "upper": 399}).units[0].randomiser
+    mechanism = spl(of(400), 1.0, "laplace", {"lower": 0, "upper": 399}).groups[0].randomiser
     assert 400 < mechanism.law.shape[1] <= 1024
 
 
@@ -425,15 +426,14 @@ def test_impossible_reports_do_not_stop_a_stream(tmp_path: Path) -> None:
 
 def test_a_tiny_delta_is_still_stated_and_said_in_the_proof() -> None:
     for kind in (Split, Sample):
-        units = (unit("gaussian", 60.0, delta=5e-324), make_unit(SCHEMA, ["sex"], "grr", 1.0))
+        units = (unit("gaussian", 60.0, delta=5e-324), make_group(SCHEMA, ["sex"], "grr", 1.0))
         assert "deltas" in kind(SCHEMA, units).proof
     assert Split(SCHEMA, units).delta == 5e-324
 
 
 def test_what_is_alone_is_found_once_for_each_part(monkeypatch) -> None:
     asked = []
-    alone = GroupProtocol.sole_numbers.fget
-    monkeypatch.setattr(GroupProtocol, "sole_numbers", property(lambda self: asked.append(1) or alone(self)))
+    monkeypatch.setattr(means, "sole_numbers", lambda one: asked.append(1) or sole_numbers(one))
     schema = sl.Schema(tuple(sl.categorical(f"x{place}", "abc") for place in range(20)))
     sums = spl(schema, 20.0, "laplace", {"lower": 0, "upper": 2}).randomise(
         np.zeros((9, 20), dtype=np.uint8), seed=1

@@ -53,7 +53,7 @@ MISTAKES: list[tuple[Call, str]] = [
     (lambda at: sl.calibrate(at.table), BELIEF),
     (lambda at: sl.collect(at.table, "smp"), "`plan` must be a `Plan`, a protocol or a `TwoPhase` design"),
     (lambda at: sl.collect(FRAME, at.plan), "`table` must be a `Table`, got 'DataFrame'. sl.read opens one."),
-    (lambda at: sl.record_budget(at.plan), "`protocol` must be a protocol, got 'Plan'. advise"),
+    (lambda at: sl.record_budget(at.plan), "`protocol` must be a `Protocol`, got 'Plan'. advise"),
     (lambda _: sl.estimate(None), "`reports` must be what `collect` or `read_reports` returned"),
     (lambda at: sl.estimate([at.table]), "`reports` must be what `collect` or `read_reports` returned"),
     (lambda at: sl.total_leakage(at.table, at.channels, "sex"), BELIEF),

@@ -32,8 +32,8 @@ from sidelight.protocols.copies import (
     published_copy,
 )
 from sidelight.protocols.fake_data import WHOLE, whole_law
-from sidelight.protocols.groups import best_mechanism, make_unit
-from sidelight.protocols.protocol import RecordReports
+from sidelight.protocols.groups import best_mechanism, make_group
+from sidelight.protocols.records import RecordReports
 
 UNEQUAL = sl.Schema((sl.categorical("a", "xyz"), sl.categorical("b", "uv"), sl.categorical("c", "pq")))
 EQUAL = sl.Schema(tuple(sl.categorical(name, "xyz") for name in "abc"))
@@ -68,12 +68,12 @@ def hidden_truth(protocol: FakeDataProtocol, record: tuple[int, ...], report: tu
     """The probability of a report, member by member, in plain loops."""
     names = protocol.schema.names
     total = 1.0
-    for group in protocol.groups:
+    for group in protocol.partition:
         part = 0.0
         for chosen in group:
             i = names.index(chosen)
             size = protocol.schema[chosen].size
-            chance = response(size, protocol.budget / len(protocol.groups))[record[i], report[i]]
+            chance = response(size, protocol.nominal_budget / len(protocol.partition))[record[i], report[i]]
             for other in group:
                 if other != chosen:
                     chance *= fake_law(protocol, chosen, other, report[i], report[names.index(other)])
@@ -133,11 +133,11 @@ def test_reports_are_taken_exactly_where_the_law_allows_them(name: str) -> None:
     """Every report in the domain, as the only one: taken if some record makes it, refused if none does."""
     protocol = rs_rfd(UNEQUAL, 1.3, ZEROS, "made up") if name == "zeros" else PROTOCOLS[name]()
     if isinstance(protocol, Sample):
-        sizes = [unit.size for unit in protocol.units]
+        sizes = [unit.size for unit in protocol.groups]
         every = [(i, value) for i, size in enumerate(sizes) for value in range(size + 1)]
         possible = [value < sizes[i] for i, value in every]
     else:
-        sizes = [unit.size for unit in getattr(protocol, "units", ())] or list(protocol.schema.sizes)
+        sizes = [unit.size for unit in protocol.groups] or list(protocol.schema.sizes)
         every = list(product(*(range(size + 1) for size in sizes)))
         likely = protocol.matrix().max(axis=0)
         inside = [all(value < size for value, size in zip(row, sizes, strict=True)) for row in every]
@@ -160,7 +160,7 @@ def one_report(protocol, report: tuple[int, ...]) -> RecordReports:
     if isinstance(protocol, Sample):
         chosen, value = report
         parts = tuple(
-            Reports(np.array([value][: i == chosen], dtype=np.uint8)) for i in range(len(protocol.units))
+            Reports(np.array([value][: i == chosen], dtype=np.uint8)) for i in range(len(protocol.groups))
         )
         return RecordReports(protocol, parts, tuple(np.arange(len(part)) for part in parts), 1)
     parts = tuple(Reports(np.array([value], dtype=np.uint8)) for value in report)
@@ -181,11 +181,11 @@ def report_codes(collected) -> np.ndarray:
     if isinstance(protocol, Sample):
         codes = np.zeros(collected.people, dtype=np.int64)
         start = 0
-        for unit, part, senders in zip(protocol.units, collected.parts, collected.senders, strict=True):
+        for unit, part, senders in zip(protocol.groups, collected.parts, collected.senders, strict=True):
             codes[senders] = start + part.values.astype(np.int64)
             start += unit.size
         return codes
-    sizes = [unit.size for unit in protocol.units] if isinstance(protocol, Split) else protocol.schema.sizes
+    sizes = [unit.size for unit in protocol.groups] if isinstance(protocol, Split) else protocol.schema.sizes
     return np.ravel_multi_index(tuple(part.values.astype(np.intp) for part in collected.parts), sizes)
 
 
@@ -302,7 +302,7 @@ def test_a_large_domain_draws_fakes_by_the_same_law() -> None:
 def test_product_moments_are_those_of_every_report() -> None:
     """The mean square of a marginal's estimate, by listing every set of cells."""
     for mechanism, width in (("grr", 1), ("ss", 2), ("ss", 3)):
-        unit = make_unit(UNEQUAL, ["a", "b"], mechanism, 0.9, {"width": width} if mechanism == "ss" else {})
+        unit = make_group(UNEQUAL, ["a", "b"], mechanism, 0.9, {"width": width} if mechanism == "ss" else {})
         keep, other = float(unit.randomiser.mark_if_true), float(unit.randomiser.mark_if_other)
         sets = list(combinations(range(6), width))
         inside = math.comb(5, width - 1)
@@ -385,7 +385,7 @@ def test_a_plan_becomes_a_protocol_as_it_says() -> None:
 
 CONSTANT = sl.Schema((sl.categorical("a", "x"), sl.categorical("b", "uv")))
 ALIKE = sl.Schema(tuple(sl.categorical(name, "uv") for name in ("a", "b", "a x b")))
-OVERLAPPING = (make_unit(UNEQUAL, ["a", "b"], "grr", 1), make_unit(UNEQUAL, ["b", "c"], "grr", 1))
+OVERLAPPING = (make_group(UNEQUAL, ["a", "b"], "grr", 1), make_group(UNEQUAL, ["b", "c"], "grr", 1))
 
 
 @pytest.mark.parametrize(
@@ -398,15 +398,15 @@ OVERLAPPING = (make_unit(UNEQUAL, ["a", "b"], "grr", 1), make_unit(UNEQUAL, ["b"
         (lambda: product_domain(UNEQUAL, 1, [["a", "b", "c"], []]), "at least one attribute"),
         (lambda: product_domain(CONSTANT, 1, mechanism="best"), "an attribute of one value"),
         (lambda: product_domain(CONSTANT, 1), "an attribute of one value"),
-        (lambda: product_domain(ALIKE, 1, [["a", "b"], ["a x b"]]), "two units have one label"),
-        (lambda: smp(UNEQUAL, 1, shares=(1, 2)), "one number for each of 3 units"),
+        (lambda: product_domain(ALIKE, 1, [["a", "b"], ["a x b"]]), "two groups have one label"),
+        (lambda: smp(UNEQUAL, 1, shares=(1, 2)), "one number for each of 3 groups"),
         (lambda: smp(UNEQUAL, 1, shares=(1, 2, 0)), "`shares` must be a whole number"),
         (lambda: product_domain(UNEQUAL, 1, mechanism="oue"), "must be reported through one of grr, ss"),
         (
-            lambda: Split(UNEQUAL, (make_unit(UNEQUAL, ["a", "b"], "grr", 1),)),
-            "no unit reports the attribute 'c'",
+            lambda: Split(UNEQUAL, (make_group(UNEQUAL, ["a", "b"], "grr", 1),)),
+            "no group reports the attribute 'c'",
         ),
-        (lambda: Split(UNEQUAL, OVERLAPPING), "is in two units"),
+        (lambda: Split(UNEQUAL, OVERLAPPING), "is in two groups"),
         (lambda: rs_rfd(UNEQUAL, 1, SKEWED, ""), "say where the priors"),
         (lambda: rs_rfd(UNEQUAL, 1, {**SKEWED, "b": [0.9, 0.3]}, "x"), "add up to 1"),
         (lambda: TwoPhase(EQUAL, 1.0, "magic"), "`method` must be one of"),

@@ -14,10 +14,10 @@ import pytest
 import sidelight as sl
 from sidelight.advice import choose_protocol
 from sidelight.advice.partition import LARGEST_GROUP, merged_groups
-from sidelight.estimation.expected_error import unit_error
-from sidelight.estimation.numbers import to_simplex
+from sidelight.estimation.expected_error import group_error
+from sidelight.foundation.simplex import to_simplex
 from sidelight.protocols import rs_fd, smp, spl
-from sidelight.protocols.groups import make_unit
+from sidelight.protocols.groups import make_group
 
 SCHEMA = sl.Schema(
     (
@@ -80,7 +80,7 @@ def plainly_merged(
     """Look at every pair of groups after each merging."""
 
     def cost(group: tuple[str, ...]) -> float:
-        return math.sqrt(unit_error(make_unit(schema, group, "best", epsilon), known))
+        return math.sqrt(group_error(make_group(schema, group, "best", epsilon), known))
 
     groups = [(name,) for name in schema.names]
     while True:

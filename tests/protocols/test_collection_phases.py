@@ -15,7 +15,7 @@ from sidelight.estimation.expected_error import published_error
 from sidelight.estimation.linear import first_precision
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.protocols import TwoPhase, smp
-from sidelight.protocols.groups import inverted_covariance, make_unit
+from sidelight.protocols.groups import inverted_covariance, make_group
 from sidelight.transport import collect_phase, read_reports, write_reports
 
 
@@ -106,7 +106,7 @@ def test_a_round_counts_the_first_phases_it_learnt_from() -> None:
         ("second", {"name": "rs+fd"}, "the name of the second phase must be the design's"),
         ("second", {"origin": "elsewhere"}, "was not learnt from this design's first phase"),
         ("second", {"groups": [["x0"], ["x1"]]}, "the number of groups"),
-        ("second", {"shares": [1]}, "has no `unit` and no `shares`"),
+        ("second", {"shares": [1]}, "there is no key 'shares'"),
         ("", {"reports": -3}, "reports"),
         ("", {"round": 0}, "round"),
     ],
@@ -149,7 +149,7 @@ def test_weights_of_fakes_are_checked_however_large(weights: list, words: str, t
 
 def test_the_precision_of_a_first_phase_is_that_of_its_estimates() -> None:
     """Among two values the estimates are one number and its complement, not two pieces of evidence."""
-    unit = make_unit(equal(1, 2), ["x0"], "grr", 1.0)
+    unit = make_group(equal(1, 2), ["x0"], "grr", 1.0)
     f = np.array([0.7, 0.3])
     covariance = inverted_covariance(unit, f)
     np.testing.assert_allclose(np.diag(covariance), unit.randomiser.variance(1, f), rtol=1e-9)

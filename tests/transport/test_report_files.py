@@ -13,7 +13,7 @@ import pytest
 import sidelight as sl
 from sidelight.estimation.second_phase import dependence, learn_second_phase
 from sidelight.protocols import product, read_protocol, rs_fd, rs_rfd, smp, spl, write_protocol
-from sidelight.protocols.protocol import fingerprint
+from sidelight.protocols.records import fingerprint
 from sidelight.transport import collect_phase
 
 SCHEMA = sl.Schema((sl.categorical("a", "xyz"), sl.categorical("b", "xyz"), sl.categorical("c", "pq")))
@@ -250,7 +250,7 @@ def test_parameters_are_read_strictly(records: np.ndarray, tmp_path: Path) -> No
         ({"version": 5}, "version 5"),
         ({"round": "one"}, "round"),
         ({"design": data["design"] | {"share": 2.0}}, "`share` must be"),
-        ({"second": data["second"] | {"protocol": "magic"}}, "second.protocol"),
+        ({"second": data["second"] | {"protocol": "magic"}}, "second: `protocol` must be"),
         ({"second": data["second"] | {"fake": data["second"]["fake"][:1]}}, "there is no law"),
     ):
         path.write_text(json.dumps(data | change))
@@ -274,7 +274,7 @@ def test_groups_join_what_depends_on_each_other() -> None:
     records = np.stack([a, b, a, b], axis=1).astype(np.uint8)
     design = sl.TwoPhase(schema, 12.0, groups=2)
     learnt = learn_second_phase(design, design.first.randomise(records, seed=1))
-    assert set(learnt.second.groups) == {("a", "c"), ("b", "d")}
+    assert set(learnt.second.partition) == {("a", "c"), ("b", "d")}
     assert learnt.second.epsilon == pytest.approx(12.0, abs=1e-6)
     assert dependence(np.full((2, 2), 0.25)) == 0
 

@@ -1,5 +1,3 @@
-"""Which protocol to collect with."""
+"""Advice before collecting: the error to expect of each protocol, and which one to use."""
 
-from sidelight.advice.advice import Advice, Option, advise, choose_protocol
-
-__all__ = ["Advice", "Option", "advise", "choose_protocol"]
+from sidelight.advice.advice import Advice as Advice, advise as advise, choose_protocol as choose_protocol

@@ -15,25 +15,25 @@ from sidelight.estimation.expected_error import (
     PUBLISHED_TRIALS,
     Frequencies,
     check_frequencies,
+    group_error,
     predicted_error,
     predicted_errors,
     published_error,
     uniform,
-    unit_error,
 )
-from sidelight.estimation.numbers import to_simplex
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.html import html_table
 from sidelight.foundation.progress import track
+from sidelight.foundation.simplex import to_simplex
 from sidelight.protocols.direct import Sample, Split, smp, spl
 from sidelight.protocols.fake_data import rs_fd, rs_rfd
-from sidelight.protocols.groups import BEST, make_unit
-from sidelight.protocols.protocol import Array, Protocol, check_budget, domain_size
+from sidelight.protocols.groups import BEST, make_group
+from sidelight.protocols.protocol import Array, Design, Protocol, check_budget, domain_size
 from sidelight.protocols.two_phase import TwoPhase
 from sidelight.schema import Schema
 
 MOST_VALUES = 500
-"""Hidden choices are compared up to so many values of all attributes together."""
+"""Protocols with fakes are compared up to this many values of all attributes together."""
 _SHARES = 1 << 20
 _SEED = 20_250_102
 
@@ -53,7 +53,7 @@ class Option:
     """
 
     name: str
-    protocol: Protocol | TwoPhase
+    protocol: Design
     epsilon: float
     unbiased_error: float
     best_error: float | None
@@ -86,19 +86,17 @@ class Advice:
     @property
     def advised(self) -> Option:
         """The option that is advised: the best that needs one phase."""
-        return next(option for option in self.options if not isinstance(option.protocol, TwoPhase))
+        return next(option for option in self.options if option.protocol.two_phase is None)
 
     @property
-    def compares_hidden(self) -> bool:
+    def compares_fakes(self) -> bool:
         """Whether protocols that hide their choice were compared, see `MOST_VALUES`."""
-        return compares_hidden(self.choice.schema)
+        return compares_fakes(self.choice.schema)
 
     @property
     def choice(self) -> Protocol:
         """The protocol that is advised."""
-        protocol = self.advised.protocol
-        assert not isinstance(protocol, TwoPhase)  # noqa: S101 - narrows the type
-        return protocol
+        return self.advised.protocol.first
 
     def to_json(self) -> str:
         """Return the table as JSON."""
@@ -154,16 +152,16 @@ def advise(
     known, source = _known(schema, frequencies, origin)
     cases = [known] if known is not None else _equally_likely(schema)
     ours = choose_protocol(schema, epsilon, known)
-    protocols: dict[str, Protocol | TwoPhase] = {
+    protocols: dict[str, Design] = {
         f"ours ({ours.name})": ours,
         "smp (best mechanism)": smp(schema, epsilon, BEST),
         "smp (grr)": smp(schema, epsilon),
         "spl (grr)": spl(schema, epsilon),
     }
     if len(schema) > 1 and domain_size(schema.sizes) <= LARGEST_GROUP:
-        protocols["product (grr)"] = Split(schema, (make_unit(schema, schema.names, "grr", epsilon),))
-    if compares_hidden(schema):
-        protocols |= _hidden_choices(schema, epsilon, known, source)
+        protocols["product (grr)"] = Split(schema, (make_group(schema, schema.names, "grr", epsilon),))
+    if compares_fakes(schema):
+        protocols |= _with_fakes(schema, epsilon, known, source)
     options = [
         _option(name, protocol, people, cases)
         for name, protocol in track(list(protocols.items()), "protocols")
@@ -173,15 +171,13 @@ def advise(
     return Advice(tuple(sorted(options, key=lambda option: option.error)), people, epsilon, source)
 
 
-def compares_hidden(schema: Schema) -> bool:
-    """Whether hidden choices are compared: their systems of equations grow with all values together."""
+def compares_fakes(schema: Schema) -> bool:
+    """Whether protocols with fakes are compared: their systems of equations grow with all values together."""
     return sum(schema.sizes) <= MOST_VALUES
 
 
-def _hidden_choices(
-    schema: Schema, epsilon: float, known: Frequencies | None, source: str
-) -> dict[str, Protocol | TwoPhase]:
-    protocols: dict[str, Protocol | TwoPhase] = {"rs+fd": rs_fd(schema, epsilon)}
+def _with_fakes(schema: Schema, epsilon: float, known: Frequencies | None, source: str) -> dict[str, Design]:
+    protocols: dict[str, Design] = {"rs+fd": rs_fd(schema, epsilon)}
     if known is not None:
         protocols["rs+rfd"] = rs_rfd(schema, epsilon, known, source)
     if len(schema) > 1:
@@ -214,30 +210,26 @@ def _known(
     return given, origin or "frequencies given by hand"
 
 
-def _option(name: str, protocol: Protocol | TwoPhase, people: int, cases: Sequence[Frequencies]) -> Option:
-    groups = tuple(unit.names for unit in getattr(protocol, "units", ()))
-    found = [predicted_errors(protocol, people, case) for case in cases]
-    raw = float(np.mean([pair[0] for pair in found]))
-    best = float(np.mean([pair[1] for pair in found])) if math.isfinite(raw) else None
-    return Option(name, protocol, _record_epsilon(protocol), raw, best, groups)
+def _option(name: str, protocol: Design, people: int, cases: Sequence[Frequencies]) -> Option:
+    reported = () if protocol.two_phase is not None else protocol.first.groups
+    errors = [predicted_errors(protocol, people, case) for case in cases]
+    raw = float(np.mean([pair[0] for pair in errors]))
+    best = float(np.mean([pair[1] for pair in errors])) if math.isfinite(raw) else None
+    return Option(name, protocol, protocol.first.epsilon, raw, best, tuple(g.names for g in reported))
 
 
 def _published(schema: Schema, epsilon: float, people: int, cases: Sequence[Frequencies]) -> Option:
     design = TwoPhase(schema, epsilon)
     trials = max(PUBLISHED_TRIALS // len(cases), 4)
     error = float(np.mean([published_error(design, people, case, trials) for case in cases]))
-    return Option("corr-rr as published", design, _record_epsilon(design), error, None)
-
-
-def _record_epsilon(protocol: Protocol | TwoPhase) -> float:
-    return protocol.first.epsilon if isinstance(protocol, TwoPhase) else protocol.epsilon
+    return Option("corr-rr as published", design, design.first.epsilon, error, None)
 
 
 def choose_protocol(schema: Schema, epsilon: float, frequencies: Frequencies | None = None) -> Split | Sample:
     """Return the direct protocol with the least error to expect.
 
-    Units are sampled in proportion to the root of their error, which is best for a given grouping: with A_u
-    the summed error of one report of unit u, n people expect (sum of sqrt A_u)^2 / n. So groups are merged
+    Groups are sampled in proportion to the root of their error, which is best for a given grouping: with A_u
+    the summed error of one report of group u, n people expect (sum of sqrt A_u)^2 / n. So groups are merged
     while that lowers the sum of roots; even groupings are tried as well, and SPL.
     """
     check_budget(epsilon)
@@ -251,10 +243,10 @@ def choose_protocol(schema: Schema, epsilon: float, frequencies: Frequencies | N
 def _sampled(
     schema: Schema, epsilon: float, known: Frequencies, groups: Sequence[Sequence[str]]
 ) -> Split | Sample:
-    units = tuple(make_unit(schema, group, BEST, epsilon) for group in groups)
-    if len(units) == 1:
-        return Split(schema, units)
-    return Sample(schema, units, _shares([unit_error(unit, known) for unit in units]))
+    made = tuple(make_group(schema, group, BEST, epsilon) for group in groups)
+    if len(made) == 1:
+        return Split(schema, made)
+    return Sample(schema, made, _shares([group_error(group, known) for group in made]))
 
 
 def _shares(errors: Sequence[float]) -> tuple[int, ...]:

@@ -24,13 +24,13 @@ Kind = tuple[tuple[int, float], ...]
 
 def even_groups(schema: Schema) -> list[list[tuple[str, ...]]]:
     """Return the groupings into runs of equal length."""
-    found = []
+    groupings = []
     names, sizes = schema.names, schema.sizes
     for length in range(2, min(len(schema), LARGEST_GROUP.bit_length()) + 1):  # of two values or more each
         starts = range(0, len(schema), length)
         if all(domain_size(sizes[i : i + length]) <= LARGEST_GROUP for i in starts):
-            found.append([names[i : i + length] for i in starts])
-    return found
+            groupings.append([names[i : i + length] for i in starts])
+    return groupings
 
 
 def merged_groups(schema: Schema, epsilon: float, frequencies: Mapping[str, Array]) -> list[tuple[str, ...]]:
@@ -71,7 +71,7 @@ class _Search:
         age = self.ages.setdefault(kind, len(self.ages))
         if alone > 1:
             return  # nothing is new: two of the kind are there already
-        for other in [kind] if alone else [known for known, found in self.groups.items() if found]:
+        for other in [kind] if alone else [known for known, members in self.groups.items() if members]:
             if (other == kind) != bool(alone) or _combinations(kind, other) > LARGEST_GROUP:
                 continue
             saved = _cost(kind, self.epsilon) + _cost(other, self.epsilon)
@@ -96,7 +96,7 @@ def _combinations(first: Kind, second: Kind) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def _cost(kind: Kind, epsilon: float) -> float:
-    """Return the root of the summed mean variance of one report's estimates, see `predicting.unit_error`."""
+    """Return the root of the summed mean variance of one report's estimates, see `group_error`."""
     moments = _moments(tuple(size for size, _ in kind), epsilon)
     parts = zip(moments, kind, strict=True)
     return math.sqrt(sum(none + (full - none) / size - square for (none, full), (size, square) in parts))
@@ -104,9 +104,9 @@ def _cost(kind: Kind, epsilon: float) -> float:
 
 @lru_cache(maxsize=1 << 12)
 def _moments(sizes: tuple[int, ...], epsilon: float) -> tuple[tuple[float, float], ...]:
-    """Return the mean squares of a unit of such sizes, see `ReportedGroup.moments`."""
+    """Return the mean squares of a group of such sizes, see `ReportedGroup.moments`."""
     names = tuple(map(str, range(len(sizes))))
     chosen, settings = best_mechanism(sizes, epsilon)
-    unit = ReportedGroup(names, sizes, chosen, epsilon, settings)
-    found = [unit.moments(name) for name in names]
-    return tuple(pair for pair in found if pair is not None)  # the best mechanisms have them all
+    group = ReportedGroup(names, sizes, chosen, epsilon, settings)
+    moments = [group.moments(name) for name in names]
+    return tuple(pair for pair in moments if pair is not None)  # the best mechanisms have them all

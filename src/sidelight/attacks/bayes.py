@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.attacks.attack import Guess
-from sidelight.attacks.face import describe_release, face_value
+from sidelight.attacks.face_value import describe_release, face_value
 from sidelight.attacks.intervals import Interval, mean_interval
 from sidelight.attacks.posterior import Posterior, posterior
 from sidelight.attacks.released import Released, check_records
@@ -17,7 +17,7 @@ from sidelight.attacks.result import Measure
 from sidelight.belief import Belief
 from sidelight.foundation.errors import check_choice, invalid
 from sidelight.mechanisms.mechanism import check_codes
-from sidelight.protocols import RecordReports
+from sidelight.protocols.records import RecordReports
 from sidelight.schema import Schema
 from sidelight.sources import Table
 
@@ -49,12 +49,12 @@ class BayesAttacker:
 
     def guess(self, reports: Released | RecordReports, secret: str, confidence: float) -> Guess:
         """Return the best guess for every record, and the limit: what the posterior expects to lose."""
-        found = self.posterior(reports, secret)
+        after = self.posterior(reports, secret)
         points = self.numbers(secret)
         measure: Measure = "error rate" if self.rule == "mode" else "mean distance"
         before = Posterior(secret, self.belief.prior(secret)[None, :])
-        guesses = self._apply(found, points)
-        limit = None if self.rule == "mean" else expected_loss(found, points, measure, confidence)
+        guesses = self._apply(after, points)
+        limit = None if self.rule == "mean" else expected_loss(after, points, measure, confidence)
         words = f"Bayes, {self.rule} of the posterior ({self.belief.kind} belief)"
         return Guess(
             words,
@@ -78,23 +78,23 @@ class BayesAttacker:
             raise invalid("points", f"{size} numbers, one for each value of {secret}", len(self.points))
         return np.asarray(self.points, dtype=np.float64) if self.points else np.arange(size, dtype=np.float64)
 
-    def _apply(self, found: Posterior, points: Array) -> NDArray[Any]:
+    def _apply(self, held: Posterior, points: Array) -> NDArray[Any]:
         if self.rule == "mode":
-            return found.mode()
-        return found.median(points) if self.rule == "median" else found.mean(points)
+            return held.mode()
+        return held.median(points) if self.rule == "median" else held.mean(points)
 
 
-def expected_loss(found: Posterior, points: Array, measure: Measure, confidence: float = 0.95) -> Interval:
+def expected_loss(held: Posterior, points: Array, measure: Measure, confidence: float = 0.95) -> Interval:
     """Return the least mean loss of any attacker: what the posterior itself expects to lose.
 
     It is the mean over the reports at hand, so it has an interval too, narrower than that of the losses,
     since the truth need not be drawn.
     """
-    probabilities = found.probabilities
+    probabilities = held.probabilities
     if measure == "error rate":
         return mean_interval(np.maximum(1 - probabilities.max(axis=1), 0.0), confidence)
-    best = found.median(points)
-    losses = np.zeros(len(found))
+    best = held.median(points)
+    losses = np.zeros(len(held))
     for code, point in enumerate(points):
         losses += probabilities[:, code] * np.abs(best - point)
     return mean_interval(losses, confidence)

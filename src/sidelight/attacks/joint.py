@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.attacks.evidence import Choice, Columns, Factor, Spoken
+from sidelight.protocols.factors import Choice, Columns, Factor, Spoken
 from sidelight.sources import Records
 
 Array = NDArray[np.float64]
@@ -176,8 +176,8 @@ class JointRule:
 
 def _summands(factors: Sequence[Factor]) -> list[Sequence[Factor]]:
     """Return what is summed over: a single report that hides its attribute is one of each that it may be."""
-    if len(factors) == 1 and isinstance(factors[0], Choice):
-        return [[Choice({name: part})] for name, part in factors[0].parts.items()]
+    if len(factors) == 1 and (parts := factors[0].choices()):
+        return [[Choice({name: part})] for name, part in parts.items()]
     return [factors]
 
 

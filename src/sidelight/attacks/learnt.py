@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.attacks.attack import Guess
 from sidelight.attacks.bayes import true_codes
 from sidelight.attacks.boosting import fit_classification
-from sidelight.attacks.face import describe_plan, face_value
+from sidelight.attacks.face_value import describe_plan, face_value
 from sidelight.attacks.released import Released, check_records, release
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.plan import Plan

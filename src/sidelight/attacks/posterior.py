@@ -16,13 +16,14 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.attacks.evidence import Choice, Evidence, Factor, Spoken, evidence_of
+from sidelight.attacks.evidence import Evidence, evidence_of
 from sidelight.attacks.joint import JointRule
 from sidelight.attacks.released import Released
 from sidelight.belief import Belief, Tree
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.progress import track
-from sidelight.protocols import RecordReports
+from sidelight.protocols.factors import Factor, Spoken
+from sidelight.protocols.records import RecordReports
 from sidelight.sources import Records
 
 Array = NDArray[np.float64]
@@ -117,8 +118,8 @@ class _TreeRule:
         single: dict[str, Array] = {}
         others = []
         for factor in factors:
-            if isinstance(factor, Choice) and len(factor.parts) == 1:
-                single = _both(single, factor.parts)
+            if len(factor.choices()) == 1:
+                single = _both(single, factor.choices())
             else:
                 others.append(factor.terms())
         if not others:

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.foundation.errors import InputError, invalid, unknown
 from sidelight.foundation.files import REPORTS_KEY
 from sidelight.foundation.randomness import derive_seed
-from sidelight.mechanisms import Mechanism, Reports
+from sidelight.mechanisms import Reports
 from sidelight.plan import Plan, Release
-from sidelight.protocols import RecordReports, Sample, Split
+from sidelight.protocols.records import RecordReports
 from sidelight.schema import Schema
 
 
@@ -53,16 +53,15 @@ class Released:
         """Take a collection whose parts are single attributes: by a plan, SPL or SMP."""
         if isinstance(reports, Released):
             return reports
-        protocol = getattr(reports, "protocol", None)
-        if not isinstance(protocol, (Split, Sample)) or any(len(unit.names) > 1 for unit in protocol.units):
-            named = getattr(protocol, "name", type(reports).__name__)
+        protocol = check_collected(reports).protocol
+        if not protocol.groups or any(len(group.names) > 1 for group in protocol.groups):
             raise InputError(
                 "a learnt attack reads reports of single attributes, collected by a plan, SPL or SMP; got "
-                f"{named}. Take the Bayes attack."
+                f"{protocol.name}. Take the Bayes attack."
             )
         parts = tuple(
-            Release(protocol.schema[unit.label], unit.mechanism, unit.epsilon, parameters=unit.parameters)
-            for unit in protocol.units
+            Release(protocol.schema[group.label], group.mechanism, group.epsilon, parameters=group.parameters)
+            for group in protocol.groups
         )
         senders = {
             name: rows
@@ -88,6 +87,13 @@ class Released:
         rows = self.senders[name]
         low, high = np.searchsorted(rows, [start, stop])
         return reports[low:high], rows[low:high] - start
+
+
+def check_collected(reports: object) -> RecordReports:
+    """Return reports after checking that they are what `collect` returns."""
+    if not isinstance(reports, RecordReports):
+        raise invalid("reports", "what `collect` or `release` returned", type(reports).__name__)
+    return reports
 
 
 def is_reports_file(path: str | Path) -> bool:
@@ -121,7 +127,7 @@ def release(codes: ArrayLike, schema: Schema, plan: Plan, *, seed: int | None = 
             raise InputError(f"the plan codes {part.name!r} in another way than the records.")
         values = array[:, schema.index(part.name)]
         mechanism = part.randomiser()
-        inputs = _inputs(mechanism, values)
+        inputs = mechanism.inputs(values)
         columns[part.name] = mechanism.randomise(inputs, seed=derive_seed(seed, part.name))
     return Released(plan, columns, len(array))
 
@@ -132,8 +138,3 @@ def check_records(codes: ArrayLike, schema: Schema) -> NDArray[Any]:
     if array.ndim != 2 or array.shape[1] != len(schema) or array.dtype.kind not in "ui":
         raise invalid("records", f"codes of the shape (rows, {len(schema)})", f"{array.dtype} {array.shape}")
     return array
-
-
-def _inputs(mechanism: Mechanism, codes: NDArray[Any]) -> NDArray[Any]:
-    """Return what the mechanism takes: the codes, or the number that stands for each."""
-    return mechanism.inputs(codes)

@@ -38,7 +38,7 @@ from sidelight.foundation.terminal import say
 
 if TYPE_CHECKING:
     from sidelight.plan import Plan
-    from sidelight.protocols import Protocol, RecordReports, TwoPhase
+    from sidelight.protocols import Design, Protocol, RecordReports
     from sidelight.schema import Schema
     from sidelight.sources import Table
 
@@ -238,27 +238,22 @@ def _collected(
         protocol: Plan | Protocol = given
         return sl.collect(table, protocol, seed=seed)
     made = _named_protocol(table.schema, name, options, encoding)
-    if isinstance(made, sl.TwoPhase):
-        return collect_phase(table, made, seed=seed)
-    return sl.collect(table, made, seed=seed)
+    return collect_phase(table, made, seed=seed)
 
 
-USES = {
-    "--mechanism": ("spl", "smp", "product"),
-    "--group": ("product",),
-    "--prior": ("rs+rfd",),
-    "--share": ("corr-rr", "cond-rr"),
-}
-"""Which protocols an option says something about."""
+USES = {"--mechanism": "mechanism", "--group": "groups", "--prior": "priors", "--share": "share"}
+"""What an option of the command is called where protocols are made."""
 
 
-def _named_protocol(schema: Schema, name: str, options: dict[str, Any], encoding: str) -> Protocol | TwoPhase:
+def _named_protocol(schema: Schema, name: str, options: dict[str, Any], encoding: str) -> Design:
     import sidelight as sl
     from sidelight.advice import choose_protocol
     from sidelight.foundation.files import file_name
-    from sidelight.transport import make_protocol, true_frequencies
+    from sidelight.protocols.register import PROTOCOLS, make_protocol, options_of
+    from sidelight.transport import true_frequencies
 
-    for option, names in USES.items():
+    for option, parameter in USES.items():
+        names = [known for known in PROTOCOLS if parameter in options_of(known)]
         if options[option] is not None and name not in names:
             raise sl.InputError(
                 f"{option} belongs to --protocol {' or '.join(names)}, got {name!r}; leave one out."
@@ -273,12 +268,13 @@ def _named_protocol(schema: Schema, name: str, options: dict[str, Any], encoding
             "--protocol rs+rfd needs --prior, a public table whose frequencies the fakes follow."
         )
     public = sl.read(prior, schema=schema, encoding=encoding) if prior else None
-    return make_protocol(
-        name, schema, budget, mechanism=options["--mechanism"] or "grr", groups=groups,
-        priors=true_frequencies(public, schema) if public is not None else None,
-        origin=f"public data: {file_name(prior or '')}",
-        share=0.1 if options["--share"] is None else options["--share"],
-    )  # fmt: skip
+    given = {
+        "mechanism": options["--mechanism"], "groups": groups, "share": options["--share"],
+        "priors": None if public is None else true_frequencies(public, schema),
+        "origin": None if public is None else f"public data: {file_name(prior or '')}",
+    }  # fmt: skip
+    kept = {option: value for option, value in given.items() if value is not None}
+    return make_protocol(name, schema, budget, **kept)
 
 
 def _show_collected(reports: RecordReports, notes: list[str], output: Path, json: bool) -> None:

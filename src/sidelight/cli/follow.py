@@ -213,12 +213,8 @@ def _found(aggregator: Aggregator, showing: Showing) -> Estimates | Comparison |
 
 def _is_early(aggregator: Aggregator) -> bool:
     """Whether estimates may yet come: the first phase, or someone who reports an attribute, is missing."""
-    from sidelight.protocols.protocol import fingerprint
-    from sidelight.transport.aggregator import collection_of
-
     for part in aggregator.sums:
-        key = fingerprint(part.protocol)
-        if collection_of(part.protocol, key) == key:
+        if part.protocol.first_phase is None:
             return any(item.reports == 0 for item in part.parts)
     return True
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.estimation.numbers import to_simplex
+from sidelight.estimation.means import number_parts
 from sidelight.foundation.errors import InputError
+from sidelight.foundation.simplex import to_simplex
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.mechanisms.oracle import LARGEST_TABLE
-from sidelight.protocols.direct import Sample, Split, number_parts
-from sidelight.protocols.fake_data import FakeDataProtocol
-from sidelight.protocols.protocol import Array, RecordReports, RecordSums, domain_size
+from sidelight.protocols.protocol import Array, domain_size
+from sidelight.protocols.records import RecordReports, RecordSums, listed, reports_among
 from sidelight.schema import Schema
 
 LARGEST_JOINT = 4096
@@ -59,11 +59,11 @@ def estimate_joint(collected: RecordReports | Sequence[RecordReports], names: Se
         collected: reports of one protocol or of several over the same schema.
         names: the attributes; up to 4,096 combinations of values.
     """
-    parts = [collected] if isinstance(collected, RecordReports) else list(collected)
+    parts = reports_among(listed(collected))
     if not parts:
         raise InputError("there are no reports to estimate from.")
-    direct = [part for part in parts if not isinstance(part.protocol, FakeDataProtocol)]
-    _check_identified([term for part in direct for term in terms_of(part, names)], names)
+    telling = [part for part in parts if part.protocol.groups or part.protocol.determines_joint]
+    _check_identified([term for part in telling for term in terms_of(part, names)], names)
     return likeliest_joint(parts, names)
 
 
@@ -84,8 +84,8 @@ def likeliest_numbers(parts: Sequence[RecordSums]) -> dict[str, Array]:
     How many reports lie in each cell is all that is needed, so aggregates do.
     """
     given = number_parts(parts, alone=True)
-    found = likeliest_each([(mechanism, sums.sums[:-1]) for _, mechanism, sums in given])
-    return {name: frequencies for (name, _, _), frequencies in zip(given, found, strict=True)}
+    likeliest = likeliest_each([(mechanism, sums.sums[:-1]) for _, mechanism, sums in given])
+    return {name: frequencies for (name, _, _), frequencies in zip(given, likeliest, strict=True)}
 
 
 def likeliest_each(given: Sequence[tuple[BinnedNumbers, NDArray[np.int64]]]) -> list[Array]:
@@ -93,11 +93,11 @@ def likeliest_each(given: Sequence[tuple[BinnedNumbers, NDArray[np.int64]]]) -> 
     alike: dict[BinnedNumbers, list[int]] = {}
     for place, (mechanism, _) in enumerate(given):
         alike.setdefault(mechanism, []).append(place)
-    found: dict[int, Array] = {}
+    frequencies: dict[int, Array] = {}
     for mechanism, places in alike.items():
         together = likeliest(mechanism, np.stack([given[place][1] for place in places]))
-        found |= dict(zip(places, together, strict=True))
-    return [found[place] for place in range(len(given))]
+        frequencies |= dict(zip(places, together, strict=True))
+    return [frequencies[place] for place in range(len(given))]
 
 
 def likeliest(mechanism: BinnedNumbers, counts: NDArray[np.int64]) -> Array:
@@ -156,7 +156,7 @@ def _climb(start: Array, step: Callable[[Array, NDArray[np.intp]], Steps], round
         step: from cells and the numbers of their rows to ratios, gaps and likelihoods.
         rounds: at most.
     """
-    found = start.copy()
+    best = start.copy()
     kept = np.arange(len(start))
     cells = plain = start
     reached, power = np.full(len(start), -np.inf), np.ones(len(start))
@@ -164,19 +164,19 @@ def _climb(start: Array, step: Callable[[Array, NDArray[np.intp]], Steps], round
         ratios, gap, likelihood = step(cells, kept)
         done = gap < _NEAR
         if done.any():
-            found[kept[done]] = cells[done]
+            best[kept[done]] = cells[done]
             kept, cells, plain = kept[~done], cells[~done], plain[~done]
             reached, power = reached[~done], power[~done]
             ratios, likelihood = ratios[~done], likelihood[~done]
         if not len(kept):
-            return found
+            return best
         fell = likelihood < reached
         plain = np.where(fell[:, None], plain, cells * ratios)
         cells = np.where(fell[:, None], plain, _far(cells, ratios, power))
         reached = np.where(fell, -np.inf, likelihood)
         power = np.where(fell, 1.0, np.minimum(power * _GROWTH, _MOST_POWER))
-    found[kept] = plain
-    return found
+    best[kept] = plain
+    return best
 
 
 def _far(cells: Array, ratios: Array, power: Array) -> Array:
@@ -220,31 +220,28 @@ def _spread(weights: Array, kept: tuple[int, ...], sizes: Sequence[int]) -> Arra
 def terms_of(collected: RecordReports, names: Sequence[str]) -> list[Term]:
     """Return what reports say about the named attributes."""
     protocol = collected.protocol
-    if isinstance(protocol, Split):
-        return _split_terms(protocol, collected, names)
-    if isinstance(protocol, Sample):
-        return _sample_terms(protocol, collected, names)
-    if isinstance(protocol, FakeDataProtocol):
-        return _hidden_terms(protocol, collected, names)
-    raise InputError(f"reports of {protocol.name!r} have no likelihood here; estimate by inversion.")
+    if not protocol.groups:
+        return _whole_terms(collected, names)
+    return _sample_terms(collected, names) if protocol.sends_one_part else _split_terms(collected, names)
 
 
-def _split_terms(protocol: Split, collected: RecordReports, names: Sequence[str]) -> list[Term]:
-    """One term: a person's reports of several units multiply."""
-    used = [i for i, unit in enumerate(protocol.units) if set(unit.names) & set(names)]
+def _split_terms(collected: RecordReports, names: Sequence[str]) -> list[Term]:
+    """One term: a person's reports of several groups multiply."""
+    groups = collected.protocol.groups
+    used = [i for i, group in enumerate(groups) if set(group.names) & set(names)]
     for i in used:
-        outside = set(protocol.units[i].names) - set(names)
+        outside = set(groups[i].names) - set(names)
         if outside:
             raise InputError(
-                f"the group {protocol.units[i].label!r} is reported as a whole; name {min(outside)!r} too."
+                f"the group {groups[i].label!r} is reported as a whole; name {min(outside)!r} too."
             )
     tables, rows = [], []
     for i in used:
-        table, row = protocol.units[i].randomiser.tabulated(collected.parts[i])
+        table, row = groups[i].randomiser.tabulated(collected.parts[i])
         tables.append(table)
         rows.append(row)
     distinct, counts = _joined_rows(rows, [len(table) for table in tables])
-    covered = tuple(name for i in used for name in protocol.units[i].names)
+    covered = tuple(name for i in used for name in groups[i].names)
     cells = domain_size([table.shape[1] for table in tables])
     if len(distinct) * cells > LARGEST_TABLE:
         raise InputError(
@@ -262,7 +259,7 @@ def _joined_rows(rows: list[NDArray[np.intp]], sizes: list[int]) -> tuple[NDArra
     Returns:
         Combinations, shape (distinct, columns), and counts, shape (distinct,).
     """
-    if math.prod(sizes) < 1 << 62:
+    if math.prod(sizes) < 1 << 62:  # one number stands for a combination, which sorts much faster
         flat = np.zeros(len(rows[0]), dtype=np.int64)
         for column, size in zip(rows, sizes, strict=True):
             flat = flat * size + column
@@ -272,30 +269,28 @@ def _joined_rows(rows: list[NDArray[np.intp]], sizes: list[int]) -> tuple[NDArra
     return distinct, counts
 
 
-def _sample_terms(protocol: Sample, collected: RecordReports, names: Sequence[str]) -> list[Term]:
-    """A term for each unit whose attributes are all asked for; people reported one unit each."""
+def _sample_terms(collected: RecordReports, names: Sequence[str]) -> list[Term]:
+    """A term for each group whose attributes are all asked for; people reported one group each."""
     terms = []
-    for unit, part in zip(protocol.units, collected.parts, strict=True):
-        if set(unit.names) <= set(names) and len(part):
-            table, rows = unit.randomiser.tabulated(part)
+    for group, part in zip(collected.protocol.groups, collected.parts, strict=True):
+        if set(group.names) <= set(names) and len(part):
+            table, rows = group.randomiser.tabulated(part)
             counts = np.bincount(rows, minlength=len(table)).astype(np.float64)
-            terms.append(Term(unit.names, table, counts))
+            terms.append(Term(group.names, table, counts))
     return terms
 
 
-def _hidden_terms(protocol: FakeDataProtocol, collected: RecordReports, names: Sequence[str]) -> list[Term]:
-    """One term over all attributes: any of them may be the one that was reported."""
+def _whole_terms(collected: RecordReports, names: Sequence[str]) -> list[Term]:
+    """One term over all attributes, by the law of whole reports."""
+    protocol = collected.protocol
     if set(names) != set(protocol.schema.names):
         missing = min(set(protocol.schema.names) - set(names))
         raise InputError(
-            f"the reports of {protocol.name!r} hide which attribute they are about, so their joint is that "
-            f"of all attributes; name {missing!r} too."
+            f"a report of {protocol.name!r} may be about any attribute, so its joint is that of all "
+            f"attributes; name {missing!r} too."
         )
     law = protocol.matrix().T
-    codes = np.ravel_multi_index(
-        tuple(part.values.astype(np.intp) for part in collected.parts), protocol.schema.sizes
-    )
-    counts = np.bincount(codes, minlength=len(law)).astype(np.float64)
+    counts = np.bincount(protocol.columns_of(collected), minlength=len(law)).astype(np.float64)
     kept = counts > 0
     return [Term(protocol.schema.names, law[kept], counts[kept])]
 
@@ -303,8 +298,7 @@ def _hidden_terms(protocol: FakeDataProtocol, collected: RecordReports, names: S
 def _check_identified(terms: Sequence[Term], names: Sequence[str]) -> None:
     """Raise if nobody reported the attributes together: their joint would be a guess.
 
-    A hidden choice is about one attribute too: its law is a sum over attributes, so that any joint with the
-    same marginals explains the reports as well.
+    A report whose attribute is hidden is about one of them too, see `Protocol.determines_joint`.
     """
     if len(names) > 1 and not any(set(names) == set(term.names) for term in terms):
         raise InputError(

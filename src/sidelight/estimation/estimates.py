@@ -8,24 +8,32 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from sidelight.estimation.em import likeliest_joint, likeliest_numbers
 from sidelight.estimation.expected_error import best_error, likeliest_errors, shrunken_error
-from sidelight.estimation.group_marginals import borrowed
-from sidelight.estimation.means import Mean, means
-from sidelight.estimation.numbers import to_simplex
+from sidelight.estimation.group_marginals import joint_marginals
+from sidelight.estimation.means import Mean, means, number_parts
 from sidelight.estimation.shrinkage import choose, shrink, shrunken
 from sidelight.estimation.unbiased import ABOUT, About, Unbiased, unbiased
-from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
+from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, json_number, write_text
 from sidelight.foundation.html import html_table
-from sidelight.protocols.direct import Split, number_parts
-from sidelight.protocols.fake_data import FakeDataProtocol
-from sidelight.protocols.protocol import Array, RecordReports, RecordSums, check_once, fingerprint, mixed
-from sidelight.protocols.two_phase import origin_of
+from sidelight.foundation.simplex import to_simplex
+from sidelight.protocols.groups import marginal
+from sidelight.protocols.protocol import Array
+from sidelight.protocols.records import (
+    RecordReports,
+    RecordSums,
+    Reported,
+    check_once,
+    fingerprint,
+    listed,
+    mixed,
+    reports_among,
+)
 from sidelight.schema import Schema
 from sidelight.sources.writing import write_rows
 
@@ -34,7 +42,6 @@ if TYPE_CHECKING:
 
 Estimator = Literal["best", "inversion", "simplex", "shrinkage", "em", "published"]
 ESTIMATORS = ("best", "inversion", "simplex", "shrinkage", "em", "published")
-TWO_PHASE = ("corr-rr", "cond-rr")
 _IMPROVED: dict[str, Callable[[Array, Array], Array]] = {
     "shrinkage": shrunken,
     "simplex": lambda estimates, _: to_simplex(estimates),
@@ -195,10 +202,8 @@ class Comparison:
     @property
     def covered(self) -> float:
         """How many of the intervals hold the truth, as a share."""
-        found = self.estimates
-        inside = [
-            (found.lower[n] <= self.truth[n]) & (self.truth[n] <= found.upper[n]) for n in found.schema.names
-        ]
+        lower, upper = self.estimates.lower, self.estimates.upper
+        inside = [(lower[n] <= self.truth[n]) & (self.truth[n] <= upper[n]) for n in self.truth]
         return float(np.concatenate(inside).mean())
 
     def to_arrow(self) -> pa.Table:
@@ -226,28 +231,15 @@ class Comparison:
         return json.dumps(head, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def _write(found: Estimates | Comparison, path: str | Path, overwrite: bool) -> Path:
+def _write(result: Estimates | Comparison, path: str | Path, overwrite: bool) -> Path:
     check_overwrite(path, force=overwrite, fix=SAY_OVERWRITE)
     if Path(path).suffix.lower() == ".json":
-        return write_text(path, found.to_json())
-    return write_rows(found.to_arrow(), path)
-
-
-Reported = RecordReports | RecordSums | Sequence["RecordReports | RecordSums"]
-
-
-def _listed(reports: Any) -> list[RecordReports | RecordSums]:
-    """Return reports as a list, or raise where something else was given."""
-    is_one = isinstance(reports, RecordReports | RecordSums) or not isinstance(reports, Iterable)
-    found: list[RecordReports | RecordSums] = [reports] if is_one else list(reports)
-    for item in found:
-        if not isinstance(item, RecordReports | RecordSums):
-            raise invalid("reports", "what `collect` or `read_reports` returned", type(item).__name__)
-    return found
+        return write_text(path, result.to_json())
+    return write_rows(result.to_arrow(), path)
 
 
 def estimate(
-    reports: Reported,
+    reports: Reported | Iterable[Reported],
     *,
     estimator: Estimator = "best",
     confidence: float = 0.95,
@@ -266,29 +258,37 @@ def estimate(
     check_choice("estimator", estimator, ESTIMATORS)
     check_choice("about", about, ABOUT)
     level = check_number("confidence", confidence, above=0, below=1)
-    given = _listed(reports)
+    given = listed(reports)
     check_once(given)
-    parts = merged([item.aggregate() if isinstance(item, RecordReports) else item for item in given])
+    parts = merged([item.aggregate() for item in given])
     if estimator == "published":
         _check_published(parts)
     schema = parts[0].protocol.schema
-    found = unbiased(parts, about)
-    frequencies = _frequencies(estimator, schema, found, parts, given)
-    lower, upper, variances = {}, {}, {}
+    estimates = unbiased(parts, about)
+    frequencies = _frequencies(estimator, estimates, parts, given)
     deviations = NormalDist().inv_cdf(0.5 + level / 2)
-    for name, item in found.items():
-        low, high = item.interval(deviations)
-        variances[name] = item.variance(to_simplex(item.estimate))
-        lower[name] = np.minimum(low, np.clip(frequencies[name], 0, 1))
-        upper[name] = np.maximum(high, np.clip(frequencies[name], 0, 1))
+    lower, upper = _intervals(estimates, frequencies, deviations)
+    variances = {name: item.variance(to_simplex(item.estimate)) for name, item in estimates.items()}
     errors = {name: np.sqrt(spread) for name, spread in variances.items()}
     return Estimates(
         schema, frequencies, errors, lower, upper, parts[-1].protocol.name, estimator, about, level,
         sum(part.people for part in parts), max(part.protocol.epsilon for part in parts),
         any(part.is_simulation for part in parts),
         *_expected(estimator, parts, about, frequencies, variances),
-        max(part.protocol.delta for part in parts), means(parts, found, deviations, about),
+        max(part.protocol.delta for part in parts), means(parts, estimates, deviations, about),
     )  # fmt: skip
+
+
+def _intervals(
+    estimates: Mapping[str, Unbiased], frequencies: Mapping[str, Array], deviations: float
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Return the intervals' ends, widened to hold the frequencies that are stated."""
+    lower, upper = {}, {}
+    for name, item in estimates.items():
+        low, high = item.interval(deviations)
+        stated = np.clip(frequencies[name], 0, 1)
+        lower[name], upper[name] = np.minimum(low, stated), np.maximum(high, stated)
+    return lower, upper
 
 
 def _expected(
@@ -317,15 +317,14 @@ def merged(parts: Sequence[RecordSums]) -> list[RecordSums]:
     """Merge aggregates of the same protocol, and check that what is left belongs together."""
     if not parts:
         raise InputError("there are no reports to estimate from.")
-    found: dict[str, RecordSums] = {}
+    sums: dict[str, RecordSums] = {}
     for part in parts:
         key = fingerprint(part.protocol)
-        found[key] = found[key] + part if key in found else part
-    merged_parts = list(found.values())
-    if sum(part.people for part in merged_parts) == 0:
+        sums[key] = sums[key] + part if key in sums else part
+    if sum(part.people for part in sums.values()) == 0:
         raise InputError("there are no reports to estimate from.")
-    seconds = [part for part in merged_parts if _needs_first(part)]
-    firsts = [part for part in merged_parts if not _needs_first(part)]
+    seconds = [part for part in sums.values() if part.protocol.first_phase is not None]
+    firsts = [part for part in sums.values() if part.protocol.first_phase is None]
     if seconds and not firsts:
         raise InputError(
             f"these are reports of the second phase of {seconds[0].protocol.name!r}; add those of the first, "
@@ -334,75 +333,55 @@ def merged(parts: Sequence[RecordSums]) -> list[RecordSums]:
     if len(firsts) > 1:
         raise mixed(firsts[0].protocol, firsts[1].protocol)
     for part in seconds:
-        _check_belongs(part, firsts[0])
+        first = firsts[0].protocol
+        if part.protocol.first_phase != fingerprint(first) or part.protocol.schema != first.schema:
+            raise mixed(first, part.protocol)
     return [*firsts, *seconds]
 
 
 def _check_published(parts: Sequence[RecordSums]) -> None:
     """Raise unless a second phase is among them: only there the estimator differs from inversion."""
-    if not any(_needs_first(part) for part in parts):
+    if all(part.protocol.first_phase is None for part in parts):
         raise InputError(
             "the estimator 'published' is Corr-RR's, for the reports of both its phases; these are of "
             f"{parts[-1].protocol.name!r}. Take 'best'."
         )
 
 
-def _needs_first(part: RecordSums) -> bool:
-    return isinstance(part.protocol, FakeDataProtocol) and part.protocol.name in TWO_PHASE
-
-
-def _check_belongs(second: RecordSums, first: RecordSums) -> None:
-    protocol = second.protocol
-    if not isinstance(first.protocol, Split) or not isinstance(protocol, FakeDataProtocol):
-        raise mixed(first.protocol, protocol)
-    if not protocol.origin.startswith(origin_of(first.protocol)):
-        raise mixed(first.protocol, protocol)
-    if protocol.schema != first.protocol.schema:
-        raise mixed(first.protocol, protocol)
-
-
 def _frequencies(
     estimator: str,
-    schema: Schema,
-    found: Mapping[str, Unbiased],
+    estimates: Mapping[str, Unbiased],
     parts: Sequence[RecordSums],
-    given: Sequence[RecordReports | RecordSums],
+    given: Sequence[Reported],
 ) -> dict[str, Array]:
+    schema = parts[0].protocol.schema
     if estimator == "inversion":
-        return {name: item.estimate for name, item in found.items()}
+        return {name: item.estimate for name, item in estimates.items()}
     if estimator == "simplex":
-        return {name: to_simplex(item.estimate) for name, item in found.items()}
+        return {name: to_simplex(item.estimate) for name, item in estimates.items()}
     if estimator == "shrinkage":
-        return shrink(schema, found)
+        return shrink(schema, estimates)
     if estimator == "em":
-        return _likeliest(schema, given)
+        return _likeliest(schema, reports_among(given))
     if estimator == "published":
         return published(parts)
-    plain = choose(schema, found)
-    return plain | borrowed(schema, parts, found) | likeliest_numbers(parts)
+    plain = choose(schema, estimates)
+    return plain | joint_marginals(schema, parts, estimates) | likeliest_numbers(parts)
 
 
-def _likeliest(schema: Schema, given: Sequence[RecordReports | RecordSums]) -> dict[str, Array]:
-    reports = [item for item in given if isinstance(item, RecordReports)]
-    if len(reports) < len(given):
-        raise InputError("the estimator 'em' needs the reports themselves, got aggregates.")
-    if any(isinstance(item.protocol, FakeDataProtocol) for item in reports):
-        joint = likeliest_joint(reports, schema.names)
-        axes = range(len(schema))
-        return {
-            name: joint.sum(axis=tuple(axis for axis in axes if axis != i))
-            for i, name in enumerate(schema.names)
-        }
-    return {name: _one_likeliest(reports, name) for name in schema.names}
+def _likeliest(schema: Schema, reports: Sequence[RecordReports]) -> dict[str, Array]:
+    """Return the likeliest marginals: of each attribute's group, or of the joint of all."""
+    if all(item.protocol.groups for item in reports):
+        return {name: _one_likeliest(reports, name) for name in schema.names}
+    joint = likeliest_joint(reports, schema.names)
+    return {name: marginal(joint, axis) for axis, name in enumerate(schema.names)}
 
 
 def _one_likeliest(reports: Sequence[RecordReports], name: str) -> Array:
     """Return the likeliest marginal of one attribute, through its group where it is reported in one."""
-    units = [unit for item in reports for unit in getattr(item.protocol, "units", ())]
-    members = dict.fromkeys(other for unit in units if name in unit.names for other in unit.names)
-    joint = likeliest_joint(reports, list(members))
-    axis = list(members).index(name)
-    return np.asarray(joint.sum(axis=tuple(i for i in range(joint.ndim) if i != axis)))
+    groups = [group for item in reports for group in item.protocol.groups]
+    members = list(dict.fromkeys(other for group in groups if name in group.names for other in group.names))
+    return marginal(likeliest_joint(reports, members), members.index(name))
 
 
 def published(parts: Sequence[RecordSums]) -> dict[str, Array]:
@@ -413,15 +392,7 @@ def published(parts: Sequence[RecordSums]) -> dict[str, Array]:
     people = sum(part.people for part in parts)
     result: dict[str, Array] = {}
     for part in parts:
-        protocol = part.protocol
-        for i, name in enumerate(protocol.schema.names):
-            if isinstance(protocol, Split):
-                raw = protocol.units[i].estimate(part.parts[i]).reshape(-1)
-            elif isinstance(protocol, FakeDataProtocol):
-                raw = protocol.responses[name].estimate(part.parts[i])
-            else:
-                raise InputError(
-                    f"the estimator 'published' is Corr-RR's; the reports are of {protocol.name!r}."
-                )
+        for name, sums in zip(part.protocol.labels, part.parts, strict=True):
+            raw = part.protocol.responses[name].estimate(sums)
             result[name] = result.get(name, np.zeros_like(raw)) + raw * (part.people / people)
     return result

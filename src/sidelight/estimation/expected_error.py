@@ -16,19 +16,19 @@ from sidelight.estimation.linear import (
     WORST_CONDITION,
     condition,
     directions,
-    expected_counts,
     first_precision,
     weighted_design,
 )
+from sidelight.estimation.means import sole_numbers
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.estimation.shrinkage import least_risk, shared_domains
-from sidelight.estimation.unbiased import unbiased
+from sidelight.estimation.unbiased import Inversion, is_linear, unbiased
 from sidelight.foundation.errors import InputError, check_whole, invalid
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
-from sidelight.protocols.direct import Sample, Split
 from sidelight.protocols.fake_data import FakeDataProtocol
 from sidelight.protocols.groups import ReportedGroup, inverted_covariance
-from sidelight.protocols.protocol import Array, Protocol, RecordReports
+from sidelight.protocols.protocol import Array, Design, Protocol
+from sidelight.protocols.records import RecordReports
 from sidelight.protocols.two_phase import TwoPhase
 from sidelight.schema import Schema
 
@@ -51,44 +51,41 @@ def uniform(schema: Schema) -> dict[str, Array]:
     return {attribute.name: np.full(attribute.size, 1 / attribute.size) for attribute in schema}
 
 
-def predicted_variances(
-    protocol: Protocol | TwoPhase, people: int, frequencies: Frequencies
-) -> dict[str, Array]:
+def predicted_variances(design: Design, people: int, frequencies: Frequencies) -> dict[str, Array]:
     """Return the variance of each value's unbiased estimate, about the people who report."""
     check_whole("people", people, at_least=1)
-    check_frequencies(protocol.schema, frequencies)
-    if isinstance(protocol, (Split, Sample)):
-        return _direct(protocol, people, frequencies)
-    if isinstance(protocol, FakeDataProtocol):
-        return _hidden(protocol, people, frequencies)
-    if isinstance(protocol, TwoPhase):
-        return _two_phase(protocol, people, frequencies)
-    raise invalid("protocol", "one of this package", protocol)
+    check_frequencies(design.schema, frequencies)
+    if design.two_phase is not None:
+        return _two_phase(design.two_phase, people, frequencies)
+    protocol = design.first
+    if protocol.groups:
+        return _grouped(protocol, people, frequencies)
+    stacked = np.concatenate([frequencies[name] for name in protocol.schema.names])
+    predicted = _linear if is_linear(protocol) else _enumerated
+    return _without_people(protocol.schema, predicted(protocol, people, stacked), frequencies, people)
 
 
-def predicted_error(
-    protocol: Protocol | TwoPhase, people: int, frequencies: Frequencies, *, shrinks: bool = False
-) -> float:
+def predicted_error(design: Design, people: int, frequencies: Frequencies, *, shrinks: bool = False) -> float:
     """Return the mean squared error to expect, over attributes and values.
 
     Args:
-        protocol: what would be used.
+        design: what would be used.
         people: how many would report.
         frequencies: what is known or assumed of every attribute.
         shrinks: whether for the estimator "best", found by simulating its noise, instead of the unbiased one.
     """
-    return predicted_errors(protocol, people, frequencies, shrinks=shrinks)[int(shrinks)]
+    return predicted_errors(design, people, frequencies, shrinks=shrinks)[int(shrinks)]
 
 
 def predicted_errors(
-    protocol: Protocol | TwoPhase, people: int, frequencies: Frequencies, *, shrinks: bool = True
+    design: Design, people: int, frequencies: Frequencies, *, shrinks: bool = True
 ) -> tuple[float, float]:
     """Return the mean squared errors to expect of the unbiased estimator, and of "best" where asked for."""
-    variances = predicted_variances(protocol, people, frequencies)
+    variances = predicted_variances(design, people, frequencies)
     plain = float(np.mean([spread.mean() for spread in variances.values()]))
     if not shrinks or not np.isfinite(plain):
         return plain, plain
-    return plain, best_error(protocol.schema, frequencies, variances, _numbers(protocol, people, frequencies))
+    return plain, best_error(design.schema, frequencies, variances, _numbers(design, people, frequencies))
 
 
 def best_error(
@@ -127,20 +124,27 @@ def likeliest_errors(
         else:
             rest = rng.multinomial(max(int(people) - reports, 0), share, size=draws)
             truths.append((asked + rest) / (asked + rest).sum(axis=1, keepdims=True))
-    found = likeliest_each(counts)
-    errors = [float(((one - truth) ** 2).mean()) for one, truth in zip(found, truths, strict=True)]
+    likeliest = likeliest_each(counts)
+    errors = [float(((one - truth) ** 2).mean()) for one, truth in zip(likeliest, truths, strict=True)]
     return dict(zip(numbers, errors, strict=True))
 
 
-def _numbers(protocol: Protocol | TwoPhase, people: int, frequencies: Frequencies) -> dict[str, float]:
-    if not isinstance(protocol, (Split, Sample)):
+def _numbers(design: Design, people: int, frequencies: Frequencies) -> dict[str, float]:
+    protocol = design.first
+    if design.two_phase is not None:
         return {}
-    reports = dict.fromkeys(protocol.labels, people)
-    if isinstance(protocol, Sample):
-        for label, share in zip(protocol.labels, protocol.shares, strict=True):
-            reports[label] = max(round(people * share / sum(protocol.shares)), 1)
-    numbers = {name: (mechanism, reports[name]) for name, mechanism in protocol.sole_numbers.items()}
+    whole = _whole(protocol)
+    reports = {
+        label: max(round(people * share / whole), 1)
+        for label, share in zip(protocol.labels, protocol.part_shares, strict=True)
+    }
+    numbers = {name: (mechanism, reports[name]) for name, mechanism in sole_numbers(protocol).items()}
     return likeliest_errors(numbers, people, frequencies)
+
+
+def _whole(protocol: Protocol) -> int:
+    """Return what the shares of people who send each part are out of."""
+    return sum(protocol.part_shares) if protocol.sends_one_part else 1
 
 
 def shrunken_error(
@@ -167,8 +171,8 @@ def shrunken_error(
         noise -= noise.mean(axis=-1, keepdims=True)
         size = truth.shape[-1]
         noise *= np.sqrt(size / max(size - 1, 1))
-        found = method(truth + noise, np.broadcast_to(spread.sum(axis=-1), (draws, len(names))))
-        errors += list(((found - truth) ** 2).mean(axis=(0, 2)))
+        estimates = method(truth + noise, np.broadcast_to(spread.sum(axis=-1), (draws, len(names))))
+        errors += list(((estimates - truth) ** 2).mean(axis=(0, 2)))
     return float(np.mean(errors))
 
 
@@ -184,27 +188,26 @@ def check_frequencies(schema: Schema, frequencies: Frequencies) -> None:
             )
 
 
-def unit_error(unit: ReportedGroup, frequencies: Frequencies) -> float:
-    """Return the summed mean variance of one report's estimates of all the unit's attributes."""
-    return sum(float(_single(unit, name, frequencies[name]).mean()) for name in unit.names)
+def group_error(group: ReportedGroup, frequencies: Frequencies) -> float:
+    """Return the summed mean variance of one report's estimates of all the group's attributes."""
+    return sum(float(_single(group, name, frequencies[name]).mean()) for name in group.names)
 
 
-def _single(unit: ReportedGroup, name: str, share: Array) -> Array:
+def _single(group: ReportedGroup, name: str, share: Array) -> Array:
     """Return the variance of one report's estimate of each value, sampling of people included."""
-    moments = unit.moments(name)
+    moments = group.moments(name)
     if moments is None:
-        return unit.randomiser.variance(1, share)
+        return group.randomiser.variance(1, share)
     none, full = moments
     return none + (full - none) * share - share**2
 
 
-def _direct(protocol: Split | Sample, people: int, frequencies: Frequencies) -> dict[str, Array]:
-    whole = sum(protocol.shares) if isinstance(protocol, Sample) else 1
-    shares = protocol.shares if isinstance(protocol, Sample) else (1,) * len(protocol.units)
+def _grouped(protocol: Protocol, people: int, frequencies: Frequencies) -> dict[str, Array]:
+    whole = _whole(protocol)
     precision: dict[str, Array] = {}
-    for unit, share in zip(protocol.units, shares, strict=True):
-        for name in unit.names:
-            spread = _single(unit, name, frequencies[name]) * whole / (people * share)
+    for group, share in zip(protocol.groups, protocol.part_shares, strict=True):
+        for name in group.names:
+            spread = _single(group, name, frequencies[name]) * whole / (people * share)
             precision[name] = precision.get(name, np.zeros_like(spread)) + 1 / np.maximum(spread, 1e-300)
     return {
         name: np.maximum(1 / total - frequencies[name] * (1 - frequencies[name]) / people, 0.0)
@@ -212,16 +215,20 @@ def _direct(protocol: Split | Sample, people: int, frequencies: Frequencies) -> 
     }
 
 
-def _hidden(protocol: FakeDataProtocol, people: int, frequencies: Frequencies) -> dict[str, Array]:
-    schema = protocol.schema
+def _linear(protocol: Protocol, people: int, frequencies: Array) -> Array:
+    """Return the variances, stacked, of estimates that solve the linear system."""
     if condition(protocol) > WORST_CONDITION:
-        return {attribute.name: np.full(attribute.size, np.inf) for attribute in schema}
-    stacked = np.concatenate([frequencies[name] for name in schema.names])
-    basis = directions(schema.sizes)
-    inside, weighted = weighted_design(protocol, stacked, basis)
+        return np.full_like(frequencies, np.inf)
+    basis = directions(protocol.schema.sizes)
+    inside, weighted = weighted_design(protocol, frequencies, basis)
     covariance = np.linalg.inv(people * (weighted.T @ inside))
-    spread = ((basis @ covariance) * basis).sum(axis=1)
-    return _without_people(schema, spread, frequencies, people)
+    return np.asarray(((basis @ covariance) * basis).sum(axis=1))
+
+
+def _enumerated(protocol: Protocol, people: int, frequencies: Array) -> Array:
+    """Return the variances, stacked and at most, of estimates that invert the law of whole reports."""
+    inversion = Inversion.of(protocol)
+    return (inversion.none + (inversion.full - inversion.none) * frequencies - frequencies**2) / people
 
 
 def _two_phase(design: TwoPhase, people: int, frequencies: Frequencies) -> dict[str, Array]:
@@ -231,8 +238,8 @@ def _two_phase(design: TwoPhase, people: int, frequencies: Frequencies) -> dict[
     stacked = np.concatenate([frequencies[name] for name in schema.names])
     early, late = _phases(design, people)
     known = [
-        (frequencies[unit.names[0]], inverted_covariance(unit, frequencies[unit.names[0]]) / early)
-        for unit in design.first.units
+        (frequencies[group.names[0]], inverted_covariance(group, frequencies[group.names[0]]) / early)
+        for group in design.first.groups
     ]
     lead, _ = first_precision(schema.sizes, known)
     spread = np.zeros_like(stacked)
@@ -259,14 +266,14 @@ def published_error(
     errors = []
     for first, second in _simulated(design, people, frequencies, trials):
         scale = np.sqrt(min(first.people / early, 1.0))
-        found = unbiased([first.aggregate()])
-        seen = np.split(expected_counts(second) @ stacked, np.cumsum(design.schema.sizes)[:-1])
+        estimates = unbiased([first.aggregate()])
+        seen = np.split(second.expected_counts() @ stacked, np.cumsum(design.schema.sizes)[:-1])
         for name, share in zip(design.schema.names, seen, strict=True):
             response = second.responses[name]
             low = float(response.mark_if_other)
             gap = float(response.mark_if_true) - low
             bias = (share - low) / gap - frequencies[name]
-            off = weight * bias + (1 - weight) * scale * (found[name].estimate - frequencies[name])
+            off = weight * bias + (1 - weight) * scale * (estimates[name].estimate - frequencies[name])
             spread = share * (1 - share) / (late * gap**2)
             errors.append(float((off**2 + weight**2 * spread).mean()))
     return float(np.mean(errors))
@@ -287,7 +294,7 @@ def _simulated(
     """
     early, late = _phases(design, people)
     rng = np.random.default_rng(_SEED)
-    found = []
+    simulated = []
     most = max(_MOST_WORK // sum(design.schema.sizes) ** 2, 1)
     for trial in range(min(trials, most)):
         columns = [
@@ -296,8 +303,8 @@ def _simulated(
         ]
         records = np.stack(columns, axis=1).astype(np.uint16)
         first = design.first.randomise(records, seed=_SEED + trial)
-        found.append((first, learn_second_phase(design, first, people=late).second))
-    return found
+        simulated.append((first, learn_second_phase(design, first, people=late).second))
+    return simulated
 
 
 def _without_people(schema: Schema, spread: Array, frequencies: Frequencies, people: int) -> dict[str, Array]:

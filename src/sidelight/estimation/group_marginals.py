@@ -11,56 +11,57 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sidelight.estimation.numbers import to_simplex
 from sidelight.estimation.shrinkage import chosen_risk, shared_domains
 from sidelight.estimation.unbiased import Unbiased
+from sidelight.foundation.simplex import to_simplex
 from sidelight.mechanisms import Aggregate
-from sidelight.protocols.direct import Sample, Split
 from sidelight.protocols.groups import ReportedGroup, marginal
-from sidelight.protocols.protocol import Array, RecordSums
+from sidelight.protocols.protocol import Array
+from sidelight.protocols.records import RecordSums
 from sidelight.schema import Schema
 
 
-def borrowed(schema: Schema, parts: Sequence[RecordSums], found: Mapping[str, Unbiased]) -> dict[str, Array]:
+def joint_marginals(
+    schema: Schema, parts: Sequence[RecordSums], estimates: Mapping[str, Unbiased]
+) -> dict[str, Array]:
     """Return the marginals of those groups whose joint is predicted to estimate them better.
 
     Args:
         schema: the attributes.
         parts: what was reported.
-        found: the unbiased estimates.
+        estimates: the unbiased ones.
     """
     alone = {names[0] for names in shared_domains(schema) if len(names) == 1}
     people = sum(part.people for part in parts)
     result: dict[str, Array] = {}
     for part in parts:
-        if isinstance(part.protocol, (Split, Sample)):
-            units = part.protocol.units
-            for unit, sums in zip(units, part.parts, strict=True):
-                if _may_borrow(unit, units, alone, sums):
-                    result |= _borrow(unit, sums, people, found)
+        groups = part.protocol.groups
+        for group, sums in zip(groups, part.parts, strict=False):  # sums may be of no group
+            if _may_borrow(group, groups, alone, sums):
+                result |= _borrow(group, sums, people, estimates)
     return result
 
 
 def _may_borrow(
-    unit: ReportedGroup, units: Sequence[ReportedGroup], alone: set[str], sums: Aggregate
+    group: ReportedGroup, groups: Sequence[ReportedGroup], alone: set[str], sums: Aggregate
 ) -> bool:
-    """Whether a unit is a group of attributes that only it reports and that share no domain."""
-    others = {name for other in units if other is not unit for name in other.names}
-    return len(unit.names) > 1 and set(unit.names) <= alone - others and sums.reports > 0
+    """Whether a group is a group of attributes that only it reports and that share no domain."""
+    others = {name for other in groups if other is not group for name in other.names}
+    return len(group.names) > 1 and set(group.names) <= alone - others and sums.reports > 0
 
 
 def _borrow(
-    unit: ReportedGroup, sums: Aggregate, people: int, found: Mapping[str, Unbiased]
+    group: ReportedGroup, sums: Aggregate, people: int, estimates: Mapping[str, Unbiased]
 ) -> dict[str, Array]:
-    joint = unit.estimate(sums)
-    near = to_simplex(joint.reshape(-1)).reshape(unit.sizes)
-    spread = unit.randomiser.variance(sums.reports, near.reshape(-1)).reshape(unit.sizes)
+    joint = group.estimate(sums)
+    near = to_simplex(joint.reshape(-1)).reshape(group.sizes)
+    spread = group.randomiser.variance(sums.reports, near.reshape(-1)).reshape(group.sizes)
     spread = np.maximum(spread - near * (1 - near) / people, 0.0)
     together, apart = 0.0, 0.0
     marginals = {}
-    for axis, name in enumerate(unit.names):
+    for axis, name in enumerate(group.names):
         marginals[name] = marginal(near, axis)
-        item = found[name]
+        item = estimates[name]
         noise = item.variance(to_simplex(item.estimate)).sum()
         away = float(((marginals[name] - item.estimate) ** 2).sum())
         together += away - float(noise) + 2 * _moves(spread, near, axis)

@@ -12,41 +12,40 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.estimation.numbers import to_simplex
 from sidelight.foundation.errors import InputError
-from sidelight.protocols.fake_data import FakeDataProtocol
-from sidelight.protocols.protocol import RecordSums
+from sidelight.foundation.simplex import to_simplex
+from sidelight.protocols.protocol import Protocol
+from sidelight.protocols.records import RecordSums
 
 Array = NDArray[np.float64]
 Known = Mapping[str, tuple[Array, Array]]
 
 WORST_CONDITION = 1e4
-"""Above this condition number reports of hidden choices alone do not determine the frequencies."""
+"""Above this condition number the counts of reports alone do not determine the frequencies."""
 _ROUNDS = 2
 _SINGULAR = 1e-5
 
 
-def solve_hidden(parts: Sequence[RecordSums], known: Known) -> dict[str, tuple[Array, Array]]:
+def solve_linear(parts: Sequence[RecordSums], known: Known) -> dict[str, tuple[Array, Array]]:
     """Return every attribute's estimate and variances, by weighted least squares.
 
     Args:
         parts: aggregates of protocols over the same schema; their groups may differ.
         known: unbiased estimates and their covariances from a first phase, by attribute; may be empty.
     """
-    protocols = [part.protocol for part in parts if isinstance(part.protocol, FakeDataProtocol)]
-    schema = protocols[0].schema
+    schema = parts[0].protocol.schema
     basis = directions(schema.sizes)
     even = np.concatenate([np.full(size, 1 / size) for size in schema.sizes])
     guess = even
     if not known:
-        _check_condition(protocols[0])
+        _check_condition(parts[0].protocol)
     lead, start = first_precision(schema.sizes, [known[name] for name in schema.names if name in known])
     for _ in range(_ROUNDS):
         precision, target = lead, start
-        for part, protocol in zip(parts, protocols, strict=True):
+        for part in parts:
             counts = np.concatenate([sums.sums for sums in part.parts]) / part.people
-            inside, weighted = weighted_design(protocol, guess, basis)
-            left = basis.T @ (counts - expected_counts(protocol) @ even)
+            inside, weighted = weighted_design(part.protocol, guess, basis)
+            left = basis.T @ (counts - design_of(part.protocol) @ even)
             precision = precision + part.people * (weighted.T @ inside)
             target = target + part.people * (weighted.T @ left)
         covariance = np.linalg.inv(precision)
@@ -61,51 +60,22 @@ def solve_hidden(parts: Sequence[RecordSums], known: Known) -> dict[str, tuple[A
     }
 
 
-def expected_counts(protocol: FakeDataProtocol) -> Array:
-    """Return the matrix that turns all frequencies, stacked, into the expected shares of all columns."""
-    offsets = _offsets(protocol)
-    total = int(sum(protocol.schema.sizes))
-    design = np.zeros((total, total))
-    for group in protocol.groups:
-        for chosen in group:
-            law = protocol.response(chosen) / len(group)
-            for other in group:
-                design[offsets[other], offsets[chosen]] = (law @ protocol.transfer(chosen, other)).T
+def design_of(protocol: Protocol) -> Array:
+    """Return `Protocol.expected_counts` of a protocol that has them."""
+    design = protocol.expected_counts()
+    if design is None:
+        raise InputError(f"the counts of {protocol.name!r} are not linear in the frequencies.")
     return design
 
 
-def report_covariance(protocol: FakeDataProtocol, frequencies: Array) -> Array:
-    """Return the covariance of one report's indicators, were these the stacked frequencies.
-
-    Groups are taken as independent: their noise is, and the records' own correlation is small beside it.
-    """
-    offsets = _offsets(protocol)
-    seconds = np.zeros((len(frequencies), len(frequencies)))
-    mean = expected_counts(protocol) @ frequencies
-    within = np.zeros_like(seconds, dtype=bool)
-    for group in protocol.groups:
-        for chosen in group:
-            said = frequencies[offsets[chosen]] @ protocol.response(chosen) / len(group)
-            laws = {other: protocol.transfer(chosen, other) for other in group}
-            for first in group:
-                for second in group:
-                    block = offsets[first], offsets[second]
-                    within[block] = True
-                    if first == second:
-                        seconds[block] += np.diag(said @ laws[first])
-                    else:
-                        seconds[block] += (laws[first] * said[:, None]).T @ laws[second]
-    return np.asarray(np.where(within, seconds - np.outer(mean, mean), 0.0))
-
-
-def weighted_design(protocol: FakeDataProtocol, frequencies: Array, basis: Array) -> tuple[Array, Array]:
+def weighted_design(protocol: Protocol, frequencies: Array, basis: Array) -> tuple[Array, Array]:
     """Return the system in free directions, A, and its weights times it, S^-1 A, for one report.
 
     A column's shares add up to 1 like frequencies, so that both live in the same directions. Where columns
     copy each other surely, S is singular; what it does not see then weighs nothing.
     """
-    inside = basis.T @ expected_counts(protocol) @ basis
-    spread = basis.T @ report_covariance(protocol, frequencies) @ basis
+    inside = basis.T @ design_of(protocol) @ basis
+    spread = basis.T @ protocol.report_covariance(frequencies) @ basis
     try:
         root = np.linalg.cholesky(spread)
     except np.linalg.LinAlgError:
@@ -131,18 +101,18 @@ def first_precision(sizes: Sequence[int], known: Sequence[tuple[Array, Array]]) 
     return precision, target
 
 
-def condition(protocol: FakeDataProtocol) -> float:
+def condition(protocol: Protocol) -> float:
     """Return how ill-conditioned the system is, in the directions that frequencies can take."""
-    values = np.linalg.svd(expected_counts(protocol) @ directions(protocol.schema.sizes), compute_uv=False)
+    values = np.linalg.svd(design_of(protocol) @ directions(protocol.schema.sizes), compute_uv=False)
     return float(values[0] / values[-1]) if values[-1] > 1e-12 * values[0] else float("inf")
 
 
-def _check_condition(protocol: FakeDataProtocol) -> None:
-    found = condition(protocol)
-    if found > WORST_CONDITION:
+def _check_condition(protocol: Protocol) -> None:
+    number = condition(protocol)
+    if number > WORST_CONDITION:
         raise InputError(
             f"the reports of {protocol.name!r} alone do not determine the frequencies (condition number "
-            f"{found:.3g}); add the reports of the first phase."
+            f"{number:.3g}); add the reports of the first phase."
         )
 
 
@@ -157,11 +127,6 @@ def directions(sizes: Sequence[int]) -> Array:
         basis[row : row + size, column : column + size - 1] = free
         row, column = row + size, column + size - 1
     return basis
-
-
-def _offsets(protocol: FakeDataProtocol) -> dict[str, slice]:
-    ends = np.cumsum([0, *protocol.schema.sizes])
-    return {name: slice(int(ends[i]), int(ends[i + 1])) for i, name in enumerate(protocol.schema.names)}
 
 
 def _split(stacked: Array, sizes: Sequence[int]) -> list[Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,8 +12,8 @@ import numpy as np
 from sidelight.estimation.unbiased import About, Unbiased
 from sidelight.mechanisms import Aggregate
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
-from sidelight.protocols.direct import number_parts
-from sidelight.protocols.protocol import RecordSums
+from sidelight.protocols.protocol import Protocol
+from sidelight.protocols.records import RecordSums
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,42 @@ class Mean:
         return {name: value for name, value in vars(self).items() if name != "points"}
 
 
+def sole_numbers(protocol: Protocol) -> dict[str, BinnedNumbers]:
+    """Return the mechanisms of attributes that are reported as a noisy number and in no other way."""
+    ways = Counter(name for group in protocol.groups for name in group.names)
+    return {
+        group.label: group.randomiser.numbers
+        for group in protocol.groups
+        if group.randomiser.numbers is not None and ways[group.label] == 1
+    }
+
+
+def number_parts(
+    parts: Sequence[RecordSums], *, alone: bool = False
+) -> list[tuple[str, BinnedNumbers, Aggregate]]:
+    """Return the attributes that someone reported as a number, each with its mechanism and sums.
+
+    Args:
+        parts: what was reported.
+        alone: whether to leave out attributes that are reported in another way too.
+    """
+    numbers = []
+    for part in parts:
+        sole = sole_numbers(part.protocol)
+        for group, sums in zip(part.protocol.groups, part.parts, strict=False):  # sums may be of no group
+            if group.randomiser.numbers is not None and sums.reports and (not alone or group.label in sole):
+                numbers.append((group.label, group.randomiser.numbers, sums))
+    return numbers
+
+
 def means(
-    parts: Sequence[RecordSums], found: Mapping[str, Unbiased], deviations: float, about: About
+    parts: Sequence[RecordSums], estimates: Mapping[str, Unbiased], deviations: float, about: About
 ) -> dict[str, Mean]:
     """Return the mean of every attribute that is reported as a number.
 
     Args:
         parts: what was reported.
-        found: the unbiased frequencies, which say how much people differ.
+        estimates: the unbiased frequencies, which say how much people differ.
         deviations: how many standard errors an interval reaches.
         about: whether of the people who reported or of their population.
     """
@@ -55,7 +84,7 @@ def means(
     result = {}
     for name, mechanism, sums in number_parts(parts):
         asked = math.inf if about == "population" else people
-        error = _standard_error(mechanism, found[name], sums, asked)
+        error = _standard_error(mechanism, estimates[name], sums, asked)
         mean = mechanism.mean(sums)
         points = mechanism.noise.grid_points
         low, high = _interval(mean, deviations * error, float(points.min()), float(points.max()))
@@ -72,7 +101,7 @@ def _interval(mean: float, reach: float, least: float, most: float) -> tuple[flo
     return min(max(near - reach, least), mean), max(min(near + reach, most), mean)
 
 
-def _standard_error(mechanism: BinnedNumbers, found: Unbiased, sums: Aggregate, people: float) -> float:
+def _standard_error(mechanism: BinnedNumbers, item: Unbiased, sums: Aggregate, people: float) -> float:
     """Return the standard error of the mean of the reports, about the mean of so many people.
 
     Noise counts in full; how people differ counts as far as not all of them reported the attribute. Their
@@ -82,7 +111,7 @@ def _standard_error(mechanism: BinnedNumbers, found: Unbiased, sums: Aggregate, 
     places = mechanism.noise.point_steps
     middle = (places.min() + places.max()) / 2
     mean = sums.sums[-1] / sums.reports - middle
-    square = float(found.estimate @ (places - middle) ** 2)
+    square = float(item.estimate @ (places - middle) ** 2)
     spread = float(np.clip(square - mean**2, 0.0, (places.max() - places.min()) ** 2 / 4))
     variance = (spread + mechanism.noise.noise_variance) / sums.reports - spread / people
     return math.sqrt(max(variance, 0.0)) * mechanism.noise.step

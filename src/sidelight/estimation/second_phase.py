@@ -11,14 +11,14 @@ from itertools import combinations, permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.estimation.numbers import to_simplex
 from sidelight.estimation.shrinkage import shrink
 from sidelight.estimation.unbiased import unbiased
 from sidelight.foundation.errors import InputError, check_whole, invalid
+from sidelight.foundation.simplex import to_simplex
 from sidelight.protocols.copies import Copying, conditional_law, copy_laws, copy_probabilities
-from sidelight.protocols.direct import Split
 from sidelight.protocols.fake_data import FakeDataProtocol, Whole, whole_law
-from sidelight.protocols.protocol import RecordReports, check_same, even_part, joined
+from sidelight.protocols.protocol import even_part
+from sidelight.protocols.records import RecordReports, check_same, joined, listed, reports_among
 from sidelight.protocols.two_phase import SecondPhase, TwoPhase, origin_of
 from sidelight.schema import Schema
 
@@ -39,13 +39,13 @@ def learn_second_phase(
         people: how many are expected in the second phase; by default what `share` implies.
         round_number: which round this is; by default as many as there are first phases.
     """
-    parts = [reports] if isinstance(reports, RecordReports) else list(reports)
+    parts = reports_among(listed(reports))
     first = _check_first(design, parts)
     expected = people if people is not None else round(first.people * (1 - design.share) / design.share)
     check_whole("people", expected, at_least=1)
-    found = unbiased([first.aggregate()])
-    smooth = shrink(design.schema, found) if design.copying == "corrected" else {}
-    used = [smooth.get(name, found[name].estimate) for name in design.schema.names]
+    estimates = unbiased([first.aggregate()])
+    smooth = shrink(design.schema, estimates) if design.copying == "corrected" else {}
+    used = [smooth.get(name, estimates[name].estimate) for name in design.schema.names]
     joints = (
         _pair_joints(first)
         if design.method == "cond-rr" or design.groups > 1 or not _equal(design.schema)
@@ -99,7 +99,7 @@ def _copies(
     group: Sequence[str], frequencies: Sequence[Array], epsilon: float, people: int, copying: Copying
 ) -> dict[tuple[str, str], Whole]:
     """Return the laws of every ordered pair over equally many values; other pairs draw from conditionals."""
-    found: dict[tuple[str, str], Whole] = {}
+    laws: dict[tuple[str, str], Whole] = {}
     for size in {len(one) for one in frequencies}:
         members = [i for i, one in enumerate(frequencies) if len(one) == size]
         if len(members) > 1:
@@ -107,26 +107,22 @@ def _copies(
             copies = copy_probabilities(alike, epsilon, people, copying, len(group) - len(members))
             pairs = list(permutations(range(len(members)), 2))
             rows = copy_laws([copies[pair] for pair in pairs], size).reshape(-1, size)
-            laws = whole_law(rows).reshape(-1, size, size)
-            for (a, b), law in zip(pairs, laws, strict=True):
-                found[group[members[a]], group[members[b]]] = law
-    return found
+            for (a, b), law in zip(pairs, whole_law(rows).reshape(-1, size, size), strict=True):
+                laws[group[members[a]], group[members[b]]] = law
+    return laws
 
 
 def _pair_joints(first: RecordReports) -> dict[tuple[str, str], Array]:
     """Return each pair's joint: the counts of both reports, both channels inverted, projected."""
-    protocol = first.protocol
-    assert isinstance(protocol, Split)  # noqa: S101 - narrows the type
-    inverse = [np.linalg.inv(unit.randomiser.channel.matrix()) for unit in protocol.units]
+    schema = first.protocol.schema
+    inverse = [np.linalg.inv(group.randomiser.channel.matrix()) for group in first.protocol.groups]
     joints = {}
-    for a, b in combinations(range(len(protocol.schema)), 2):
-        shape = protocol.schema.sizes[a], protocol.schema.sizes[b]
+    for a, b in combinations(range(len(schema)), 2):
+        shape = schema.sizes[a], schema.sizes[b]
         codes = first.parts[a].values.astype(np.intp) * shape[1] + first.parts[b].values
         shares = np.bincount(codes, minlength=shape[0] * shape[1]).reshape(shape) / first.people
         joint = inverse[a].T @ shares @ inverse[b]
-        joints[protocol.schema.names[a], protocol.schema.names[b]] = to_simplex(joint.reshape(-1)).reshape(
-            shape
-        )
+        joints[schema.names[a], schema.names[b]] = to_simplex(joint.reshape(-1)).reshape(shape)
     return joints
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.estimation.numbers import to_simplex
+from sidelight.foundation.simplex import to_simplex
 from sidelight.schema import Schema
 
 if TYPE_CHECKING:
@@ -35,24 +35,24 @@ def shared_domains(schema: Schema) -> list[tuple[str, ...]]:
     return [tuple(names) for names in groups.values()]
 
 
-def shrink(schema: Schema, found: Mapping[str, Unbiased]) -> dict[str, Array]:
+def shrink(schema: Schema, estimates: Mapping[str, Unbiased]) -> dict[str, Array]:
     """Return shrunken frequencies of every attribute, on the simplex."""
-    return _by_domain(schema, found, shrunken)
+    return _by_domain(schema, estimates, shrunken)
 
 
-def choose(schema: Schema, found: Mapping[str, Unbiased]) -> dict[str, Array]:
+def choose(schema: Schema, estimates: Mapping[str, Unbiased]) -> dict[str, Array]:
     """Return, domain by domain, the shrunken or the projected frequencies, by their predicted error."""
-    return _by_domain(schema, found, least_risk)
+    return _by_domain(schema, estimates, least_risk)
 
 
 def _by_domain(
-    schema: Schema, found: Mapping[str, Unbiased], method: Callable[[Array, Array], Array]
+    schema: Schema, estimates: Mapping[str, Unbiased], method: Callable[[Array, Array], Array]
 ) -> dict[str, Array]:
     result: dict[str, Array] = {}
     for names in shared_domains(schema):
-        estimates = np.stack([found[name].estimate for name in names])
-        spread = np.stack([found[name].variance(to_simplex(found[name].estimate)) for name in names])
-        result |= dict(zip(names, method(estimates, spread.sum(axis=-1)), strict=True))
+        raw = np.stack([estimates[name].estimate for name in names])
+        spread = np.stack([estimates[name].variance(to_simplex(estimates[name].estimate)) for name in names])
+        result |= dict(zip(names, method(raw, spread.sum(axis=-1)), strict=True))
     return result
 
 

@@ -7,21 +7,20 @@ attributes counts, that of people does not) or about those they were drawn from 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from sidelight.estimation.linear import solve_hidden
-from sidelight.estimation.numbers import to_simplex
+from sidelight.estimation.linear import solve_linear
 from sidelight.foundation.errors import InputError
+from sidelight.foundation.simplex import to_simplex
 from sidelight.mechanisms import Aggregate
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
-from sidelight.protocols.direct import Sample, Split
-from sidelight.protocols.fake_data import FakeDataProtocol
 from sidelight.protocols.groups import ReportedGroup, inverted_covariance, marginal
-from sidelight.protocols.protocol import Array, RecordSums, mixed
+from sidelight.protocols.protocol import Array, Protocol, every_record
+from sidelight.protocols.records import RecordSums, mixed
 
 About = Literal["collected", "population"]
 ABOUT = ("collected", "population")
@@ -70,7 +69,7 @@ class Unbiased:
 def unbiased(parts: Sequence[RecordSums], about: About = "collected") -> dict[str, Unbiased]:
     """Return the unbiased estimates from the aggregates of one collection, which may have had two phases.
 
-    Reports of a first phase that split its budget and of a second that hid its choice are solved together.
+    Reports of a first phase and of the second that was learnt from it are solved together.
     """
     if not parts:
         raise InputError("there are no reports to estimate from.")
@@ -78,56 +77,110 @@ def unbiased(parts: Sequence[RecordSums], about: About = "collected") -> dict[st
     for part in parts[1:]:
         if part.protocol.schema != schema:
             raise mixed(parts[0].protocol, part.protocol)
-    direct = [part for part in parts if isinstance(part.protocol, (Split, Sample))]
-    hidden = [part for part in parts if isinstance(part.protocol, FakeDataProtocol)]
+    linear = [part for part in parts if is_linear(part.protocol)]
+    direct = [part for part in parts if not is_linear(part.protocol)]
     people = sum(part.people for part in parts)
-    found = _direct(direct) if direct else {}
-    if hidden:
-        found = _solved(hidden, direct, found)
-    return {name: _about(found[name], people, about) for name in schema.names}
+    estimates = _direct(direct) if direct else {}
+    if linear:
+        estimates = _solved(linear, direct, estimates)
+    return {name: _about(estimates[name], people, about) for name in schema.names}
 
 
-def _about(found: Unbiased, people: int, about: About) -> Unbiased:
+def is_linear(protocol: Protocol) -> bool:
+    """Whether frequencies are found by solving a linear system for those of all attributes at once."""
+    return not protocol.groups and protocol.expected_counts() is not None
+
+
+def _about(item: Unbiased, people: int, about: About) -> Unbiased:
     """Take out the sampling of people, f(1-f)/n, where the error is about those who reported.
 
     What is random is then which reports were drawn and their noise; given the data the estimate is still
     unbiased, so the variances subtract. A variance that was taken at the estimate stays so.
     """
     if about == "population":
-        return found
-    if not np.any(found.curve):
-        near = to_simplex(found.estimate)
-        constant = np.maximum(found.constant - near * (1 - near) / people, 0.0)
-        return replace(found, constant=constant)
-    return Unbiased(
-        found.estimate, found.constant, found.slope - 1 / people, found.curve + 1 / people, found.reports
-    )
+        return item
+    if not np.any(item.curve):
+        near = to_simplex(item.estimate)
+        return replace(item, constant=np.maximum(item.constant - near * (1 - near) / people, 0.0))
+    return replace(item, slope=item.slope - 1 / people, curve=item.curve + 1 / people)
 
 
 def _direct(parts: Sequence[RecordSums]) -> dict[str, Unbiased]:
-    """Return each attribute's estimate from all units that report it, weighted by their precision."""
-    found: dict[str, list[Unbiased]] = {}
+    """Return each attribute's estimate from all that report it, weighted by their precision."""
+    items: dict[str, list[Unbiased]] = {}
     for part in parts:
-        assert isinstance(part.protocol, (Split, Sample))  # noqa: S101 - narrows the type
-        for unit, sums in zip(part.protocol.units, part.parts, strict=True):
-            if sums.reports:
-                for name in unit.names:
-                    found.setdefault(name, []).append(_one(unit, name, sums))
+        for name, item in _grouped(part) if part.protocol.groups else enumerated(part):
+            items.setdefault(name, []).append(item)
     for name in parts[0].protocol.schema.names:
-        if name not in found:
+        if name not in items:
             raise InputError(f"nobody reported the attribute {name!r}; collect from more people.")
-    return {name: _combined(items) for name, items in found.items()}
+    return {name: _combined(several) for name, several in items.items()}
 
 
-def _one(unit: ReportedGroup, name: str, sums: Aggregate) -> Unbiased:
-    axis = unit.names.index(name)
-    estimate = marginal(unit.estimate(sums), axis)
-    moments = unit.moments(name)
+def _grouped(part: RecordSums) -> Iterator[tuple[str, Unbiased]]:
+    """Return what each group that somebody reported says about each of its attributes."""
+    for group, sums in zip(part.protocol.groups, part.parts, strict=True):
+        if sums.reports:
+            yield from ((name, _one(group, name, sums)) for name in group.names)
+
+
+def enumerated(part: RecordSums) -> Iterator[tuple[str, Unbiased]]:
+    """Return each attribute's estimate from counts of whole reports, see `Inversion`."""
+    schema, reports = part.protocol.schema, part.people
+    if not reports:
+        return
+    inversion = Inversion.of(part.protocol)
+    estimate = part.parts[0].sums / reports @ inversion.weights
+    square = np.full_like(estimate, -1 / reports)
+    columns = estimate, inversion.none / reports, (inversion.full - inversion.none) / reports, square
+    ends = np.cumsum(schema.sizes)[:-1]
+    pieces = zip(*(np.split(column, ends) for column in columns), strict=True)
+    for name, (middle, constant, slope, curve) in zip(schema.names, pieces, strict=True):
+        yield name, Unbiased(middle, constant, slope, curve, reports)
+
+
+@dataclass(frozen=True, eq=False)
+class Inversion:
+    """How whole reports are turned into frequencies, by enumerating every record and report.
+
+    Attributes:
+        weights: (reports, values) what a report adds to the estimate of each value, all values stacked.
+        none: the mean square of one report's estimate of a value for records that have another one, at most.
+        full: the same for records that have it.
+    """
+
+    weights: Array
+    none: Array
+    full: Array
+
+    @classmethod
+    def of(cls, protocol: Protocol) -> Inversion:
+        """Return the inversion with the least variance were all records equally common."""
+        law = protocol.matrix()
+        records = zip(every_record(protocol.schema), protocol.schema.sizes, strict=True)
+        holds = np.hstack([codes[:, None] == np.arange(size) for codes, size in records])
+        # Weighted least squares: of all weights w with law @ w = holds, those with the least mean square.
+        root = np.sqrt(law.mean(axis=0))
+        scale = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+        weights = np.linalg.lstsq(law * scale, holds.astype(np.float64), rcond=None)[0] * scale[:, None]
+        if not np.allclose(law @ weights, holds, atol=1e-7):
+            raise InputError(
+                f"the reports of {protocol.name!r} do not determine the frequencies of every attribute."
+            )
+        squares = law @ weights**2
+        none, full = (np.where(of, squares, 0.0).max(axis=0) for of in (~holds, holds))
+        return cls(weights, none, full)
+
+
+def _one(group: ReportedGroup, name: str, sums: Aggregate) -> Unbiased:
+    axis = group.names.index(name)
+    estimate = marginal(group.estimate(sums), axis)
+    moments = group.moments(name)
     reports = sums.reports
-    if isinstance(unit.randomiser, BinnedNumbers):
-        return _number(unit.randomiser, sums, estimate)
+    if group.randomiser.numbers is not None:
+        return _number(group.randomiser.numbers, sums, estimate)
     if moments is None:
-        spread = unit.randomiser.variance(reports, to_simplex(estimate))
+        spread = group.randomiser.variance(reports, to_simplex(estimate))
         zero = np.zeros_like(estimate)
         return Unbiased(estimate, spread, zero, zero, reports)
     none, full = (np.full_like(estimate, value) for value in moments)
@@ -158,29 +211,31 @@ def _combined(items: Sequence[Unbiased]) -> Unbiased:
     precision = np.array([1 / max(float(item.variance(middle).sum()), 1e-300) for item in items])
     weights = precision / precision.sum()
 
-    def total(part: str, power: int) -> Array:
-        return np.asarray(sum(w**power * getattr(item, part) for w, item in zip(weights, items, strict=True)))
+    def total(columns: Sequence[Array], power: int) -> Array:
+        return np.asarray(sum(w**power * column for w, column in zip(weights, columns, strict=True)))
 
     return Unbiased(
-        total("estimate", 1), total("constant", 2), total("slope", 2), total("curve", 2),
+        total([item.estimate for item in items], 1),
+        total([item.constant for item in items], 2),
+        total([item.slope for item in items], 2),
+        total([item.curve for item in items], 2),
         sum(item.reports for item in items),
-    )  # fmt: skip
+    )
 
 
 def _solved(
-    hidden: Sequence[RecordSums], direct: Sequence[RecordSums], first: Mapping[str, Unbiased]
+    linear: Sequence[RecordSums], direct: Sequence[RecordSums], first: Mapping[str, Unbiased]
 ) -> dict[str, Unbiased]:
-    """Solve the linear system of hidden choices, leaning on a first phase where there is one."""
+    """Solve the linear system of the reports, leaning on a first phase where there is one."""
     known = {}
     for part in direct:
-        if isinstance(part.protocol, Split):
-            for unit, sums in zip(part.protocol.units, part.parts, strict=True):
-                item = first[unit.names[0]].estimate
-                known[unit.names[0]] = (item, inverted_covariance(unit, to_simplex(item)) / sums.reports)
-    found = solve_hidden(hidden, known)
-    people = sum(part.people for part in hidden)
+        if not part.protocol.sends_one_part:
+            for group, sums in zip(part.protocol.groups, part.parts, strict=True):
+                item = first[group.names[0]].estimate
+                known[group.names[0]] = (item, inverted_covariance(group, to_simplex(item)) / sums.reports)
+    people = sum(part.people for part in linear)
     solved = {}
-    for name, (estimate, spread) in found.items():
+    for name, (estimate, spread) in solve_linear(linear, known).items():
         zero = np.zeros_like(estimate)
         reports = people + (first[name].reports if name in first else 0)
         solved[name] = Unbiased(estimate, spread, zero, zero, reports)

@@ -7,7 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from sidelight.foundation.errors import check_choice, invalid
+from sidelight.foundation.arguments import check_is
+from sidelight.foundation.errors import check_choice
 from sidelight.protocols.protocol import Array, Protocol
 
 Neighbours = Literal["any two records", "records that differ in one attribute"]
@@ -37,9 +38,8 @@ def record_budget(protocol: Protocol, neighbours: Neighbours = "any two records"
     "Amplification by sampling" is what is left for records that differ in one attribute only, when the
     choice is hidden. It is never assumed: the published ln(d (e^eps - 1) + 1) fails for most protocols.
     """
-    if not hasattr(protocol, "matrix"):
-        fix = "advise(...).choice is one, and so are the reports' collected.protocol."
-        raise invalid("protocol", "a protocol", type(protocol).__name__, fix)
+    fix = "advise(...).choice is one, and so are the reports' collected.protocol."
+    check_is("protocol", protocol, Protocol, fix)
     check_choice("neighbours", neighbours, NEIGHBOURS)
     law = protocol.matrix()
     if neighbours == "any two records":

@@ -1,244 +1,296 @@
-"""Protocols that randomise true values: all units with a split budget (SPL), or one with all of it (SMP)."""
+"""Protocols that randomise true values: all groups with a split budget (SPL), or one with all of it (SMP)."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
 
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import below_each, derive_seed, randomness
-from sidelight.mechanisms import Aggregate
-from sidelight.mechanisms.binned_numbers import BinnedNumbers
+from sidelight.foundation.strict import Strict, validated
+from sidelight.mechanisms.form import ReportForm
 from sidelight.plan import Plan
-from sidelight.protocols.groups import BEST, ReportedGroup, check_units, make_unit
+from sidelight.protocols.factors import Factor
+from sidelight.protocols.groups import ReportedGroup, check_groups, make_group
 from sidelight.protocols.protocol import (
     Array,
     Codes,
-    RecordReports,
-    RecordSums,
+    Protocol,
+    Rows,
     check_budget,
     check_channel_size,
-    check_people,
     check_records,
-    check_same,
     domain_size,
     even_part,
+    every_record,
 )
+from sidelight.protocols.records import RecordReports, RecordSums, check_people, check_same
 from sidelight.schema import Schema
 
 
-class GroupProtocol:
-    """What protocols share whose reports are those of units, one column each."""
+class _GroupFile(Strict):
+    attributes: list[str]
+    mechanism: str
+    epsilon: float | None = None
+    parameters: dict[str, int | float | str | list[int | float | str] | list[list[int | float]]] = Field(
+        default_factory=dict
+    )
 
-    schema: Schema
-    units: tuple[ReportedGroup, ...]
+
+class _GroupsFile(Strict):
+    protocol: str
+    unit: list[_GroupFile]
+    shares: list[int] = Field(default_factory=list)
+
+
+class GroupProtocol(Protocol):
+    """What protocols share whose every part is the report of one group through a mechanism of its own."""
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The units' labels."""
-        return tuple(unit.label for unit in self.units)
+        """The groups' labels."""
+        return tuple(group.label for group in self.groups)
 
     @property
-    def sole_numbers(self) -> dict[str, BinnedNumbers]:
-        """The mechanisms of attributes that are reported as a noisy number and in no other way."""
-        ways = Counter(name for unit in self.units for name in unit.names)
-        return {
-            unit.label: unit.randomiser
-            for unit in self.units
-            if isinstance(unit.randomiser, BinnedNumbers) and ways[unit.label] == 1
-        }
+    def forms(self) -> tuple[ReportForm, ...]:
+        """The forms of the mechanisms' reports."""
+        return tuple(group.randomiser.form for group in self.groups)
 
     @property
     def has_numbers(self) -> bool:
-        """Whether some unit reports a noisy number."""
-        return any(isinstance(unit.randomiser, BinnedNumbers) for unit in self.units)
+        """Whether some group reports a noisy number."""
+        return any(group.randomiser.numbers is not None for group in self.groups)
 
     @property
     def is_pure(self) -> bool:
-        """Whether the budget holds without a delta: no unit's mechanism has one."""
-        return not any(unit.randomiser.delta for unit in self.units)
+        """Whether the budget holds without a delta: no group's mechanism has one."""
+        return not any(group.randomiser.delta for group in self.groups)
+
+    @property
+    def widest_factor(self) -> int:
+        """The size of the largest group."""
+        return max(group.size for group in self.groups)
 
     def aggregate(self, collected: RecordReports) -> RecordSums:
-        """Add reports up."""
-        protocol = cast("Split | Sample", self)
-        check_same(protocol, collected.protocol)
+        """Add reports up, group by group."""
+        check_same(self, collected.protocol)
         check_people(collected)
-        sums = tuple(unit.aggregate(part) for unit, part in zip(self.units, collected.parts, strict=True))
-        return RecordSums(protocol, collected.people, sums, collected.is_simulation)
+        sums = tuple(group.aggregate(part) for group, part in zip(self.groups, collected.parts, strict=True))
+        return RecordSums(self, collected.people, sums, collected.is_simulation)
+
+    def factors(self, collected: RecordReports) -> list[Factor]:
+        """Return one factor for each group."""
+        return [group.factor(part) for group, part in zip(self.groups, collected.parts, strict=True)]
+
+    def face_value(self, collected: RecordReports, secret: str) -> NDArray[np.intp] | None:
+        """Return the secret's part of its group's report, where that is one value of the group."""
+        for group, part in zip(self.groups, collected.parts, strict=True):
+            if secret in group.names and (cells := group.randomiser.face_value(part)) is not None:
+                return np.asarray(np.unravel_index(cells, group.sizes)[group.names.index(secret)])
+        return None
+
+    def _laws(self) -> list[Array]:
+        """Return Pr(report of each group | record) for every record of the schema's domain."""
+        return [_law(self.schema, group) for group in self.groups]
 
 
 @dataclass(frozen=True)
 class Split(GroupProtocol):
-    """SPL: everyone reports every unit; the budgets add up (with a group of all: the product domain).
+    """SPL: everyone reports every group; the budgets add up (with a group of all: the product domain).
 
     Attributes:
         schema: the attributes of a record.
-        units: what is reported, each attribute in exactly one.
+        groups: what is reported, each attribute in exactly one.
     """
 
     kind: ClassVar[str] = "split"
     schema: Schema
-    units: tuple[ReportedGroup, ...]
+    groups: tuple[ReportedGroup, ...]
 
     def __post_init__(self) -> None:
-        check_units(self.schema, self.units, disjoint=True)
+        check_groups(self.schema, self.groups, disjoint=True)
 
     @property
     def name(self) -> str:
-        """SPL by its short name, or "product" where a unit is a group."""
-        return "product" if any(len(unit.names) > 1 for unit in self.units) else "spl"
+        """SPL by its short name, or "product" where several attributes are one group."""
+        return "product" if any(len(group.names) > 1 for group in self.groups) else "spl"
 
     @property
     def epsilon(self) -> float:
-        """The sum of the units' realised budgets."""
-        return math.fsum(unit.randomiser.epsilon for unit in self.units)
+        """The sum of the groups' realised budgets."""
+        return math.fsum(group.randomiser.epsilon for group in self.groups)
 
     @property
     def delta(self) -> float:
-        """The sum of the units' deltas, an upper end (Dwork, Roth 2014, Theorem 3.16)."""
-        return min(sum(unit.randomiser.delta for unit in self.units), 1.0)
+        """The sum of the groups' deltas, an upper end (Dwork, Roth 2014, Theorem 3.16)."""
+        return min(sum(group.randomiser.delta for group in self.groups), 1.0)
 
     @property
     def proof(self) -> str:
-        """Why."""
+        """The argument for the budget, in one sentence."""
         if not self.is_pure:
-            return "units have noise of their own: their budgets add up, and their deltas do at most"
-        if self.has_numbers:
-            return (
-                "units have noise of their own, so their likelihood ratios multiply: the budgets add up, "
-                "reached where points lie at both bounds"
-            )
+            return "groups have noise of their own: their budgets add up, and their deltas do at most"
+        reached = "reached where points lie at both bounds" if self.has_numbers else "exactly"
         return (
-            "units have noise of their own, so their likelihood ratios multiply: the budgets add up, exactly"
+            "groups have noise of their own, so their likelihood ratios multiply: the budgets add up, "
+            + reached
         )
 
     def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
         """Return one report for each record, see `Protocol.randomise`."""
         checked = check_records(records, self.schema)
         parts = tuple(
-            unit.randomiser.randomise(
-                unit.codes(checked, _columns(self.schema, unit)),
-                seed=derive_seed(seed, unit.label),
-                offset=offset,
+            group.randomiser.randomise(
+                group.codes(checked, self.schema), seed=derive_seed(seed, group.label), offset=offset
             )
-            for unit in self.units
+            for group in self.groups
         )
         return RecordReports(self, parts, (None,) * len(parts), len(checked), seed is not None)
 
     def matrix(self) -> Array:
         """Return Pr(report | record), see `Protocol.matrix`."""
-        laws = [_law(self.schema, unit) for unit in self.units]
+        laws = self._laws()
         check_channel_size(len(laws[0]), domain_size([law.shape[1] for law in laws]))
         return reduce(_side_by_side, laws)
 
     def to_file(self) -> dict[str, Any]:
         """Return the protocol as plain data."""
-        return {"protocol": self.kind, "unit": [unit.to_file() for unit in self.units]}
+        return {"protocol": self.kind, "unit": [group.to_file() for group in self.groups]}
+
+    @classmethod
+    def from_file(cls, data: Mapping[str, Any], schema: Schema) -> Self:
+        """Return the protocol that `to_file` described."""
+        return cls(schema, _groups_of(validated(_GroupsFile, data, "the protocol"), schema))
 
 
 @dataclass(frozen=True)
 class Sample(GroupProtocol):
-    """SMP: everyone reports one unit, drawn at random and disclosed, with the whole budget.
+    """SMP: everyone reports one group, drawn at random and disclosed, with the whole budget.
 
     Attributes:
         schema: the attributes of a record.
-        units: what may be reported; every attribute in at least one.
-        shares: how likely each unit is drawn, in whole numbers; all equal by default.
+        groups: what may be reported; every attribute in at least one.
+        shares: how likely each group is drawn, in whole numbers; all equal by default.
     """
 
     kind: ClassVar[str] = "sample"
+    sends_one_part: ClassVar[bool] = True
     schema: Schema
-    units: tuple[ReportedGroup, ...]
+    groups: tuple[ReportedGroup, ...]
     shares: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        check_units(self.schema, self.units, disjoint=False)
-        shares = self.shares or (1,) * len(self.units)
-        if len(shares) != len(self.units):
+        check_groups(self.schema, self.groups, disjoint=False)
+        shares = self.shares or (1,) * len(self.groups)
+        if len(shares) != len(self.groups):
             raise InputError(
-                f"`shares` must have one number for each of {len(self.units)} units, got {shares}."
+                f"`shares` must have one number for each of {len(self.groups)} groups, got {shares}."
             )
         checked = tuple(check_whole("shares", share, at_least=1, at_most=1 << 40) for share in shares)
         object.__setattr__(self, "shares", checked)
 
     @property
+    def part_shares(self) -> tuple[int, ...]:
+        """How likely each group is drawn, in whole numbers."""
+        return self.shares
+
+    @property
     def name(self) -> str:
-        """SMP by its short name, "smp on groups" where a unit is one."""
-        return "smp on groups" if any(len(unit.names) > 1 for unit in self.units) else "smp"
+        """SMP by its short name, "smp on groups" where several attributes are one group."""
+        return "smp on groups" if any(len(group.names) > 1 for group in self.groups) else "smp"
 
     @property
     def epsilon(self) -> float:
-        """The largest realised budget of a unit."""
-        return max(unit.randomiser.epsilon for unit in self.units)
+        """The largest realised budget of a group."""
+        return max(group.randomiser.epsilon for group in self.groups)
 
     @property
     def delta(self) -> float:
-        """The mean of the units' deltas: a report is of one unit, known which, at its share."""
+        """The mean of the groups' deltas: a report is of one group, known which, at its share."""
         whole = sum(self.shares)
-        return sum(
-            unit.randomiser.delta * share / whole for unit, share in zip(self.units, self.shares, strict=True)
-        )
+        each = zip(self.groups, self.shares, strict=True)
+        return sum(group.randomiser.delta * share / whole for group, share in each)
 
     @property
     def proof(self) -> str:
-        """Why."""
+        """The argument for the budget, in one sentence."""
+        argument = "the choice depends on no value, and a report is of one group: the largest budget, "
         if not self.is_pure:
-            return (
-                "the choice depends on no value, and a report is of one unit: the largest budget, and the "
-                "mean of the deltas at most"
-            )
-        return (
-            "the choice depends on no value, and a report is of one unit: the largest budget, reached by "
-            "records that differ in it" + (" from bound to bound" if self.has_numbers else "")
-        )
+            return argument + "and the mean of the deltas at most"
+        reached = "reached by records that differ in it"
+        return argument + reached + (" from bound to bound" if self.has_numbers else "")
 
     def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
         """Return one report for each record, see `Protocol.randomise`.
 
-        A seeded simulation stays the same in chunks: every unit's noise is drawn for all rows.
+        A seeded simulation stays the same in chunks: every group's noise is drawn for all rows.
         """
         checked = check_records(records, self.schema)
         chosen = self._choose(len(checked), seed, offset)
         parts, senders = [], []
-        for number, unit in enumerate(self.units):
+        for number, group in enumerate(self.groups):
             rows = np.flatnonzero(chosen == number)
-            columns = _columns(self.schema, unit)
             if seed is None:
-                reports = unit.randomiser.randomise(unit.codes(checked[rows], columns))
+                reports = group.randomiser.randomise(group.codes(checked[rows], self.schema))
             else:
-                every = unit.codes(checked, columns)
-                noise = derive_seed(seed, unit.label)
-                reports = unit.randomiser.randomise(every, seed=noise, offset=offset)[rows]
+                every = group.codes(checked, self.schema)
+                noise = derive_seed(seed, group.label)
+                reports = group.randomiser.randomise(every, seed=noise, offset=offset)[rows]
             parts.append(reports)
             senders.append(rows)
         return RecordReports(self, tuple(parts), tuple(senders), len(checked), seed is not None)
 
-    def _choose(self, people: int, seed: int | None, offset: int) -> np.ndarray[Any, np.dtype[np.intp]]:
+    def _choose(self, people: int, seed: int | None, offset: int) -> NDArray[np.intp]:
         ends = np.cumsum(self.shares)
         bounds = np.full(people, ends[-1], dtype=np.uint64)
         drawn = below_each(randomness(seed, "collection/choice"), offset, bounds)
         return np.searchsorted(ends, drawn.astype(np.int64), side="right")
 
     def matrix(self) -> Array:
-        """Return Pr(report | record), the units' reports side by side, see `Protocol.matrix`."""
-        laws = [_law(self.schema, unit) for unit in self.units]
+        """Return Pr(report | record), the groups' reports side by side, see `Protocol.matrix`."""
+        laws = self._laws()
         check_channel_size(len(laws[0]), sum(law.shape[1] for law in laws))
         whole = sum(self.shares)
         return np.hstack([law * (share / whole) for law, share in zip(laws, self.shares, strict=True)])
 
+    def evidence(self, collected: RecordReports, step: int) -> Iterator[tuple[Rows, list[Factor]]]:
+        """Return what people's reports say, group by group, see `Protocol.evidence`."""
+        for group, part, senders in zip(self.groups, collected.parts, collected.senders, strict=True):
+            rows = np.arange(collected.people) if senders is None else senders
+            for start in range(0, len(rows), step):
+                span = slice(start, start + step)
+                yield rows[span], [group.factor(part[span])]
+
+    def face_value(self, collected: RecordReports, secret: str) -> None:  # noqa: ARG002
+        """Return None: not everyone reports the secret."""
+        return
+
     def to_file(self) -> dict[str, Any]:
         """Return the protocol as plain data."""
-        return {
-            "protocol": self.kind,
-            "shares": list(self.shares),
-            "unit": [unit.to_file() for unit in self.units],
-        }
+        groups = [group.to_file() for group in self.groups]
+        return {"protocol": self.kind, "shares": list(self.shares), "unit": groups}
+
+    @classmethod
+    def from_file(cls, data: Mapping[str, Any], schema: Schema) -> Self:
+        """Return the protocol that `to_file` described."""
+        parsed = validated(_GroupsFile, data, "the protocol")
+        return cls(schema, _groups_of(parsed, schema), tuple(parsed.shares))
+
+
+def _groups_of(parsed: _GroupsFile, schema: Schema) -> tuple[ReportedGroup, ...]:
+    if not parsed.unit:
+        raise InputError("a protocol needs at least one `unit`.")
+    return tuple(
+        make_group(schema, item.attributes, item.mechanism, item.epsilon, item.parameters)
+        for item in parsed.unit
+    )
 
 
 def spl(
@@ -247,7 +299,7 @@ def spl(
     """Return SPL: each of d attributes through the mechanism at epsilon / d, rounded down."""
     part = even_part(check_budget(epsilon), len(schema))
     return Split(
-        schema, tuple(make_unit(schema, [name], mechanism, part, parameters) for name in schema.names)
+        schema, tuple(make_group(schema, [name], mechanism, part, parameters) for name in schema.names)
     )
 
 
@@ -256,8 +308,8 @@ def smp(
     parameters: Mapping[str, Any] | None = None,
 ) -> Sample:  # fmt: skip
     """Return SMP: one of d attributes, disclosed, through the mechanism at epsilon."""
-    units = tuple(make_unit(schema, [name], mechanism, epsilon, parameters) for name in schema.names)
-    return Sample(schema, units, tuple(shares))
+    groups = tuple(make_group(schema, [name], mechanism, epsilon, parameters) for name in schema.names)
+    return Sample(schema, groups, tuple(shares))
 
 
 def product(
@@ -270,13 +322,13 @@ def product(
     parts = [list(group) for group in groups] if groups is not None else [list(schema.names)]
     named = {name for part in parts for name in part}
     parts += [[name] for name in schema.names if name not in named]
-    units = tuple(make_unit(schema, part, mechanism, epsilon) for part in parts)
-    return Split(schema, units) if len(units) == 1 else Sample(schema, units)
+    made = tuple(make_group(schema, part, mechanism, epsilon) for part in parts)
+    return Split(schema, made) if len(made) == 1 else Sample(schema, made)
 
 
 def planned(plan: Plan) -> Split:
     """Return the collection that a plan describes: every released attribute, as it says."""
-    units = []
+    groups = []
     for release in plan.releases:
         if release.times != 1:
             raise InputError(
@@ -285,58 +337,28 @@ def planned(plan: Plan) -> Split:
                 "collection does; with fresh noise each report spends its budget again."
             )
         if release.mechanism != "withheld":
-            units.append(
-                make_unit(plan.schema, [release.name], release.mechanism, release.epsilon, release.parameters)
-            )
-    if not units:
+            names, parameters = [release.name], release.parameters
+            groups.append(make_group(plan.schema, names, release.mechanism, release.epsilon, parameters))
+    if not groups:
         raise InputError("the plan withholds every attribute; there is nothing to collect.")
-    kept = plan.schema.select([unit.names[0] for unit in units])
-    return Split(kept, tuple(units))
+    kept = plan.schema.select([group.names[0] for group in groups])
+    return Split(kept, tuple(groups))
 
 
-def number_parts(
-    parts: Sequence[RecordSums], *, alone: bool = False
-) -> list[tuple[str, BinnedNumbers, Aggregate]]:
-    """Return the attributes that someone reported as a number, each with its mechanism and sums.
-
-    Args:
-        parts: what was reported.
-        alone: whether to leave out attributes that are reported in another way too.
-    """
-    found = []
-    for part in parts:
-        if isinstance(part.protocol, GroupProtocol):
-            sole = part.protocol.sole_numbers
-            found += [
-                (unit.label, unit.randomiser, sums)
-                for unit, sums in zip(part.protocol.units, part.parts, strict=True)
-                if isinstance(unit.randomiser, BinnedNumbers) and sums.reports
-                if not alone or unit.label in sole
-            ]
-    return found
-
-
-def _columns(schema: Schema, unit: ReportedGroup) -> list[int]:
-    return [schema.index(name) for name in unit.names]
-
-
-def _law(schema: Schema, unit: ReportedGroup) -> Array:
-    """Return Pr(report of the unit | record) for every record of the schema's domain."""
-    if isinstance(unit.randomiser, BinnedNumbers):
+def _law(schema: Schema, group: ReportedGroup) -> Array:
+    """Return Pr(report of the group | record) for every record of the schema's domain."""
+    if group.randomiser.numbers is not None:
         raise InputError(
-            f"the reports of {unit.label!r} are numbers, too many to enumerate; take the protocol's "
+            f"the reports of {group.label!r} are numbers, too many to enumerate; take the protocol's "
             "`epsilon` and `delta`, which hold by proof."
         )
-    law = unit.randomiser.channel.matrix()
+    law = group.randomiser.channel.matrix()
     check_channel_size(domain_size(schema.sizes), law.shape[1])
-    grid = np.indices(schema.sizes).reshape(len(schema), -1)
-    cells = np.ravel_multi_index(tuple(grid[column] for column in _columns(schema, unit)), unit.sizes)
+    grid = every_record(schema)
+    cells = np.ravel_multi_index(tuple(grid[schema.index(name)] for name in group.names), group.sizes)
     return np.asarray(law[cells])
 
 
 def _side_by_side(first: Array, second: Array) -> Array:
     """Return the law of two independent reports given the record."""
     return np.asarray((first[:, :, None] * second[:, None, :]).reshape(len(first), -1))
-
-
-__all__ = ["BEST", "Sample", "Split", "number_parts", "planned", "product", "smp", "spl"]

@@ -7,12 +7,13 @@ the reported value, a conditional distribution. A fake depends on nothing but th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import permutations
+from itertools import permutations, product
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,23 +21,25 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.randomness import Words, below, derive_seed, randomness
+from sidelight.foundation.strict import Strict, validated
 from sidelight.mechanisms import Aggregate, Reports
 from sidelight.mechanisms.arrays import respond
+from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.grr import RandomisedResponse
-from sidelight.mechanisms.mechanism import check_codes, check_reports, code_type, impossible
+from sidelight.mechanisms.mechanism import code_type, impossible
+from sidelight.protocols.factors import Choice, Factor
 from sidelight.protocols.protocol import (
     Array,
     Codes,
-    RecordReports,
-    RecordSums,
+    Protocol,
     check_budget,
     check_channel_size,
-    check_people,
     check_records,
-    check_same,
     domain_size,
     even_part,
+    every_record,
 )
+from sidelight.protocols.records import RecordReports, RecordSums, check_people, check_same
 from sidelight.schema import Schema
 
 Whole = NDArray[np.int64]
@@ -46,42 +49,80 @@ WHOLE = 1 << 32
 """The law of a fake is in whole numbers that add up to this."""
 ANY = ""
 """Stands for every chosen attribute, where a fake does not depend on the report."""
+SECOND_PHASES = ("corr-rr", "cond-rr")
+"""The protocols whose fakes are learnt from a first phase, which their origin names."""
+_ORIGIN = re.compile(r"first phase ([0-9a-f]{24}),")
 _HALF = np.uint64(32)
 _FEW = 24
 _LARGE = 1 << 14
 
 
+class _FakeFile(Strict):
+    given: str
+    of: str
+    weights: list[list[int]]
+
+
+class _FakesFile(Strict):
+    protocol: str
+    name: str
+    origin: str
+    epsilon: float
+    groups: list[list[str]]
+    fake: list[_FakeFile]
+
+
+class FakeTables(NamedTuple):
+    """What the reports and fakes of one group are drawn with, in arrays for a compiled loop.
+
+    Attributes:
+        truth: (members,) how many words keep the true value.
+        other: (members,) how many words report a particular other value.
+        ends: the running weights of every member's fakes, flat.
+        starts: (members,) where a member's weights begin in `ends`.
+        base: (members,) the row of a chosen member's first value.
+        sizes: (members,) numbers of values.
+    """
+
+    truth: Words
+    other: Words
+    ends: Whole
+    starts: Whole
+    base: Whole
+    sizes: Whole
+
+
 @dataclass(frozen=True, eq=False)
-class FakeDataProtocol:
+class FakeDataProtocol(Protocol):
     """In every group one attribute, drawn uniformly, is reported; the others are fakes.
 
     Attributes:
         schema: the attributes of a record.
-        groups: the attributes' groups; each spends an even share of the budget.
-        budget: the nominal budget of a record.
+        partition: the attributes in groups; each group spends an even share of the budget.
+        nominal_budget: of a record.
         fakes: for (chosen, other) the law of the other's fake given the chosen one's report, shape
             (values of chosen, values of other) in whole numbers; one row, under ("", other), where the
             report does not matter.
-        name: what people call it.
+        called: what people call it.
         origin: where the laws came from: "uniform", a named prior, or the fingerprint of parameters.
     """
 
     kind: ClassVar[str] = "hidden"
     schema: Schema
-    groups: tuple[tuple[str, ...], ...]
-    budget: float
+    partition: tuple[tuple[str, ...], ...]
+    nominal_budget: float
     fakes: Weights
-    name: str
+    called: str
     origin: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "budget", check_budget(self.budget))
-        members = [name for group in self.groups for name in group]
+        object.__setattr__(self, "nominal_budget", check_budget(self.nominal_budget))
+        members = [name for group in self.partition for name in group]
         if sorted(members) != sorted(self.schema.names):
-            raise invalid("groups", "a partition of the attributes", self.groups)
+            raise invalid("groups", "a partition of the attributes", self.partition)
         object.__setattr__(self, "fakes", MappingProxyType(dict(self.fakes)))
         sizes = {attribute.name: attribute.size for attribute in self.schema}
-        for group in self.groups:
+        for group in self.partition:
             for chosen, other in permutations(group, 2):
                 law = self.law(chosen, other)
                 if law.shape not in ((1, sizes[other]), (sizes[chosen], sizes[other])):
@@ -96,10 +137,15 @@ class FakeDataProtocol:
 
     def law(self, chosen: str, other: str) -> Whole:
         """Return the whole-number law of a fake."""
-        found = self.fakes.get((chosen, other), self.fakes.get((ANY, other)))
-        if found is None:
+        law = self.fakes.get((chosen, other), self.fakes.get((ANY, other)))
+        if law is None:
             raise InputError(f"there is no law for the fakes of {other!r} given {chosen!r}.")
-        return found
+        return law
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.called
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -107,34 +153,52 @@ class FakeDataProtocol:
         return self.schema.names
 
     @property
-    def epsilon(self) -> float:
-        """The sum over groups of the largest realised budget of a member."""
-        return math.fsum(max(self.responses[name].epsilon for name in group) for group in self.groups)
+    def forms(self) -> tuple[ReportForm, ...]:
+        """One code of each attribute."""
+        return tuple(ReportForm.codes(size) for size in self.schema.sizes)
 
     @property
-    def delta(self) -> float:
-        """Always 0."""
-        return 0.0
+    def first_phase(self) -> str | None:
+        """The first phase that the laws of the fakes were learnt from, as Corr-RR and Cond-RR do."""
+        if self.called not in SECOND_PHASES:
+            return None
+        named = _ORIGIN.match(self.origin)
+        return named[1] if named else self.origin
+
+    @property
+    def determines_joint(self) -> bool:
+        """Never: a report is about one attribute, so any joint with the same marginals explains it."""
+        return False
+
+    @property
+    def widest_factor(self) -> int:
+        """The largest number of values of an attribute."""
+        return max(self.schema.sizes)
+
+    @property
+    def epsilon(self) -> float:
+        """The sum over groups of the largest realised budget of a member."""
+        return math.fsum(max(self.responses[name].epsilon for name in group) for group in self.partition)
 
     @property
     def proof(self) -> str:
-        """Why."""
+        """The argument for the budget, in one sentence."""
         return (
             "a report is post-processing of one randomised response in each group, whose choice depends on "
             "no value; hiding the choice is not counted as protection"
         )
 
     @cached_property
-    def responses(self) -> dict[str, RandomisedResponse]:
+    def responses(self) -> Mapping[str, RandomisedResponse]:
         """Each attribute's randomised response, with its group's share of the budget."""
-        part = even_part(self.budget, len(self.groups))
+        part = even_part(self.nominal_budget, len(self.partition))
         return {attribute.name: _response(attribute.size, part) for attribute in self.schema}
 
     def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
         """Return one report for each record, see `Protocol.randomise`."""
         checked = check_records(records, self.schema)
         columns = [np.empty(len(checked), dtype=code_type(size)) for size in self.schema.sizes]
-        for number, group in enumerate(self.groups):
+        for number, group in enumerate(self.partition):
             own = derive_seed(seed, f"group {number}")
             for name, values in self._fill(group, checked, own, offset).items():
                 columns[self.schema.index(name)] = values
@@ -156,83 +220,53 @@ class FakeDataProtocol:
             randomness(seed, f"hidden/fake {number}", compiled=large).words(offset, people, fakes[number])
         index = [self.schema.index(name) for name in group]
         codes = records if index == list(range(records.shape[1])) else records[:, index]
-        truth, other = self._thresholds(group)
         out = np.empty((len(group), people), dtype=np.uint16)
         if large:
             from sidelight.protocols.kernels import fill
 
-            fill(codes, chosen, words, truth, other, fakes, *self._flat(group), out)
+            fill(codes, chosen, words, fakes, self._tables[group], out)
         else:
-            self._fill_plainly(group, codes, chosen.astype(np.intp), words, fakes, out)
+            _fill_plainly(codes, chosen.astype(np.intp), words, fakes, self._tables[group], out)
         return {
             name: column.astype(code_type(self.schema[name].size))
             for name, column in zip(group, out, strict=True)
         }
 
-    def _thresholds(self, group: Sequence[str]) -> tuple[Words, Words]:
-        """Return how many words keep each member's value, and how many report a particular other one."""
-        part = even_part(self.budget, len(self.groups))
-        pairs = [_response_words(self.schema[name].size, part) for name in group]
-        truth, other = zip(*pairs, strict=True)
-        return np.array(truth, dtype=np.uint64), np.array(other, dtype=np.uint64)
-
-    def _fill_plainly(
-        self,
-        group: tuple[str, ...],
-        codes: Codes,
-        chosen: NDArray[np.intp],
-        words: Words,
-        fakes: Words,
-        out: NDArray[np.uint16],
-    ) -> None:
-        """Write the columns of one group, see `kernels.fill`."""
-        truth, other = self._thresholds(group)
-        true = codes[np.arange(len(codes)), chosen].astype(np.uint16)
-        said = np.empty_like(true)
-        respond(words, true, truth[chosen], other[chosen], said)  # type: ignore[arg-type]
-        ends, starts, base, sizes = self._flat(group)
-        row = base[chosen] + said
-        for number, size in enumerate(sizes):
-            first = starts[number]
-            rows = ends[first : first + int(sizes.sum()) * size].reshape(-1, size)
-            drawn = (fakes[number] >> _HALF).astype(np.int64)
-            out[number] = np.where(chosen == number, said, _place(rows, drawn, row))
-
-    def _flat(self, group: tuple[str, ...]) -> tuple[Whole, Whole, Whole, Whole]:
-        """Return the running weights of all fakes in one line, and how to find one, see `kernels.fill`."""
-        if group not in self._cache:
-            members = [(name, self.schema[name].size) for name in group]
-            sizes = np.array([size for _, size in members], dtype=np.int64)
-            lines, starts, place = [], [], 0
-            for name, size in members:
-                rows = []
-                for chosen, values in members:
-                    law = self.law(chosen, name) if chosen != name else _unused(size)
-                    rows.append(law if len(law) == values else np.broadcast_to(law, (values, size)))
-                line = np.cumsum(np.concatenate(rows), axis=1).reshape(-1)
-                starts.append(place)
-                lines.append(line)
-                place += len(line)
-            base = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-            self._cache[group] = np.concatenate(lines), np.array(starts, dtype=np.int64), base, sizes
-        return self._cache[group]
-
     @cached_property
-    def _cache(self) -> dict[tuple[str, ...], tuple[Whole, Whole, Whole, Whole]]:
-        return {}
+    def _tables(self) -> dict[tuple[str, ...], FakeTables]:
+        """By group, what its reports and fakes are drawn with."""
+        return {group: self._table(group) for group in self.partition}
+
+    def _table(self, group: tuple[str, ...]) -> FakeTables:
+        part = even_part(self.nominal_budget, len(self.partition))
+        members = [(name, self.schema[name].size) for name in group]
+        responses = [_response(size, part) for _, size in members]
+        lines = []
+        for name, size in members:
+            rows = []
+            for chosen, values in members:
+                law = self.law(chosen, name) if chosen != name else _unused(size)
+                rows.append(np.broadcast_to(law, (values, size)))
+            lines.append(np.cumsum(np.concatenate(rows), axis=1).reshape(-1))
+        sizes = np.array([size for _, size in members], dtype=np.int64)
+        return FakeTables(
+            np.array([response.truth for response in responses], dtype=np.uint64),
+            np.array([response.other for response in responses], dtype=np.uint64),
+            np.concatenate(lines),
+            np.cumsum([0, *(len(line) for line in lines[:-1])], dtype=np.int64),
+            np.cumsum([0, *sizes[:-1]], dtype=np.int64),
+            sizes,
+        )
 
     def aggregate(self, collected: RecordReports) -> RecordSums:
         """Count how often each value was reported."""
         check_same(self, collected.protocol)
         check_people(collected)
-        columns = {}
-        for attribute, part in zip(self.schema, collected.parts, strict=True):
-            values = check_reports(part, "ui")
-            columns[attribute.name] = check_codes(values, attribute.size, f"reports of {attribute.name}")
-        for group in self.groups:
+        columns = self.checked_parts(collected)
+        for group in self.partition:
             self._check_possible({name: columns[name] for name in group})
         sums = tuple(
-            Aggregate(len(columns[attribute.name]), code_counts(columns[attribute.name], attribute.size))
+            Aggregate(collected.people, code_counts(columns[attribute.name], attribute.size))
             for attribute in self.schema
         )
         return RecordSums(self, collected.people, sums, collected.is_simulation)
@@ -270,9 +304,9 @@ class FakeDataProtocol:
         """Return Pr(report | record), see `Protocol.matrix`."""
         records = domain_size(self.schema.sizes)
         check_channel_size(records, records)
-        grid = np.indices(self.schema.sizes).reshape(len(self.schema), -1)
+        grid = every_record(self.schema)
         total = np.ones((records, records))
-        for group in self.groups:
+        for group in self.partition:
             mixed = np.zeros((records, records))
             for chosen in group:
                 at = grid[self.schema.index(chosen)]
@@ -285,6 +319,65 @@ class FakeDataProtocol:
             total *= mixed
         return total
 
+    def expected_counts(self) -> Array:
+        """Return the matrix that turns all frequencies, stacked, into the expected shares of all columns."""
+        offsets = self._offsets
+        total = sum(self.schema.sizes)
+        design = np.zeros((total, total))
+        for group in self.partition:
+            for chosen in group:
+                law = self.response(chosen) / len(group)
+                for other in group:
+                    design[offsets[other], offsets[chosen]] = (law @ self.transfer(chosen, other)).T
+        return design
+
+    def report_covariance(self, frequencies: Array) -> Array:
+        """Return the covariance of one report's indicators, were these the stacked frequencies.
+
+        Groups are taken as independent: their noise is, and the records' own correlation is small beside it.
+        """
+        offsets = self._offsets
+        seconds = np.zeros((len(frequencies), len(frequencies)))
+        mean = self.expected_counts() @ frequencies
+        within = np.zeros_like(seconds, dtype=bool)
+        for group in self.partition:
+            for chosen in group:
+                said = frequencies[offsets[chosen]] @ self.response(chosen) / len(group)
+                laws = {other: self.transfer(chosen, other) for other in group}
+                for first, second in product(group, group):
+                    block = offsets[first], offsets[second]
+                    within[block] = True
+                    if first == second:
+                        seconds[block] += np.diag(said @ laws[first])
+                    else:
+                        seconds[block] += (laws[first] * said[:, None]).T @ laws[second]
+        return np.asarray(np.where(within, seconds - np.outer(mean, mean), 0.0))
+
+    @cached_property
+    def _offsets(self) -> dict[str, slice]:
+        """Where each attribute's frequencies lie among all, stacked."""
+        ends = np.cumsum([0, *self.schema.sizes]).tolist()
+        return {name: slice(ends[i], ends[i + 1]) for i, name in enumerate(self.schema.names)}
+
+    def factors(self, collected: RecordReports) -> list[Factor]:
+        """Return one factor for each group: any of its attributes may be the one that was reported."""
+        said = {name: codes.astype(np.intp) for name, codes in self.checked_parts(collected).items()}
+        return [self._factor(group, said) for group in self.partition]
+
+    def _factor(self, group: tuple[str, ...], said: Mapping[str, NDArray[np.intp]]) -> Choice:
+        """Weigh each attribute as the one that was reported, the others being fakes that follow from it."""
+        logs: dict[str, Array] = {}
+        with np.errstate(divide="ignore"):
+            for chosen in group:
+                fakes = [self.transfer(chosen, other)[said[chosen], said[other]] for other in group]
+                logs[chosen] = np.log(fakes).sum(axis=0)
+        # Products over many attributes fall below the least double, so the largest is taken out of them.
+        most = np.max(list(logs.values()), axis=0)
+        shift = np.where(np.isfinite(most), most, 0.0)
+        return Choice(
+            {name: self.response(name)[:, said[name]] * np.exp(logs[name] - shift) for name in group}
+        )
+
     def to_file(self) -> dict[str, Any]:
         """Return the protocol as plain data."""
         laws = [
@@ -295,10 +388,27 @@ class FakeDataProtocol:
             "protocol": self.kind,
             "name": self.name,
             "origin": self.origin,
-            "epsilon": self.budget,
-            "groups": [list(group) for group in self.groups],
+            "epsilon": self.nominal_budget,
+            "groups": [list(group) for group in self.partition],
             "fake": laws,
         }
+
+    @classmethod
+    def from_file(cls, data: Mapping[str, Any], schema: Schema) -> Self:
+        """Return the protocol that `to_file` described."""
+        parsed = validated(_FakesFile, data, "the protocol")
+        fakes: dict[tuple[str, str], Whole] = {}
+        for fake in parsed.fake:
+            what = f"the fakes of {fake.of!r} given {fake.given!r}"
+            if len({len(row) for row in fake.weights}) != 1:
+                raise InputError(f"{what} must be rows of one length.")
+            if (fake.given, fake.of) in fakes:
+                raise InputError(f"{what} are listed twice.")
+            if any(abs(weight) > WHOLE for row in fake.weights for weight in row):
+                raise InputError(f"{what} must be weights up to {WHOLE}.")
+            fakes[fake.given, fake.of] = np.array(fake.weights, dtype=np.int64)
+        partition = tuple(tuple(group) for group in parsed.groups)
+        return cls(schema, partition, parsed.epsilon, fakes, parsed.name, parsed.origin)
 
 
 def rs_fd(schema: Schema, epsilon: float) -> FakeDataProtocol:
@@ -307,8 +417,14 @@ def rs_fd(schema: Schema, epsilon: float) -> FakeDataProtocol:
     return _independent(schema, epsilon, priors, "rs+fd", "uniform")
 
 
-def rs_rfd(schema: Schema, epsilon: float, priors: Mapping[str, ArrayLike], origin: str) -> FakeDataProtocol:
+def rs_rfd(
+    schema: Schema, epsilon: float, priors: Mapping[str, ArrayLike] | None = None, origin: str = ""
+) -> FakeDataProtocol:
     """Return RS+RFD: fakes from priors that are named by `origin` (Arcolezi et al. 2023)."""
+    if priors is None:
+        raise InputError(
+            "RS+RFD needs `priors` to draw its fakes from, got none; give those of a public table."
+        )
     if not origin:
         raise InputError("say where the priors of RS+RFD came from, in `origin`; they shape its error.")
     given = {name: np.asarray(priors[name], dtype=np.float64) for name in schema.names}
@@ -328,10 +444,24 @@ def _response(size: int, epsilon: float) -> RandomisedResponse:
     return RandomisedResponse(size, epsilon)
 
 
-@cache
-def _response_words(size: int, epsilon: float) -> tuple[int, int]:
-    """Return how many words keep a value, and how many report a particular other one."""
-    return _response(size, epsilon).truth, _response(size, epsilon).other
+def _fill_plainly(
+    codes: Codes,
+    chosen: NDArray[np.intp],
+    words: Words,
+    fakes: Words,
+    tables: FakeTables,
+    out: NDArray[np.uint16],
+) -> None:
+    """Write the columns of one group, see `kernels.fill`."""
+    true = codes[np.arange(len(codes)), chosen].astype(np.uint16)
+    said = np.empty_like(true)
+    respond(words, true, tables.truth[chosen], tables.other[chosen], said)  # type: ignore[arg-type]
+    row = tables.base[chosen] + said
+    for number, size in enumerate(tables.sizes):
+        first = tables.starts[number]
+        rows = tables.ends[first : first + int(tables.sizes.sum()) * size].reshape(-1, size)
+        drawn = (fakes[number] >> _HALF).astype(np.int64)
+        out[number] = np.where(chosen == number, said, _place(rows, drawn, row))
 
 
 def _unused(size: int) -> Whole:

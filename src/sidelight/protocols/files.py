@@ -6,18 +6,15 @@ import json
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 from pydantic import Field
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import check_overwrite, strict_json, write_text
 from sidelight.foundation.strict import Strict, validated
-from sidelight.protocols.direct import Sample, Split
-from sidelight.protocols.fake_data import WHOLE, FakeDataProtocol, Whole
-from sidelight.protocols.groups import make_unit
 from sidelight.protocols.protocol import Protocol
+from sidelight.protocols.register import protocol_class
 from sidelight.schema import Attribute, Kind, Missing, Schema, file_version, read_edges, written_edges
 
 PROTOCOL_VERSION = 2
@@ -34,38 +31,9 @@ class AttributeFile(Strict):
     missing: Missing = "absent"
 
 
-class UnitFile(Strict):
-    """One unit of a file's protocol."""
-
-    attributes: list[str]
-    mechanism: str
-    epsilon: float | None = None
-    parameters: dict[str, int | float | str | list[int | float | str] | list[list[int | float]]] = Field(
-        default_factory=dict
-    )
-
-
-class FakeFile(Strict):
-    """One law of fakes of a file's protocol."""
-
-    given: str
-    of: str
-    weights: list[list[int]]
-
-
-class ProtocolFile(Strict):
-    """A protocol of a file."""
-
-    version: int
-    protocol: Literal["split", "sample", "hidden"]
+class _HeadFile(Strict):
+    protocol: str
     attribute: list[AttributeFile]
-    unit: list[UnitFile] = Field(default_factory=list)
-    shares: list[int] = Field(default_factory=list)
-    name: str = ""
-    origin: str = ""
-    epsilon: float | None = None
-    groups: list[list[str]] = Field(default_factory=list)
-    fake: list[FakeFile] = Field(default_factory=list)
 
 
 def protocol_data(protocol: Protocol) -> dict[str, Any]:
@@ -91,53 +59,19 @@ def protocol_from(data: Mapping[str, Any], label: str = "the protocol") -> Proto
     """Return the protocol that `protocol_data` described."""
     check_kind(data, label, "protocol")
     check_version(data, label, PROTOCOL_VERSION, "protocol")
-    parsed = validated(ProtocolFile, data, label)
+    rest = {key: value for key, value in data.items() if key not in ("version", "attribute")}
+    head = validated(_HeadFile, {key: data.get(key) for key in ("protocol", "attribute")}, label)
     try:
-        return _built(parsed)
+        return protocol_class(head.protocol).from_file(rest, Schema(tuple(map(_attribute, head.attribute))))
     except InputError as error:
         raise InputError(f"{label}: {error}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{label}: it is no {head.protocol!r} protocol: {error!r}.") from None
 
 
-def _built(parsed: ProtocolFile) -> Protocol:
-    schema = Schema(
-        tuple(
-            Attribute(
-                item.name,
-                item.kind,
-                tuple(item.values),
-                read_edges(item.name, item.kind, item.edges),
-                item.missing,
-            )
-            for item in parsed.attribute
-        )
-    )
-    if parsed.protocol == "hidden":
-        return _hidden(parsed, schema)
-    units = tuple(
-        make_unit(schema, unit.attributes, unit.mechanism, unit.epsilon, unit.parameters)
-        for unit in parsed.unit
-    )
-    if not units:
-        raise InputError("a protocol needs at least one `unit`.")
-    return Split(schema, units) if parsed.protocol == "split" else Sample(schema, units, tuple(parsed.shares))
-
-
-def _hidden(parsed: ProtocolFile, schema: Schema) -> FakeDataProtocol:
-    if parsed.epsilon is None:
-        raise InputError("a protocol that hides its choice needs an `epsilon`, got none.")
-    if parsed.unit or parsed.shares:
-        raise InputError("a protocol that hides its choice has no `unit` and no `shares`; leave them out.")
-    fakes: dict[tuple[str, str], Whole] = {}
-    for fake in parsed.fake:
-        if len({len(row) for row in fake.weights}) != 1:
-            raise InputError(f"the weights of {fake.of!r} given {fake.given!r} must be rows of one length.")
-        if (fake.given, fake.of) in fakes:
-            raise InputError(f"the fakes of {fake.of!r} given {fake.given!r} are listed twice.")
-        if any(abs(weight) > WHOLE for row in fake.weights for weight in row):
-            raise InputError(f"the fakes of {fake.of!r} given {fake.given!r} must be weights up to {WHOLE}.")
-        fakes[fake.given, fake.of] = np.array(fake.weights, dtype=np.int64)
-    groups = tuple(tuple(group) for group in parsed.groups)
-    return FakeDataProtocol(schema, groups, parsed.epsilon, fakes, parsed.name, parsed.origin)
+def _attribute(item: AttributeFile) -> Attribute:
+    edges = read_edges(item.name, item.kind, item.edges)
+    return Attribute(item.name, item.kind, tuple(item.values), edges, item.missing)
 
 
 def write_protocol(protocol: Protocol, path: str | Path) -> Path:
@@ -190,10 +124,10 @@ KINDS = {"release": "plan", "protocol": "protocol", "second": "parameters"}
 
 def check_kind(data: Mapping[str, Any], label: str, wanted: str) -> None:
     """Raise if the data are those of another kind of file."""
-    found = next((kind for part, kind in KINDS.items() if part in data), wanted)
-    if found != wanted:
-        noun = "a file of published parameters" if found == "parameters" else f"a {found}"
-        raise InputError(f"{label} is {noun}, no {wanted} file; use --{found}.")
+    kind = next((kind for part, kind in KINDS.items() if part in data), wanted)
+    if kind != wanted:
+        noun = "a file of published parameters" if kind == "parameters" else f"a {kind}"
+        raise InputError(f"{label} is {noun}, no {wanted} file; use --{kind}.")
 
 
 def check_version(data: Mapping[str, Any], label: str, newest: int, noun: str) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sidelight.foundation.errors import InputError, check_choice
 from sidelight.mechanisms import MECHANISMS, Aggregate, Mechanism, Reports, create, make, mechanism_class
 from sidelight.mechanisms.exact import LARGEST_SIZE
+from sidelight.protocols.factors import Cells, Choice, Factor
 from sidelight.protocols.protocol import Array, Codes, check_budget, domain_size
 from sidelight.schema import Schema
 
@@ -57,7 +58,7 @@ class ReportedGroup:
             raise InputError(f"the group {self.label!r} names an attribute twice; name each once.")
         if min(self.sizes, default=0) < 2:
             raise InputError(
-                f"the unit {self.label!r} has an attribute of one value, which says nothing; leave it out."
+                f"the group {self.label!r} has an attribute of one value, which says nothing; leave it out."
             )
         if len(self.names) > 1 and self.mechanism not in PRODUCT:
             raise InputError(
@@ -73,7 +74,7 @@ class ReportedGroup:
 
     @property
     def label(self) -> str:
-        """The name of the unit's column: its attributes."""
+        """The name of the group's column: its attributes."""
         return " x ".join(self.names)
 
     @property
@@ -90,22 +91,33 @@ class ReportedGroup:
         except InputError as error:
             raise type(error)(f"no frequencies of {self.label!r} could be estimated: {error}") from None
 
-    def codes(self, records: Codes, columns: Sequence[int]) -> Codes:
-        """Return the records' values of this unit, whose attributes are the given columns."""
+    def codes(self, records: Codes, schema: Schema) -> Codes:
+        """Return the values that records of a schema have of this group."""
+        columns = [schema.index(name) for name in self.names]
         if len(columns) == 1:
             return np.ascontiguousarray(records[:, columns[0]])
         parts = tuple(records[:, column].astype(np.intp) for column in columns)
         return np.ravel_multi_index(parts, self.sizes).astype(np.uint16)
 
     def aggregate(self, reports: Reports) -> Aggregate:
-        """Add reports up; an error says of which unit."""
+        """Add reports up; an error says of which group."""
         try:
             return self.randomiser.aggregate(reports)
         except InputError as error:
             raise InputError(f"the column {self.label!r}: {error}") from None
 
+    def factor(self, reports: Reports) -> Factor:
+        """Return what reports say about the group's attributes."""
+        mechanism = self.randomiser
+        if len(self.names) == 1:
+            return Choice({self.label: mechanism.likelihoods(reports).T})
+        cells = mechanism.check(reports).astype(np.intp).reshape(len(reports), -1)
+        # A report is as likely under every cell that it does not name, whichever it names.
+        baseline = float(mechanism.likelihoods(reports[:1]).min(initial=1.0))
+        return Cells(self.names, self.sizes, cells.T, baseline)
+
     def estimate(self, aggregate: Aggregate) -> Array:
-        """Return the unbiased estimate of the unit's joint frequencies, in the shape of `sizes`."""
+        """Return the unbiased estimate of the group's joint frequencies, in the shape of `sizes`."""
         return self.randomiser.estimate(aggregate).reshape(self.sizes)
 
     def moments(self, name: str) -> tuple[float, float] | None:
@@ -113,25 +125,21 @@ class ReportedGroup:
 
         None for a mechanism whose variance is no function of the value's own frequency alone.
         """
-        if name not in self._moments:
-            self._moments[name] = self._found_moments(name)
         return self._moments[name]
 
     @cached_property
     def _moments(self) -> dict[str, tuple[float, float] | None]:
-        return {}
-
-    def _found_moments(self, name: str) -> tuple[float, float] | None:
         mechanism = self.randomiser
         if len(self.names) > 1:
-            return _product_moments(mechanism, self.size // self.sizes[self.names.index(name)])
+            each = zip(self.names, self.sizes, strict=True)
+            return {name: _product_moments(mechanism, self.size // size) for name, size in each}
         if mechanism.mark_rates is None:
-            return None
+            return {self.label: None}
         at_none, at_all = (float(mechanism.variance(1, share)) for share in (0.0, 1.0))
-        return float(at_none), float(at_all) + 1.0
+        return {self.label: (at_none, at_all + 1.0)}
 
     def to_file(self) -> dict[str, Any]:
-        """Return the unit as plain data."""
+        """Return the group as plain data."""
         return {
             "attributes": list(self.names),
             "mechanism": self.mechanism,
@@ -146,17 +154,17 @@ def _product_moments(mechanism: Mechanism, cells: int) -> tuple[float, float]:
     A report is a set of w cells (w = 1 for randomised response). How many of them lie among the value's
     cells is hypergeometric once it is known whether the true cell is in the set.
     """
-    size = mechanism.size
-    width = int(getattr(mechanism, "width", 1))
-    keep = float(mechanism.mark_if_true)  # type: ignore[attr-defined]
-    other = float(mechanism.mark_if_other)  # type: ignore[attr-defined]
+    size, width, rates = mechanism.size, mechanism.set_size, mechanism.mark_rates
+    if width is None or rates is None:
+        raise InputError(f"the mechanism {mechanism.name!r} reports no sets of one size; take grr or ss.")
+    keep, other = map(float, rates)
     squares = []
     for inside in (0, 1):
         total = 0.0
         for included, share in ((1, keep), (0, 1 - keep)):
             mean, variance = _hypergeometric(size - 1, cells - inside, width - included)
-            found = mean + included * inside - cells * other
-            total += share * (found**2 + variance)
+            away = mean + included * inside - cells * other
+            total += share * (away**2 + variance)
         squares.append(total / (keep - other) ** 2)
     return squares[0], squares[1]
 
@@ -170,14 +178,14 @@ def _hypergeometric(population: int, special: int, draws: int) -> tuple[float, f
     return mean, draws * share * (1 - share) * (population - draws) / (population - 1)
 
 
-def make_unit(
+def make_group(
     schema: Schema,
     names: Sequence[str],
     mechanism: str,
     epsilon: float | None,
     parameters: Mapping[str, Any] | None = None,
 ) -> ReportedGroup:
-    """Return the unit of some attributes; the mechanism "best" is the one with the least variance."""
+    """Return the group of some attributes; the mechanism "best" is the one with the least variance."""
     if not names:
         raise InputError("a group needs at least one attribute, got none.")
     sizes = tuple(schema[name].size for name in names)
@@ -203,7 +211,7 @@ def best_mechanism(sizes: Sequence[int], epsilon: float) -> tuple[str, dict[str,
 @lru_cache(maxsize=1 << 12)
 def _best_width(sizes: tuple[int, ...], epsilon: float) -> int:
     size = domain_size(sizes)
-    found: dict[float, int] = {}
+    widths: dict[float, int] = {}
     for width in _widths(size, epsilon) if size > 2 else [1]:
         mechanism = create("grr", size, epsilon) if width == 1 else create("ss", size, epsilon, width=width)
         spread = [
@@ -211,8 +219,8 @@ def _best_width(sizes: tuple[int, ...], epsilon: float) -> int:
             part * float(mechanism.variance(1, 0.0))
             for part in sizes
         ]  # fmt: skip
-        found.setdefault(sum(spread), width)
-    return found[min(found)]
+        widths.setdefault(sum(spread), width)
+    return widths[min(widths)]
 
 
 def _widths(size: int, epsilon: float) -> list[int]:
@@ -221,33 +229,35 @@ def _widths(size: int, epsilon: float) -> list[int]:
     return sorted(width for width in near if 1 <= width < size)
 
 
-def inverted_covariance(unit: ReportedGroup, frequencies: Array) -> Array:
+def inverted_covariance(group: ReportedGroup, frequencies: Array) -> Array:
     """Return the covariance of one report's estimates by inversion, were these the frequencies."""
-    law = unit.randomiser.channel.matrix()
+    law = group.randomiser.channel.matrix()
     inverse = np.linalg.inv(law)
     said = frequencies @ law
     return np.asarray(inverse.T @ (np.diag(said) - np.outer(said, said)) @ inverse)
 
 
-def check_units(schema: Schema, units: Sequence[ReportedGroup], *, disjoint: bool) -> None:
-    """Raise unless every attribute is in a unit, in one only where units must be disjoint."""
-    for unit in units:
-        sizes = tuple(schema[name].size for name in unit.names)
-        if sizes != unit.sizes:
-            raise InputError(f"the unit {unit.label!r} has sizes {unit.sizes}, the schema has {sizes}.")
-    if len({unit.label for unit in units}) < len(units):
-        raise InputError(f"two units have one label: {', '.join(unit.label for unit in units)}.")
+def check_groups(schema: Schema, groups: Sequence[ReportedGroup], *, disjoint: bool) -> None:
+    """Raise unless every attribute is in a group, in one only where groups must be disjoint."""
+    for group in groups:
+        sizes = tuple(schema[name].size for name in group.names)
+        if sizes != group.sizes:
+            raise InputError(f"the group {group.label!r} has sizes {group.sizes}, the schema has {sizes}.")
+    if len({group.label for group in groups}) < len(groups):
+        raise InputError(f"two groups have one label: {', '.join(group.label for group in groups)}.")
     holders: dict[str, ReportedGroup] = {}
-    for unit in units:
-        for name in unit.names:
-            holder = holders.setdefault(name, unit)
-            if disjoint and holder is not unit:
+    for group in groups:
+        for name in group.names:
+            holder = holders.setdefault(name, group)
+            if disjoint and holder is not group:
                 raise InputError(
-                    f"the attribute {name!r} is in two units, {holder.label!r} and {unit.label!r}."
+                    f"the attribute {name!r} is in two groups, {holder.label!r} and {group.label!r}."
                 )
     for name in schema.names:
         if name not in holders:
-            raise InputError(f"no unit reports the attribute {name!r}; add it or leave it out of the schema.")
+            raise InputError(
+                f"no group reports the attribute {name!r}; add it or leave it out of the schema."
+            )
 
 
 def marginal(joint: Array, axis: int) -> NDArray[np.float64]:

@@ -1,62 +1,130 @@
-"""The contract of a protocol: how whole records become reports, and what a server keeps of them."""
+"""The contract of a protocol: how whole records become reports, and what those reports say.
+
+Everything that another room may ask of a protocol is a member of `Protocol`. Files, sums, estimates and
+attacks need no more than the abstract members: what else they use has a default here that is worked out from
+`forms` and `matrix`, by enumerating every record and report. A protocol over many attributes states more, so
+that nothing grows with the number of records: `groups`, or `expected_counts` with `report_covariance`.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-import typing
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.foundation.errors import InputError, check_number, invalid
-from sidelight.foundation.html import html_table
-from sidelight.foundation.randomness import permutation
-from sidelight.mechanisms import Aggregate, Reports
+from sidelight.mechanisms import Aggregate, Mechanism
+from sidelight.mechanisms.checks import impossible
+from sidelight.mechanisms.form import ReportForm
 from sidelight.plan import LARGEST_EPSILON
+from sidelight.protocols.factors import Factor, Whole
+from sidelight.protocols.records import RecordReports, RecordSums, check_people, check_same
 from sidelight.schema import Schema
+
+if TYPE_CHECKING:
+    from sidelight.protocols.groups import ReportedGroup
+    from sidelight.protocols.two_phase import TwoPhase
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.unsignedinteger[Any]]
+Rows = slice | NDArray[np.intp]
 
 LARGEST_CHANNEL = 1 << 22
-"""A protocol's law is written out only up to so many cells."""
+"""A protocol's law is written out only up to this many cells."""
 
 
-class Protocol(typing.Protocol):
-    """A randomiser of whole records: frozen data, written to a file, the same on both sides."""
+class Design(ABC):
+    """How a collection is run: by one protocol, or in two phases, the second learnt from the first.
 
-    kind: ClassVar[str]
+    Attributes:
+        schema: the attributes of a record, in order.
+    """
+
+    schema: Schema
 
     @property
+    @abstractmethod
+    def first(self) -> Protocol:
+        """The protocol that the collection begins with; the only one where there is one phase."""
+
+    @property
+    def two_phase(self) -> TwoPhase | None:
+        """The design itself if it has two phases, else None."""
+        return None
+
+
+class Protocol(Design):
+    """A randomiser of whole records: frozen data, written to a file, the same on both sides.
+
+    Attributes:
+        kind: what its files state under `protocol`, see `register`.
+        schema: the attributes of a record, in order.
+        groups: what each part of a report is about, where every part is the report of one group of
+            attributes through a mechanism of its own; empty where parts are made together.
+        sends_one_part: whether a person sends one of the parts, known which, instead of all.
+    """
+
+    kind: ClassVar[str]
+    sends_one_part: ClassVar[bool] = False
+    groups: tuple[ReportedGroup, ...] = ()
+
+    @property
+    def first(self) -> Protocol:
+        """The protocol itself: there is one phase."""
+        return self
+
+    @property
+    @abstractmethod
     def name(self) -> str:
         """What people call it: "spl", "smp", "rs+fd" and so on."""
 
     @property
-    def schema(self) -> Schema:
-        """The attributes of a record, in order."""
-
-    @property
+    @abstractmethod
     def epsilon(self) -> float:
         """The realised budget of a whole record: no two records are told apart by more."""
 
     @property
     def delta(self) -> float:
         """The probability that the budget does not hold, at most; 0 where it always does."""
+        return 0.0
 
     @property
+    @abstractmethod
     def proof(self) -> str:
-        """Why that budget holds, in one sentence."""
+        """The argument for the budget, in one sentence."""
 
     @property
+    @abstractmethod
     def labels(self) -> tuple[str, ...]:
         """The names of the report's parts, one column each."""
 
+    @property
+    @abstractmethod
+    def forms(self) -> tuple[ReportForm, ...]:
+        """What each part looks like: `ReportForm.codes(count)` for a code below `count`, for example."""
+
+    @property
+    def part_shares(self) -> tuple[int, ...]:
+        """How likely a person sends each part, in whole numbers; 1 each where everyone sends all of them."""
+        return (1,) * len(self.labels)
+
+    @property
+    def responses(self) -> Mapping[str, Mechanism]:
+        """By label, the mechanism whose report a part is, unless it is a fake; empty where there is none."""
+        return {group.label: group.randomiser for group in self.groups}
+
+    @property
+    def first_phase(self) -> str | None:
+        """The fingerprint of the first phase that it was learnt from; None where it stands alone."""
+        return None
+
+    @abstractmethod
     def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
         """Return one report for each record, shape (n, attributes).
 
@@ -66,196 +134,129 @@ class Protocol(typing.Protocol):
             offset: the first record's position in the whole table, so that chunks of it agree.
         """
 
-    def aggregate(self, collected: RecordReports) -> RecordSums:
-        """Add reports up."""
-
+    @abstractmethod
     def matrix(self) -> Array:
-        """Return Pr(report | record), shape (records, reports), both in C order; refused above 2^22 cells."""
+        """Return Pr(report | record), shape (records, reports); refused above 2^22 cells.
 
+        Records are in C order of the schema, reports in C order of the parts' codes; where a person sends one
+        part, the reports of the parts stand side by side.
+        """
+
+    @abstractmethod
     def to_file(self) -> dict[str, Any]:
-        """Return the protocol as plain data."""
+        """Return the protocol without its schema as plain data, its `kind` under "protocol"."""
 
+    @classmethod
+    @abstractmethod
+    def from_file(cls, data: Mapping[str, Any], schema: Schema) -> Self:
+        """Return the protocol that `to_file` described, over a schema."""
 
-@dataclass(frozen=True)
-class FirstPhase:
-    """What reports of a first phase say about the collection they open.
+    def nobody(self) -> RecordReports:
+        """Return the reports of nobody, which have the form of any others."""
+        none = np.arange(0) if self.sends_one_part else None
+        parts = tuple(form.empty() for form in self.forms)
+        return RecordReports(self, parts, (none,) * len(parts), 0)
 
-    The second phase must leave out exactly those who took part in the first, so that nobody reports twice:
-    the share of people in it travels with the reports.
+    def aggregate(self, collected: RecordReports) -> RecordSums:
+        """Add reports up; by default, count how often each report was sent."""
+        check_same(self, collected.protocol)
+        check_people(collected)
+        columns = self.columns_of(collected)
+        if not (possible := self._is_possible[columns]).all():
+            raise impossible("what some record can lead to", ~possible)
+        counts = np.bincount(columns, minlength=len(self._is_possible))
+        sums = Aggregate(collected.people, counts.astype(np.int64))
+        return RecordSums(self, collected.people, (sums,), collected.is_simulation)
 
-    Attributes:
-        method: "corr-rr" or "cond-rr".
-        epsilon: the nominal budget of a record, in either phase.
-        share: how many of all people take part in the first phase.
-    """
+    @cached_property
+    def _law(self) -> Array:
+        """The law, worked out once for all batches of reports."""
+        return self.matrix()
 
-    method: str
-    epsilon: float
-    share: float
+    @cached_property
+    def _is_possible(self) -> NDArray[np.bool_]:
+        return np.asarray(self._law.max(axis=0) > 0)
 
+    def checked_parts(self, collected: RecordReports) -> dict[str, NDArray[Any]]:
+        """Return the values of each part, by its label, after checking that they have its form."""
+        values = {}
+        for label, form, part in zip(self.labels, self.forms, collected.parts, strict=True):
+            try:
+                values[label] = form.check(part)
+            except InputError as error:
+                raise InputError(f"the column {label!r}: {error}") from None
+        return values
 
-@dataclass(frozen=True, eq=False)
-class RecordReports:
-    """The reports of many people about several attributes.
+    def columns_of(self, collected: RecordReports) -> NDArray[np.intp]:
+        """Return the column of `matrix` that each person's report is."""
+        if not all(form.is_listed for form in self.forms):
+            raise InputError(f"the reports of {self.name!r} are no single codes, too many to enumerate.")
+        codes = [values.astype(np.intp) for values in self.checked_parts(collected).values()]
+        counts = [form.count for form in self.forms]
+        if not self.sends_one_part:
+            return np.asarray(np.ravel_multi_index(tuple(codes), counts), dtype=np.intp)
+        columns = np.zeros(collected.people, dtype=np.intp)
+        starts = np.cumsum([0, *counts[:-1]])
+        for start, part, senders in zip(starts, codes, collected.senders, strict=True):
+            columns[senders] = start + part
+        return columns
 
-    Attributes:
-        protocol: what made them.
-        parts: one for each of the protocol's labels: the reports of those who sent that part.
-        senders: for each part the rows of those who sent it, or None where everyone did.
-        people: how many people reported.
-        is_simulation: whether the noise came from a seed, so that it protects nobody.
-        phase: the collection that they are the first phase of, if any.
-        batch: the id of the whole batch that was read from a file; None for other reports.
-        is_shuffled: whether the rows are in another order than the records that they are reports of.
-    """
+    def expected_counts(self) -> Array | None:
+        """Return the matrix that turns all frequencies, stacked, into the expected shares of all columns.
 
-    protocol: Protocol
-    parts: tuple[Reports, ...]
-    senders: tuple[NDArray[np.intp] | None, ...]
-    people: int
-    is_simulation: bool = False
-    phase: FirstPhase | None = None
-    batch: str | None = None
-    is_shuffled: bool = False
+        None where there is none that holds whatever the joint of the attributes is.
+        """
+        return None
 
-    def __len__(self) -> int:
-        return self.people
+    def report_covariance(self, frequencies: Array) -> Array:  # noqa: ARG002
+        """Return the covariance of one report's indicators, were these the stacked frequencies.
 
-    def __getitem__(self, rows: slice) -> RecordReports:
-        """Return the reports of a run of people."""
-        start, stop, step = rows.indices(self.people)
-        if step != 1:
-            raise invalid("rows", "a run without steps", rows)
-        parts: list[Reports] = []
-        kept: list[NDArray[np.intp] | None] = []
-        for part, senders in zip(self.parts, self.senders, strict=True):
-            if senders is None:
-                parts.append(part[start:stop])
-                kept.append(None)
-            else:
-                low, high = np.searchsorted(senders, [start, stop])
-                parts.append(part[low:high])
-                kept.append(senders[low:high] - start)
-        people = max(stop - start, 0)
-        return replace(self, parts=tuple(parts), senders=tuple(kept), people=people, batch=None)
+        Asked only where there are `expected_counts`.
+        """
+        raise InputError(f"the counts of {self.name!r} are not linear in the frequencies.")
 
-    def _repr_html_(self) -> str:
-        simulated = "; a simulation, which protects nobody" if self.is_simulation else ""
-        caption = f"RecordReports({self.people} people, {self.protocol.name}{simulated})"
-        rows = zip(self.protocol.labels, (len(part) for part in self.parts), strict=True)
-        return html_table(caption, ("part", "reports"), rows)
+    @property
+    def determines_joint(self) -> bool:
+        """Whether reports tell the joint of all attributes, not only their frequencies one by one."""
+        return bool(np.linalg.matrix_rank(self._law) == len(self._law))
 
-    def __add__(self, other: RecordReports) -> RecordReports:
-        return joined([self, other])
+    @property
+    def widest_factor(self) -> int:
+        """The largest number of cells that a factor of the evidence is about."""
+        return domain_size(self.schema.sizes)
 
-    def shuffled(self, key: bytes) -> RecordReports:
-        """Return the reports in an order that only the key tells, see `permutation`."""
-        order = permutation(key, self.people)
-        places = np.empty(self.people, dtype=np.intp)
-        places[order] = np.arange(self.people)
-        parts: list[Reports] = []
-        kept: list[NDArray[np.intp] | None] = []
-        for part, senders in zip(self.parts, self.senders, strict=True):
-            moved = None if senders is None else places[senders]
-            own = order if moved is None else np.argsort(moved)
-            parts.append(part[own])
-            kept.append(None if moved is None else moved[own])
-        return replace(self, parts=tuple(parts), senders=tuple(kept), batch=None, is_shuffled=True)
+    def factors(self, collected: RecordReports) -> list[Factor]:
+        """Return what each person's report says about the record, as factors whose product is its likelihood.
 
-    def aggregate(self) -> RecordSums:
-        """Add the reports up."""
-        return self.protocol.aggregate(self)
+        A factor may leave out a scale of its own for each person.
+        """
+        return [Whole(self.schema, self._law[:, self.columns_of(collected)])]
 
+    def evidence(self, collected: RecordReports, step: int) -> Iterator[tuple[Rows, list[Factor]]]:
+        """Return what people's reports say, up to `step` of them at a time, each person once."""
+        for start in range(0, collected.people, step):
+            span = slice(start, min(start + step, collected.people))
+            yield span, self.factors(collected[span])
 
-@dataclass(frozen=True, eq=False)
-class RecordSums:
-    """What a server keeps: sums that merge in any order, exactly.
-
-    Attributes:
-        protocol: what made the reports.
-        people: how many people reported.
-        parts: the sums of each part.
-        is_simulation: whether the noise of any of them came from a seed.
-    """
-
-    protocol: Protocol
-    people: int
-    parts: tuple[Aggregate, ...]
-    is_simulation: bool = False
-
-    def __add__(self, other: RecordSums) -> RecordSums:
-        check_same(self.protocol, other.protocol)
-        parts = tuple(mine + theirs for mine, theirs in zip(self.parts, other.parts, strict=True))
-        is_simulation = self.is_simulation or other.is_simulation
-        return RecordSums(self.protocol, self.people + other.people, parts, is_simulation)
-
-
-def joined(items: Sequence[RecordReports]) -> RecordReports:
-    """Return the reports of several runs of people of one protocol, in order."""
-    first = items[0]
-    check_once(items)
-    for item in items[1:]:
-        check_same(first.protocol, item.protocol)
-        if item.phase != first.phase:
-            raise InputError(
-                f"reports of different first phases are mixed, {first.phase} and {item.phase}; learn from "
-                "those of one share of people."
-            )
-    starts = np.cumsum([0, *(item.people for item in items)])
-    senders = tuple(
-        None if columns[0] is None else np.concatenate(
-            [rows + start for rows, start in zip(columns, starts[:-1], strict=True)]
-        )
-        for columns in zip(*(item.senders for item in items), strict=True)
-    )  # fmt: skip
-    parts = tuple(Reports.joined(columns) for columns in zip(*(item.parts for item in items), strict=True))
-    is_simulation = any(item.is_simulation for item in items)
-    is_shuffled = any(item.is_shuffled for item in items)
-    return RecordReports(
-        first.protocol, parts, senders, int(starts[-1]), is_simulation, first.phase, is_shuffled=is_shuffled
-    )
-
-
-def check_once(items: Sequence[RecordReports | RecordSums]) -> None:
-    """Raise if the same reports, or their sums, are among them twice: their people would count twice."""
-    places: dict[str | int, int] = {}
-    for place, item in enumerate(items, start=1):
-        if not item.people:
-            continue
-        batch = item.batch if isinstance(item, RecordReports) else None
-        earlier = places.setdefault(id(item) if batch is None else batch, place)
-        if earlier != place:
-            same = f"are the same batch, {batch!r}" if batch else "are the very same"
-            raise InputError(
-                f"reports {earlier} and {place} of {len(items)} {same}; name each once, else its people "
-                "count twice."
-            )
+    def face_value(self, collected: RecordReports, secret: str) -> NDArray[np.intp] | None:
+        """Return the secret's own report, taken for its value; None where no part is one of its values."""
+        if self.sends_one_part or secret not in self.labels:
+            return None
+        place = self.labels.index(secret)
+        form = self.forms[place]
+        is_value = form.is_listed and form.count == self.schema[secret].size
+        return collected.parts[place].values.astype(np.intp) if is_value else None
 
 
 def check_budget(epsilon: object) -> float:
-    """Return the budget of a record or of a part of it, within what a plan may spend as well."""
+    """Return the nominal budget of a record or of a part of it, within what a plan may spend as well."""
     return check_number("epsilon", epsilon, above=0, below=LARGEST_EPSILON)
 
 
 def even_part(epsilon: float, parts: int) -> float:
-    """Return the largest double of which so many do not add up to more than the budget, exactly."""
+    """Return the largest double that, added up `parts` times, does not exceed the budget, exactly."""
     part = epsilon / parts
     return part if Fraction(part) * parts <= Fraction(epsilon) else math.nextafter(part, 0.0)
-
-
-def fingerprint(protocol: Protocol) -> str:
-    """Return a short digest that two protocols share exactly when they are the same."""
-    schema = [[a.name, a.kind, a.values, a.edges, a.missing] for a in protocol.schema]
-    text = json.dumps([protocol.to_file(), schema], sort_keys=True, allow_nan=False)
-    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
-
-
-def mixed(first: Protocol, second: Protocol) -> InputError:
-    """Return the error for reports that were made in different ways."""
-    return InputError(
-        f"reports of two protocols are mixed: {first.name!r} ({fingerprint(first)}) and {second.name!r} "
-        f"({fingerprint(second)}); estimate each on its own."
-    )
 
 
 def check_records(records: Any, schema: Schema) -> Codes:
@@ -273,22 +274,6 @@ def check_records(records: Any, schema: Schema) -> Codes:
     return array
 
 
-def check_same(first: Protocol, second: Protocol) -> None:
-    """Raise if two protocols differ."""
-    if first is not second and fingerprint(first) != fingerprint(second):
-        raise mixed(first, second)
-
-
-def check_people(collected: RecordReports) -> None:
-    """Raise unless everyone sent every part, or each part came from those who are said to have sent it."""
-    for label, part, senders in zip(
-        collected.protocol.labels, collected.parts, collected.senders, strict=True
-    ):
-        wanted = collected.people if senders is None else len(senders)
-        if len(part) != wanted:
-            raise InputError(f"there must be {wanted} reports of {label!r}, one a person, got {len(part)}.")
-
-
 def check_channel_size(rows: int, columns: int) -> None:
     """Refuse to write out a law that is too large."""
     if rows * columns > LARGEST_CHANNEL:
@@ -296,6 +281,11 @@ def check_channel_size(rows: int, columns: int) -> None:
             f"the protocol's law would have {rows} x {columns} cells, more than {LARGEST_CHANNEL}; take "
             "fewer attributes or values."
         )
+
+
+def every_record(schema: Schema) -> NDArray[np.intp]:
+    """Return every record of a schema's domain in C order, shape (attributes, records)."""
+    return np.indices(schema.sizes).reshape(len(schema), -1)
 
 
 def domain_size(sizes: Sequence[int]) -> int:

@@ -22,7 +22,6 @@ from sidelight.protocols.copies import COPYING, Copying
 from sidelight.protocols.direct import Split, spl
 from sidelight.protocols.fake_data import FakeDataProtocol
 from sidelight.protocols.files import (
-    ProtocolFile,
     check_kind,
     check_version,
     protocol_data,
@@ -30,13 +29,8 @@ from sidelight.protocols.files import (
     read_data,
     write_data,
 )
-from sidelight.protocols.protocol import (
-    FirstPhase,
-    RecordReports,
-    check_budget,
-    check_same,
-    fingerprint,
-)
+from sidelight.protocols.protocol import Design, check_budget
+from sidelight.protocols.records import FirstPhase, RecordReports, check_same, fingerprint
 from sidelight.schema import Schema
 
 Array = NDArray[np.float64]
@@ -47,7 +41,7 @@ _WORDS = 2.0**64
 
 
 @dataclass(frozen=True)
-class TwoPhase:
+class TwoPhase(Design):
     """Corr-RR or Cond-RR: what the first phase does and how the second is derived from it.
 
     Attributes:
@@ -79,13 +73,28 @@ class TwoPhase:
         return spl(self.schema, self.epsilon)
 
     @property
+    def two_phase(self) -> TwoPhase:
+        """The design itself."""
+        return self
+
+    @property
     def phase(self) -> FirstPhase:
         """What the first phase's reports say about this collection."""
-        return FirstPhase(self.method, self.epsilon, self.share)
+        return FirstPhase(method=self.method, epsilon=self.epsilon, share=self.share)
 
     def in_first(self, people: int, offset: int = 0) -> NDArray[np.bool_]:
         """Return who takes part in the first phase, by position; the choice is public and always the same."""
         return _in_first(self.share, people, offset)
+
+
+def corr_rr(schema: Schema, epsilon: float, share: float = 0.1) -> TwoPhase:
+    """Return Corr-RR: fakes copy what was reported, as likely as the first phase suggests."""
+    return TwoPhase(schema, epsilon, "corr-rr", share=share)
+
+
+def cond_rr(schema: Schema, epsilon: float, share: float = 0.1) -> TwoPhase:
+    """Return Cond-RR: fakes are drawn from the conditionals that the first phase suggests."""
+    return TwoPhase(schema, epsilon, "cond-rr", share=share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +135,7 @@ class SecondPhase:
         check_kind(data, str(path), "parameters")
         check_version(data, str(path), PARAMETERS_VERSION, "parameter file")
         parsed = validated(_ParametersFile, data, str(path))
-        second = protocol_from(dict(data["second"]), str(path))
+        second = protocol_from(parsed.second, f"{path}: second")
         if not isinstance(second, FakeDataProtocol):
             raise InputError(f"{path}: the second phase must hide its choice, got {second.name!r}.")
         head = parsed.design
@@ -167,17 +176,17 @@ def origin_of(first: Split) -> str:
 def _check_agrees(design: TwoPhase, second: FakeDataProtocol) -> None:
     """Raise unless a second phase is the design's, so that a changed file spends no other budget."""
     pairs = (
-        ("epsilon", second.budget, design.epsilon),
+        ("epsilon", second.nominal_budget, design.epsilon),
         ("name", second.name, design.method),
-        ("number of groups", len(second.groups), design.groups),
+        ("number of groups", len(second.partition), design.groups),
     )
-    for what, found, wanted in pairs:
-        if found != wanted:
+    for what, stated, wanted in pairs:
+        if stated != wanted:
             raise InputError(
-                f"the {what} of the second phase must be the design's, {wanted!r}, got {found!r}; learn "
+                f"the {what} of the second phase must be the design's, {wanted!r}, got {stated!r}; learn "
                 "again."
             )
-    if not second.origin.startswith(origin_of(design.first)):
+    if second.first_phase != fingerprint(design.first):
         raise InputError("the second phase was not learnt from this design's first phase; learn again.")
 
 
@@ -194,4 +203,4 @@ class _ParametersFile(Strict):
     round: int = Field(ge=1)
     reports: int = Field(ge=1)
     design: _DesignFile
-    second: ProtocolFile
+    second: dict[str, Any]

@@ -9,7 +9,7 @@ from rich.table import Table as Grid
 
 from sidelight.advice.advice import MOST_VALUES, Advice
 from sidelight.estimation.estimates import Comparison, Estimates
-from sidelight.protocols.protocol import RecordReports
+from sidelight.protocols.records import RecordReports
 from sidelight.report.console import open_console
 from sidelight.report.wording import weak_budgets
 
@@ -91,8 +91,8 @@ def readings(found: Estimates) -> list[str]:
 def collected_notes(collected: RecordReports) -> list[str]:
     """Return what whoever makes reports must know: values that are written as they are, a simulation."""
     said = []
-    units = getattr(collected.protocol, "units", ())
-    raw = [unit.label for unit in units if not math.isfinite(unit.randomiser.epsilon)]
+    groups = collected.protocol.groups
+    raw = [group.label for group in groups if not math.isfinite(group.randomiser.epsilon)]
     if raw:
         said.append(
             f"Warning: the raw values of {', '.join(raw)} are written as they are. Nothing protects them: "
@@ -126,7 +126,7 @@ def print_advice(advice: Advice) -> None:
 def advice_notes(advice: Advice) -> list[str]:
     """Return what a reader of the advice must know."""
     said = ["The error is about the people who report; that not all are asked everything counts."]
-    if not advice.compares_hidden:
+    if not advice.compares_fakes:
         said.append(
             f"Protocols that hide their choice are compared up to {MOST_VALUES} values of all attributes "
             "together; here are more."

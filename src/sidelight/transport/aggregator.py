@@ -6,28 +6,25 @@ numbers, so the order in which batches come, and how aggregators are merged, cha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from sidelight.estimation.estimates import TWO_PHASE, Estimates, Estimator, estimate
+from sidelight.estimation.estimates import Estimates, Estimator, estimate
 from sidelight.estimation.unbiased import About
 from sidelight.foundation.errors import InputError, invalid
-from sidelight.protocols.fake_data import FakeDataProtocol
-from sidelight.protocols.protocol import Protocol, RecordSums, fingerprint
+from sidelight.protocols.protocol import Protocol
+from sidelight.protocols.records import RecordSums, fingerprint
 from sidelight.transport.batches import Sealer, Stamp, check_seal, stamp_of
-from sidelight.transport.report_files import Form, Head, collected_of, form_of, head_of
+from sidelight.transport.report_files import Form, HeadFile, collected_of, form_of, head_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS = 1 << 18
 """So many reports of a file are in memory at a time."""
-
-_ORIGIN = re.compile(r"first phase ([0-9a-f]{24}),")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +40,10 @@ class Batch:
     seal: str
     people: int
     protocol: str
+
+    def to_data(self) -> dict[str, str | int]:
+        """Return the batch as plain data."""
+        return {"seal": self.seal, "people": self.people, "protocol": self.protocol}
 
 
 class Aggregator:
@@ -131,11 +132,11 @@ class Aggregator:
             return self._take(file.schema_arrow, chunks, label)
 
     def _take(self, schema: pa.Schema, chunks: Iterable[pa.Table], label: str) -> tuple[str, bool]:
-        head = head_of(schema, label, self._forms)
-        key = head.form.fingerprint
+        form, head = head_of(schema, label, self._forms)
+        key = form.fingerprint
         stamp = stamp_of(schema.metadata, label)
-        self._check_belongs(head.form, label)
-        sums = _added_up(chunks, head, stamp, label)
+        self._check_belongs(form, label)
+        sums = _added_up(chunks, (form, head), stamp, label)
         taken = self._batches.get(stamp.id)
         if taken is not None:
             if taken.seal == stamp.seal:
@@ -145,7 +146,7 @@ class Aggregator:
                 "give it an id of its own."
             )
         total = self._sums[key] + sums if key in self._sums else sums
-        self._forms[key] = head.form
+        self._forms[key] = form
         self._sums[key] = total
         self._batches[stamp.id] = Batch(stamp.seal, sums.people, key)
         return stamp.id, True
@@ -157,12 +158,12 @@ class Aggregator:
         if self.expected and key not in self.expected:
             wanted = ", ".join(f"{item.name!r} ({name})" for name, item in self.expected.items())
             raise InputError(f"{label} holds reports of {shown}; this collection takes {wanted}.")
-        collection = collection_of(protocol, key, label)
+        collection = protocol.first_phase or key
         for name, part in self._sums.items():
             other = part.protocol
             if name == key:
                 return
-            if collection != collection_of(other, name, label):
+            if collection != (other.first_phase or name):
                 raise InputError(
                     f"{label} holds reports of {shown}; this collection is {other.name!r} ({name})."
                 )
@@ -210,22 +211,15 @@ class Aggregator:
                 )
 
 
-def collection_of(protocol: Protocol, key: str, label: str = "the reports") -> str:
-    """Return the fingerprint that all phases of a collection share: that of its first or only phase."""
-    if not isinstance(protocol, FakeDataProtocol) or protocol.name not in TWO_PHASE:
-        return key
-    found = _ORIGIN.match(protocol.origin)
-    if found is None:
-        raise InputError(f"{label}: a second phase must name its first, got the origin {protocol.origin!r}.")
-    return found[1]
-
-
-def _added_up(chunks: Iterable[pa.Table], head: Head, stamp: Stamp, label: str) -> RecordSums:
+def _added_up(
+    chunks: Iterable[pa.Table], stated: tuple[Form, HeadFile], stamp: Stamp, label: str
+) -> RecordSums:
     """Return the sums of a batch whose reports are complete and as they were sealed."""
-    sealer, sums = Sealer(), head.form.nobody.aggregate()
-    sealer.add(head.form.nobody)
+    form, head = stated
+    sealer, sums = Sealer(), form.nobody.aggregate()
+    sealer.add(form.nobody)
     for table in chunks:
-        collected = collected_of(table, head, label)
+        collected = collected_of(table, form, head, label)
         sealer.add(collected)
         try:
             sums = sums + collected.aggregate()
@@ -235,7 +229,7 @@ def _added_up(chunks: Iterable[pa.Table], head: Head, stamp: Stamp, label: str) 
             raise InputError(f"{label}, from row {sums.people} on: {error}") from None
     if sums.people != head.people:
         raise InputError(f"{label} has {sums.people} reports, its metadata say {head.people}.")
-    seal = sealer.seal(stamp.id, head.form.fingerprint, is_simulation=head.is_simulation)
+    seal = sealer.seal(stamp.id, form.fingerprint, is_simulation=head.is_simulation)
     check_seal(seal, stamp, label)
     return sums
 

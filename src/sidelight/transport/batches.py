@@ -11,7 +11,6 @@ import json
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.files import strict_json
 from sidelight.foundation.strict import Strict, validated
 from sidelight.protocols.files import parsed_text
-from sidelight.protocols.protocol import RecordReports, fingerprint
+from sidelight.protocols.records import RecordReports, fingerprint
 
 BATCH_KEY = b"sidelight.batch"
 """Where a report file's metadata hold the stamp."""
@@ -30,8 +29,7 @@ _SEAL_BYTES = 16
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-@dataclass(frozen=True)
-class Stamp:
+class Stamp(Strict):
     """What a batch says about itself.
 
     Attributes:
@@ -44,12 +42,7 @@ class Stamp:
 
     def to_metadata(self) -> dict[bytes, str]:
         """Return the stamp as an entry of a report file's metadata."""
-        return {BATCH_KEY: json.dumps(vars(self))}
-
-
-class _StampFile(Strict):
-    id: str
-    seal: str
+        return {BATCH_KEY: json.dumps(self.model_dump())}
 
 
 class Sealer:
@@ -100,7 +93,8 @@ def stamp(collected: RecordReports, batch: str | None = None) -> Stamp:
     sealer = Sealer()
     sealer.add(collected)
     made_by = fingerprint(collected.protocol)
-    return Stamp(name, sealer.seal(name, made_by, is_simulation=collected.is_simulation))
+    seal = sealer.seal(name, made_by, is_simulation=collected.is_simulation)
+    return Stamp(id=name, seal=seal)
 
 
 def check_seal(seal: str, stamp: Stamp, label: str) -> None:
@@ -117,8 +111,9 @@ def stamp_of(metadata: Mapping[bytes, bytes] | None, label: str) -> Stamp:
             f"{label} carries no batch id, so it could be counted twice; write it with `write_reports`."
         )
     data = parsed_text(stored.decode("utf-8", "replace"), f"{label}: the batch id", strict_json)
-    parsed = validated(_StampFile, data, f"{label}: the batch id")
+    stated = validated(Stamp, data, f"{label}: the batch id")
     try:
-        return Stamp(check_batch_id(parsed.id), parsed.seal)
+        check_batch_id(stated.id)
     except InputError as error:
         raise InputError(f"{label}: {error}") from None
+    return stated

@@ -25,18 +25,15 @@ from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import lock, strict_json, sync_folder, write_text
 from sidelight.foundation.strict import Strict, validated
 from sidelight.mechanisms import Aggregate
-from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.protocols.files import check_version, parsed_text, protocol_data, protocol_from
-from sidelight.protocols.protocol import Protocol, RecordSums, fingerprint
+from sidelight.protocols.protocol import Protocol
+from sidelight.protocols.records import RecordSums, fingerprint
 from sidelight.transport.aggregator import Aggregator, Batch
 from sidelight.transport.batches import check_batch_id
-from sidelight.transport.report_files import form_of
 
 CHECKPOINT_VERSION = 1
 _CHECKSUM_BYTES = 16
 _Count = Annotated[int, Field(ge=0, lt=1 << 63)]
-_SUMMED = {"she": slice(0), BinnedNumbers.name: slice(-1)}
-"""Which sums are counts of reports, where not all are: sums of noise may be negative."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +53,11 @@ class Seen:
     inode: int
     batch: str = ""
     refused: str = ""
+
+    def to_data(self) -> dict[str, str | int]:
+        """Return the file as plain data."""
+        stated = {"size": self.size, "changed": self.changed, "inode": self.inode}
+        return stated | {"batch": self.batch, "refused": self.refused}
 
     def is_still(self, status: os.stat_result) -> bool:
         """Whether a file is as it was when it was looked at."""
@@ -130,8 +132,8 @@ def write_checkpoint(
     state = {
         "is_simulation": aggregator.is_simulation,
         "sums": {fingerprint(part.protocol): _sums_data(part) for part in aggregator.sums},
-        "batches": {name: _fields(batch) for name, batch in aggregator.batches.items()},
-        "files": {name: _fields(seen) for name, seen in (files or {}).items()},
+        "batches": {name: batch.to_data() for name, batch in aggregator.batches.items()},
+        "files": {name: seen.to_data() for name, seen in (files or {}).items()},
     }
     text = _text(state)
     head = f'"version": {CHECKPOINT_VERSION}, "checksum": "{_checksum(text)}"'
@@ -195,11 +197,6 @@ def _aggregator(state: _StateFile, label: str, expected: Sequence[Protocol]) -> 
     return made
 
 
-def _fields(item: Batch | Seen) -> dict[str, Any]:
-    """Return an item as plain data; there are many, so nothing is copied deeply."""
-    return {name: getattr(item, name) for name in item.__slots__}
-
-
 def _sums_data(part: RecordSums) -> dict[str, Any]:
     parts = [{"reports": item.reports, "sums": item.sums.reshape(-1).tolist()} for item in part.parts]
     return {"protocol": protocol_data(part.protocol), "people": part.people, "parts": parts}
@@ -210,11 +207,11 @@ def _aggregated(key: str, item: _SumsFile, label: str) -> RecordSums:
     protocol = protocol_from(item.protocol, label)
     if fingerprint(protocol) != key:
         raise InputError(f"the protocol {key} was changed after its reports were taken.")
-    shapes = form_of(protocol).nobody.aggregate().parts
+    shapes = protocol.nobody().aggregate().parts
     if [len(part.sums) for part in item.parts] != [part.sums.size for part in shapes]:
         raise InputError(f"the sums of {protocol.name!r} ({key}) do not have the protocol's shape.")
     counts = [part.reports for part in item.parts]
-    together = sum(counts) == item.people if protocol.kind == "sample" else set(counts) == {item.people}
+    together = sum(counts) == item.people if protocol.sends_one_part else set(counts) == {item.people}
     if not together:
         raise InputError(f"the reports of {protocol.name!r} ({key}) are not those of {item.people} people.")
     try:
@@ -226,8 +223,9 @@ def _aggregated(key: str, item: _SumsFile, label: str) -> RecordSums:
         )
     except OverflowError:
         raise InputError(f"the sums of {protocol.name!r} ({key}) do not fit into 64 bits.") from None
-    for part in sums:
-        counts_of = part.sums[_SUMMED.get(part.mechanism, slice(None))]
+    counted = [group.randomiser.counted for group in protocol.groups] or [slice(None)] * len(sums)
+    for part, places in zip(sums, counted, strict=True):
+        counts_of = part.sums[places]
         if np.any((counts_of < 0) | (counts_of > part.reports)):
             raise InputError(
                 f"the sums of {protocol.name!r} ({key}) are not counts of {part.reports} reports: they go "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import overload
 
@@ -11,19 +11,17 @@ import numpy as np
 
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.foundation.arguments import check_is
-from sidelight.foundation.errors import InputError, check_choice, invalid
+from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.randomness import derive_seed
 from sidelight.plan import PLAN_FIX, Plan
-from sidelight.protocols.direct import planned, product, smp, spl
-from sidelight.protocols.fake_data import rs_fd, rs_rfd
-from sidelight.protocols.protocol import Array, Codes, Protocol, RecordReports, joined
+from sidelight.protocols.direct import planned
+from sidelight.protocols.protocol import Array, Codes, Design, Protocol
+from sidelight.protocols.records import RecordReports, joined
 from sidelight.protocols.two_phase import SecondPhase, TwoPhase
 from sidelight.schema import Schema
 from sidelight.sources import Table
 from sidelight.sources.engine import Place
 from sidelight.sources.spark import SparkEngine
-
-PROTOCOLS = ("spl", "smp", "product", "rs+fd", "rs+rfd", "corr-rr", "cond-rr")
 
 
 @overload
@@ -35,7 +33,7 @@ def collect(table: Table, plan: Plan | Protocol, seed: int | None = None) -> Rec
 
 
 def collect(
-    table: Table, plan: Plan | Protocol | TwoPhase, seed: int | None = None
+    table: Table, plan: Plan | Design, seed: int | None = None
 ) -> RecordReports | list[RecordReports]:
     """Make one report for each record of a table, as its people would.
 
@@ -46,45 +44,46 @@ def collect(
         seed: for simulation; without one the noise is secure.
     """
     check_is("table", table, Table, "sl.read opens one.")
-    if not isinstance(plan, Plan | TwoPhase) and not hasattr(plan, "randomise"):
+    design = design_of(plan)
+    first = collect_phase(table, design, seed=seed)
+    if design.two_phase is None:
+        return first
+    parameters = learn_second_phase(design.two_phase, first, people=max(table.rows - len(first), 1))
+    return [first, collect_phase(table, design, parameters, seed=seed)]
+
+
+def design_of(plan: Plan | Design) -> Design:
+    """Return how a plan is collected, or a protocol or a two-phase design as it is; raise for others."""
+    if isinstance(plan, Plan):
+        return planned(plan)
+    if not isinstance(plan, Design):
         raise invalid("plan", "a `Plan`, a protocol or a `TwoPhase` design", type(plan).__name__, PLAN_FIX)
-    if isinstance(plan, TwoPhase):
-        first = collect_phase(table, plan, seed=seed)
-        parameters = learn_second_phase(plan, first, people=max(table.rows - len(first), 1))
-        return [first, collect_phase(table, plan, parameters, seed=seed)]
-    protocol = planned(plan) if isinstance(plan, Plan) else plan
-    check_schema(table, protocol.schema)
-    return _over_batches(table, protocol, seed, None)
+    return plan
 
 
 def collect_phase(
-    table: Table, design: TwoPhase, parameters: SecondPhase | None = None, *, seed: int | None = None
+    table: Table, design: Design, parameters: SecondPhase | None = None, *, seed: int | None = None
 ) -> RecordReports:
     """Make the reports of one phase: the first without parameters, the second with them.
 
-    Who is in which phase is a public function of the row number, so the phases can run apart.
+    Who is in which phase is a public function of the row number, so the phases can run apart. Reports are
+    made batch by batch and joined; batches do not change a simulation.
     """
     check_schema(table, design.schema)
-    if parameters is None:
-        return replace(_over_batches(table, design.first, seed, (design, True)), phase=design.phase)
-    return _over_batches(table, parameters.second, seed, (design, False))
-
-
-def _over_batches(
-    table: Table, protocol: Protocol, seed: int | None, phase: tuple[TwoPhase, bool] | None
-) -> RecordReports:
-    """Randomise batch by batch and join the reports; batches do not change a simulation."""
-    if phase is None:
-        found = list(table.engine.map_batches(table, reporter(table, protocol, seed)))
+    protocol = design.first if parameters is None else parameters.second
+    phased = design.two_phase
+    if phased is None:
+        batches = list(table.engine.map_batches(table, reporter(table, protocol, seed)))
     else:
-        found = list(_phase_reports(table, protocol, seed, *phase))
-    if not any(map(len, found)):
+        batches = list(_phase_reports(table, protocol, seed, phased, parameters is None))
+    if not any(map(len, batches)):
         raise InputError(
             f"no row of {table.rows} is in this phase of the collection; change `share`."
             if table.rows
             else f"{table.source.label} has no rows to report; name another table."
         )
-    return joined(found)
+    phase = phased.phase if phased is not None and parameters is None else None
+    return replace(joined(batches), phase=phase)
 
 
 def _phase_reports(
@@ -141,47 +140,6 @@ def check_schema(table: Table, schema: Schema) -> None:
                 f"the table codes {attribute.name!r} as {table.schema[attribute.name].values[:5]}, the "
                 f"protocol as {attribute.values[:5]}; read the table with the protocol's schema."
             )
-
-
-def make_protocol(
-    name: str,
-    schema: Schema,
-    epsilon: float,
-    *,
-    mechanism: str = "grr",
-    groups: Sequence[Sequence[str]] | None = None,
-    priors: dict[str, Array] | None = None,
-    origin: str = "",
-    share: float = 0.1,
-) -> Protocol | TwoPhase:
-    """Return the protocol called `name` over a schema at a record's budget.
-
-    Args:
-        name: one of "spl", "smp", "product", "rs+fd", "rs+rfd", "corr-rr", "cond-rr".
-        schema: the attributes.
-        epsilon: the budget of a whole record.
-        mechanism: inside SPL, SMP and product; "best" takes the one with the least variance.
-        groups: the groups of "product", what they leave out alone; all attributes in one by default.
-        priors: the frequencies that RS+RFD draws its fakes from.
-        origin: where the priors came from.
-        share: of Corr-RR and Cond-RR: how many of all people take part in the first phase.
-    """
-    check_choice("protocol", name, PROTOCOLS)
-    if name == "spl":
-        return spl(schema, epsilon, mechanism)
-    if name == "smp":
-        return smp(schema, epsilon, mechanism)
-    if name == "product":
-        return product(schema, epsilon, groups, mechanism)
-    if name == "rs+fd":
-        return rs_fd(schema, epsilon)
-    if name == "rs+rfd":
-        if priors is None:
-            raise InputError(
-                "RS+RFD needs `priors` to draw its fakes from, got none; give those of a public table."
-            )
-        return rs_rfd(schema, epsilon, priors, origin)
-    return TwoPhase(schema, epsilon, "corr-rr" if name == "corr-rr" else "cond-rr", share=share)
 
 
 def true_frequencies(table: Table, schema: Schema) -> dict[str, Array]:

@@ -17,7 +17,8 @@ from typing import Self
 
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.progress import track
-from sidelight.protocols.protocol import Protocol, RecordReports
+from sidelight.protocols.protocol import Protocol
+from sidelight.protocols.records import RecordReports
 from sidelight.transport.aggregator import Aggregator, opened
 from sidelight.transport.checkpoint import (
     Seen,
@@ -172,11 +173,11 @@ class Follower:
         self.pace = pace or Pace()
         self._lock = locked(self.path)
         try:
-            found = read_checkpoint(self.path, expected) if self.path.exists() else (Aggregator(expected), {})
+            state = read_checkpoint(self.path, expected) if self.path.exists() else (Aggregator(expected), {})
         except BaseException:
             self._lock.close()
             raise
-        self.aggregator, files = found
+        self.aggregator, files = state
         self._seen = {name: seen for name, seen in files.items() if not seen.refused}  # those are tried again
         self._pending, self._is_stale = 0, not self.path.exists()
         self._written, self._cost = time.monotonic(), 0.0
@@ -240,10 +241,10 @@ class Follower:
     def _statuses(self) -> dict[str, os.stat_result]:
         try:
             with os.scandir(self.folder) as entries:
-                found = {entry.name: _status(entry) for entry in entries if _is_complete(entry.name)}
+                here = {entry.name: _status(entry) for entry in entries if _is_complete(entry.name)}
         except OSError as error:
             raise InputError(f"the folder {self.folder} cannot be read: {error.strerror}.") from None
-        return {name: status for name, status in found.items() if status is not None}
+        return {name: status for name, status in here.items() if status is not None}
 
     def _look(self, name: str) -> bool:
         """Take one file; return whether its batch was new."""

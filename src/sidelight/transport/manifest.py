@@ -20,7 +20,7 @@ from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import lock, sync_folder, write_text
 from sidelight.foundation.strict import Strict, validated
 from sidelight.protocols.files import check_version, read_data
-from sidelight.protocols.protocol import RecordReports, fingerprint
+from sidelight.protocols.records import RecordReports, fingerprint
 
 MANIFEST = ".unfinished.json"
 MANIFEST_VERSION = 1
@@ -86,11 +86,13 @@ class Manifest(Strict):
 
     def resumed(self, wanted: Manifest, folder: Path) -> Manifest:
         """Return this manifest if it is of the same collection, or raise."""
-        parts = {
-            "records": "other records, or another seed", "protocol": "another protocol",
-            "people": "other people", "batches": f"{self.batches} batches",
-        }  # fmt: skip
-        differing = [words for part, words in parts.items() if getattr(self, part) != getattr(wanted, part)]
+        parts = (
+            (self.records, wanted.records, "other records, or another seed"),
+            (self.protocol, wanted.protocol, "another protocol"),
+            (self.people, wanted.people, "other people"),
+            (self.batches, wanted.batches, f"{self.batches} batches"),
+        )
+        differing = [words for begun, asked, words in parts if begun != asked]
         if bool(self.order) != bool(wanted.order):
             differing.append("rows that are" + ("" if self.order else " not") + " shuffled")
         if differing:

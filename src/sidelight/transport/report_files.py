@@ -21,7 +21,8 @@ from sidelight.foundation.files import (
 from sidelight.foundation.strict import Strict, validated
 from sidelight.mechanisms import reports_from_arrow, reports_to_arrow
 from sidelight.protocols.files import check_version, parsed_text, protocol_data, protocol_from
-from sidelight.protocols.protocol import FirstPhase, Protocol, RecordReports, fingerprint
+from sidelight.protocols.protocol import Protocol
+from sidelight.protocols.records import FirstPhase, RecordReports, fingerprint
 from sidelight.transport.batches import BATCH_KEY, check_seal, stamp, stamp_of
 
 if TYPE_CHECKING:
@@ -31,19 +32,25 @@ REPORTS_VERSION = 2
 """Since 2 a file may say that its rows are shuffled; one of version 1 is in the order of the records."""
 
 
-class _PhaseFile(Strict):
-    method: str
-    epsilon: float
-    share: float
+class HeadFile(Strict):
+    """What a report file's metadata say.
 
+    Attributes:
+        version: of the file.
+        people: how many reported.
+        is_simulation: whether the noise came from a seed.
+        fingerprint: of the protocol.
+        protocol: what made the reports, as plain data.
+        phase: which first phase of two they are; None for a protocol of one phase.
+        is_shuffled: whether the rows are in another order than the records.
+    """
 
-class _Head(Strict):
     version: int
     people: int
     is_simulation: bool
     fingerprint: str
     protocol: dict[str, Any]
-    phase: _PhaseFile | None = None
+    phase: FirstPhase | None = None
     is_shuffled: bool = False
 
 
@@ -62,25 +69,6 @@ class Form:
     fingerprint: str
     nobody: RecordReports
     columns: pa.Schema
-
-
-@dataclass(frozen=True, eq=False)
-class Head:
-    """What a report file's metadata say.
-
-    Attributes:
-        form: the form of its reports.
-        people: how many reported.
-        is_simulation: whether the noise came from a seed.
-        phase: which first phase of two they are; None for a protocol of one phase.
-        is_shuffled: whether the rows are in another order than the records.
-    """
-
-    form: Form
-    people: int
-    is_simulation: bool
-    phase: FirstPhase | None
-    is_shuffled: bool
 
 
 def write_reports(
@@ -139,7 +127,7 @@ def to_arrow(collected: RecordReports) -> pa.Table:
         "fingerprint": fingerprint(collected.protocol),
         "protocol": protocol_data(collected.protocol),
         "is_shuffled": collected.is_shuffled,
-        **({} if collected.phase is None else {"phase": vars(collected.phase)}),
+        **({} if collected.phase is None else {"phase": collected.phase.model_dump()}),
     }
     table = pa.table(columns, names=list(collected.protocol.labels))
     return table.replace_schema_metadata({REPORTS_KEY: json.dumps(head, ensure_ascii=False, allow_nan=False)})
@@ -153,27 +141,25 @@ def batch_to_arrow(collected: RecordReports, batch: str | None = None) -> pa.Tab
 
 def from_arrow(table: pa.Table, label: str = "the reports") -> RecordReports:
     """Return the reports that `to_arrow` made a table of."""
-    head = head_of(table.schema, label)
+    form, head = head_of(table.schema, label)
     if table.num_rows != head.people:
         raise InputError(f"{label} has {table.num_rows} reports, its metadata say {head.people}.")
-    collected = collected_of(table, head, label)
+    collected = collected_of(table, form, head, label)
     if BATCH_KEY not in (table.schema.metadata or {}):
         return collected
-    found = stamp_of(table.schema.metadata, label)
-    check_seal(stamp(collected, found.id).seal, found, label)
-    return replace(collected, batch=found.id)
+    sealed = stamp_of(table.schema.metadata, label)
+    check_seal(stamp(collected, sealed.id).seal, sealed, label)
+    return replace(collected, batch=sealed.id)
 
 
 def form_of(protocol: Protocol) -> Form:
     """Return the form of a protocol's reports."""
-    made = protocol.randomise(np.zeros((1, len(protocol.schema)), dtype=np.uint8), seed=0)[:0]
-    parts = tuple(replace(part, is_simulation=False) for part in made.parts)
-    nobody = replace(made, parts=parts, is_simulation=False)  # or real sums that start here would seem seeded
+    nobody = protocol.nobody()
     return Form(protocol, fingerprint(protocol), nobody, to_arrow(nobody).schema)
 
 
-def head_of(schema: pa.Schema, label: str, known: Mapping[str, Form] | None = None) -> Head:
-    """Return what the metadata say, checked against themselves and the columns.
+def head_of(schema: pa.Schema, label: str, known: Mapping[str, Form] | None = None) -> tuple[Form, HeadFile]:
+    """Return the form of the reports and what the metadata say, checked against themselves and the columns.
 
     Args:
         schema: of the Arrow table or file.
@@ -185,7 +171,7 @@ def head_of(schema: pa.Schema, label: str, known: Mapping[str, Form] | None = No
         raise InputError(f"{label} holds no reports: its metadata name no protocol; collect with Sidelight.")
     data = parsed_text(metadata[REPORTS_KEY].decode("utf-8", "replace"), label, strict_json)
     check_version(data, label, REPORTS_VERSION, "report file")
-    head = validated(_Head, data, label)
+    head = validated(HeadFile, data, label)
     form = (known or {}).get(head.fingerprint)
     if form is None or protocol_data(form.protocol) != head.protocol:
         form = form_of(protocol_from(head.protocol, label))
@@ -197,8 +183,7 @@ def head_of(schema: pa.Schema, label: str, known: Mapping[str, Form] | None = No
             f"{label} has the columns {', '.join(names)}; its protocol reports "
             f"{', '.join(form.protocol.labels)}."
         )
-    phase = None if head.phase is None else FirstPhase(**head.phase.model_dump())
-    return Head(form, head.people, head.is_simulation, phase, head.is_shuffled)
+    return form, head
 
 
 def _names(schema: pa.Schema, label: str) -> tuple[str, ...]:
@@ -208,11 +193,11 @@ def _names(schema: pa.Schema, label: str) -> tuple[str, ...]:
         raise InputError(f"{label} has a column whose name is no text; the file is damaged.") from None
 
 
-def collected_of(table: pa.Table, head: Head, label: str) -> RecordReports:
+def collected_of(table: pa.Table, form: Form, head: HeadFile, label: str) -> RecordReports:
     """Return the reports of a table, or of some of its rows, whose metadata are read already."""
-    protocol, is_simulation = head.form.protocol, head.is_simulation
-    partial = protocol.kind == "sample"
-    expected = head.form.columns
+    protocol, is_simulation = form.protocol, head.is_simulation
+    partial = protocol.sends_one_part
+    expected = form.columns
     parts, senders = [], []
     for name in protocol.labels:
         column = table.column(name).combine_chunks()

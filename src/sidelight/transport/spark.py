@@ -16,12 +16,12 @@ import pyarrow as pa
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.mechanisms import Aggregate
 from sidelight.plan import Plan
-from sidelight.protocols.direct import planned
-from sidelight.protocols.protocol import Protocol, RecordReports, RecordSums, fingerprint, mixed
+from sidelight.protocols.protocol import Protocol
+from sidelight.protocols.records import RecordReports, RecordSums, check_same
 from sidelight.sources import Table
 from sidelight.sources.spark import SparkEngine, gathered, is_spark, map_frame, running
-from sidelight.transport.collection import check_schema, reporter
-from sidelight.transport.report_files import form_of, from_arrow, to_arrow
+from sidelight.transport.collection import check_schema, design_of, reporter
+from sidelight.transport.report_files import from_arrow, to_arrow
 
 COLUMNS = "part int, start long, people long, reports binary"
 """A batch of reports: where its records lay, how many they are, and the reports as an Arrow stream."""
@@ -52,7 +52,7 @@ class SparkReports:
 
         partial = self.frame.select("reports").mapInArrow(add, "part int, place long, sum long")
         merged = gathered(partial.groupBy("part", "place").sum("sum"))
-        template = form_of(protocol).nobody.aggregate().parts
+        template = protocol.nobody().aggregate().parts
         sums = [np.zeros(len(part.sums) + 1, dtype=np.int64) for part in template]
         counts = {_PEOPLE: 0, _SIMULATED: 0}
         for part, place, value in zip(*(column.to_pylist() for column in merged.columns), strict=True):
@@ -61,8 +61,8 @@ class SparkReports:
             else:
                 sums[part][place] = value
         parts = (
-            Aggregate(int(found[_REPORTS]), found[:-1], part.mechanism)
-            for found, part in zip(sums, template, strict=True)
+            Aggregate(int(column[_REPORTS]), column[:-1], part.mechanism)
+            for column, part in zip(sums, template, strict=True)
         )
         return RecordSums(protocol, counts[_PEOPLE], tuple(parts), counts[_SIMULATED] > 0)
 
@@ -78,7 +78,7 @@ def collect_into(table: Table, plan: Plan | Protocol, path: str, seed: int | Non
     """
     if not isinstance(table.engine, SparkEngine):
         raise invalid("table", "read from a Spark DataFrame", type(table.engine).__name__, "Use `collect`.")
-    protocol = planned(plan) if isinstance(plan, Plan) else plan
+    protocol = design_of(plan).first
     check_schema(table, protocol.schema)
     report = reporter(table, protocol, seed)
     frame = map_frame(table, lambda codes, place: _packed(report(codes, place)), COLUMNS)
@@ -133,10 +133,9 @@ def _sums(batches: Iterable[pa.RecordBatch], protocol: Protocol) -> Iterator[pa.
     for batch in batches:
         for packed in batch.column(0):
             collected = _unpacked(packed.as_py())
-            if fingerprint(collected.protocol) != fingerprint(protocol):
-                raise mixed(protocol, collected.protocol)
-            found = collected.aggregate()
-            total = found if total is None else total + found
+            check_same(protocol, collected.protocol)
+            sums = collected.aggregate()
+            total = sums if total is None else total + sums
     if total is None:
         return
     rows = [(_PEOPLE, _REPORTS, total.people), (_SIMULATED, _REPORTS, int(total.is_simulation))]

@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 
 from sidelight.advice.advice import choose_protocol
 from sidelight.estimation.estimates import published
-from sidelight.estimation.group_marginals import borrowed
-from sidelight.estimation.numbers import to_simplex
+from sidelight.estimation.group_marginals import joint_marginals
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.estimation.shrinkage import least_risk, shared_domains
 from sidelight.estimation.unbiased import unbiased
+from sidelight.foundation.simplex import to_simplex
 from sidelight.protocols.direct import Sample, Split, product, smp, spl
 from sidelight.protocols.fake_data import WHOLE, FakeDataProtocol, rs_fd, rs_rfd
-from sidelight.protocols.protocol import Protocol, RecordReports, domain_size
+from sidelight.protocols.protocol import Protocol, domain_size
+from sidelight.protocols.records import RecordReports
 from sidelight.protocols.two_phase import TwoPhase
 from sidelight.schema import Schema
 from sidelight.studies.corr_rr.records import PEOPLE, real, schema_of, star
@@ -146,9 +147,9 @@ def _cell(
         for name, rows in results.items()
     }  # fmt: skip
     own = own_protocol(setting)
-    groups = ", ".join(sorted({str(len(unit.names)) for unit in own.units}))
-    kinds = ", ".join(sorted({unit.mechanism for unit in own.units}))
-    return Cell(setting, errors, f"{own.name}, {len(own.units)} units of {groups} ({kinds})")
+    groups = ", ".join(sorted({str(len(unit.names)) for unit in own.groups}))
+    kinds = ", ".join(sorted({unit.mechanism for unit in own.groups}))
+    return Cell(setting, errors, f"{own.name}, {len(own.groups)} units of {groups} ({kinds})")
 
 
 def _stacked(rows: list[list[Array]]) -> list[Array]:
@@ -202,7 +203,7 @@ def _methods(setting: Setting, schema: Schema) -> dict[str, Method]:
         lent[start] = [
             [joint.get(name, np.full(schema[name].size, np.nan)) for name in schema.names]
             for joint in (
-                borrowed(schema, [part], parts) for part, parts in zip(sums, marginals, strict=True)
+                joint_marginals(schema, [part], parts) for part, parts in zip(sums, marginals, strict=True)
             )
         ]
         return [[item.estimate for item in row] for row in rows]

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.attacks.released import Released
-from sidelight.mechanisms import Reports
 from sidelight.plan import Plan
-from sidelight.protocols import FakeDataProtocol, RecordReports, Split
+from sidelight.protocols.records import RecordReports
 
 Array = NDArray[np.float64]
 
@@ -25,7 +24,7 @@ def face_value(reports: Released | RecordReports, secret: str, points: Array | N
     """
     if isinstance(reports, Released):
         return _released(reports, secret, points)
-    codes = _collected(reports, secret)
+    codes = reports.protocol.face_value(reports, secret)
     return codes if codes is None or points is None else points[codes]
 
 
@@ -39,29 +38,12 @@ def _released(released: Released, secret: str, points: Array | None) -> NDArray[
     return released[secret].values if mechanism.form.encoding == "numbers" else points[codes]
 
 
-def _collected(collected: RecordReports, secret: str) -> NDArray[np.intp] | None:
-    """Return the column of the secret, be it a fake or not, or its part of a group's reported value."""
-    protocol = collected.protocol
-    if isinstance(protocol, FakeDataProtocol):
-        return _of_column(dict(zip(protocol.labels, collected.parts, strict=True)).get(secret))
-    if not isinstance(protocol, Split):
-        return None
-    for unit, part in zip(protocol.units, collected.parts, strict=True):
-        if secret in unit.names and (cells := unit.randomiser.face_value(part)) is not None:
-            return np.asarray(np.unravel_index(cells, unit.sizes)[unit.names.index(secret)])
-    return None
-
-
-def _of_column(part: Reports | None) -> NDArray[np.intp] | None:
-    return None if part is None else part.values.astype(np.intp)
-
-
 def describe_release(reports: Released | RecordReports) -> str:
     """Say in a few words what was released."""
     if isinstance(reports, Released):
         return describe_plan(reports.plan)
     protocol = reports.protocol
-    kinds = sorted({unit.mechanism for unit in getattr(protocol, "units", ())})
+    kinds = sorted({group.mechanism for group in protocol.groups})
     through = f" through {', '.join(kinds)}" if kinds else ""
     budget = f"budget {protocol.epsilon:.4g} a record"
     return f"{len(protocol.schema)} attributes by {protocol.name}{through}, {budget}"
