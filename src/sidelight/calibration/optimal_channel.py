@@ -112,11 +112,10 @@ def optimal_channel(
             As many reports as the utility has columns suffice: reports of the same use can be merged.
     """
     check_belief("belief", belief)
-    check_mapping("limits", limits)
     size = belief.schema[attribute].size
     if not limits and epsilon is None:
         raise InputError("an optimal channel needs a limit or an `epsilon`; without one it tells the truth.")
-    asked = _check_limits(belief, limits)
+    asked = _check_limits(belief, check_mapping("limits", limits))
     own = math.inf if epsilon is None else check_number("epsilon", epsilon, above=0)
     gains = _gains(utility, size) * belief.prior(attribute)[:, None]
     rules = _rules(belief, attribute, asked, own)

@@ -45,8 +45,7 @@ def uniform_budget(problem: Problem, constraint: Constraint) -> float:
 
     At most `LARGEST_BUDGET`, where leakage saturates below the limits. The least budget must be safe.
     """
-    ones = np.ones(len(problem.free))
-    return largest_safe(lambda budget: excess(problem, constraint, budget * ones), problem.least)
+    return largest_safe(lambda budget: excess(problem, constraint, problem.alike(budget)), problem.least)
 
 
 def largest_safe(over: Callable[[float], float], low: float, high: float = LARGEST_BUDGET) -> float:
