@@ -117,8 +117,8 @@ class _Question:
                 total = robust_total(credal, channels, name)
                 item = replace(item, robust=total, robust_neighbours=robust)
             audited[name] = self._suppressed(item) if self.min_support else item
-        found = self._synergies(audited, synergies) if synergies else ()
-        return Audit(belief, self.plan, audited, self.min_support, self.view, confidence, found)
+        together = self._synergies(audited, synergies) if synergies else ()
+        return Audit(belief, self.plan, audited, self.min_support, self.view, confidence, together)
 
     def _names(self, secrets: Iterable[str] | None) -> list[str]:
         """Return the secrets' names after checking that they and all limits are of known attributes."""

@@ -66,7 +66,8 @@ def calibrate(
         limit: how much each secret may leak in total, in nats; by default as the plan says, without one 1.
         limits: the limit of single secrets, where it differs.
         secrets: the attributes to protect; by default all to which the plan, if there is one, sets a limit.
-        budgets: "unequal", one for each attribute with the least weighted error, or "uniform", one for all.
+        budgets: "unequal", one nominal budget for each attribute, chosen for the least weighted error, or
+            "uniform", one for all.
         constraint: "table" (certified for the belief), "tree" (for an adversary who models the population as
             a tree learnt from it), "robust" (for every distribution the sample leaves open) or "published"
             (the sum of pairwise figures, which is not a bound).
@@ -203,10 +204,10 @@ class _Solution:
 
 
 def _solved(problem: Problem, constrain: Callable[[Problem], Constraint], budgets: Budgets) -> _Solution:
-    """Settle the mechanisms and return the best budgets that were found.
+    """Settle the mechanisms and return the best budgets.
 
-    Mechanisms and the sizes of sets are frozen for a search at what suits the budgets before it. If others
-    suit the budgets that are found, these are tried as well, and the better of the two is kept.
+    During a search mechanisms and the sizes of sets are frozen at what suits the budgets it starts from. If
+    others suit the budgets it ends at, they are tried too, and the better of the two is kept.
     """
     guess = problem.alike(problem.even_split() or problem.least)
     best: _Solution | None = None

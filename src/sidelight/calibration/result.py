@@ -1,4 +1,4 @@
-"""Calibration: the plan that was found, what checks it, and what it buys."""
+"""Calibration: the chosen plan, the audits that check it, and what its budgets buy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Setting:
     """Budgets and what comes of them.
 
     Attributes:
-        budgets: of every attribute whose budget was to be chosen.
+        budgets: the nominal budget of every attribute whose budget was to be chosen.
         errors: the expected error of each, see `expected_error`.
         weighted_error: their weighted sum.
         bounds: the figure of every secret under the constraint in use.
@@ -64,8 +64,8 @@ class Alternative:
 
     Attributes:
         constraint: its name.
-        budget: the largest under it; None where it allows none.
-        ratio: that over the even split; NaN without one.
+        budget: the largest nominal budget under it; None where it allows none.
+        ratio: that budget over the even split; NaN without one.
         promise: for whom it would keep the limits, in words.
         is_sound: whether it would, for whole reports and the table.
     """
@@ -124,7 +124,7 @@ class Calibration:
 
     @property
     def budgets(self) -> Mapping[str, float]:
-        """The budgets that were chosen."""
+        """The nominal budgets that were chosen."""
         return self.chosen.budgets
 
     @property

@@ -22,14 +22,14 @@ from sidelight.leakage.totals import LARGEST_FIGURE
 Array = NDArray[np.float64]
 FEW = 12
 """Up to so many budgets are searched from two starts, and for every point of a frontier."""
-_STEP = 1e-5
-_LEAST_STEP = 1 + 1e-6
-_ACTIVE = 1e-3
+_STEP = 1e-5  # of a logarithm: figures are right to 1e-9, so a slope is right to 1e-4
+_LEAST_STEP = 1 + 1e-6  # a budget that cannot grow by this much is at its end
+_ACTIVE = 1e-3  # a limit counts as reached by a figure this close below it, as a share of it
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is known about the budgets that were found.
+    """What is known about the chosen budgets.
 
     Attributes:
         blocked: for each free attribute, the secret whose limit breaks if this budget alone is raised by
