@@ -28,7 +28,6 @@ from sidelight.foundation.errors import check_choice, check_number
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.totals import TotalMethod, check_order
-from sidelight.mechanisms import FavouringChannel
 from sidelight.mechanisms.mechanism import check_list
 from sidelight.plan import Plan
 
@@ -160,10 +159,9 @@ class _Solution:
         """Whether attributes with the largest budget that is searched could be released as they are."""
         problem = self.problem
         chosen = zip(problem.free, self.budgets, strict=True)
-        sizes = {name: problem.belief.schema[name].size for name, budget in chosen if is_capped(budget)}
-        if not sizes:
+        truth = {name: problem.truth(name) for name, budget in chosen if is_capped(budget)}
+        if not truth:
             return False
-        truth = {name: FavouringChannel(size, "singletons", 0.0) for name, size in sizes.items()}
         figures = self.rule.figures(problem.channels(self.budgets) | truth)
         return bool((shares_over(figures, problem.bounds) <= 0).all())
 

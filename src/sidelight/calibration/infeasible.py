@@ -6,14 +6,11 @@ import math
 
 import numpy as np
 
-from sidelight.calibration.constraint import Constraint
+from sidelight.calibration.constraint import Constraint, leakage_alone
 from sidelight.calibration.problem import Problem
 from sidelight.calibration.uniform import ROUNDING, shares_over
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.html import listed
-from sidelight.leakage.families import worst_ratio
-from sidelight.leakage.pair import conditional_rows
-from sidelight.mechanisms import FavouringChannel
 
 _MOST = 8
 """How many attributes an error names."""
@@ -68,11 +65,8 @@ def _nothing_allowed(problem: Problem, secret: str) -> str:
 def _leaks(problem: Problem, name: str, secret: str) -> float:
     """Return what one release alone says about the secret; a free one as if it were the truth."""
     release = problem.release(name)
-    free = problem.is_free(release)
-    channel = FavouringChannel(release.attribute.size, "singletons", 0.0) if free else release.channel()
-    if name == secret:
-        return channel.epsilon
-    return worst_ratio(conditional_rows(problem.belief, secret, name)[0], channel).value
+    channel = problem.truth(name) if problem.is_free(release) else release.channel()
+    return leakage_alone(problem.belief, channel, name, secret)
 
 
 def _nats(value: float) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief, check_belief
 from sidelight.calibration.utility import UTILITIES, Utility, expected_error
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
-from sidelight.mechanisms import MECHANISMS, WITHOUT_BUDGET, Channel, make
+from sidelight.mechanisms import MECHANISMS, WITHOUT_BUDGET, Channel, FavouringChannel, make
 from sidelight.mechanisms.subset import SubsetSelection
 from sidelight.plan import Plan, Release
 
@@ -180,6 +180,10 @@ class Problem:
     def release(self, name: str) -> Release:
         """Return the release of an attribute."""
         return next(release for release in self.releases if release.name == name)
+
+    def truth(self, name: str) -> Channel:
+        """Return the channel that tells an attribute's value as it is."""
+        return FavouringChannel(self.belief.schema[name].size, "singletons", 0.0)
 
     def settled(self, budgets: Array) -> Problem:
         """Return the problem with what depends on the budget frozen as it is best at these budgets.
