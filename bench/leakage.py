@@ -10,8 +10,8 @@ import pyarrow as pa
 
 import sidelight as sl
 from bench.timing import DATA, Row, best_of, show
-from sidelight.leakage.generic import generic_worst
 from sidelight.leakage.pair import pair_matrix
+from sidelight.mechanisms.channel.generic import generic_worst
 from sidelight.studies.ours import cost
 
 

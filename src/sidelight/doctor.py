@@ -127,7 +127,7 @@ def _randomness() -> str:
 def _kernels() -> str:
     import numpy as np
 
-    from sidelight.leakage.kernels import search_rows
+    from sidelight.mechanisms.channel.kernels import search_rows
 
     ratio, _, _ = search_rows(np.array([[0.75, 0.25], [0.25, 0.75]]), 0.5)
     if abs(ratio - 1.4) > 1e-12:

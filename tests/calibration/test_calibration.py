@@ -404,7 +404,7 @@ def test_the_stated_accuracy_is_that_of_guesses(name: str) -> None:
 def guess(mechanism, reports, rng: np.random.Generator) -> np.ndarray:
     """A value drawn evenly from those each report makes likeliest."""
     found = []
-    cells = mechanism.channel.matrix() if mechanism.channel.family in ("dense", "singletons") else None
+    cells = mechanism.channel.matrix() if mechanism.channel.is_listable else None
     for row in reports.values:
         if cells is not None:
             likely = np.flatnonzero(cells[:, int(row)] >= cells[:, int(row)].max() * (1 - 1e-12))

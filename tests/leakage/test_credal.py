@@ -14,8 +14,9 @@ import sidelight as sl
 from enumeration import generic, randomised_response, sup_ratio, total
 from sidelight.belief.credal import Region, _binomial_limit, _chernoff_limit
 from sidelight.leakage import credal as credal_module
-from sidelight.leakage.credal import _all_sets, _by_shares, _generic_worst
+from sidelight.leakage.credal import robust_generic, share_bounds
 from sidelight.mechanisms import AnyChannel, DenseChannel, FavouringChannel
+from sidelight.mechanisms.channel.generic import all_sets
 
 
 def region_of(counts: np.ndarray, risk: float = 1e-3) -> Region:
@@ -48,7 +49,7 @@ def test_chernoff_limit_is_the_root_it_names() -> None:
 def vertices(rng: np.random.Generator, region: Region, row: int, count: int) -> list[np.ndarray]:
     """Distributions on the border of a row's region, by linear programs in random directions."""
     size = region.counts.shape[1]
-    sets = _all_sets(size)
+    sets = all_sets(size)
     limits = region.upper(sets)[row]
     found = []
     for _ in range(count):
@@ -99,17 +100,17 @@ def test_no_distribution_inside_the_region_leaks_more(seed: int) -> None:
             assert robust.lower.value - 1e-9 <= generic(rows, epsilon) <= robust.value + 1e-7
 
 
-def test_many_values_are_bounded_as_if_all_sets_were_listed(rng) -> None:
+def test_many_values_are_bounded_as_ifall_sets_were_listed(rng) -> None:
     for size, epsilon in ((11, 0.5), (11, 4.0), (12, 1.0)):
         counts = rng.poisson(rng.gamma(0.4, size=(3, size)) * 200).astype(np.float64)
         counts[:, 0] += 1
         region = region_of(counts)
-        sets = _all_sets(size)
+        sets = all_sets(size)
         baseline = math.exp(-epsilon)
         tops = np.log(baseline + (1 - baseline) * region.upper(sets))
         bottoms = np.log(baseline + (1 - baseline) * region.lower(sets))
         listed = max(float((tops[i] - bottoms[j]).max()) for i, j in permutations(range(3), 2))
-        found = _generic_worst(region, baseline).value
+        found = robust_generic(region, baseline).value
         assert listed - 1e-9 <= found <= 1.2 * listed
 
 
@@ -120,19 +121,19 @@ def test_the_curve_of_shares_bounds_every_set_on_any_grid(rng, monkeypatch) -> N
         size = int(rng.integers(2, 6))
         region = region_of(random_counts(rng, (2, size)) + 1, float(rng.choice([0.5, 0.05, 1e-6])))
         baseline = math.exp(-float(rng.choice([0.5, 2.0, 6.0])))
-        sets = _all_sets(size)
+        sets = all_sets(size)
         shares = np.minimum(region.shares @ sets, 1)
         high = baseline + (1 - baseline) * region.upper_share(shares[0], 0)
         low = baseline + (1 - baseline) * (1 - region.upper_share(1 - shares[1], 1))
         listed = float(np.log(high / low).max())
-        assert _by_shares(region, 0, baseline)[1] >= listed - 1e-9
+        assert share_bounds(region, 0, baseline)[1] >= listed - 1e-9
 
 
 def test_few_values_take_every_set() -> None:
     region = region_of([[40, 10], [10, 40]])
     lam = math.expm1(2.0)
     worst = (1 + lam * region.high[0, 0]) / (1 + lam * region.low[1, 0])
-    assert _generic_worst(region, math.exp(-2)).value == pytest.approx(math.log(worst))
+    assert robust_generic(region, math.exp(-2)).value == pytest.approx(math.log(worst))
 
 
 @pytest.mark.parametrize("size", [2, 5, 12, 40])
@@ -143,7 +144,7 @@ def test_equal_rows_leak_little_and_less_than_a_total_variation_ball_says(size: 
     ball = max(
         (1 + lam * min(1, k / size + radius)) / (1 + lam * max(0, k / size - radius)) for k in range(1, size)
     )
-    found = _generic_worst(region, math.exp(-4)).value
+    found = robust_generic(region, math.exp(-4)).value
     assert 0 < found < math.log(ball)
     assert found < 0.2
 
@@ -152,7 +153,7 @@ def test_limits_are_never_wider_than_those_of_weissman(rng) -> None:
     for size in (2, 3, 7):
         counts = rng.multinomial(500, rng.dirichlet(np.ones(size)), size=2).astype(np.float64)
         region = region_of(counts)
-        sets = _all_sets(size)[:, :-1]
+        sets = all_sets(size)[:, :-1]
         halved = 2 if size > 4 else 1
         radius = math.sqrt((math.log(2**size - 2) + math.log(halved / 1e-3)) / (2 * 500))
         assert (region.upper(sets) <= counts / 500 @ sets + radius + 1e-9).all()

@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 
 import sidelight as sl
 from enumeration import conditional, favouring, generic, random_joint, randomised_response, subsets, total
-from sidelight.leakage import generic as generic_module
-from sidelight.leakage.families import ratio_pairs, report_columns
-from sidelight.leakage.generic import generic_pairs, generic_worst
-from sidelight.leakage.kernels import search_rows
 from sidelight.leakage.pair import pair_matrix
 from sidelight.leakage.totals import JointTotal, lower_total
 from sidelight.mechanisms import AnyChannel, Channel, DenseChannel, FavouringChannel
+from sidelight.mechanisms.channel import generic as generic_module
+from sidelight.mechanisms.channel.generic import generic_pairs, generic_worst
+from sidelight.mechanisms.channel.kernels import search_rows
 
 SEEDS = st.integers(0, 2**32 - 1)
 EPSILONS = (1e-6, 0.1, 0.5, 1.0, 2.0, 5.0, 8.0)
@@ -54,7 +53,7 @@ def check_generic(rng: np.random.Generator) -> None:
     assert math.log(ratio) == pytest.approx(truth, abs=1e-9)
     reached = generic(rows[[found.likelier, found.unlikelier]], epsilon)
     assert reached == pytest.approx(truth, abs=1e-9)
-    g, h = rows[found.likelier] @ found.favoured, rows[found.unlikelier] @ found.favoured
+    g, h = rows[[found.likelier, found.unlikelier]][:, found.report].sum(axis=1)
     if truth > 1e-9:
         a = math.exp(-epsilon)
         top, bottom = a + (1 - a) * g, a + (1 - a) * h
@@ -128,8 +127,8 @@ def check_families(rng: np.random.Generator) -> None:
     assert pair_matrix(belief, {"u": channel}, ["x"])[0][0].value == pytest.approx(truth, abs=1e-9)
     rows = joint[joint.sum(axis=1) > 0]
     rows = rows / rows.sum(axis=1, keepdims=True)
-    assert ratio_pairs(rows, channel).max() == pytest.approx(truth, abs=1e-9)
-    listed = report_columns(channel)
+    assert channel.ratio_pairs(rows).max() == pytest.approx(truth, abs=1e-9)
+    listed = channel.columns()
     assert total(joint, {1: listed}, 0) == pytest.approx(truth, abs=1e-9)
 
 
@@ -196,7 +195,7 @@ def test_many_random_beliefs_agree_with_enumeration(check, seed: int) -> None:
 def test_the_compiled_search_is_used_for_large_rows_and_agrees(monkeypatch, rng) -> None:
     rows = rng.dirichlet(np.full(30, 0.3), size=40)
     small = generic_worst(rows, math.exp(-1)).value
-    monkeypatch.setattr(generic_module, "_SMALL", 0)
+    monkeypatch.setattr(generic_module, "SMALL_SEARCH", 0)
     assert generic_worst(rows, math.exp(-1)).value == pytest.approx(small, abs=1e-12)
 
 
@@ -215,7 +214,7 @@ def test_tiny_cells_beside_large_ones_are_not_lost(epsilon: float, monkeypatch) 
         assert generic_pairs(rows, baseline)[0, 1] == pytest.approx(truth, abs=1e-9)
         assert generic_worst(rows, baseline).value == pytest.approx(max(truth, back), abs=1e-9)
         with monkeypatch.context() as patched:
-            patched.setattr(generic_module, "_SMALL", 0)
+            patched.setattr(generic_module, "SMALL_SEARCH", 0)
             assert generic_worst(rows, baseline).value == pytest.approx(max(truth, back), abs=1e-9)
 
 

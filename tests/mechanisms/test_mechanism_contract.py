@@ -18,7 +18,7 @@ from sidelight.foundation import compiled
 from sidelight.foundation.bits import row_bytes
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms import MECHANISMS, Reports, create, reports_from_arrow, reports_to_arrow
-from sidelight.mechanisms.channel import FavouringChannel
+from sidelight.mechanisms.channel import ContinuousChannel, DenseChannel, FavouringChannel
 from sidelight.mechanisms.exponential import Exponential
 from sidelight.mechanisms.hadamard import HadamardResponse
 from sidelight.mechanisms.hashing import Hashing, OptimisedHashing
@@ -84,7 +84,7 @@ def supported(mechanism, reports: Reports) -> np.ndarray:
 def outcomes(mechanism, reports: Reports) -> tuple[np.ndarray, list[np.ndarray]]:
     """Number the different reports, as far as the channel tells them apart, and state their likelihoods."""
     channel = mechanism.channel
-    if channel.family == "dense":
+    if isinstance(channel, DenseChannel):
         found, place = np.unique(reports.values, return_inverse=True)
         return place, [channel.likelihood(int(value)) for value in found]
     assert isinstance(channel, FavouringChannel)
@@ -125,7 +125,7 @@ def check_encoding(mechanism, rows: int = 20_000) -> None:
     """What a report supports (and its public seed) determines it: no order, no spare bit says more."""
     codes = inputs(mechanism, rows)
     reports = mechanism.randomise(codes, seed=5)
-    if mechanism.channel.family == "dense":
+    if isinstance(mechanism.channel, DenseChannel):
         assert reports.values.max() < mechanism.channel.matrix().shape[1]
         return
     if isinstance(mechanism, Hashing):
@@ -221,7 +221,7 @@ def test_realised_budget_never_exceeds_the_nominal_one(name: str, size: int, eps
     if name in ("grr", "oue", "sue", "ss", "olh", "blh", "hadamard", "she", "laplace"):
         assert mechanism.epsilon == pytest.approx(epsilon, rel=1e-3)  # a word has 2^64 values to share out
     channel = mechanism.channel
-    if channel.family != "continuous":
+    if not isinstance(channel, ContinuousChannel):
         assert channel.epsilon == pytest.approx(mechanism.epsilon, rel=1e-8)
 
 

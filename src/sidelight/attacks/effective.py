@@ -57,10 +57,8 @@ def effective_budget(
     for name, channel in channels.items():
         if math.isinf(channel.epsilon):
             raise InputError(f"the plan sends {name!r} as it is; there is no budget to add up.")
-    budgets, deltas = (
-        {name: float(getattr(channel, kind, 0.0)) for name, channel in channels.items() if channel.epsilon}
-        for kind in ("epsilon", "delta")
-    )
+    budgets = {name: channel.epsilon for name, channel in channels.items() if channel.epsilon}
+    deltas = {name: channels[name].delta for name in budgets}
     own, own_delta = budgets.pop(secret, 0.0), deltas.pop(secret, 0.0)
     parts = list(budgets.values())
     if not parts:

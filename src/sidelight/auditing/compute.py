@@ -28,7 +28,6 @@ from sidelight.leakage import (
     total_leakage,
     tree_totals,
 )
-from sidelight.leakage.families import delta_of
 from sidelight.leakage.totals import TotalMethod, composition
 from sidelight.mechanisms import Channel
 from sidelight.plan import PLAN_FIX, Plan, View
@@ -172,7 +171,7 @@ class _Question:
         if not self.belief.is_model:
             return total_leakage(self.belief, reports, secret)
         own = direct_leakage(self.belief, reports.get(secret), secret).lower
-        delta = math.fsum(delta_of(channel) for channel in reports.values())
+        delta = math.fsum(channel.delta for channel in reports.values())
         lower = Bound(own.value, "lower", "own report alone")
         return Leakage(secret, tuple(reports), lower, composition(reports), delta)
 
@@ -181,7 +180,7 @@ class _Question:
         return {
             name: average_leakage(self.belief, self.channels[name], secret, name)
             for name in neighbours
-            if self.channels[name].family in ("singletons", "dense")
+            if self.channels[name].is_listable
         }
 
     def _suppressed(self, item: SecretAudit) -> SecretAudit:

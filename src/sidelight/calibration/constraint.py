@@ -18,7 +18,6 @@ from sidelight.calibration.problem import Problem
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.credal import joint_region, robust_upper
-from sidelight.leakage.families import worst_ratio
 from sidelight.leakage.pair import conditional_rows
 from sidelight.leakage.published import pairwise_sum
 from sidelight.leakage.totals import (
@@ -195,7 +194,7 @@ def leakage_alone(belief: Belief, channel: Channel, name: str, secret: str) -> f
     """Return what the report of one attribute alone says about the secret, which may be itself."""
     if name == secret:
         return own_leakage(belief.prior(secret), channel)
-    return worst_ratio(conditional_rows(belief, secret, name)[0], channel).value
+    return channel.worst_ratio(conditional_rows(belief, secret, name)[0]).value
 
 
 @dataclass(frozen=True, eq=False)

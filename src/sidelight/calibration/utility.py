@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.foundation.errors import InputError
-from sidelight.mechanisms import Mechanism
+from sidelight.mechanisms import FavouringChannel, Mechanism
 from sidelight.mechanisms.counting import Counting
 from sidelight.mechanisms.unary import Unary
 
@@ -43,13 +43,15 @@ def guess_accuracy(mechanism: Mechanism, prior: Array) -> float:
     """
     if isinstance(mechanism, Unary):
         return _unary_accuracy(mechanism)
-    if isinstance(mechanism, Counting) and mechanism.channel.family in ("singletons", "subsets"):
-        return float(mechanism.support_if_true) / int(getattr(mechanism.channel, "width", 1))
     channel = mechanism.channel
-    if channel.family == "singletons":  # the true value itself, or nothing
+    if isinstance(mechanism, Counting) and isinstance(channel, FavouringChannel) and channel.family != "all":
+        return float(mechanism.support_if_true) / channel.width
+    if (
+        isinstance(channel, FavouringChannel) and channel.family == "singletons"
+    ):  # the true value itself, or nothing
         likely = channel.likelihood(0)
         return float(likely.max() / likely.sum())
-    if channel.family == "dense":
+    if channel.is_listable:
         return _matrix_accuracy(channel.matrix(), prior)
     raise InputError(
         f"the accuracy of a guess from {mechanism.name!r} is not known in closed form; "

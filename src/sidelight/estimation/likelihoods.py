@@ -12,6 +12,7 @@ from sidelight.mechanisms import Mechanism, Reports
 from sidelight.mechanisms.cells import InCells
 from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.hashing import Hashing
+from sidelight.mechanisms.subset import SubsetSelection
 from sidelight.protocols.protocol import Array
 
 LARGEST_TABLE = 1 << 26
@@ -27,7 +28,7 @@ def report_likelihoods(mechanism: Mechanism, reports: Reports) -> tuple[Array, N
     if isinstance(mechanism, InCells):
         return mechanism.law.T, mechanism.cells_of(reports)
     channel = mechanism.channel
-    if channel.family in ("singletons", "dense") and reports.values.ndim == 1:
+    if channel.is_listable and reports.values.ndim == 1:
         return channel.matrix().T, reports.values.astype(np.intp)
     if isinstance(channel, FavouringChannel):
         favoured = _favoured(mechanism, reports)
@@ -52,7 +53,7 @@ def _favoured(mechanism: Mechanism, reports: Reports) -> NDArray[np.bool_]:
             for value in range(size)
         ]
         return np.stack(columns, axis=1)
-    if mechanism.channel.family == "subsets":
+    if isinstance(mechanism, SubsetSelection):
         favoured = np.zeros((people, size), dtype=bool)
         np.put_along_axis(favoured, reports.values.astype(np.intp), True, axis=1)
         return favoured

@@ -18,7 +18,7 @@ from sidelight.foundation.errors import InputError, TooLargeError, invalid
 from sidelight.knowledge.cells import cells_of
 from sidelight.knowledge.group import group_values, reaches
 from sidelight.knowledge.query import Query
-from sidelight.leakage.generic import climb
+from sidelight.mechanisms.channel.generic import climb
 
 Array = NDArray[np.float64]
 MOST_FROM_JOINT = 12

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError, check_number, check_whole, invalid
 from sidelight.leakage.bounds import Bound, Claim, Witness
-from sidelight.leakage.families import claim_of, ratio_pairs, report_columns, worst_ratio
 from sidelight.mechanisms import Channel, FavouringChannel
+from sidelight.mechanisms.channel.logs import log_spans, logs_of
 from sidelight.schema import Attribute
 
 Array = NDArray[np.float64]
@@ -126,11 +126,11 @@ def label_leakage(conditionals: ArrayLike, channel: Channel, label: Attribute | 
     rows, possible = pair_rows(conditionals)
     if channel.size != rows.shape[1]:
         raise InputError(f"the channel is for {channel.size} pairs, the belief has {rows.shape[1]}.")
-    found = worst_ratio(rows, channel)
-    pair = [int(possible[found.likelier]), int(possible[found.unlikelier])]
-    report = f"a report that favours {len(found.favoured)} pairs"
-    witness = Witness(report, _name(label, pair[0]), _name(label, pair[1])) if found.value > 0 else None
-    return Bound(found.value, claim_of(channel), "pairs of combination and label", witness)
+    worst = channel.worst_ratio(rows)
+    pair = [int(possible[worst.likelier]), int(possible[worst.unlikelier])]
+    report = f"a report that favours {len(worst.report)} pairs"
+    witness = Witness(report, _name(label, pair[0]), _name(label, pair[1])) if worst.value > 0 else None
+    return Bound(worst.value, channel.claim, "pairs of combination and label", witness)
 
 
 def labeldp_leakage(conditionals: ArrayLike, channel: Channel, label: Attribute | None = None) -> Bound:
@@ -149,13 +149,13 @@ def labeldp_leakage(conditionals: ArrayLike, channel: Channel, label: Attribute 
     if channel.size != len(rows):
         raise InputError(f"the channel is for {channel.size} labels, the belief has {len(rows)}.")
     possible = np.flatnonzero(~np.isnan(rows).all(axis=1))
-    attributes = ratio_pairs(rows[possible], FavouringChannel(rows.shape[1], "singletons", 0.0))
-    total = attributes + ratio_pairs(np.eye(len(rows))[possible], channel)
+    attributes = FavouringChannel(rows.shape[1], "singletons", 0.0).ratio_pairs(rows[possible])
+    total = attributes + channel.ratio_pairs(np.eye(len(rows))[possible])
     np.fill_diagonal(total, 0.0)
     i, j = np.unravel_index(int(total.argmax()), total.shape)
     names = _name(label, int(possible[i])), _name(label, int(possible[j]))
     witness = Witness("the attributes and the label's report", *names) if total[i, j] > 0 else None
-    return Bound(float(total[i, j]), claim_of(channel), "attributes as they are", witness)
+    return Bound(float(total[i, j]), channel.claim, "attributes as they are", witness)
 
 
 def correlation_excess(conditionals: ArrayLike) -> float:
@@ -197,19 +197,16 @@ def rounds_leakage(conditionals: ArrayLike, rounds: Sequence[LabelRound]) -> Bou
     for part in columns:
         weights = (weights[:, :, :, None] * part[:, :, None, :]).reshape(labels, combinations, -1)
     likelihood = weights.sum(axis=1)[~np.isnan(rows).all(axis=1)]
-    high, low = likelihood.max(axis=0), likelihood.min(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.where(high > 0, np.log(high) - np.log(low), 0.0)
-    known = all(claim_of(part.channel) == "exact" for part in rounds)
+    known = all(part.channel.claim == "exact" for part in rounds)
     kind: Claim = "exact" if known else "certified"
-    return Bound(float(logs.max()), kind, "all reports of all rounds")
+    return Bound(float(log_spans(logs_of(likelihood)).max()), kind, "all reports of all rounds")
 
 
 def _reports(part: LabelRound, labels: int, combinations: int) -> Array:
     """Return Pr(report | combination, label) up to a factor, shape (labels, combinations, reports)."""
     if part.cells.shape != (combinations,):
         raise invalid("cells", f"one cell for each of {combinations} combinations", part.cells.shape)
-    columns = report_columns(part.channel, _MOST_REPORTS)
+    columns = part.channel.columns(_MOST_REPORTS)
     if columns is None:
         raise TooLargeError("a round has too many reports to list; use `rounds_bound`.")
     pairs = part.cells[None, :] * labels + np.arange(labels)[:, None]

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, check_number, invalid
 from sidelight.leakage.average import correlation_matrix
-from sidelight.leakage.generic import generic_worst
 from sidelight.leakage.pair import conditional_rows
 from sidelight.leakage.published import check_threshold
+from sidelight.mechanisms.channel.generic import generic_worst
 
 Array = NDArray[np.float64]
 Region = Literal["P1", "R1", "R2", "R3"]

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.belief import Belief, check_belief
-from sidelight.leakage.entry import check_channel
-from sidelight.leakage.listing import secret_rows
+from sidelight.leakage.pair import secret_rows
 from sidelight.mechanisms import Channel
 
 Array = NDArray[np.float64]
@@ -58,7 +57,6 @@ def average_leakage(belief: Belief, channel: Channel, secret: str, neighbour: st
         neighbour: the released attribute; the secret's own name gives its own report.
     """
     check_belief("belief", belief)
-    check_channel(channel)
     rows, possible = secret_rows(belief, channel, secret, neighbour)
     prior = belief.prior(secret)[possible]
     joint = prior[:, None] * rows

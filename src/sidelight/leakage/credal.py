@@ -17,22 +17,14 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Credal
 from sidelight.belief.credal import Region
+from sidelight.foundation.arguments import check_is
 from sidelight.foundation.errors import InputError
 from sidelight.leakage.bounds import Bound, Claim, Leakage, Witness
-from sidelight.leakage.entry import check_channel, check_channels, check_credal
-from sidelight.leakage.families import (
-    baseline_at,
-    baseline_of,
-    delta_of,
-    favours_sets,
-    report_columns,
-    report_named,
-    single_of,
-)
-from sidelight.leakage.generic import climb
-from sidelight.leakage.pair import check_fit, direct_leakage
-from sidelight.leakage.support import support_of, witnessed
+from sidelight.leakage.pair import check_fit, checked_channels, direct_leakage
+from sidelight.leakage.witnesses import records_behind, witnessed
 from sidelight.mechanisms import Channel
+from sidelight.mechanisms.channel import LARGEST_LIST, as_channel
+from sidelight.mechanisms.channel.generic import all_sets, baseline_at, climb
 
 Array = NDArray[np.float64]
 LARGEST_ALPHABET = 10
@@ -58,8 +50,8 @@ def robust_pair(credal: Credal, channel: Channel, secret: str, neighbour: str) -
     The values are those of the schema: a value that neither the sample nor the schema has is not covered, so
     give the schema where it is known.
     """
-    check_credal(credal)
-    check_channel(channel)
+    check_is("credal", credal, Credal, "belief.credal() makes one.")
+    channel = as_channel(channel)
     if secret == neighbour:
         raise InputError(f"the neighbour must be another attribute than the secret {secret!r}.")
     belief = credal.belief
@@ -68,22 +60,22 @@ def robust_pair(credal: Credal, channel: Channel, secret: str, neighbour: str) -
     if belief.schema[secret].size < 2:
         return Leakage.exactly(secret, (neighbour,), Bound(0.0, "certified", "only one value is possible"))
     region = credal.pair(secret, neighbour)
-    single = single_of(channel)
+    attained = channel.attained
 
     def bound(worst: _Worst, kind: Claim, reporting: Channel) -> Bound:
         pair = worst.likelier, worst.unlikelier
         figure = Bound(min(worst.value, channel.epsilon), kind, method)
         if worst.report >= 0:
-            named = report_named(reporting, worst.report)
+            named = reporting.named(worst.report)
             return witnessed(figure, belief, {neighbour: reporting}, secret, pair, {neighbour: named})
         labels = belief.schema[secret].values
         witness = Witness(f"{neighbour}: its worst report", labels[pair[0]], labels[pair[1]])
-        support = support_of(belief, secret, pair, {})
+        support = records_behind(belief, secret, pair, {})
         return replace(figure, witness=witness if worst.value > 0 else None, support=support)
 
-    lower = bound(_least(region, single), "lower", single)
+    lower = bound(_least(region, attained), "lower", attained)
     upper = bound(_largest(region, channel), "certified", channel)
-    return Leakage(secret, (neighbour,), lower, upper, delta_of(channel))
+    return Leakage(secret, (neighbour,), lower, upper, channel.delta)
 
 
 def robust_total(credal: Credal, channels: Mapping[str, Channel], secret: str) -> Leakage:
@@ -92,18 +84,16 @@ def robust_total(credal: Credal, channels: Mapping[str, Channel], secret: str) -
     The lower end is what the own report or one pair surely tells; the upper one is `robust_upper`. All of it
     holds with the pairs, for one plan.
     """
-    check_credal(credal)
-    check_channels(channels)
+    check_is("credal", credal, Credal, "belief.credal() makes one.")
     belief = credal.belief
-    for name, channel in channels.items():
-        check_fit(belief.schema[name], channel)
+    channels = checked_channels(belief, channels)
     others = [name for name in channels if name != secret]
     pairs = [robust_pair(credal, channels[name], secret, name) for name in others]
     seen = replace(belief, smoothing=0.0)  # a value that smoothing alone makes possible is not surely there
     own = direct_leakage(seen, channels.get(secret), secret).lower
     lower = max([own, *(pair.lower for pair in pairs)], key=lambda bound: bound.value)
     upper = robust_upper(credal, channels, secret, joint_region(credal, secret, others))
-    delta = math.fsum(delta_of(channel) for channel in channels.values())
+    delta = math.fsum(channel.delta for channel in channels.values())
     return Leakage(secret, tuple(channels), Bound(lower.value, "lower", _method(credal)), upper, delta)
 
 
@@ -126,14 +116,14 @@ def robust_upper(
     others = [name for name in channels if name != secret]
     budget = channels[secret].epsilon if secret in channels else 0.0
     rest = math.fsum(channels[name].epsilon for name in others)
-    found = [Bound(budget + rest, "certified", "composition")]
+    bounds = [Bound(budget + rest, "certified", "composition")]
     if len(others) == 1:
         pair = robust_pair(credal, channels[others[0]], secret, others[0])
-        found.append(Bound(budget + pair.value, "certified", f"own report and one pair, {method}"))
+        bounds.append(Bound(budget + pair.value, "certified", f"own report and one pair, {method}"))
     if region is not None:
-        value = _generic_worst(region, baseline_at(rest)).value
-        found.append(Bound(budget + min(value, rest), "certified", f"joint generic, {method}"))
-    return min(found, key=lambda bound: bound.value)
+        value = robust_generic(region, baseline_at(rest)).value
+        bounds.append(Bound(budget + min(value, rest), "certified", f"joint generic, {method}"))
+    return min(bounds, key=lambda bound: bound.value)
 
 
 def _method(credal: Credal) -> str:
@@ -149,23 +139,17 @@ def joint_region(credal: Credal, secret: str, others: list[str]) -> Region | Non
     return credal.joint(records.cells([secret, *others]).reshape(schema[secret].size, -1))
 
 
-def _all_sets(size: int) -> Array:
-    """Return every set of values as a column of 0 and 1, shape (size, 2^size)."""
-    return ((np.arange(1 << size) >> np.arange(size)[:, None]) & 1).astype(np.float64)
-
-
 def _largest(region: Region, channel: Channel) -> _Worst:
     """Return the largest leakage in the region."""
-    reports = report_columns(channel)
-    if reports is None and favours_sets(channel):
-        return _generic_worst(region, baseline_of(channel))
-    high, low = _likelihoods(region, channel.matrix() if reports is None else reports)
-    return _worst(high, low)
+    reports = channel.columns(math.inf if channel.is_listable else LARGEST_LIST)
+    if reports is None:
+        return robust_generic(region, channel.floor)
+    return _worst(*_likelihoods(region, reports))
 
 
 def _least(region: Region, channel: Channel) -> _Worst:
     """Return a leakage that all of the region reaches; 0 if the reports are too many to list."""
-    reports = report_columns(channel)
+    reports = channel.columns()
     if reports is None:
         return _Worst(0.0)
     high, low = _likelihoods(region, reports)
@@ -211,16 +195,16 @@ def _worst(high: Array, low: Array) -> _Worst:
     return best
 
 
-def _generic_worst(region: Region, baseline: float) -> _Worst:
+def robust_generic(region: Region, baseline: float) -> _Worst:
     """Return the robust generic bound over all ordered pairs of secret values."""
     if region.counts.shape[1] <= LARGEST_ALPHABET:
-        sets = _all_sets(region.counts.shape[1])
+        sets = all_sets(region.counts.shape[1])
         high, low = region.upper(sets), region.lower(sets)
         return _worst(baseline + (1 - baseline) * high, baseline + (1 - baseline) * low)
     best = _Worst(0.0)
     for i in range(len(region.counts)):
         by_values = climb(region.high[i], region.low, baseline)
-        bounds = np.minimum(by_values, _by_shares(region, i, baseline))
+        bounds = np.minimum(by_values, share_bounds(region, i, baseline))
         bounds[i] = 0.0
         j = int(bounds.argmax())
         if bounds[j] > best.value:
@@ -228,7 +212,7 @@ def _generic_worst(region: Region, baseline: float) -> _Worst:
     return best
 
 
-def _by_shares(region: Region, i: int, baseline: float) -> Array:
+def share_bounds(region: Region, i: int, baseline: float) -> Array:
     """Bound the log-ratio of secret value i to each other one over all sets, many as they are, shape (m,).
 
     Among the sets whose share under x' is at most z, the share under x is at most G(z), the curve of

@@ -6,7 +6,7 @@ log-ratio within a column of P @ Q. A channel's favoured sets replace its matrix
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,31 +15,14 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief, check_belief
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.progress import track
-from sidelight.leakage.bounds import Bound, Leakage
+from sidelight.leakage.bounds import Bound, Claim, Leakage
 from sidelight.leakage.divergence import delta_at
-from sidelight.leakage.entry import check_channel
-from sidelight.leakage.families import (
-    Worst,
-    claim_of,
-    delta_of,
-    own_pairs,
-    single_of,
-    stacked_worst,
-    worst_ratio,
-)
-from sidelight.leakage.support import best_pair, witnessed
+from sidelight.leakage.witnesses import best_pair, witnessed
 from sidelight.mechanisms import Channel, FavouringChannel
+from sidelight.mechanisms.channel import Worst, as_channel, as_channels
 from sidelight.schema import Attribute
 
 Array = NDArray[np.float64]
-METHODS = {
-    "singletons": "favoured sets",
-    "subsets": "favoured sets",
-    "all": "favoured sets",
-    "any": "worst channel of this budget",
-    "dense": "channel matrix",
-    "continuous": "noise on the values' points",
-}
 
 
 def direct_leakage(belief: Belief, channel: Channel | None, secret: str) -> Leakage:
@@ -48,13 +31,13 @@ def direct_leakage(belief: Belief, channel: Channel | None, secret: str) -> Leak
     attribute = belief.schema[secret]
     if channel is None:
         return Leakage.exactly(secret, (), Bound(0.0, "exact", "not released"))
-    check_channel(channel)
+    channel = as_channel(channel)
     check_fit(attribute, channel)
     prior = belief.prior(secret)
     possible = np.flatnonzero(prior > 0)
     if len(possible) < 2:
         return Leakage.exactly(secret, (secret,), Bound(0.0, "exact", "only one value is possible"))
-    own = own_pairs(channel, possible)
+    own = channel.own_pairs(possible)
     pair = best_pair(own, prior[possible])
     worst = Worst(float(own[pair]), *pair, np.zeros(0, dtype=np.intp))
     return _leakage(belief, secret, secret, worst, possible, channel)
@@ -63,12 +46,12 @@ def direct_leakage(belief: Belief, channel: Channel | None, secret: str) -> Leak
 def pair_leakage(belief: Belief, channel: Channel, secret: str, neighbour: str) -> Leakage:
     """Return what the neighbour's report alone says about the secret."""
     check_belief("belief", belief)
-    check_channel(channel)
+    channel = as_channel(channel)
     if secret == neighbour:
         raise InputError(f"the neighbour must be another attribute than the secret {secret!r}.")
     check_fit(belief.schema[neighbour], channel)
     rows, possible = conditional_rows(belief, secret, neighbour)
-    return _leakage(belief, secret, neighbour, worst_ratio(rows, channel), possible, channel)
+    return _leakage(belief, secret, neighbour, channel.worst_ratio(rows), possible, channel)
 
 
 def pair_matrix(
@@ -78,18 +61,17 @@ def pair_matrix(
 
     Pairs of the same shape are computed together.
     """
-    for name, channel in channels.items():
-        check_fit(belief.schema[name], channel)
+    channels = checked_channels(belief, channels)
     pairs = [(name, secret) for name in channels for secret in secrets if name != secret]
     stacks: dict[tuple[object, ...], list[tuple[str, str]]] = {}
     for name, secret in pairs:
         channel = channels[name]
-        key = (channel.family, getattr(channel, "width", 1), belief.schema[secret].size, channel.size)
+        key = (type(channel), channel.kind, belief.schema[secret].size, channel.size)
         stacks.setdefault(key, []).append((name, secret))
-    found: dict[tuple[str, str], Leakage] = {}
+    leakages: dict[tuple[str, str], Leakage] = {}
     for stack in track(list(stacks.values()), "pairs"):
-        found.update(_stack(belief, channels, stack))
-    return [[found.get((name, secret)) for secret in secrets] for name in channels]
+        leakages.update(_stack(belief, channels, stack))
+    return [[leakages.get((name, secret)) for secret in secrets] for name in channels]
 
 
 def _stack(
@@ -98,13 +80,12 @@ def _stack(
     """Return the leakage of pairs of one shape, together where all their values can occur."""
     rows = np.stack([_block(belief, secret, name) for name, secret in pairs])
     used = [channels[name] for name, _ in pairs]
-    worst = stacked_worst(rows, used) if not np.isnan(rows).any() else None
-    if worst is None:
+    if np.isnan(rows).any():  # rows of values that cannot occur
         return {(name, secret): pair_leakage(belief, channels[name], secret, name) for name, secret in pairs}
     everything = np.arange(rows.shape[1])
     return {
-        (name, secret): _leakage(belief, secret, name, found, everything, channels[name])
-        for (name, secret), found in zip(pairs, worst, strict=True)
+        (name, secret): _leakage(belief, secret, name, worst, everything, channels[name])
+        for (name, secret), worst in zip(pairs, used[0].stacked_worst(rows, used), strict=True)
     }
 
 
@@ -120,11 +101,43 @@ def conditional_rows(belief: Belief, secret: str, neighbour: str) -> tuple[Array
     return rows[possible], possible
 
 
+def secret_rows(
+    belief: Belief, channel: Channel, secret: str, neighbour: str
+) -> tuple[Array, NDArray[np.intp]]:
+    """Return Pr(neighbour's report | secret) for the secret values that can occur, and which those are.
+
+    The neighbour may be the secret itself: its own report. Average cases and profiles need to know how often
+    each report is sent, so its reports must be few enough to be listed.
+    """
+    channel = as_channel(channel)
+    check_fit(belief.schema[neighbour], channel)
+    if secret == neighbour:
+        possible = np.flatnonzero(belief.prior(secret) > 0)
+        values = np.eye(belief.schema[secret].size)[possible]
+    else:
+        values, possible = conditional_rows(belief, secret, neighbour)
+    try:
+        return channel.report_rows(values), possible
+    except InputError as error:
+        raise InputError(
+            f"the reports of {neighbour!r} ({channel.size} values) cannot be listed; use a mechanism that "
+            f"reports single values, for example 'grr', or coarser bins ({error})"
+        ) from error
+
+
 def saturation(belief: Belief, secret: str, neighbour: str) -> Bound:
     """Return what the neighbour's true value says about the secret: the limit as its budget grows."""
     check_belief("belief", belief)
     channel = FavouringChannel(belief.schema[neighbour].size, "singletons", 0.0)
     return replace(pair_leakage(belief, channel, secret, neighbour).upper, method="saturation")
+
+
+def checked_channels(belief: Belief, channels: object) -> dict[str, Channel]:
+    """Return the channels by attribute after checking that each is over its attribute's values."""
+    checked = as_channels(channels)
+    for name, channel in checked.items():
+        check_fit(belief.schema[name], channel)
+    return checked
 
 
 def check_fit(attribute: Attribute, channel: Channel) -> None:
@@ -136,30 +149,39 @@ def check_fit(attribute: Attribute, channel: Channel) -> None:
         )
 
 
+def own_pairs(channel: Channel | None, possible: NDArray[np.intp]) -> Array:
+    """Return what an attribute's own report says about every two of its possible values, shape (m, m)."""
+    return np.zeros((len(possible), len(possible))) if channel is None else channel.own_pairs(possible)
+
+
+def is_idealised(channels: Iterable[Channel]) -> bool:
+    """Whether figures through these channels are published ones: a paper idealises the mechanism of one."""
+    return any(channel.claim == "published" for channel in channels)
+
+
 def _leakage(
     belief: Belief, secret: str, neighbour: str, worst: Worst, possible: NDArray[np.intp], channel: Channel
 ) -> Leakage:
     pair = int(possible[worst.likelier]), int(possible[worst.unlikelier])
-    kind = "model" if belief.is_model else claim_of(channel)
-    upper = Bound(worst.value, kind, METHODS[channel.family])
-    reports = {neighbour: worst.favoured} if neighbour != secret else {}
+    kind: Claim = "model" if belief.is_model else channel.claim
+    upper = Bound(worst.value, kind, channel.method)
+    reports = {neighbour: worst.report} if neighbour != secret else {}
     upper = witnessed(upper, belief, {neighbour: channel}, secret, pair, reports)
-    single = single_of(channel)
-    if single is channel:
+    attained = channel.attained
+    if attained is channel:
         return Leakage.exactly(secret, (neighbour,), upper)
     kind = "model" if belief.is_model else "lower"
     lower = Bound(0.0, kind, "nothing is surely reached")
-    if single.epsilon > 0:
-        reached = direct_leakage(belief, single, secret) if neighbour == secret else None
-        reached = reached or pair_leakage(belief, single, secret, neighbour)
+    if attained.epsilon > 0:
+        reached = direct_leakage(belief, attained, secret) if neighbour == secret else None
+        reached = reached or pair_leakage(belief, attained, secret, neighbour)
         lower = replace(reached.upper, kind=kind, method="what surely is reached")
     return Leakage(secret, (neighbour,), lower, upper, _failure(belief, channel, secret, neighbour, upper))
 
 
 def _failure(belief: Belief, channel: Channel, secret: str, neighbour: str, upper: Bound) -> float:
     """Return the probability with which a figure fails if the channel's own budget does (see profile.py)."""
-    delta = delta_of(channel)
-    if delta == 0 or neighbour == secret:
-        return delta
+    if channel.delta == 0 or neighbour == secret:
+        return channel.delta
     rows, _ = conditional_rows(belief, secret, neighbour)
-    return delta * delta_at(rows, upper.value)[0]
+    return channel.delta * delta_at(rows, upper.value)[0]

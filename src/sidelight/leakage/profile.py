@@ -20,14 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.belief import Belief, check_belief
-from sidelight.foundation.errors import check_number, invalid
+from sidelight.foundation.errors import check_number
 from sidelight.leakage.bounds import Bound, Leakage
 from sidelight.leakage.divergence import delta_at, epsilon_at
-from sidelight.leakage.entry import check_channel
-from sidelight.leakage.generic import generic_worst
-from sidelight.leakage.listing import secret_rows
-from sidelight.leakage.pair import conditional_rows, pair_leakage
+from sidelight.leakage.pair import conditional_rows, pair_leakage, secret_rows
 from sidelight.mechanisms import AnyChannel, Channel
+from sidelight.mechanisms.channel.base import check_delta
+from sidelight.mechanisms.channel.generic import generic_worst
 
 Array = NDArray[np.float64]
 
@@ -62,7 +61,6 @@ def privacy_profile(
         epsilon: the leakage to allow, at least 0.
     """
     check_belief("belief", belief)
-    check_channel(channel)
     level = check_number("epsilon", epsilon, at_least=0, infinite=True)
     rows, possible = secret_rows(belief, channel, secret, neighbour)
     delta, i, j = delta_at(rows, level)
@@ -78,8 +76,7 @@ def profile_epsilon(
     where `delta` is just the probability that a report rules a secret value out.
     """
     check_belief("belief", belief)
-    check_channel(channel)
-    allowed = _check_delta(delta)
+    allowed = check_delta(delta)
     rows, possible = secret_rows(belief, channel, secret, neighbour)
     epsilon, i, j = epsilon_at(rows, allowed)
     reached, *pair = delta_at(rows, epsilon)
@@ -115,7 +112,7 @@ def approximate_pair(belief: Belief, epsilon: float, delta: float, secret: str, 
     check_belief("belief", belief)
     bound = _generic_bound(belief, epsilon, secret, neighbour)
     rows, _ = conditional_rows(belief, secret, neighbour)
-    failure = _check_delta(delta) * delta_at(rows, bound.value)[0]
+    failure = check_delta(delta) * delta_at(rows, bound.value)[0]
     upper = replace(bound, method="worst release of this epsilon and delta")
     return Leakage(secret, (neighbour,), _nothing(), upper, failure)
 
@@ -134,7 +131,7 @@ def published_approximate_pair(
     bound = _generic_bound(belief, epsilon, secret, neighbour)
     rows, _ = conditional_rows(belief, secret, neighbour)
     worst = generic_worst(rows, math.exp(-epsilon))
-    failure = _check_delta(delta) * min(float(rows[worst.likelier] @ worst.favoured), 1.0)
+    failure = check_delta(delta) * min(float(rows[worst.likelier, worst.report].sum()), 1.0)
     upper = replace(bound, kind="published", method="(L, f*) (CPL, Algorithm 2)")
     return Leakage(secret, (neighbour,), _nothing(), upper, failure)
 
@@ -147,10 +144,3 @@ def _generic_bound(belief: Belief, epsilon: float, secret: str, neighbour: str) 
 
 def _nothing() -> Bound:
     return Bound(0.0, "lower", "nothing is known of the release but its budget")
-
-
-def _check_delta(delta: float) -> float:
-    number = check_number("delta", delta, at_least=0)
-    if number > 1:
-        raise invalid("delta", "a probability, at most 1", delta)
-    return number

@@ -9,14 +9,15 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sidelight.belief import Belief, check_belief
 from sidelight.foundation.errors import InputError, check_number, check_whole, invalid
 from sidelight.leakage.average import correlation_matrix
 from sidelight.leakage.bounds import Bound
-from sidelight.leakage.entry import check_channels
-from sidelight.leakage.pair import check_fit, direct_leakage, pair_leakage
+from sidelight.leakage.pair import checked_channels, direct_leakage, pair_leakage
 from sidelight.mechanisms import Channel
+from sidelight.mechanisms.channel import as_channels
 
 
 def pairwise_sum(belief: Belief, channels: Mapping[str, Channel], secret: str) -> Bound:
@@ -26,7 +27,7 @@ def pairwise_sum(belief: Belief, channels: Mapping[str, Channel], secret: str) -
     coins A, B and randomised response of budget 1 on all three it gives 1; the truth is 1.43378.
     """
     check_belief("belief", belief)
-    check_channels(channels)
+    channels = checked_channels(belief, channels)
     parts = [direct_leakage(belief, channels.get(secret), secret).value]
     parts += [
         pair_leakage(belief, channel, secret, name).value
@@ -42,7 +43,7 @@ def budget_sum(channels: Mapping[str, Channel]) -> Bound:
     Never below the truth, since it is composition; it fails the other way: of independent attributes no
     report says anything about another, and it still adds all of them up.
     """
-    value = math.fsum(channel.epsilon for channel in channels.values())
+    value = math.fsum(channel.epsilon for channel in as_channels(channels).values())
     return Bound(value, "published", "SPL-ANL (sum of budgets)")
 
 
@@ -56,12 +57,11 @@ def graph_budget_sum(belief: Belief, channels: Mapping[str, Channel], threshold:
     and with randomised response of budget 1 on all three it gives 1; the truth is 1.43378.
     """
     limit = check_threshold(threshold)
-    for name, channel in channels.items():
-        check_fit(belief.schema[name], channel)
+    channels = checked_channels(belief, channels)
     columns = [belief.schema.index(name) for name in channels]
     joined = np.abs(correlation_matrix(belief))[np.ix_(columns, columns)] >= limit
     budgets = np.array([channel.epsilon for channel in channels.values()])
-    sums = [math.fsum(budgets[sorted(part)]) for part in _components(joined.tolist())]
+    sums = [math.fsum(budgets[part]) for part in _components(joined)]
     return Bound(max(sums, default=0.0), "published", f"GRF (threshold {limit:g})")
 
 
@@ -132,17 +132,9 @@ def _check_parts(parts: Sequence[float]) -> list[float]:
     return [check_number("parts", part, at_least=0) for part in parts]
 
 
-def _components(joined: Sequence[Sequence[bool]]) -> list[set[int]]:
+def _components(joined: NDArray[np.bool_]) -> list[list[int]]:
     """Return the connected sets of a graph given by its adjacency matrix."""
-    waiting = set(range(len(joined)))
-    found = []
-    while waiting:
-        part, edge = set(), [waiting.pop()]
-        while edge:
-            node = edge.pop()
-            part.add(node)
-            reached = {other for other in waiting if joined[node][other]}
-            waiting -= reached
-            edge += reached
-        found.append(part)
-    return found
+    from scipy.sparse.csgraph import connected_components
+
+    count, label = connected_components(joined, directed=False)
+    return [np.flatnonzero(label == part).tolist() for part in range(count)]

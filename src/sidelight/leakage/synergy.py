@@ -22,9 +22,7 @@ from sidelight.belief import Belief, check_belief
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Witness
-from sidelight.leakage.entry import check_channels
-from sidelight.leakage.families import claim_of, report_columns
-from sidelight.leakage.pair import check_fit, pair_leakage
+from sidelight.leakage.pair import checked_channels, pair_leakage
 from sidelight.leakage.totals import total_leakage
 from sidelight.mechanisms import Channel
 from sidelight.sources import Records
@@ -94,7 +92,7 @@ def synergy_scan(
         top: how many triples to return, the excess of the last of which may be negative.
     """
     check_belief("belief", belief)
-    check_channels(channels)
+    channels = checked_channels(belief, channels)
     check_whole("top", top, at_least=1)
     if belief.records is None:
         raise InputError(
@@ -107,17 +105,18 @@ def synergy_scan(
     releases = _listed(belief, channels)
     if len(channels) < 2:
         return []
-    found: list[Synergy] = []
+    synergies: list[Synergy] = []
     for secret in track(names, "synergies"):
-        found += _of_secret(belief, belief.records, releases, secret, top)
-    found.sort(key=lambda synergy: -synergy.excess)
-    shown = [_witnessed(belief, channels, synergy) for synergy in found[:top]]
+        synergies += _of_secret(belief, belief.records, releases, secret, top)
+    synergies.sort(key=lambda synergy: -synergy.excess)
+    shown = [_witnessed(belief, channels, synergy) for synergy in synergies[:top]]
+    # Sorted again: a joint figure that underflowed to infinity is finite once its witness is known.
     return sorted(shown, key=lambda synergy: -synergy.excess)
 
 
 def _reports(name: str, channel: Channel) -> Array:
     """Return the likelihoods of each report that can be worst, up to a factor a report."""
-    columns = report_columns(channel, most=_MOST_REPORTS) if claim_of(channel) == "exact" else None
+    columns = channel.columns(_MOST_REPORTS) if channel.claim == "exact" else None
     if columns is None:
         raise InputError(
             f"a synergy scan lists all reports of {name!r} ({channel.size} values), which are unknown or too "
@@ -127,8 +126,6 @@ def _reports(name: str, channel: Channel) -> Array:
 
 
 def _listed(belief: Belief, channels: Mapping[str, Channel]) -> _Releases:
-    for name, channel in channels.items():
-        check_fit(belief.schema[name], channel)
     matrices = tuple(_reports(name, channel) for name, channel in channels.items())
     columns = np.array([belief.schema.index(name) for name in channels], dtype=np.intp)
     releases = _Releases(tuple(channels), columns, matrices)

@@ -34,9 +34,9 @@ Array = NDArray[np.float64]
 def guess_channel(mechanism: Mechanism) -> Channel:
     """Return the channel from the value to the value that is guessed from its report."""
     channel = mechanism.channel
-    if channel.family == "singletons":
+    if isinstance(channel, FavouringChannel) and channel.family == "singletons":
         return channel
-    if channel.family == "dense":
+    if isinstance(channel, DenseChannel):
         return DenseChannel(_likeliest(channel.matrix()))
     if isinstance(channel, ImplicitChannel):
         raise TooLargeError(

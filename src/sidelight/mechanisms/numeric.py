@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.foundation.compiled import is_large, spans
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
 from sidelight.foundation.randomness import Randomness, randomness
-from sidelight.mechanisms.channel import AnyChannel, Channel, ContinuousChannel
+from sidelight.mechanisms.channel import AnyChannel, Channel, GaussianChannel, LaplaceChannel
 from sidelight.mechanisms.exact import LARGEST_SIZE, check_budget, store
 from sidelight.mechanisms.mechanism import (
     Aggregate,
@@ -301,9 +301,9 @@ class _LaplaceNoise(Additive):
         return np.where(steps <= 0, low, 1 - np.exp(-np.maximum(steps, 0) / self.scale) / whole)
 
     @property
-    def channel(self) -> ContinuousChannel:
+    def channel(self) -> LaplaceChannel:
         """The density of a report around each point; on the grid the same ratios hold."""
-        return ContinuousChannel(self.support, self.scale * self.step, "laplace", self.epsilon)
+        return LaplaceChannel(self.support, self.scale * self.step, self.epsilon)
 
     def _secure(self, count: int) -> NDArray[np.int64]:
         return secure_laplace(count, self.scale)
@@ -424,9 +424,9 @@ class Gaussian(Additive):
         return np.asarray(ndtr((steps - 0.5) / self.scale))
 
     @property
-    def channel(self) -> ContinuousChannel:
+    def channel(self) -> GaussianChannel:
         """The density of a report around each point."""
-        return ContinuousChannel(self.support, self.scale * self.step, "gaussian", self.epsilon, self.delta)
+        return GaussianChannel(self.support, self.scale * self.step, self.epsilon, self.delta)
 
     def _secure(self, count: int) -> NDArray[np.int64]:
         return secure_gaussian(count, self.scale)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.leakage.bounds import Bound, Claim
-from sidelight.leakage.families import claim_of, is_idealised
+from sidelight.leakage.pair import is_idealised
 from sidelight.mechanisms import Channel
 
 Array = NDArray[np.float64]
@@ -56,7 +56,7 @@ def composition(channels: Channels) -> Bound:
 
 def joint_claim(channels: Channels) -> Claim:
     """Return what the exact total through these channels claims: exact if every channel's figure is."""
-    return "exact" if all(claim_of(channel) == "exact" for channel in channels.values()) else "certified"
+    return "exact" if all(channel.claim == "exact" for channel in channels.values()) else "certified"
 
 
 def check_order(lower: float, upper: float) -> float:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.leakage.bounds import Bound
-from sidelight.leakage.families import own_pairs, report_columns
+from sidelight.leakage.pair import own_pairs
 from sidelight.leakage.totals.base import Array, Channels, Totals, composition, joint_claim
 from sidelight.mechanisms import Channel
 
@@ -191,7 +191,7 @@ def _outer(first: Array, second: Array) -> Array:
 
 def _listed(channel: Channel | None, size: int) -> Array:
     """Return each report's likelihood given each value; of an attribute that is not released, one report."""
-    columns = np.ones((size, 1)) if channel is None else report_columns(channel)
+    columns = np.ones((size, 1)) if channel is None else channel.columns()
     if columns is None:
         raise InputError("the exact total needs channels whose reports can be listed; use method='auto'.")
     return columns

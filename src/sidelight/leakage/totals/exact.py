@@ -18,30 +18,14 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.leakage.bounds import Bound, Witness
-from sidelight.leakage.families import (
-    LARGEST_LIST,
-    LARGEST_STACK,
-    baseline_of,
-    count_reports,
-    delta_of,
-    favours_sets,
-    named_logs,
-    own_pairs,
-    ratio_pairs,
-    report_columns,
-    report_logs,
-    report_named,
-    width_of,
-    worst_of_pair,
-    worst_ratio,
-)
-from sidelight.leakage.generic import climb
-from sidelight.leakage.logs import contract_logs, fits_doubles, log_pairs, log_spans, logs_of
-from sidelight.leakage.pair import conditional_rows
-from sidelight.leakage.support import TIE, best_pair, commonest_pair, witnessed
+from sidelight.leakage.pair import conditional_rows, own_pairs
 from sidelight.leakage.totals.base import ONE_VALUE, Array, Channels, Totals, composition, joint_claim
 from sidelight.leakage.totals.contraction import LARGEST_EXACT, ListedTotals, ratio_growths
+from sidelight.leakage.witnesses import TIE, best_pair, commonest_pair, witnessed
 from sidelight.mechanisms import Channel
+from sidelight.mechanisms.channel import LARGEST_LIST
+from sidelight.mechanisms.channel.logs import contract_logs, fits_doubles, log_pairs, log_spans, logs_of
+from sidelight.mechanisms.channel.sets import LARGEST_STACK
 
 Codes = NDArray[np.intp]
 LARGEST_AUTOMATIC = 1 << 20
@@ -105,7 +89,7 @@ class ExactTotal(Totals):
         named = {name: np.array(codes) for name, codes in witness.reports.items()}
         others = [name for name in named if name != self.secret]
         now, then = (
-            [np.exp(named_logs(chosen[name], named[name])) for name in others]
+            [np.exp(chosen[name].named_logs(named[name])) for name in others]
             for chosen in (channels, {**channels, **moved})
         )
         cells = self.belief.joint([self.secret, *others])
@@ -215,7 +199,7 @@ def is_exact_cheap(belief: Belief, channels: Channels, secret: str) -> bool:
 
 def _is_all_listed(belief: Belief, channels: Channels, secret: str) -> bool:
     """Whether the exact total of this secret lists all reports, and its own can be listed as well."""
-    counts = [count_reports(channel) for channel in channels.values()]
+    counts = [channel.count_reports() for channel in channels.values()]
     if len(counts) < 3 and math.prod(counts) * belief.schema[secret].size > LARGEST_AUTOMATIC:
         return False
     return _answered(belief, channels, secret) is None and max(counts, default=0.0) <= LARGEST_LIST
@@ -225,14 +209,14 @@ def _answered(belief: Belief, channels: Channels, secret: str) -> str | None:
     """Return which other attribute is answered rather than listed: the one for which it saves most work."""
     work = _PASSES * belief.schema[secret].size
     savings = {
-        name: count_reports(channel) / (work * channel.size)
+        name: channel.count_reports() / (work * channel.size)
         for name, channel in channels.items()
-        if name != secret and favours_sets(channel) and baseline_of(channel) > 0
+        if name != secret and channel.favours_sets and channel.floor > 0
     }
     best = max(savings, key=lambda name: savings[name], default=None)
     if best is None or savings[best] > 1:
         return best
-    lists = (count_reports(channel) for name, channel in channels.items() if name != secret)
+    lists = (channel.count_reports() for name, channel in channels.items() if name != secret)
     is_long = belief.schema[secret].size * math.prod(lists) > LARGEST_AUTOMATIC
     return best if is_long and savings[best] * _PASSES > 1 else None
 
@@ -242,9 +226,9 @@ def _unlisted(belief: Belief, channels: Channels, secret: str) -> str | None:
     others = [name for name in channels if name != secret]
     answered = _answered(belief, channels, secret)
     for name, channel in channels.items():
-        has_list = not favours_sets(channel) or count_reports(channel) <= LARGEST_LISTED
+        has_list = not channel.favours_sets or channel.count_reports() <= LARGEST_LISTED
         is_free = name in (secret, answered) or len(others) == 1
-        if delta_of(channel) > 0 or not (has_list or is_free):
+        if channel.delta > 0 or not (has_list or is_free):
             return name
     return None
 
@@ -256,7 +240,7 @@ def _exact_cells(belief: Belief, channels: Channels, secret: str) -> float:
         return 0.0
     sizes = {name: float(belief.schema[name].size) for name in [secret, *others]}
     answered = _answered(belief, channels, secret)
-    outputs = sizes[secret] * math.prod(count_reports(channels[name]) for name in others if name != answered)
+    outputs = sizes[secret] * math.prod(channels[name].count_reports() for name in others if name != answered)
     if answered is not None:
         outputs *= sizes[secret] * sizes[answered]
     return max(math.prod(sizes.values()), outputs)
@@ -272,16 +256,16 @@ def with_neighbour(
     rows, _ = conditional_rows(belief, own.secret, neighbour)
     value = None
     if own.constant is not None:
-        worst = worst_ratio(rows, channel)
+        worst = channel.worst_ratio(rows)
         value = own.constant + worst.value
         if worst.value <= TIE:
             return Reached(value, commonest_pair(own.weights), {})
         if not all_pairs:
-            return Reached(value, (worst.likelier, worst.unlikelier), {neighbour: worst.favoured})
-    together = own.pairs + ratio_pairs(rows, channel)
+            return Reached(value, (worst.likelier, worst.unlikelier), {neighbour: worst.report})
+    together = own.pairs + channel.ratio_pairs(rows)
     pair = best_pair(together, own.weights)
-    worst = worst_of_pair(rows, channel, pair)
-    reports = {neighbour: worst.favoured} if worst.value > TIE else {}
+    worst = channel.worst_of_pair(rows, pair)
+    reports = {neighbour: worst.report} if worst.value > TIE else {}
     return Reached(float(together[pair]) if value is None else value, pair, reports)
 
 
@@ -309,7 +293,7 @@ def _with_all(belief: Belief, channels: Channels, own: OwnReport) -> Reached:
     if largest.value <= own.pairs[largest.pair] + TIE:
         return Reached(largest.value, largest.pair, {})
     numbers = np.unravel_index(largest.cell, logs.shape[1 : len(listed) + 1])
-    reports = {name: report_named(channels[name], int(y)) for name, y in zip(listed, numbers, strict=True)}
+    reports = {name: channels[name].named(int(y)) for name, y in zip(listed, numbers, strict=True)}
     if answered is not None:
         reports[answered] = largest.favoured
     return Reached(largest.value, largest.pair, {name: reports[name] for name in channels if name in reports})
@@ -327,27 +311,15 @@ def _contracted_logs(tensor: Array, channels: Sequence[Channel]) -> Array:
 
     Axes beyond the channels stay as they are. Sums that doubles could lose are taken in logarithms.
     """
-    columns = [report_logs(channel, LARGEST_LISTED) for channel in channels]
+    columns = [channel.all_logs() for channel in channels]
     logs = logs_of(tensor)
-    listed = [column for column in columns if column is not None]
-    if fits_doubles(logs, *listed):
+    if fits_doubles(logs, *columns):
         for axis, channel in enumerate(channels, start=1):
-            tensor = _contract(tensor, channel, axis)
+            tensor = channel.contract(tensor, axis)
         return logs_of(tensor)
-    for axis, column in enumerate(listed, start=1):
+    for axis, column in enumerate(columns, start=1):
         logs = contract_logs(logs, column, axis)
     return logs
-
-
-def _contract(tensor: Array, channel: Channel, axis: int) -> Array:
-    """Replace the values on `axis` by the reports of the channel."""
-    if channel.family == "singletons":  # a matrix of t x t, but two numbers say it: one pass, not t
-        baseline = baseline_of(channel)
-        return np.asarray(baseline * tensor.sum(axis=axis, keepdims=True) + (1 - baseline) * tensor)
-    columns = report_columns(channel, math.inf)
-    if columns is None:
-        raise TooLargeError("this channel has too many reports to list; use another method.")
-    return np.moveaxis(np.tensordot(tensor, columns, axes=(axis, 0)), -1, axis)
 
 
 def _largest_ratio(logs: Array, own: OwnReport) -> _Largest:
@@ -390,20 +362,17 @@ def _answer(logs: Array, channel: Channel, own: OwnReport) -> _Largest:
     for i, mass in enumerate(masses):
         seen = np.flatnonzero(~np.isneginf(mass))
         answers = _climbed(rows[i, seen], rows[:, seen], channel)
-        ratios = np.minimum(answers, channel.epsilon) + mass[seen] - masses[:, seen]
+        ratios = answers + mass[seen] - masses[:, seen]
         best = ratios.argmax(axis=1)
         values[i], cells[i] = np.maximum(ratios[np.arange(len(ratios)), best], 0.0), seen[best]
     pair = best_pair(values + own.pairs, own.weights)
     cell = int(cells[pair])
-    favoured = worst_of_pair(rows[:, cell], channel, pair).favoured
+    favoured = channel.worst_of_pair(rows[:, cell], pair).report
     return _Largest(float(values[pair] + own.pairs[pair]), pair, cell, favoured)
 
 
 def _climbed(row: Array, rows: Array, channel: Channel) -> Array:
     """Return the largest log-ratio of a row to every other, cell by cell, some cells at a time."""
     some = max(1, LARGEST_STACK // rows[:, 0].size)
-    parts = [
-        climb(row[at : at + some], rows[:, at : at + some], baseline_of(channel), width_of(channel))
-        for at in range(0, len(row), some)
-    ]
+    parts = [channel.answers(row[at : at + some], rows[:, at : at + some]) for at in range(0, len(row), some)]
     return np.concatenate(parts, axis=1)

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.leakage.bounds import Bound
-from sidelight.leakage.families import baseline_at, own_pairs
-from sidelight.leakage.generic import GenericWorst, generic_worst
+from sidelight.leakage.pair import own_pairs
 from sidelight.leakage.totals.base import ONE_VALUE, Array, Channels, Totals, composition
 from sidelight.mechanisms import Channel
+from sidelight.mechanisms.channel.generic import Worst, baseline_at, generic_worst
 
 LARGEST_ROWS = 1 << 24
 LARGEST_SEARCH = 1 << 31
@@ -78,7 +78,7 @@ class JointTotal(Totals):
         grown = [self._bound({**channels, name: moved[name]}, kept).value - base for name in moved]
         return {self.secret: np.array(grown)}
 
-    def _bound(self, channels: Channels, kept: GenericWorst | None = None) -> Bound:
+    def _bound(self, channels: Channels, kept: Worst | None = None) -> Bound:
         """Return the total; of the joint generic bound only the part that `kept` reaches, if it is given."""
         if np.count_nonzero(self.prior) < 2:
             return ONE_VALUE
@@ -87,7 +87,7 @@ class JointTotal(Totals):
             return sums
         return joint if self.method == "joint generic" or joint.value < sums.value else sums
 
-    def _joint(self, channels: Channels, kept: GenericWorst | None) -> Bound | None:
+    def _joint(self, channels: Channels, kept: Worst | None) -> Bound | None:
         """Return the own report's leakage plus the bound on all others as one; None without their rows."""
         own = own_leakage(self.prior, channels.get(self.secret))
         if set(channels) <= {self.secret}:
@@ -112,10 +112,10 @@ def own_leakage(prior: Array, channel: Channel | None) -> float:
     return float(own_pairs(channel, np.flatnonzero(prior > 0)).max(initial=0.0))
 
 
-def _reached(rows: Array, kept: GenericWorst, baseline: float) -> float:
+def _reached(rows: Array, kept: Worst, baseline: float) -> float:
     """Return ln of the ratio of two rows for a report that favours this set by 1 / baseline."""
     pair = rows[[kept.likelier, kept.unlikelier]]
-    top, bottom = baseline + (1 - baseline) * pair[:, kept.favoured].sum(axis=1)
+    top, bottom = baseline + (1 - baseline) * pair[:, kept.report].sum(axis=1)
     return math.log(top / bottom) if bottom > 0 else math.inf
 
 

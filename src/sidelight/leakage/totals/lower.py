@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Belief
 from sidelight.leakage.bounds import Bound
-from sidelight.leakage.families import named_logs, ratio_pairs, single_of, worst_of_pair
 from sidelight.leakage.pair import conditional_rows, direct_leakage
 from sidelight.leakage.totals.base import Array, Channels
 from sidelight.leakage.totals.exact import OwnReport, Reached, with_neighbour
@@ -35,7 +34,7 @@ def lower_total(belief: Belief, channels: Channels, secret: str) -> Bound:
 
     Fewer reports never say more, and any combination of reports is a witness.
     """
-    channels = {name: single_of(channel) for name, channel in channels.items()}
+    channels = {name: channel.attained for name, channel in channels.items()}
     own = OwnReport.of(belief, channels, secret)
     best = direct_leakage(belief, channels.get(secret), secret).lower
     best = Bound(best.value, "lower", "own report", best.witness, best.support)
@@ -64,7 +63,7 @@ def _search(belief: Belief, channels: Channels, own: OwnReport) -> Reached | Non
         return None
     # Each report at its best for a pair of values promises more than all can keep together: where to start.
     promise = own.pairs + sum(
-        ratio_pairs(conditional_rows(belief, secret, name)[0], channels[name]) for name in others
+        channels[name].ratio_pairs(conditional_rows(belief, secret, name)[0]) for name in others
     )
     np.fill_diagonal(promise, -np.inf)
     samples = _samples(belief.records, secret, others)
@@ -92,7 +91,7 @@ class _Report:
 
     @classmethod
     def of(cls, channel: Channel, named: NDArray[np.intp]) -> _Report:
-        return cls(named, named_logs(channel, named))
+        return cls(named, channel.named_logs(named))
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ def _start(belief: Belief, channels: Channels, own: OwnReport, pair: tuple[int, 
     for name, channel in channels.items():
         if name != own.secret:
             rows, _ = conditional_rows(belief, own.secret, name)
-            reports.append(_Report.of(channel, worst_of_pair(rows, channel, pair).favoured))
+            reports.append(_Report.of(channel, channel.worst_of_pair(rows, pair).report))
     return reports
 
 
@@ -176,8 +175,8 @@ def _weigh(sample: _Sample, reports: Sequence[_Report], leaving_out: int = -1) -
 
 def _best_report(rows: Array, channel: Channel) -> _Report | None:
     """Return the report with the largest ratio of the two (unnormalised) rows."""
-    worst = worst_of_pair(rows / rows.sum(axis=1, keepdims=True), channel, (0, 1))
-    return _Report.of(channel, worst.favoured) if len(worst.favoured) else None
+    worst = channel.worst_of_pair(rows / rows.sum(axis=1, keepdims=True), (0, 1))
+    return _Report.of(channel, worst.report) if len(worst.report) else None
 
 
 def _evaluate(records: Records, own: OwnReport, said: dict[str, _Report], pair: tuple[int, int]) -> float:

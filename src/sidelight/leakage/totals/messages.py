@@ -23,7 +23,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.leakage.logs import log_pairs, logs_of
+from sidelight.mechanisms.channel.logs import log_pairs, logs_of
 
 Array = NDArray[np.float64]
 LARGEST_LISTED = 6
@@ -77,7 +77,7 @@ def box_pairs(rows: Array, reports: Array, spreads: Array) -> Array:
 
 def _boxed(rows: Array, reports: Array, lows: Array, highs: Array) -> Array:
     """Return ln of what `kernels.box_ratios` finds; loaded late, since loading the compiler takes a while."""
-    from sidelight.leakage.kernels import box_ratios
+    from sidelight.leakage.totals.kernels import box_ratios
 
     weighted = np.multiply(reports.T[:, None, :], rows, order="C")
     masses = np.ascontiguousarray(weighted.sum(axis=2).T)

@@ -24,9 +24,7 @@ import numpy as np
 from sidelight.belief import Belief, check_belief
 from sidelight.foundation.errors import check_choice, unknown
 from sidelight.leakage.bounds import Bound, Leakage
-from sidelight.leakage.entry import check_channels
-from sidelight.leakage.families import delta_of, is_idealised
-from sidelight.leakage.pair import check_fit
+from sidelight.leakage.pair import checked_channels, is_idealised
 from sidelight.leakage.totals.base import ONE_VALUE, Channels, Totals, check_order
 from sidelight.leakage.totals.exact import exact_total, exact_totals, is_exact_cheap
 from sidelight.leakage.totals.joint import JointTotal
@@ -47,17 +45,15 @@ def total_leakage(belief: Belief, channels: Channels, secret: str, method: Total
             a belief that is a model of the table are of kind "model".
     """
     check_belief("belief", belief)
-    check_channels(channels)
+    channels = checked_channels(belief, channels)
     check_choice("method", method, get_args(TotalMethod))
-    for name, channel in channels.items():
-        check_fit(belief.schema[name], channel)
     through = tuple(channels)
     if np.count_nonzero(belief.prior(secret)) < 2:
         return Leakage.exactly(secret, through, ONE_VALUE)
     upper = _upper(belief, channels, secret, method)
     if upper.kind == "exact":
         return _marked(belief, channels, Leakage.exactly(secret, through, upper))
-    delta = math.fsum(delta_of(channel) for channel in channels.values())
+    delta = math.fsum(channel.delta for channel in channels.values())
     lower = lower_total(belief, channels, secret)
     if lower.value > upper.value:
         upper = replace(upper, value=check_order(lower.value, upper.value))
@@ -77,7 +73,7 @@ def set_leakage(
         method: see `total_leakage`.
     """
     check_belief("belief", belief)
-    check_channels(channels)
+    channels = checked_channels(belief, channels)
     seen = [through] if isinstance(through, str) else list(through)
     for name in seen:
         if name not in channels:

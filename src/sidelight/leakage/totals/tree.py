@@ -29,18 +29,7 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief, Tree, check_belief
 from sidelight.foundation.errors import InputError, check_choice
 from sidelight.leakage.bounds import Bound, Claim
-from sidelight.leakage.entry import check_channels
-from sidelight.leakage.families import (
-    baseline_at,
-    claim_of,
-    is_idealised,
-    own_pairs,
-    report_columns,
-    report_named,
-)
-from sidelight.leakage.generic import generic_worst
-from sidelight.leakage.pair import check_fit
-from sidelight.leakage.support import best_pair, edge_support, witnessed
+from sidelight.leakage.pair import check_fit, checked_channels, is_idealised, own_pairs
 from sidelight.leakage.totals.base import Array, Channels, Totals
 from sidelight.leakage.totals.messages import (
     LARGEST_LISTED,
@@ -51,7 +40,9 @@ from sidelight.leakage.totals.messages import (
     range_pairs,
     ray_columns,
 )
+from sidelight.leakage.witnesses import best_pair, records_along, witnessed
 from sidelight.mechanisms import Channel
+from sidelight.mechanisms.channel.generic import baseline_at, generic_worst
 
 TreeMethod = Literal["auto", "plain", "weighted", "linear programs"]
 METHODS: tuple[TreeMethod, ...] = ("auto", "plain", "weighted", "linear programs")
@@ -114,7 +105,7 @@ def tree_totals(
     Without `witnesses` the figures are the same and take a fraction of the time.
     """
     check_belief("belief", belief)
-    check_channels(channels)
+    channels = checked_channels(belief, channels)
     return TreeTotals(belief, tuple(_names(belief, secrets)), method).bounds(channels, witnesses=witnesses)
 
 
@@ -205,7 +196,7 @@ def _total(belief: Belief, tree: Tree, channels: Channels, messages: Messages, w
     pairs = np.sum([own_pairs(own, possible), *(part.pairs for part in parts)], axis=0)
     used = frozenset[str]().union(*(part.methods for part in parts))
     name = f"tree propagation ({', '.join(sorted(used))})" if used else "tree propagation"
-    is_exact = (own is None or claim_of(own) == "exact") and all(part.is_exact for part in parts)
+    is_exact = (own is None or own.claim == "exact") and all(part.is_exact for part in parts)
     kind: Claim = "model" if belief.is_model else "exact" if is_exact else "certified"
     kind = "published" if is_idealised(channels.values()) else kind
     bound = Bound(float(pairs.max()), kind, name)
@@ -214,7 +205,7 @@ def _total(belief: Belief, tree: Tree, channels: Channels, messages: Messages, w
     pair = best_pair(pairs, tree.marginals[root][possible])
     said = _reported(tree, channels, messages, pair) if is_exact else None
     if said is None:
-        return replace(bound, support=edge_support(belief, secret, tree.edges))
+        return replace(bound, support=records_along(belief, secret, tree.edges))
     codes = int(possible[pair[0]]), int(possible[pair[1]])
     return witnessed(bound, belief, channels, secret, codes, said)
 
@@ -253,16 +244,16 @@ def _listed(channel: Channel | None) -> Array | None:
 
     For a channel that can favour every set of values the budget says it all.
     """
-    if channel is None or channel.family in ("all", "any"):
+    if channel is None or channel.favours_every_set:
         return None
-    return report_columns(channel, LARGEST_REPORTS)
+    return channel.columns(LARGEST_REPORTS)
 
 
 def _is_known(channel: Channel | None) -> bool:
     """Whether the bounds use all that a channel's reports can say, and nothing more."""
     if channel is None:
         return True
-    return claim_of(channel) == "exact" and (channel.family == "all" or _listed(channel) is not None)
+    return channel.claim == "exact" and (channel.favours_every_set or _listed(channel) is not None)
 
 
 def _even(value: float, size: int) -> Array:
@@ -305,7 +296,7 @@ def _reported(tree: Tree, channels: Channels, messages: Messages, pair: tuple[in
         is_inner = any(messages[child, node].pairs.any() for child in tree.children[node])
         report, ray = divmod(int(chosen[asked]), 2 if is_inner else 1)
         if channel is not None:
-            said[name] = report_named(channel, report)
+            said[name] = channel.named(report)
         if is_inner:
             below = ((0, 1), (1, 0))[ray]  # the order of a binary cone's two rays
             waiting += [(child, below) for child in tree.children[node]]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Belief
 from sidelight.leakage import pair_matrix, statistical_leakage, total_leakage, tree_totals
-from sidelight.leakage.generic import generic_worst
+from sidelight.mechanisms.channel.generic import generic_worst
 from sidelight.plan import Plan
 from sidelight.schema import Schema, categorical
 from sidelight.sources import Counts

@@ -16,17 +16,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.leakage.logs import log_spans, logs_of
+from sidelight.mechanisms.channel.logs import log_spans, logs_of
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-_SMALL = 1 << 24
+Codes = NDArray[np.intp]
+SMALL_SEARCH = 1 << 24
+"""Searches over so many cells are done with numpy, larger ones compiled."""
+LEAST_BASELINE = 1e-300
 SLACK = 1e-15
 """Above the rounding of g - ratio h where the two nearly cancel, as a share of g."""
 STEP = 4e-15
@@ -34,16 +35,34 @@ STEP = 4e-15
 
 
 @dataclass(frozen=True)
-class GenericWorst:
-    """The worst ordered pair of rows: ln of the ratio, the two rows, and the favoured set as a mask."""
+class Worst:
+    """The largest log-ratio between two rows.
+
+    Attributes:
+        value: the log-ratio.
+        likelier: the row under which the report is likelier.
+        unlikelier: the other row.
+        report: what names the report that reaches it: the values it favours (see `Channel.named`).
+    """
 
     value: float
     likelier: int
     unlikelier: int
-    favoured: Mask
+    report: Codes
 
 
-def generic_worst(rows: Array, baseline: float, width: int | None = None) -> GenericWorst:
+def baseline_at(budget: float) -> float:
+    """Return e^-budget; 0, which can only raise a figure, where doubles would lose its digits."""
+    baseline = math.exp(-budget)
+    return baseline if baseline > LEAST_BASELINE else 0.0
+
+
+def all_sets(size: int) -> Array:
+    """Return every set of values as a column of 0 and 1, shape (size, 2^size)."""
+    return ((np.arange(1 << size) >> np.arange(size)[:, None]) & 1).astype(np.float64)
+
+
+def generic_worst(rows: Array, baseline: float, width: int | None = None) -> Worst:
     """Return the largest ratio over all ordered pairs of rows and all favoured sets.
 
     Args:
@@ -54,15 +73,17 @@ def generic_worst(rows: Array, baseline: float, width: int | None = None) -> Gen
     m, t = rows.shape
     if width is None and baseline == 0:
         return _saturated(rows)
-    if width is None and m * m * t > _SMALL:
-        ratio, likelier, unlikelier = _compiled_search()(np.ascontiguousarray(rows), baseline)
+    if width is None and m * m * t > SMALL_SEARCH:
+        from sidelight.mechanisms.channel.kernels import search_rows  # loading the compiler takes a while
+
+        ratio, likelier, unlikelier = search_rows(np.ascontiguousarray(rows), baseline)
     else:
         ratio, likelier, unlikelier = _search(rows, baseline, width)
-    favoured = favoured_set(rows[likelier], rows[unlikelier], ratio, width)
-    return GenericWorst(math.log(ratio) if ratio < math.inf else math.inf, likelier, unlikelier, favoured)
+    favoured = np.flatnonzero(favoured_set(rows[likelier], rows[unlikelier], ratio, width))
+    return Worst(math.log(ratio) if ratio < math.inf else math.inf, likelier, unlikelier, favoured)
 
 
-def _saturated(rows: Array) -> GenericWorst:
+def _saturated(rows: Array) -> Worst:
     """Return the largest ratio where a report may rule values out.
 
     Then the ratio of a set is at most that of one of its values, and logarithms hold what doubles do not.
@@ -74,13 +95,13 @@ def _saturated(rows: Array) -> GenericWorst:
     likelier, unlikelier = int(column.argmax()), int(column.argmin())
     with np.errstate(over="ignore"):
         favoured = favoured_set(rows[likelier], rows[unlikelier], float(np.exp(value)))
-    return GenericWorst(value, likelier, unlikelier, favoured)
+    return Worst(value, likelier, unlikelier, np.flatnonzero(favoured))
 
 
 def generic_pairs(rows: Array, baseline: float, width: int | None = None) -> Array:
     """Return ln of the largest ratio for every ordered pair of rows, shape (m, m)."""
     m, t = rows.shape
-    some = max(1, _SMALL // (m * t))
+    some = max(1, SMALL_SEARCH // (m * t))
     parts = [climb(rows[i : i + some, None], rows[None], baseline, width) for i in range(0, m, some)]
     return np.concatenate(parts)
 
@@ -107,9 +128,11 @@ def climb(g: Array, h: Array, baseline: float | Array, width: int | None = None)
         if not left.any():
             return np.log(ratios)
         with np.errstate(divide="ignore", invalid="ignore"):
-            better = top / bottom
+            better = top / bottom  # 0 / 0 compares as false below and so never counts as growth
         grown = left & (better > probes)
         ratios = np.where(grown, better, ratios)
+        # Where the sum found a better set but its ratio rounds to the same number, look a hair further:
+        # otherwise the loop would never end, or would end below the truth.
         probes = np.where(grown, better, np.where(left, probes * (1 + STEP), probes))
 
 
@@ -136,9 +159,9 @@ def _excess(
     gains: Array, g: Array, baseline: float | Array, ratios: Array | float, width: int | None
 ) -> Array:
     """Return a (1 - H) + (1 - a) times the gains g - H h of the best set for each H, and never less."""
-    gains = (
-        gains + np.where(np.greater(ratios, 1), SLACK, 0.0)[..., None] * g
-    )  # rounded down, a gain would be hidden
+    # Rounded down, the gain of a heavy value could hide behind its own rounding error and end the climb
+    # early. At a ratio of 1 the difference g - h is exact enough for its sign to be right.
+    gains = gains + np.where(np.greater(ratios, 1), SLACK, 0.0)[..., None] * g
     if width is None:
         sums = np.maximum(gains, 0).sum(axis=-1)
     else:
@@ -183,11 +206,3 @@ def _dinkelbach(g: Array, h: Array, baseline: float, start: float, width: int | 
         else:
             probe *= 1 + STEP
     return ratio
-
-
-@cache
-def _compiled_search() -> Any:
-    """Return `_search` compiled; loaded on first use, since loading the compiler takes a while."""
-    from sidelight.leakage.kernels import search_rows
-
-    return search_rows

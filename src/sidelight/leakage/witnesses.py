@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Belief
 from sidelight.leakage.bounds import Bound, Witness
-from sidelight.leakage.families import describe_favoured, favours_sets, report_values, worst_of_pair
 from sidelight.mechanisms import Channel
 
 Codes = NDArray[np.intp]
@@ -62,24 +61,22 @@ def witnessed(
     seen = {name: codes for name, codes in reports.items() if channels[name].epsilon > 0}
     if secret in channels and channels[secret].epsilon > 0:
         seen = {secret: own_report(channels[secret], pair), **seen}
-    words = [describe_favoured(belief.schema[name], channels[name], codes) for name, codes in seen.items()]
-    favoured = {
-        name: favoured_values(channels[name], codes) for name, codes in seen.items() if name != secret
-    }
+    words = [channels[name].describe(belief.schema[name], codes) for name, codes in seen.items()]
+    favoured = {name: channels[name].likeliest(codes) for name, codes in seen.items() if name != secret}
     labels = belief.schema[secret].values
     named = {name: tuple(codes.tolist()) for name, codes in seen.items()}
     witness = Witness(", ".join(words), labels[pair[0]], labels[pair[1]], named)
-    return replace(bound, witness=witness, support=support_of(belief, secret, pair, favoured))
+    return replace(bound, witness=witness, support=records_behind(belief, secret, pair, favoured))
 
 
 def own_report(channel: Channel, pair: tuple[int, int]) -> Codes:
     """Return what names the report that best tells two values of its own attribute apart."""
     rows = np.zeros((2, channel.size))
     rows[[0, 1], list(pair)] = 1.0
-    return worst_of_pair(rows, channel, (0, 1)).favoured
+    return channel.worst_of_pair(rows, (0, 1)).report
 
 
-def support_of(
+def records_behind(
     belief: Belief, secret: str, pair: tuple[int, int], favoured: Mapping[str, NDArray[np.intp]]
 ) -> int | None:
     """Return the fewest records behind a witness; None for a belief given by hand.
@@ -98,11 +95,11 @@ def support_of(
     if counts is None:
         return None
     other = _matching(belief, secret, pair[1], favoured)
-    found = [int(counts[list(pair)].min()), _matching(belief, secret, pair[0], favoured)]
-    return min([*found, other] if other else found)
+    fewest = min(int(counts[list(pair)].min()), _matching(belief, secret, pair[0], favoured))
+    return min(fewest, other) if other else fewest
 
 
-def edge_support(belief: Belief, secret: str, edges: Iterable[tuple[str, str]]) -> int | None:
+def records_along(belief: Belief, secret: str, edges: Iterable[tuple[str, str]]) -> int | None:
     """Return the fewest records behind a figure of a tree whose witness is not known.
 
     Any cell of any edge may decide it, so it rests on the rarest pair of values that occurs along one.
@@ -115,16 +112,6 @@ def edge_support(belief: Belief, secret: str, edges: Iterable[tuple[str, str]]) 
         cells = belief.pair_weights(*edge)
         tables.append(np.rint(cells - belief.mixed / cells.size).astype(np.int64))
     return min(int(table[table > 0].min()) for table in tables)
-
-
-def favoured_values(channel: Channel, favoured: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the values that a report makes likeliest.
-
-    `favoured` are those values already, or the report's number where the channel is given by its reports.
-    """
-    if channel.family == "singletons" or favours_sets(channel):
-        return favoured
-    return report_values(channel, int(favoured[0]))
 
 
 def _matching(belief: Belief, secret: str, value: int, favoured: Mapping[str, NDArray[np.intp]]) -> int:

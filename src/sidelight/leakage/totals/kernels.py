@@ -1,4 +1,4 @@
-"""Compiled inner loops of the leakage figures."""
+"""Compiled inner loops of the totals over a tree."""
 
 from __future__ import annotations
 
@@ -6,47 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sidelight.leakage.generic import SLACK, STEP
-
-
-@njit(cache=True)
-def _gain(g: float, h: float, ratio: float) -> float:
-    """Return g - ratio h, or a little more: rounded down, it would hide a value that weighs much."""
-    gain = g - ratio * h
-    return gain + SLACK * g if ratio > 1.0 else gain  # at 1 its sign is right as it is
-
-
-@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
-def _excess(g: NDArray[np.float64], h: NDArray[np.float64], ratio: float) -> float:
-    total = 0.0
-    for u in range(g.shape[0]):
-        total += max(_gain(g[u], h[u], ratio), 0.0)
-    return total
-
-
-@njit(cache=True)
-def search_rows(rows: NDArray[np.float64], baseline: float) -> tuple[float, int, int]:
-    """Return the largest generic ratio over ordered pairs of rows, and the two rows that reach it."""
-    best, likelier, unlikelier = 1.0, 0, 0
-    for i in range(rows.shape[0]):
-        for j in range(rows.shape[0]):
-            probe = best
-            while baseline * (1.0 - probe) + (1.0 - baseline) * _excess(rows[i], rows[j], probe) > 0.0:
-                top, bottom = baseline, baseline
-                for u in range(rows.shape[1]):
-                    if rows[i, u] > probe * rows[j, u]:
-                        top += (1.0 - baseline) * rows[i, u]
-                        bottom += (1.0 - baseline) * rows[j, u]
-                if top == 0.0:
-                    break
-                if bottom == 0.0:
-                    return np.inf, i, j
-                if top / bottom > probe:
-                    best, likelier, unlikelier = top / bottom, i, j
-                    probe = best
-                else:
-                    probe *= 1.0 + STEP
-    return best, likelier, unlikelier
+from sidelight.mechanisms.channel.generic import STEP
+from sidelight.mechanisms.channel.kernels import gain
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
@@ -60,8 +21,8 @@ def _boxed_excess(
     """Return the largest (g - ratio h).v over the messages v between `low` and `high`."""
     total = 0.0
     for u in range(g.shape[0]):
-        gain = _gain(g[u], h[u], ratio)
-        total += max(gain, 0.0) * high[u] + min(gain, 0.0) * low[u]
+        more = gain(g[u], h[u], ratio)
+        total += max(more, 0.0) * high[u] + min(more, 0.0) * low[u]
     return total
 
 

@@ -1,0 +1,110 @@
+"""Channels given by a matrix, and the door through which channels from outside come in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from sidelight.foundation.errors import InputError, TooLargeError, check_number, check_whole, invalid
+from sidelight.mechanisms.channel.base import Array, Channel, check_matrix_size
+from sidelight.mechanisms.channel.sets import AnyChannel
+from sidelight.mechanisms.exact import store
+
+
+@dataclass(frozen=True, eq=False)
+class DenseChannel(Channel):
+    """A channel given by its matrix Pr(report | value), shape (values, reports).
+
+    Attributes:
+        cells: the matrix.
+        budget: the budget really spent, where it is known better than from the rounded matrix.
+        size: the number of values.
+        epsilon: the budget really spent.
+    """
+
+    cells: Array
+    budget: float | None = None
+    size: int = field(init=False, repr=False)
+    epsilon: float = field(init=False, repr=False)
+    claim = "exact"
+
+    def __post_init__(self) -> None:
+        cells = np.asarray(self.cells, dtype=np.float64)
+        if cells.ndim != 2 or not cells.size or not np.all(np.isfinite(cells)) or cells.min(initial=0) < 0:
+            raise InputError("a channel is a matrix of probabilities, one row for each value.")
+        check_matrix_size(*cells.shape)
+        if np.abs(cells.sum(axis=1) - 1).max(initial=0) > 1e-9:
+            raise InputError("every row of a channel must sum to 1.")
+        epsilon = _largest_ratio(cells)
+        if self.budget is not None:
+            epsilon = check_number("budget", self.budget, at_least=0, infinite=True)
+            store(self, budget=epsilon)
+        store(self, cells=cells, size=len(cells), epsilon=epsilon)
+
+    def likelihood(self, report: int) -> Array:
+        """Return Pr(report | value) for every value, shape (size,)."""
+        code = check_whole("report", report, at_least=0, at_most=self.cells.shape[1] - 1)
+        return np.asarray(self.cells[:, code])
+
+    def matrix(self) -> Array:
+        """Return Pr(report | value), shape (size, reports)."""
+        return self.cells
+
+
+def _largest_ratio(cells: Array) -> float:
+    """Return the largest log-ratio within a column; reports that are never sent do not count."""
+    used = cells[:, cells.max(axis=0) > 0]
+    low, high = used.min(axis=0), used.max(axis=0)
+    return math.inf if (low == 0).any() else float(np.log(high / low).max(initial=0.0))
+
+
+@runtime_checkable
+class _HasMatrix(Protocol):
+    def matrix(self) -> Array: ...
+
+
+@runtime_checkable
+class _HasBudget(Protocol):
+    size: int
+    epsilon: float
+
+
+@runtime_checkable
+class _HasDelta(Protocol):
+    delta: float
+
+
+def as_channel(channel: object) -> Channel:
+    """Return a channel for anything that states enough to be one.
+
+    A `Channel` is taken at its word. From anything else only two statements are used: a `matrix()`, which is
+    the law itself, or else a size and a budget, of which the worst channel is assumed.
+
+    >>> class Coin:
+    ...     size, epsilon = 2, 1.0
+    >>> as_channel(Coin()).claim
+    'certified'
+    """
+    if isinstance(channel, Channel):
+        return channel
+    if isinstance(channel, _HasMatrix):
+        try:
+            return DenseChannel(channel.matrix())
+        except TooLargeError:
+            pass  # its budget still bounds what it says
+    if isinstance(channel, _HasBudget):
+        delta = channel.delta if isinstance(channel, _HasDelta) else 0.0
+        return AnyChannel(channel.size, channel.epsilon, delta)
+    raise invalid("channel", "a `Channel`", type(channel).__name__, "A plan's are in plan.channels().")
+
+
+def as_channels(channels: object) -> dict[str, Channel]:
+    """Return the channels of a mapping by attribute, see `as_channel`."""
+    if not isinstance(channels, Mapping):
+        kind = type(channels).__name__
+        raise invalid("channels", "a mapping from attributes to channels", kind, "plan.channels() makes one.")
+    return {name: as_channel(channel) for name, channel in channels.items()}
