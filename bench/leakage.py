@@ -7,11 +7,11 @@ import math
 import duckdb
 import numpy as np
 import pyarrow as pa
-from sidelight.leakage.generic import generic_worst
 
 import sidelight as sl
 from bench.timing import DATA, Row, best_of, show
 from sidelight.leakage.pair import pair_matrix
+from sidelight.mechanisms.channel.generic import generic_worst
 from sidelight.studies.ours import cost
 
 

@@ -40,5 +40,5 @@ def test_lower_ends_are_what_the_realised_sets_reach(rng) -> None:
 
 def test_only_hashing_has_buckets() -> None:
     belief = sl.Belief.from_joint([[0.25, 0.25], [0.25, 0.25]], ["x", "u"])
-    with pytest.raises(sl.InputError, match="must be local hashing"):
+    with pytest.raises(sl.InputError, match="must be a `Hashing`"):
         hashing_leakage(belief, sl.create("grr", 2, 1.0), "x", "u")

@@ -96,7 +96,7 @@ def constraint_of(
         return _published_constraint(problem)
     if name == "robust":
         return _robust_constraint(problem, USUAL_CONFIDENCE if confidence is None else confidence)
-    channels = problem.channels(np.full(len(problem.free), problem.least))
+    channels = problem.channels(problem.alike(problem.least))
     totals = prepare_totals(belief, channels, problem.secrets, method)
     return Constraint("table", belief, problem.secrets, totals, _table_promise(belief), not belief.is_model)
 
@@ -138,7 +138,7 @@ def _tree_promise(belief: Belief) -> str:
 def _tree_constraint(problem: Problem) -> Constraint:
     """Return the total for an adversary who believes in a tree; a model, unless it was given by hand."""
     tree = Belief.tree_of(problem.belief)
-    channels = problem.channels(np.full(len(problem.free), problem.least))
+    channels = problem.channels(problem.alike(problem.least))
     totals = prepare_totals(tree, channels, problem.secrets, "tree")
     return Constraint("tree", tree, problem.secrets, totals, _tree_promise(tree), not tree.is_model)
 
@@ -185,13 +185,16 @@ class PublishedTotals(Totals):
         """Return what one release says about every secret; searches move one budget at a time."""
         key = (name, channel.epsilon)
         if key not in self._parts:
-            self._parts[key] = np.array([self._pair(name, channel, secret) for secret in self.secrets])
+            leaks = [leakage_alone(self.belief, channel, name, secret) for secret in self.secrets]
+            self._parts[key] = np.array(leaks)
         return self._parts[key]
 
-    def _pair(self, name: str, channel: Channel, secret: str) -> float:
-        if name == secret:
-            return own_leakage(self.belief.prior(secret), channel)
-        return channel.worst_ratio(conditional_rows(self.belief, secret, name)[0]).value
+
+def leakage_alone(belief: Belief, channel: Channel, name: str, secret: str) -> float:
+    """Return what the report of one attribute alone says about the secret, which may be itself."""
+    if name == secret:
+        return own_leakage(belief.prior(secret), channel)
+    return channel.worst_ratio(conditional_rows(belief, secret, name)[0]).value
 
 
 @dataclass(frozen=True, eq=False)

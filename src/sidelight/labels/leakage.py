@@ -19,6 +19,7 @@ from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError, check_number, check_whole, invalid
 from sidelight.leakage.bounds import Bound, Claim, Witness
 from sidelight.mechanisms import Channel, FavouringChannel
+from sidelight.mechanisms.channel.logs import log_spans, logs_of
 from sidelight.schema import Attribute
 
 Array = NDArray[np.float64]
@@ -196,12 +197,9 @@ def rounds_leakage(conditionals: ArrayLike, rounds: Sequence[LabelRound]) -> Bou
     for part in columns:
         weights = (weights[:, :, :, None] * part[:, :, None, :]).reshape(labels, combinations, -1)
     likelihood = weights.sum(axis=1)[~np.isnan(rows).all(axis=1)]
-    high, low = likelihood.max(axis=0), likelihood.min(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.where(high > 0, np.log(high) - np.log(low), 0.0)
     known = all(part.channel.claim == "exact" for part in rounds)
     kind: Claim = "exact" if known else "certified"
-    return Bound(float(logs.max()), kind, "all reports of all rounds")
+    return Bound(float(log_spans(logs_of(likelihood)).max()), kind, "all reports of all rounds")
 
 
 def _reports(part: LabelRound, labels: int, combinations: int) -> Array:

@@ -85,17 +85,8 @@ def audit_randomiser(
         raise InputError(f"`domain` must have at least two values, got {len(values)}.")
     tried = values if len(values) <= 4 else [*values[:2], *values[-2:]]
     raw = [_draw(randomiser, value, count, batch) for value in track(tried, "drawing reports")]
-    drawn = _rows(raw)
     half = count // 2
-    best: tuple[float, _Event, int, int] | None = None
-    for feature in _features(drawn):
-        for i, j in permutations(range(len(tried)), 2):
-            score, event = feature.best_event(i, j, half)
-            if best is None or score > best[0]:
-                best = (score, event, i, j)
-    if best is None:
-        raise InputError("the randomiser's reports have no component to look at.")
-    _, event, i, j = best
+    event, i, j = _best_event(_rows(raw), half)
     hits = [int(event.codes[value][half:].sum()) for value in (i, j)]
     lower = float(lower_epsilon(hits[0], hits[1], count - half, 1 - confidence))
     shares = (hits[0] / (count - half), hits[1] / (count - half))
@@ -156,6 +147,19 @@ class _Feature:
             below = np.arange(len(self.levels)) <= place
             yield f"is at most {self.levels[place]:.6g}", below
             yield f"is above {self.levels[place]:.6g}", ~below
+
+
+def _best_event(drawn: Sequence[NDArray[Any]], half: int) -> tuple[_Event, int, int]:
+    """Choose an event and the two values that it tells apart best, on the first half of the reports."""
+    scored = (
+        (*feature.best_event(i, j, half), i, j)
+        for feature in _features(drawn)
+        for i, j in permutations(range(len(drawn)), 2)
+    )
+    best = max(scored, key=lambda choice: choice[0], default=None)
+    if best is None:
+        raise InputError("the randomiser's reports have no component to look at.")
+    return best[1:]
 
 
 def _features(drawn: Sequence[NDArray[Any]]) -> Iterator[_Feature]:

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.belief import Belief, check_belief
-from sidelight.foundation.errors import check_whole, invalid
+from sidelight.foundation.arguments import check_is
+from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import randomness
 from sidelight.leakage.bounds import Bound, Claim, Leakage
 from sidelight.leakage.pair import conditional_rows, pair_leakage
@@ -37,8 +38,7 @@ def hashing_leakage(
         seeds: how many hash functions to look at.
     """
     check_belief("belief", belief)
-    if not isinstance(mechanism, Hashing):
-        raise invalid("mechanism", "local hashing ('blh' or 'olh')", getattr(mechanism, "name", mechanism))
+    check_is("mechanism", mechanism, Hashing, "create('olh', size, epsilon) makes one.")
     count = check_whole("seeds", seeds, at_least=1)
     upper = pair_leakage(belief, mechanism.channel, secret, neighbour).upper
     rows, possible = conditional_rows(belief, secret, neighbour)

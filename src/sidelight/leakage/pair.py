@@ -66,7 +66,7 @@ def pair_matrix(
     stacks: dict[tuple[object, ...], list[tuple[str, str]]] = {}
     for name, secret in pairs:
         channel = channels[name]
-        key = (channel.kind, belief.schema[secret].size, channel.size)
+        key = (type(channel), channel.kind, belief.schema[secret].size, channel.size)
         stacks.setdefault(key, []).append((name, secret))
     leakages: dict[tuple[str, str], Leakage] = {}
     for stack in track(list(stacks.values()), "pairs"):

@@ -113,15 +113,10 @@ def statistical_leakage(
     result = StatisticalLeakage(secret, tuple(laws), value, finite, infinite, empty, replicates)
     if not surrogates:
         return result
-    of_table = _surrogates(seen[0], lambda tables: tables, surrogates, rng)
-    of_population = _surrogates(records, observed, surrogates, rng)
-    return replace(
-        result,
-        table_p_value=_p_value(value, of_table),
-        table_surrogate=float(np.quantile(of_table, 0.95, method="higher")),
-        population_p_value=_p_value(value, of_population),
-        population_surrogate=float(np.quantile(of_population, 0.95, method="higher")),
-    )
+    of_table = _judge(value, _surrogates(seen[0], lambda tables: tables, surrogates, rng))
+    of_population = _judge(value, _surrogates(records, observed, surrogates, rng))
+    result = replace(result, table_p_value=of_table[0], table_surrogate=of_table[1])
+    return replace(result, population_p_value=of_population[0], population_surrogate=of_population[1])
 
 
 def _checked(belief: Belief, name: str, view: ArrayLike) -> Array:
@@ -191,6 +186,10 @@ def _surrogates(
     return np.concatenate(values)
 
 
-def _p_value(value: float, surrogates: Array) -> float:
-    """Return the share of all tables, the real one among them, whose estimate is at least the real one."""
-    return (1 + int(np.count_nonzero(surrogates >= value))) / (1 + len(surrogates))
+def _judge(value: float, surrogates: Array) -> tuple[float, float]:
+    """Return the p-value of an estimate, and the 95 % quantile of its surrogates.
+
+    The real table counts among those that reach its estimate, so that p is never 0.
+    """
+    p_value = (1 + int(np.count_nonzero(surrogates >= value))) / (1 + len(surrogates))
+    return p_value, float(np.quantile(surrogates, 0.95, method="higher"))

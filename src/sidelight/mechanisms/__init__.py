@@ -1,23 +1,15 @@
 """One attribute's randomiser: samples reports, inverts them, and states everything about itself."""
 
-from sidelight.mechanisms.channel import AnyChannel as AnyChannel
-from sidelight.mechanisms.channel import Channel as Channel
-from sidelight.mechanisms.channel import ContinuousChannel as ContinuousChannel
-from sidelight.mechanisms.channel import DenseChannel as DenseChannel
+from sidelight.mechanisms.channel import AnyChannel as AnyChannel, Channel as Channel
+from sidelight.mechanisms.channel import ContinuousChannel as ContinuousChannel, DenseChannel as DenseChannel
 from sidelight.mechanisms.channel import FavouringChannel as FavouringChannel
 from sidelight.mechanisms.channel import GaussianChannel as GaussianChannel
-from sidelight.mechanisms.channel import ImplicitChannel as ImplicitChannel
-from sidelight.mechanisms.channel import LaplaceChannel as LaplaceChannel
+from sidelight.mechanisms.channel import ImplicitChannel as ImplicitChannel, LaplaceChannel as LaplaceChannel
 from sidelight.mechanisms.channel import as_channel as as_channel
-from sidelight.mechanisms.form import Grid as Grid
-from sidelight.mechanisms.form import ReportForm as ReportForm
-from sidelight.mechanisms.mechanism import MECHANISMS as MECHANISMS
-from sidelight.mechanisms.mechanism import Aggregate as Aggregate
-from sidelight.mechanisms.mechanism import Mechanism as Mechanism
-from sidelight.mechanisms.mechanism import create as create
-from sidelight.mechanisms.mechanism import make as make
+from sidelight.mechanisms.form import Grid as Grid, ReportForm as ReportForm
+from sidelight.mechanisms.mechanism import MECHANISMS as MECHANISMS, Aggregate as Aggregate
+from sidelight.mechanisms.mechanism import Mechanism as Mechanism, create as create, make as make
 from sidelight.mechanisms.mechanism import mechanism_class as mechanism_class
 from sidelight.mechanisms.oracle import FrequencyOracle as FrequencyOracle
-from sidelight.mechanisms.reports import Reports as Reports
-from sidelight.mechanisms.reports import reports_from_arrow as reports_from_arrow
+from sidelight.mechanisms.reports import Reports as Reports, reports_from_arrow as reports_from_arrow
 from sidelight.mechanisms.reports import reports_to_arrow as reports_to_arrow

@@ -1,16 +1,11 @@
 """Channels: the law of a report given the value, and everything that leakage may ask of it."""
 
-from sidelight.mechanisms.channel.base import LARGEST_LIST as LARGEST_LIST
-from sidelight.mechanisms.channel.base import LARGEST_MATRIX as LARGEST_MATRIX
-from sidelight.mechanisms.channel.base import Channel as Channel
-from sidelight.mechanisms.channel.base import ChannelClaim as ChannelClaim
-from sidelight.mechanisms.channel.base import Worst as Worst
+from sidelight.mechanisms.channel.base import LARGEST_LIST as LARGEST_LIST, LARGEST_MATRIX as LARGEST_MATRIX
+from sidelight.mechanisms.channel.base import Channel as Channel, ChannelClaim as ChannelClaim, Worst as Worst
 from sidelight.mechanisms.channel.continuous import ContinuousChannel as ContinuousChannel
 from sidelight.mechanisms.channel.continuous import GaussianChannel as GaussianChannel
 from sidelight.mechanisms.channel.continuous import LaplaceChannel as LaplaceChannel
-from sidelight.mechanisms.channel.dense import DenseChannel as DenseChannel
-from sidelight.mechanisms.channel.dense import as_channel as as_channel
+from sidelight.mechanisms.channel.dense import DenseChannel as DenseChannel, as_channel as as_channel
 from sidelight.mechanisms.channel.dense import as_channels as as_channels
-from sidelight.mechanisms.channel.sets import AnyChannel as AnyChannel
-from sidelight.mechanisms.channel.sets import FavouringChannel as FavouringChannel
+from sidelight.mechanisms.channel.sets import AnyChannel as AnyChannel, FavouringChannel as FavouringChannel
 from sidelight.mechanisms.channel.sets import ImplicitChannel as ImplicitChannel

@@ -37,11 +37,25 @@ class Channel(ABC):
         size: the number of values.
         epsilon: the budget that a report really spends on the value itself.
         delta: the probability with which that budget does not hold.
+        claim: what figures through this channel claim. "exact": every report that they assume is sent.
+            "certified": they are never below the truth. "published": they are those of an idealised
+            mechanism that stands for the one in use.
+        method: how figures through this channel are computed, in words.
+        kind: what channels of one class and size must share to be searched together by `stacked_worst`.
+        is_listable: whether `report_rows` knows how often each report is sent; worst cases need less.
+        favours_sets: whether the worst report is searched among favoured sets rather than listed.
+        favours_every_set: whether every set is favoured by some report, so that the budget says it all.
     """
 
     size: int
     epsilon: float
     delta: float = 0.0
+    claim: ChannelClaim = "certified"
+    method: str = "channel matrix"
+    kind: Hashable = None
+    is_listable: bool = True
+    favours_sets: bool = False
+    favours_every_set: bool = False
 
     @abstractmethod
     def likelihood(self, report: int) -> Array:
@@ -52,54 +66,19 @@ class Channel(ABC):
         """Return Pr(report | value), shape (size, reports); refused where it is unknown or too large."""
 
     @property
-    def claim(self) -> ChannelClaim:
-        """What figures through this channel claim.
-
-        "exact": every report that they assume is sent. "certified": they are never below the truth.
-        "published": they are those of an idealised mechanism that stands for the one in use.
-        """
-        return "certified"
-
-    @property
-    def method(self) -> str:
-        """How figures through this channel are computed, in words."""
-        return "channel matrix"
-
-    @property
     def attained(self) -> Channel:
         """A channel whose figures this release surely attains, for lower figures.
 
-        It is the channel itself where its figures are exact, and one that says nothing where nothing is
-        known to be attained.
+        It is this one where figures are exact, and one that says nothing where nothing is surely attained.
         """
         from sidelight.mechanisms.channel.sets import silent_channel
 
-        return silent_channel(self.size)
-
-    @property
-    def is_listable(self) -> bool:
-        """Whether `report_rows` knows how often each report is sent; worst cases need less."""
-        return True
-
-    @property
-    def favours_sets(self) -> bool:
-        """Whether the worst report is searched among favoured sets, see `answers`, rather than listed."""
-        return False
-
-    @property
-    def favours_every_set(self) -> bool:
-        """Whether every set of values is favoured by some report, so that the budget says it all."""
-        return False
+        return self if self.claim == "exact" else silent_channel(self.size)
 
     @property
     def floor(self) -> float:
         """The least likelihood of a report over its greatest; 0 where doubles would lose its digits."""
         return baseline_at(self.epsilon)
-
-    @property
-    def kind(self) -> Hashable:
-        """Channels of one kind and size can be searched together by `stacked_worst`."""
-        return type(self)
 
     def count_reports(self) -> float:
         """Return how many reports `all_columns` lists; infinity where they are beyond counting."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sidelight.foundation.errors import InputError, check_number
-from sidelight.mechanisms.channel.base import Array, Channel, ChannelClaim, Codes, check_delta
+from sidelight.mechanisms.channel.base import Array, Channel, Codes, check_delta
 from sidelight.mechanisms.channel.sets import SetChannel
 from sidelight.mechanisms.exact import store
 from sidelight.schema import Attribute
@@ -33,6 +33,8 @@ class ContinuousChannel(Channel):
     epsilon: float
     delta: float = 0.0
     size: int = field(init=False, repr=False)
+    method = "noise on the values' points"
+    is_listable = False
 
     def __post_init__(self) -> None:
         points = np.asarray(self.points, dtype=np.float64)
@@ -50,16 +52,6 @@ class ContinuousChannel(Channel):
     @abstractmethod
     def log_density(self, reports: ArrayLike) -> Array:
         """Return ln of the density of each report given each value, shape (reports, size)."""
-
-    @property
-    def method(self) -> str:
-        """How figures through this channel are computed, in words."""
-        return "noise on the values' points"
-
-    @property
-    def is_listable(self) -> bool:
-        """Reports are numbers."""
-        return False
 
     def likelihood(self, report: float) -> Array:
         """Return the density of a report for every value, up to a common factor, shape (size,)."""
@@ -83,15 +75,7 @@ class LaplaceChannel(ContinuousChannel):
     in their order, then the ends far below and far above all of them.
     """
 
-    @property
-    def claim(self) -> ChannelClaim:
-        """Exact: every number is reported."""
-        return "exact"
-
-    @property
-    def attained(self) -> Channel:
-        """This channel."""
-        return self
+    claim = "exact"
 
     def log_density(self, reports: ArrayLike) -> Array:
         """Return ln of the density of each report given each value, shape (reports, size)."""
@@ -141,10 +125,7 @@ class GaussianChannel(ContinuousChannel, SetChannel):
     probability delta.
     """
 
-    @property
-    def favours_every_set(self) -> bool:
-        """Its reports are numbers: sets only bound what they can say."""
-        return False
+    favours_every_set = False  # its reports are numbers: sets only bound what they can say
 
     def log_density(self, reports: ArrayLike) -> Array:
         """Return ln of the density of each report given each value, shape (reports, size)."""

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from sidelight.foundation.errors import InputError, TooLargeError, check_number, check_whole, invalid
-from sidelight.mechanisms.channel.base import Array, Channel, ChannelClaim, check_matrix_size
+from sidelight.mechanisms.channel.base import Array, Channel, check_matrix_size
 from sidelight.mechanisms.channel.sets import AnyChannel
 from sidelight.mechanisms.exact import store
 
@@ -30,6 +30,7 @@ class DenseChannel(Channel):
     budget: float | None = None
     size: int = field(init=False, repr=False)
     epsilon: float = field(init=False, repr=False)
+    claim = "exact"
 
     def __post_init__(self) -> None:
         cells = np.asarray(self.cells, dtype=np.float64)
@@ -43,16 +44,6 @@ class DenseChannel(Channel):
             epsilon = check_number("budget", self.budget, at_least=0, infinite=True)
             store(self, budget=epsilon)
         store(self, cells=cells, size=len(cells), epsilon=epsilon)
-
-    @property
-    def claim(self) -> ChannelClaim:
-        """Exact: the matrix is the law."""
-        return "exact"
-
-    @property
-    def attained(self) -> Channel:
-        """This channel."""
-        return self
 
     def likelihood(self, report: int) -> Array:
         """Return Pr(report | value) for every value, shape (size,)."""

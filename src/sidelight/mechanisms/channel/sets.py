@@ -10,7 +10,7 @@ that are linear in a report's likelihoods is largest at their extremes, which ar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import combinations
@@ -31,7 +31,6 @@ from sidelight.mechanisms.channel.base import (
     LARGEST_LIST,
     Array,
     Channel,
-    ChannelClaim,
     Codes,
     Worst,
     check_delta,
@@ -56,30 +55,12 @@ LARGEST_STACK = 1 << 22
 class SetChannel(Channel):
     """A channel whose worst report is searched among sets of values; reports are named by such a set."""
 
-    @property
-    def method(self) -> str:
-        """How figures through this channel are computed, in words."""
-        return "worst channel of this budget"
-
-    @property
-    def set_size(self) -> int | None:
-        """How many values a report favours; None if it may be any number."""
-        return None
-
-    @property
-    def is_listable(self) -> bool:
-        """Sets do not say how often each report is sent."""
-        return False
-
-    @property
-    def favours_sets(self) -> bool:
-        """The worst report is searched among sets."""
-        return True
-
-    @property
-    def favours_every_set(self) -> bool:
-        """Any set, as far as is known."""
-        return self.set_size is None
+    method = "worst channel of this budget"
+    is_listable = False  # sets do not say how often each report is sent
+    favours_sets = True
+    favours_every_set = True
+    set_size: int | None = None
+    """How many values a report favours; None if it may be any number."""
 
     def count_reports(self) -> float:
         """Return how many sets there are."""
@@ -109,11 +90,15 @@ class SetChannel(Channel):
 
     def worst_ratio(self, rows: Array) -> Worst:
         """Return the largest log-ratio between two of the rows."""
+        if not self.favours_sets:
+            return super().worst_ratio(rows)
         worst = generic_worst(rows, self.floor, self.set_size)
         return replace(worst, value=min(worst.value, self.epsilon))
 
     def worst_of_pair(self, rows: Array, pair: tuple[int, int]) -> Worst:
         """Return the largest log-ratio of one row to another."""
+        if not self.favours_sets:
+            return super().worst_of_pair(rows, pair)
         g, h = rows[list(pair)]
         value = float(climb(g, h, self.floor, self.set_size))
         with np.errstate(over="ignore"):
@@ -122,6 +107,8 @@ class SetChannel(Channel):
 
     def ratio_pairs(self, rows: Array) -> Array:
         """Return the largest log-ratio of every row to every other, shape (m, m)."""
+        if not self.favours_sets:
+            return super().ratio_pairs(rows)
         return np.minimum(generic_pairs(rows, self.floor, self.set_size), self.epsilon)
 
     def own_pairs(self, possible: Codes) -> Array:
@@ -222,6 +209,7 @@ class FavouringChannel(SetChannel):
     is_model: bool = False
     budget: float | None = None
     epsilon: float = field(init=False, repr=False, compare=False)
+    method = "favoured sets"
 
     def __post_init__(self) -> None:
         check_choice("family", self.family, ("singletons", "subsets", "all"))
@@ -236,52 +224,23 @@ class FavouringChannel(SetChannel):
             epsilon = check_number("budget", self.budget, at_least=0, infinite=True)
             store(self, budget=epsilon)
         store(self, size=size, width=width, baseline=baseline, epsilon=epsilon)
-
-    @property
-    def claim(self) -> ChannelClaim:
-        """Exact where every set is favoured by some report, and doubles hold the baseline."""
-        if self.is_model:
-            return "published"
-        return "exact" if self.realises_all and not self._is_beyond_doubles else "certified"
-
-    @property
-    def method(self) -> str:
-        """How figures through this channel are computed, in words."""
-        return "favoured sets"
+        single, every = self.family == "singletons", self.family == "all"
+        store(self, is_listable=single, favours_sets=not single, favours_every_set=every)
+        store(self, set_size=None if every else width, kind=(self.family, width))
+        is_certified = self._is_beyond_doubles or not self.realises_all
+        store(self, claim="published" if self.is_model else "certified" if is_certified else "exact")
 
     @property
     def attained(self) -> Channel:
         """This channel if all its sets occur; of a budget beyond doubles the largest that they hold."""
-        if self.is_model or not self.realises_all:
-            return silent_channel(self.size)
-        if self._is_beyond_doubles:
+        if self.realises_all and not self.is_model and self._is_beyond_doubles:
             return replace(self, baseline=2 * LEAST_BASELINE, budget=None)
-        return self
-
-    @property
-    def is_listable(self) -> bool:
-        """Single values are sent equally often but for the favoured one; of sets it is not stated."""
-        return self._is_single
-
-    @property
-    def favours_sets(self) -> bool:
-        """Single values are listed."""
-        return not self._is_single
+        return super().attained
 
     @property
     def floor(self) -> float:
         """The baseline; 0 where doubles would lose the digits of its products."""
         return self.baseline if self.baseline > LEAST_BASELINE else 0.0
-
-    @property
-    def set_size(self) -> int | None:
-        """How many values a report favours; None if it may be any number."""
-        return None if self.family == "all" else self.width
-
-    @property
-    def kind(self) -> Hashable:
-        """Channels that favour sets of one size."""
-        return type(self), self.family, self.width
 
     def likelihood(self, report: int | Sequence[int]) -> Array:
         """Return Pr(report | value) for every value, up to a common factor, shape (size,).
@@ -299,7 +258,7 @@ class FavouringChannel(SetChannel):
 
     def matrix(self) -> Array:
         """Return Pr(report | value), shape (size, size), of a channel that reports single values."""
-        if not self._is_single:
+        if self.favours_sets:
             raise TooLargeError(
                 f"a channel over {self.size} values whose reports are sets has too many of them for a "
                 "matrix; leakage uses its favoured sets instead."
@@ -311,11 +270,11 @@ class FavouringChannel(SetChannel):
 
     def all_columns(self) -> Array:
         """Return the likelihoods of each report that can be worst, see `Channel.all_columns`."""
-        return self._reported(np.eye(self.size)) if self._is_single else super().all_columns()
+        return self._reported(np.eye(self.size)) if self.is_listable else super().all_columns()
 
     def report_rows(self, rows: Array) -> Array:
         """Return Pr(report | secret value); single values need no matrix, so there may be any number."""
-        if not self._is_single:
+        if self.favours_sets:
             return super().report_rows(rows)
         mass = rows.sum(axis=1, keepdims=True)
         reported = self.floor * mass + (1 - self.floor) * rows
@@ -323,40 +282,19 @@ class FavouringChannel(SetChannel):
 
     def contract(self, cells: Array, axis: int) -> Array:
         """Replace the values on `axis` by reports."""
-        if not self._is_single:
+        if self.favours_sets:
             return super().contract(cells, axis)
         return np.asarray(self.floor * cells.sum(axis=axis, keepdims=True) + (1 - self.floor) * cells)
 
-    def worst_ratio(self, rows: Array) -> Worst:
-        """Return the largest log-ratio between two of the rows."""
-        return self._search.worst_ratio(self, rows)
-
-    def worst_of_pair(self, rows: Array, pair: tuple[int, int]) -> Worst:
-        """Return the largest log-ratio of one row to another."""
-        return self._search.worst_of_pair(self, rows, pair)
-
-    def ratio_pairs(self, rows: Array) -> Array:
-        """Return the largest log-ratio of every row to every other, shape (m, m)."""
-        return self._search.ratio_pairs(self, rows)
-
     def repeated(self, times: int) -> Channel:
         """Return the channel of `times` reports; the truth and nothing say no more when repeated."""
-        says_same = self._is_single and self.baseline in (0.0, 1.0)
+        says_same = self.is_listable and self.baseline in (0.0, 1.0)
         return self if says_same else super().repeated(times)
-
-    @property
-    def _is_single(self) -> bool:
-        return self.family == "singletons"
-
-    @property
-    def _search(self) -> type[Channel]:
-        """Single values are compared column by column, sets are searched."""
-        return Channel if self._is_single else SetChannel
 
     @property
     def _is_beyond_doubles(self) -> bool:
         """Whether a set's figure is rounded up, since doubles hold e^-epsilon no more."""
-        return not self._is_single and math.isfinite(self.epsilon) and self.floor == 0
+        return self.favours_sets and math.isfinite(self.epsilon) and self.floor == 0
 
     @property
     def _most(self) -> float:
