@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sidelight.belief import Belief, check_belief
 from sidelight.calibration.utility import UTILITIES, Utility, expected_error
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
-from sidelight.mechanisms import MECHANISMS, Channel, make, mechanism_class
+from sidelight.mechanisms import MECHANISMS, Channel, FavouringChannel, make, mechanism_class
 from sidelight.plan import Plan, Release
 
 Array = NDArray[np.float64]
