@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import enumeration
 import sidelight as sl
 from sidelight.calibration.constraint import Constraint, ConstraintName, constraint_of
-from sidelight.calibration.problem import LARGEST_BUDGET, Problem, build
+from sidelight.calibration.problem import LARGEST_BUDGET, Problem, choice_of, limits_of
 from sidelight.calibration.unequal import certificate, unequal_budgets
 from sidelight.calibration.uniform import excess, uniform_budget
 from sidelight.leakage.totals import ExactTotal, JointTotal, ListedTotals, Totals, exact_totals
@@ -125,10 +125,7 @@ def test_every_constraint_tells_its_changes(seed: int) -> None:
 
 
 def problem_of(belief: sl.Belief) -> Problem:
-    return build(
-        belief, 1.0, limits={}, secrets=None, mechanism="grr", mechanisms={}, fixed={}, weights={},
-        plan=None, utility="variance", reports=100,
-    )  # fmt: skip
+    return Problem.of(belief, limits_of(belief, 1.0), choice_of(belief), reports=100)
 
 
 class Silent(Constraint):

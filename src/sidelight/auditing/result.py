@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from sidelight.auditing.verdict import NAMES, AdversaryName, Outcome, adversary_of, outcome_of, worded
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import json_number
+from sidelight.foundation.files import json_plain
 from sidelight.foundation.html import html_table
 from sidelight.leakage import AverageLeakage, Bound, Leakage, Synergy, pair_leakage, saturation
-from sidelight.plan import Plan, View
+from sidelight.plan import Plan, Release, View
 
 SUPPRESSED = "budget alone; the figure rests on too few records to show"
+TITLES = ("secret", "direct", "worst neighbour", "total at least", "total at most", "limit", "verdict")
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,12 @@ class SecretAudit:
         own = outcome_of(self.total, self.limit)
         is_broken = self.adversary == "guess" and own == "exceeded"  # a report says what its guess says
         whole = "exceeded" if is_broken else outcome_of(self.whole or self.total, self.limit)
-        found: dict[AdversaryName, Outcome] = {"report": whole, self.adversary: own}
+        outcomes: dict[AdversaryName, Outcome] = {"report": whole, self.adversary: own}
         if self.model is not None:
-            modelled = adversary_of(_view(self.adversary), is_model=True)
-            found[modelled] = outcome_of(Leakage.exactly(self.secret, (), self.model), self.limit)
-        return found
+            view: View = "guess" if self.adversary in ("guess", "model guess") else "report"
+            modelled = Leakage.exactly(self.secret, (), self.model)
+            outcomes[adversary_of(view, is_model=True)] = outcome_of(modelled, self.limit)
+        return outcomes
 
     @property
     def verdict(self) -> str:
@@ -139,20 +141,11 @@ class Audit:
 
     def __repr__(self) -> str:
         verdicts = Counter(item.statement for item in self.secrets.values())
-        found = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-        return f"Audit({len(self)} secrets, {len(self.plan.names)} releases: {found})"
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        return f"Audit({len(self)} secrets, {len(self.plan.names)} releases: {counts})"
 
     def _repr_html_(self) -> str:
-        titles = (
-            "secret",
-            "direct",
-            "worst neighbour",
-            "total at least",
-            "total at most",
-            "limit",
-            "verdict",
-        )
-        return html_table(repr(self), titles, [_shown(item) for item in self.secrets.values()])
+        return html_table(repr(self), TITLES, [_shown(item) for item in self.secrets.values()])
 
     @cached_property
     def pairs(self) -> NDArray[np.float64]:
@@ -184,51 +177,39 @@ class Audit:
             return [], math.nan
         plans = [Plan((replace(release, epsilon=epsilon),)) for epsilon in epsilons]
         channels = [plan.channels(self.adversary)[neighbour] for plan in plans]
-        found = [pair_leakage(self.belief, channel, secret, neighbour).upper for channel in channels]
-        found.append(saturation(self.belief, secret, neighbour))
-        *values, limit = (math.nan if is_rare(bound, self.min_support) else bound.value for bound in found)
+        bounds = [pair_leakage(self.belief, channel, secret, neighbour).upper for channel in channels]
+        bounds.append(saturation(self.belief, secret, neighbour))
+        *values, limit = (math.nan if is_rare(bound, self.min_support) else bound.value for bound in bounds)
         return values, limit
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain data; infinity becomes the string "infinity"."""
-        return {
-            "belief": {
-                "kind": self.belief.kind,
-                "source": self.belief.source,
-                "records": self.belief.sample_size,
-                "smoothing": self.belief.smoothing,
-                "zero_cells": None if self.min_support else self.belief.zero_cells,
-                "is_model": self.belief.is_model,
-            },
-            "plan": [
-                {
-                    "attribute": release.name,
-                    "values": release.attribute.size,
-                    "mechanism": release.mechanism,
-                    "epsilon": release.epsilon,
-                    "realised_epsilon": json_number(release.randomiser().epsilon),
-                    "delta": release.randomiser().delta,
-                    "times": release.times,
-                }
-                for release in self.plan.releases
-            ],
-            "min_support": self.min_support,
-            "adversary": self.adversary,
-            "decide_by": self.decide_by,
-            "confidence": self.confidence,
-            "synergies": [_synergy_to_dict(item) for item in self.synergies],
-            "within_limits": self.is_within,
-            "secrets": {name: _secret_to_dict(audit) for name, audit in self.secrets.items()},
-        }
+        belief = self.belief
+        plain: dict[str, Any] = json_plain(
+            {
+                "belief": {
+                    "kind": belief.kind,
+                    "source": belief.source,
+                    "records": belief.sample_size,
+                    "smoothing": belief.smoothing,
+                    "zero_cells": None if self.min_support else belief.zero_cells,
+                    "is_model": belief.is_model,
+                },
+                "plan": [_release_to_dict(release) for release in self.plan.releases],
+                "min_support": self.min_support,
+                "adversary": self.adversary,
+                "decide_by": self.decide_by,
+                "confidence": self.confidence,
+                "synergies": [_synergy_to_dict(item) for item in self.synergies],
+                "within_limits": self.is_within,
+                "secrets": {name: _secret_to_dict(item) for name, item in self.secrets.items()},
+            }
+        )
+        return plain
 
     def to_json(self) -> str:
         """Return all figures as JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-
-
-def _view(adversary: AdversaryName) -> View:
-    """Return how an adversary sees reports."""
-    return "guess" if adversary in ("guess", "model guess") else "report"
 
 
 def _shown(item: SecretAudit) -> list[object]:
@@ -238,9 +219,22 @@ def _shown(item: SecretAudit) -> list[object]:
     return [item.secret, item.direct.value, worst, *total, item.limit, item.statement]
 
 
+def _release_to_dict(release: Release) -> dict[str, Any]:
+    mechanism = release.randomiser()
+    return {
+        "attribute": release.name,
+        "values": release.attribute.size,
+        "mechanism": release.mechanism,
+        "epsilon": release.epsilon,
+        "realised_epsilon": mechanism.epsilon,
+        "delta": mechanism.delta,
+        "times": release.times,
+    }
+
+
 def _secret_to_dict(item: SecretAudit) -> dict[str, Any]:
     return {
-        "limit": json_number(item.limit),
+        "limit": item.limit,
         "verdict": item.verdict,
         "adversary": item.adversary,
         "verdicts": item.outcomes,
@@ -249,7 +243,7 @@ def _secret_to_dict(item: SecretAudit) -> dict[str, Any]:
         "direct": _leakage_to_dict(item.direct),
         "total": _leakage_to_dict(item.total),
         "whole_report": None if item.whole is None else _leakage_to_dict(item.whole),
-        "published_pairwise_sum": json_number(item.published.value),
+        "published_pairwise_sum": item.published.value,
         "neighbours": [_leakage_to_dict(leakage) for leakage in item.neighbours],
         "average": {name: _average_to_dict(average) for name, average in item.averages.items()},
         "model": None if item.model is None else _bound_to_dict(item.model),
@@ -268,30 +262,20 @@ def _leakage_to_dict(leakage: Leakage) -> dict[str, Any]:
 
 
 def _bound_to_dict(bound: Bound) -> dict[str, Any]:
-    witness = None if bound.witness is None else vars(bound.witness)
-    return {
-        "value": json_number(bound.value + 0.0),  # what is added turns minus zero into zero
-        "kind": bound.kind,
-        "method": bound.method,
-        "witness": witness,
-        "support": bound.support,
-    }
+    return asdict(bound) | {"value": bound.value + 0.0}  # what is added turns minus zero into zero
 
 
 def _average_to_dict(average: AverageLeakage) -> dict[str, float]:
-    return {
-        "mutual_information": average.mutual_information,
-        "prior_vulnerability": average.prior_vulnerability,
-        "posterior_vulnerability": average.posterior_vulnerability,
-        "min_entropy_leakage": average.min_entropy_leakage,
+    figures = ("mutual_information", "prior_vulnerability", "posterior_vulnerability")
+    return {name: vars(average)[name] for name in figures} | {
+        "min_entropy_leakage": average.min_entropy_leakage
     }
 
 
 def _synergy_to_dict(item: Synergy) -> dict[str, Any]:
-    witness = None if item.witness is None else vars(item.witness)
-    fields = {name: value for name, value in vars(item).items() if name != "witness"}
-    plain = {name: json_number(item) if isinstance(item, float) else item for name, item in fields.items()}
-    return plain | {"witness": witness}
+    fields = asdict(item)
+    witness = fields.pop("witness")
+    return fields | {"witness": witness}
 
 
 def is_rare(bound: Bound, min_support: int) -> bool:

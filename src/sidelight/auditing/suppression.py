@@ -34,8 +34,8 @@ def suppressed(
     neighbours = [_pair(leakage, channels, min_support) for leakage in item.neighbours]
     neighbours.sort(key=lambda leakage: -leakage.value)
     hidden = {leakage.through[0] for leakage in neighbours if leakage.upper.method == SUPPRESSED}
-    robust = item.robust and _total(item.robust, channels, direct, min_support)
-    whole = item.whole and _total(item.whole, reports, direct, min_support)
+    averages = {} if has_rare_value else item.averages
+    robust = {name: _pair(leakage, channels, min_support) for name, leakage in item.robust_neighbours.items()}
     return replace(
         item,
         direct=direct,
@@ -43,17 +43,11 @@ def suppressed(
         total=_total(item.total, channels, direct, min_support),
         published=published_sum(direct, neighbours),
         commonest=(item.commonest[0], round(item.commonest[1], 1)) if has_rare_value else item.commonest,
-        averages={
-            name: average
-            for name, average in item.averages.items()
-            if name not in hidden and not has_rare_value
-        },
+        averages={name: average for name, average in averages.items() if name not in hidden},
         model=item.model if item.model and _has_support(item.model, min_support) else None,
-        robust=robust,
-        whole=whole,
-        robust_neighbours={
-            name: _pair(leakage, channels, min_support) for name, leakage in item.robust_neighbours.items()
-        },
+        robust=item.robust and _total(item.robust, channels, direct, min_support),
+        robust_neighbours=robust,
+        whole=item.whole and _total(item.whole, reports, direct, min_support),
     )
 
 

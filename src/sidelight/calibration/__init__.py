@@ -1,17 +1,10 @@
 """Belief and limits in, a plan out: the largest budgets whose certified leakage stays under every limit."""
 
-from sidelight.calibration.calibration import calibrate
-from sidelight.calibration.optimal_channel import OptimalChannel, optimal_channel
-from sidelight.calibration.result import Alternative, Calibration, FrontierPoint, Setting
-from sidelight.calibration.unequal import Certificate
-
-__all__ = [
-    "Alternative",
-    "Calibration",
-    "Certificate",
-    "FrontierPoint",
-    "OptimalChannel",
-    "Setting",
-    "calibrate",
-    "optimal_channel",
-]
+from sidelight.calibration.calibration import calibrate as calibrate
+from sidelight.calibration.optimal_channel import OptimalChannel as OptimalChannel
+from sidelight.calibration.optimal_channel import optimal_channel as optimal_channel
+from sidelight.calibration.result import Alternative as Alternative
+from sidelight.calibration.result import Calibration as Calibration
+from sidelight.calibration.result import FrontierPoint as FrontierPoint
+from sidelight.calibration.result import Setting as Setting
+from sidelight.calibration.unequal import Certificate as Certificate

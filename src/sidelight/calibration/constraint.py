@@ -185,13 +185,16 @@ class PublishedTotals(Totals):
         """Return what one release says about every secret; searches move one budget at a time."""
         key = (name, channel.epsilon)
         if key not in self._parts:
-            self._parts[key] = np.array([self._pair(name, channel, secret) for secret in self.secrets])
+            leaks = [leakage_alone(self.belief, channel, name, secret) for secret in self.secrets]
+            self._parts[key] = np.array(leaks)
         return self._parts[key]
 
-    def _pair(self, name: str, channel: Channel, secret: str) -> float:
-        if name == secret:
-            return own_leakage(self.belief.prior(secret), channel)
-        return channel.worst_ratio(conditional_rows(self.belief, secret, name)[0]).value
+
+def leakage_alone(belief: Belief, channel: Channel, name: str, secret: str) -> float:
+    """Return what the report of one attribute alone says about the secret, which may be itself."""
+    if name == secret:
+        return own_leakage(belief.prior(secret), channel)
+    return channel.worst_ratio(conditional_rows(belief, secret, name)[0]).value
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from sidelight.calibration.constraint import Constraint
+from sidelight.calibration.constraint import Constraint, leakage_alone
 from sidelight.calibration.problem import Problem
 from sidelight.calibration.uniform import ROUNDING, shares_over
 from sidelight.foundation.errors import InputError
-from sidelight.leakage.pair import conditional_rows
-from sidelight.mechanisms import FavouringChannel
+from sidelight.foundation.html import listed
+
+_MOST = 8
+"""How many attributes an error names."""
 
 
 def check_feasible(problem: Problem, constraint: Constraint) -> None:
     """Raise if the limits are broken although every free budget is the least one; name the cause."""
-    ones = np.ones(len(problem.free))
-    figures = constraint.figures(problem.channels(problem.least * ones))
+    figures = constraint.figures(problem.channels(problem.alike(problem.least)))
     if (problem.bounds == 0).any():  # the least budgets could pass a rounding error for nothing at all
-        larger = constraint.figures(problem.channels(ones))
+        larger = constraint.figures(problem.channels(problem.alike(1.0)))
         figures = np.where(problem.bounds == 0, larger, figures)
     over = shares_over(figures, problem.bounds)
     worst = int(np.argmax(over))
@@ -47,15 +47,15 @@ def _causes(problem: Problem, fixed: list[str], secret: str) -> str:
     leaks = {name: _leaks(problem, name, secret) for name in fixed}
     named = sorted((name for name in fixed if leaks[name] > ROUNDING), key=lambda name: -leaks[name])
     if not named:
-        return f"{listed(fixed)} together"
-    return listed([f"{name} ({_nats(leaks[name])} alone)" for name in named])
+        return f"{listed(fixed, _MOST)} together"
+    return listed([f"{name} ({_nats(leaks[name])} alone)" for name in named], _MOST)
 
 
 def _nothing_allowed(problem: Problem, secret: str) -> str:
     """Say which releases say anything at all about a secret that may not leak."""
     names = [release.name for release in problem.releases]
     causes = [name for name in names if _leaks(problem, name, secret) > ROUNDING]
-    shown = listed(causes) if causes else f"{listed(names)} together"
+    shown = listed(causes, _MOST) if causes else f"{listed(names, _MOST)} together"
     return (
         f"a limit of 0 for {secret!r} lets nothing be released that says anything about it, and {shown} "
         f"would. Withhold {'it' if len(causes) == 1 else 'them'}, or give {secret!r} a limit above 0."
@@ -65,17 +65,8 @@ def _nothing_allowed(problem: Problem, secret: str) -> str:
 def _leaks(problem: Problem, name: str, secret: str) -> float:
     """Return what one release alone says about the secret; a free one as if it were the truth."""
     release = problem.release(name)
-    free = problem.is_free(release)
-    channel = FavouringChannel(release.attribute.size, "singletons", 0.0) if free else release.channel()
-    if name == secret:
-        return channel.epsilon
-    return channel.worst_ratio(conditional_rows(problem.belief, secret, name)[0]).value
-
-
-def listed(names: Sequence[str], most: int = 8) -> str:
-    """Join names, of many the first few."""
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+    channel = problem.truth(name) if problem.is_free(release) else release.channel()
+    return leakage_alone(problem.belief, channel, name, secret)
 
 
 def _nats(value: float) -> str:

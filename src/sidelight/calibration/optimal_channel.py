@@ -25,11 +25,11 @@ from sidelight.plan import Release
 
 Array = NDArray[np.float64]
 LARGEST_PROGRAMME = 1 << 22
-_LARGEST_EXPONENT = 600.0
-_FIRST_MIX = 1e-13
-_ULPS = 4e-16
-_LEAST_MIX = 1e-9
-_LEAST_SPREAD = 1e-9
+_LARGEST_EXPONENT = 600.0  # e^-limit must stay a normal double, with room for a product
+_FIRST_MIX = 1e-13  # well below the solver's tolerance of 1e-10, so that little is given away
+_ULPS = 4e-16  # rules are sums of rounded products, so rounding alone breaks them by this share
+_LEAST_MIX = 1e-9  # a cell of 0 has no logarithm, so a little of every report is mixed in
+_LEAST_SPREAD = 1e-9  # a channel whose largest log-ratio is smaller tells nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,19 +77,70 @@ class OptimalChannel:
             spread = float(np.ptp(logs, axis=0).max())
             if spread < _LEAST_SPREAD:
                 break
-            found = Release(attribute, "exp", 2 * spread, parameters={"utility": logs.tolist()})
-            if self._is_kept(found.channel()):
-                return found
+            release = Release(attribute, "exp", 2 * spread, parameters={"utility": logs.tolist()})
+            if _Limits(self.belief, self.attribute, self.limits, self.epsilon).are_kept(release.channel()):
+                return release
             mix *= 4
         raise InputError(
             f"the optimal channel of {self.attribute!r} tells next to nothing under these limits; withhold "
             "it, or raise the limits."
         )
 
-    def _is_kept(self, channel: Channel) -> bool:
+
+@dataclass(frozen=True, eq=False)
+class _Limits:
+    """What a channel of the attribute must keep; see `OptimalChannel`."""
+
+    belief: Belief
+    attribute: str
+    limits: Mapping[str, float]
+    epsilon: float
+
+    @property
+    def size(self) -> int:
+        return self.belief.schema[self.attribute].size
+
+    def leakage(self, channel: Channel) -> dict[str, Leakage]:
+        """Return what a channel says about every secret."""
+        return {
+            secret: direct_leakage(self.belief, channel, secret)
+            if secret == self.attribute
+            else pair_leakage(self.belief, channel, secret, self.attribute)
+            for secret in self.limits
+        }
+
+    def excess(self, channel: Channel) -> float:
+        """Return by how much a channel breaks its worst limit or the budget; negative if it breaks none."""
+        leaks = self.leakage(channel)
+        over = [leaks[secret].value - limit for secret, limit in self.limits.items()]
+        return max([channel.epsilon - self.epsilon, *over])
+
+    def are_kept(self, channel: Channel) -> bool:
         """Whether a channel keeps the limits and the budget."""
-        leaks = {name: _leakage(self.belief, channel, self.attribute, name).value for name in self.limits}
-        return channel.epsilon <= self.epsilon and all(leaks[n] <= self.limits[n] for n in leaks)
+        return self.excess(channel) <= 0
+
+    def rules(self) -> Array:
+        """Return one row a for each rule a.Q[:, y] <= 0 that every report y must keep, shape (rules, k)."""
+        itself = np.eye(self.size)
+        rules = [_ratios(itself, self.epsilon)] if math.isfinite(self.epsilon) else []
+        for secret, limit in self.limits.items():
+            if secret == self.attribute:
+                rows = itself[self.belief.prior(self.attribute) > 0]
+            else:
+                rows, _ = conditional_rows(self.belief, secret, self.attribute)
+            rules.append(_ratios(rows, limit))
+        return np.concatenate(rules)
+
+    def response(self) -> Channel:
+        """Return randomised response with the largest budget under the same limits."""
+
+        def channel(budget: float) -> Channel:
+            return create("grr", self.size, budget).channel
+
+        least = 1e-9
+        if self.excess(channel(least)) > 0:
+            return create("withheld", self.size).channel
+        return channel(largest_safe(lambda budget: self.excess(channel(budget)), least))
 
 
 def optimal_channel(
@@ -112,40 +163,37 @@ def optimal_channel(
             As many reports as the utility has columns suffice: reports of the same use can be merged.
     """
     check_belief("belief", belief)
-    check_mapping("limits", limits)
-    size = belief.schema[attribute].size
-    if not limits and epsilon is None:
-        raise InputError("an optimal channel needs a limit or an `epsilon`; without one it tells the truth.")
-    asked = _check_limits(belief, limits)
-    own = math.inf if epsilon is None else check_number("epsilon", epsilon, above=0)
-    gains = _gains(utility, size) * belief.prior(attribute)[:, None]
-    rules = _rules(belief, attribute, asked, own)
+    gains = _gains(utility, belief.schema[attribute].size) * belief.prior(attribute)[:, None]
+    asked = _asked(belief, attribute, limits, epsilon)
+    rules = asked.rules()
     cells, bound = _solve(gains, rules)
     channel = _on_the_safe_side(cells, gains, rules)
-    response = _response(belief, attribute, asked, own)
+    response = asked.response()
     likely = response.matrix()
     return OptimalChannel(
-        belief=belief,
-        attribute=attribute,
-        limits=asked,
-        epsilon=own,
+        **vars(asked),
         channel=channel,
         utility=float((gains * channel.cells).sum()),
         bound=bound,
-        leakage={name: _leakage(belief, channel, attribute, name) for name in asked},
+        leakage=asked.leakage(channel),
         response_epsilon=response.epsilon,
         response_utility=float((gains * likely).sum()) if gains.shape == likely.shape else math.nan,
         response_best=float((likely.T @ gains).max(axis=1).sum()),
     )
 
 
-def _check_limits(belief: Belief, limits: Mapping[str, float]) -> dict[str, float]:
-    for name in limits:
+def _asked(belief: Belief, attribute: str, limits: Mapping[str, float], epsilon: float | None) -> _Limits:
+    """Check the limits and the budget."""
+    if not limits and epsilon is None:
+        raise InputError("an optimal channel needs a limit or an `epsilon`; without one it tells the truth.")
+    for name in check_mapping("limits", limits):
         belief.schema.index(name)
-    return {
+    checked = {
         name: check_number(f"limit of {name}", value, above=0, below=_LARGEST_EXPONENT)
         for name, value in limits.items()
     }
+    own = math.inf if epsilon is None else check_number("epsilon", epsilon, above=0)
+    return _Limits(belief, attribute, checked, own)
 
 
 def _gains(utility: ArrayLike | None, size: int) -> Array:
@@ -159,21 +207,6 @@ def _gains(utility: ArrayLike | None, size: int) -> Array:
     if not np.isfinite(gains).all():
         raise InputError(f"`utility` must be {wanted}; some cells are not finite.")
     return gains
-
-
-def _rules(belief: Belief, attribute: str, limits: Mapping[str, float], epsilon: float) -> Array:
-    """Return one row a for each rule a.Q[:, y] <= 0 that every report y must keep, shape (rules, k)."""
-    found = []
-    if math.isfinite(epsilon):
-        found.append(_ratios(np.eye(belief.schema[attribute].size), epsilon))
-    for secret, limit in limits.items():
-        possible = np.flatnonzero(belief.prior(attribute) > 0)
-        if secret == attribute:
-            rows = np.eye(belief.schema[attribute].size)[possible]
-        else:
-            rows, _ = conditional_rows(belief, secret, attribute)
-        found.append(_ratios(rows, limit))
-    return np.concatenate(found)
 
 
 def _ratios(rows: Array, limit: float) -> Array:
@@ -233,24 +266,3 @@ def _on_the_safe_side(cells: Array, gains: Array, rules: Array) -> DenseChannel:
     constant = np.zeros_like(cells)
     constant[:, best] = 1.0
     return DenseChannel(constant)
-
-
-def _response(belief: Belief, attribute: str, limits: Mapping[str, float], epsilon: float) -> Channel:
-    """Return randomised response with the largest budget under the same limits."""
-    size = belief.schema[attribute].size
-
-    def over(budget: float) -> float:
-        channel = create("grr", size, budget).channel
-        found = [_leakage(belief, channel, attribute, name).value - limit for name, limit in limits.items()]
-        return max([channel.epsilon - epsilon, *found])
-
-    least = 1e-9
-    if over(least) > 0:
-        return create("withheld", size).channel
-    return create("grr", size, largest_safe(over, least)).channel
-
-
-def _leakage(belief: Belief, channel: Channel, attribute: str, secret: str) -> Leakage:
-    if secret == attribute:
-        return direct_leakage(belief, channel, secret)
-    return pair_leakage(belief, channel, secret, attribute)

@@ -7,33 +7,31 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.belief import Belief, check_belief
 from sidelight.calibration.utility import UTILITIES, Utility, expected_error
-from sidelight.foundation.errors import (
-    InputError,
-    check_choice,
-    check_number,
-    check_whole,
-    invalid,
-)
-from sidelight.mechanisms import MECHANISMS, WITHOUT_BUDGET, Channel, make
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
+from sidelight.mechanisms import MECHANISMS, WITHOUT_BUDGET, Channel, FavouringChannel, make
+from sidelight.mechanisms.subset import SubsetSelection
 from sidelight.plan import Plan, Release
 
 Array = NDArray[np.float64]
 LARGEST_BUDGET = 20.0
-"""No budget is set beyond it: a report is then the truth but for one in hundreds of millions."""
+"""No nominal budget is set beyond it: a report is then the truth but for one in hundreds of millions."""
 LARGEST_WEIGHT = 1e9
 LEAST_SHARE = 1e-6
-"""The least budget that is tried, as a share of the smallest limit."""
+"""The least nominal budget that is tried, as a share of the smallest limit."""
 LEAST_BUDGET = 1e-12
 """No smaller budget is tried: the probabilities of a mechanism are whole numbers of 2^-64."""
 AUTOMATIC = ("grr", "ss", "oue")
 """What "auto" chooses from: the least variance of the mechanisms whose figures are exact."""
 _USUAL_REPORTS = 10_000
+Choice = tuple[tuple[Release, ...], tuple[str, ...], frozenset[str]]
+"""The releases, the attributes whose budget is chosen, and those whose mechanism is chosen too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +59,43 @@ class Problem:
     automatic: frozenset[str] = frozenset()
     _channels: dict[tuple[str, float], Channel] = field(default_factory=dict, repr=False)
 
+    @classmethod
+    def of(
+        cls,
+        belief: Belief,
+        limits: Mapping[str, float],
+        choice: Choice,
+        weights: Mapping[str, float] | None = None,
+        utility: Utility = "variance",
+        reports: int | None = None,
+    ) -> Problem:
+        """Put limits (see `limits_of`) and releases (see `choice_of`) together; check what counts how much.
+
+        Without `weights` every error counts alike; without `reports` as many people report as the belief has
+        records.
+        """
+        check_choice("utility", utility, UTILITIES)
+        releases, free, automatic = choice
+        weights = check_mapping("weights", weights)
+        for name, weight in weights.items():
+            belief.schema.index(name)
+            if name not in free:
+                is_released = name in {release.name for release in releases}
+                why = "no budget to choose" if is_released else "is not released"
+                raise InputError(f"{name!r} has a weight but {why}; leave its weight out.")
+            check_weight(name, weight)
+        count = reports if reports is not None else (belief.sample_size or _USUAL_REPORTS)
+        return cls(
+            belief,
+            releases,
+            free,
+            MappingProxyType(dict(limits)),
+            MappingProxyType({name: float(weights.get(name, 1.0)) for name in free}),
+            utility,
+            check_whole("reports", count, at_least=1),
+            automatic,
+        )
+
     @property
     def secrets(self) -> tuple[str, ...]:
         """The attributes with a limit."""
@@ -79,7 +114,7 @@ class Problem:
         return max(share, LEAST_BUDGET)
 
     def even_split(self) -> float | None:
-        """Return the budget that composition alone allows to every free attribute (SPL); None if it is none.
+        """Return the nominal budget that composition alone allows every free attribute (SPL), or None.
 
         It needs no knowledge of the population: the smallest limit, less the fixed budgets, in equal parts,
         one for each report.
@@ -89,6 +124,10 @@ class Problem:
         share = (min(self.limits.values()) - fixed) / reports
         return min(share, LARGEST_BUDGET) if share >= self.least else None
 
+    def alike(self, budget: float) -> Array:
+        """Return the same budget for every free attribute."""
+        return np.full(len(self.free), budget)
+
     def is_free(self, release: Release) -> bool:
         """Whether this release's budget is to be chosen."""
         return release.name in self.free
@@ -96,14 +135,14 @@ class Problem:
     def channels(self, budgets: Array) -> dict[str, Channel]:
         """Return the channel of every release at the budgets of the free attributes, in their order."""
         chosen = dict(zip(self.free, budgets.tolist(), strict=True))
-        found = {}
+        channels = {}
         for release in self.releases:
             key = (release.name, chosen.get(release.name, 0.0))
-            if key not in self._channels:
+            if key not in self._channels:  # a search moves one budget at a time
                 wanted = replace(release, epsilon=key[1]) if self.is_free(release) else release
                 self._channels[key] = wanted.channel()
-            found[release.name] = self._channels[key]
-        return found
+            channels[release.name] = self._channels[key]
+        return channels
 
     def releases_at(self, budgets: Array) -> tuple[Release, ...]:
         """Return every release with the budgets of the free attributes in place."""
@@ -115,15 +154,10 @@ class Problem:
 
     def errors(self, budgets: Array) -> Array:
         """Return the expected error of every free attribute; NaN where the mechanism states none."""
-        return np.array(
-            [self.error(name, budget) for name, budget in zip(self.free, budgets.tolist(), strict=True)]
-        )
+        chosen = zip(self.free, budgets.tolist(), strict=True)
+        return np.array([self._error(self.release(name), budget) for name, budget in chosen])
 
-    def error(self, name: str, budget: float) -> float:
-        """Return the expected error of one free attribute at a budget."""
-        return self._error_of(self.release(name), budget)
-
-    def _error_of(self, release: Release, budget: float) -> float:
+    def _error(self, release: Release, budget: float) -> float:
         if release.mechanism == "any":
             return math.nan
         mechanism = make(release.mechanism, release.attribute.size, budget, release.parameters)
@@ -134,13 +168,22 @@ class Problem:
         """The frequencies of each attribute's values; a sum of cells may round to just over 1."""
         return {release.name: np.clip(self.belief.prior(release.name), 0, 1) for release in self.releases}
 
-    def weighted(self, errors: Array) -> float:
+    @cached_property
+    def weighting(self) -> Array:
+        """The weights, in the order of `free`."""
+        return np.array([self.weights[name] for name in self.free])
+
+    def weighted_error(self, budgets: Array) -> float:
         """Return the weighted sum of the free attributes' errors."""
-        return float(np.array([self.weights[name] for name in self.free]) @ errors)
+        return float(self.weighting @ self.errors(budgets))
 
     def release(self, name: str) -> Release:
         """Return the release of an attribute."""
         return next(release for release in self.releases if release.name == name)
+
+    def truth(self, name: str) -> Channel:
+        """Return the channel that tells an attribute's value as it is."""
+        return FavouringChannel(self.belief.schema[name].size, "singletons", 0.0)
 
     def settled(self, budgets: Array) -> Problem:
         """Return the problem with what depends on the budget frozen as it is best at these budgets.
@@ -167,83 +210,94 @@ class Problem:
     def _settle(self, release: Release, budget: float) -> Release:
         if release.name in self.automatic:
             options = [
-                self._settle_width(replace(release, mechanism=name, epsilon=budget, parameters={}))
+                _settle_width(replace(release, mechanism=name, epsilon=budget, parameters={}))
                 for name in AUTOMATIC
             ]
-            return min(options, key=lambda option: self._error_of(option, budget))
-        return self._settle_width(replace(release, epsilon=budget))
-
-    def _settle_width(self, release: Release) -> Release:
-        if release.mechanism != "ss" or "width" in release.parameters:
-            return release
-        width = getattr(release.randomiser(), "width", 1)
-        return replace(release, parameters={"width": width})
+            return min(options, key=lambda option: self._error(option, budget))
+        return _settle_width(replace(release, epsilon=budget))
 
 
-def build(
+def _settle_width(release: Release) -> Release:
+    """Freeze the size of the sets of subset selection at the one that suits its budget."""
+    if release.mechanism != "ss" or "width" in release.parameters or release.epsilon is None:
+        return release
+    width = SubsetSelection(release.attribute.size, release.epsilon).width
+    return replace(release, parameters={"width": width})
+
+
+def choice_of(
     belief: Belief,
-    limit: float | None,
-    *,
-    limits: Mapping[str, float],
-    secrets: Iterable[str] | None,
-    mechanism: str,
-    mechanisms: Mapping[str, str],
-    fixed: Mapping[str, float],
-    weights: Mapping[str, float],
-    plan: Plan | None,
-    utility: Utility,
-    reports: int | None,
-) -> Problem:
-    """Check what was asked for and return it as a problem."""
-    check_choice("utility", utility, UTILITIES)
+    mechanism: str = "grr",
+    mechanisms: Mapping[str, str] | None = None,
+    fixed: Mapping[str, float] | None = None,
+    plan: Plan | None = None,
+) -> Choice:
+    """Return what is released and what is left to choose; see `calibrate` for the arguments."""
     check_belief("belief", belief)
-    if plan is not None and not isinstance(plan, Plan):
-        raise invalid("plan", "a `Plan`", type(plan).__name__, "Plan.read takes a file.")
-    for name, given in {
-        "limits": limits, "mechanisms": mechanisms, "fixed": fixed, "weights": weights,
-    }.items():  # fmt: skip
-        check_mapping(name, given)
-    bounds = _limits(belief, limit, limits, secrets, plan)
-    releases, automatic = _releases(belief, mechanism, mechanisms, fixed, plan)
-    named = [release.name for release in releases]
-    free = tuple(r.name for r in releases if r.epsilon is not None and r.name not in fixed)
+    mechanisms, fixed = check_mapping("mechanisms", mechanisms), check_mapping("fixed", fixed)
+    schema = belief.schema if plan is None else plan.schema
+    for name in [*mechanisms, *fixed]:
+        belief.schema.index(name)
+        if name not in schema and mechanisms.get(name) != "withheld":
+            raise InputError(f"{name!r} is given a mechanism or a budget, but the plan does not release it.")
+    releases, automatic = [], set()
+    for attribute in schema:
+        given = None if plan is None else plan[attribute.name]
+        name = mechanisms.get(attribute.name, given.mechanism if given else mechanism)
+        check_choice("mechanism", name, ("auto", *MECHANISMS))
+        if name in WITHOUT_BUDGET:
+            if attribute.name in fixed:
+                raise InputError(f"{attribute.name!r} is {name} and has no budget; it cannot be fixed.")
+            releases += [Release(attribute, name)] if name == "identity" else []
+            continue
+        if name == "auto":
+            automatic.add(attribute.name)
+            name = AUTOMATIC[0]
+        kept = given.parameters if given and name == given.mechanism else {}
+        times = given.times if given else 1
+        releases.append(Release(attribute, name, fixed.get(attribute.name, 1.0), times, kept))
+    if not releases:
+        raise InputError("a plan must release at least one attribute; all are withheld.")
+    free = tuple(item.name for item in releases if item.epsilon is not None and item.name not in fixed)
     if not free:
         raise InputError(
             "there is no budget to choose: every attribute is fixed, withheld or released as it is."
         )
-    for name, weight in weights.items():
+    return tuple(releases), free, frozenset(automatic)
+
+
+def limits_of(
+    belief: Belief,
+    limit: float | None = None,
+    limits: Mapping[str, float] | None = None,
+    secrets: Iterable[str] | None = None,
+    plan: Plan | None = None,
+) -> dict[str, float]:
+    """Return the limit of every secret: its own, else the one for all, else the plan's, else 1."""
+    own, names = check_mapping("limits", limits), _names(belief, secrets)
+    if not names:
+        raise InputError("`secrets` must name at least one attribute, got none.")
+    for name in [*names, *own]:
         belief.schema.index(name)
-        if name not in free:
-            why = "no budget to choose" if name in named else "is not released"
-            raise InputError(f"{name!r} has a weight but {why}; leave its weight out.")
-        check_weight(name, weight)
-    count = reports if reports is not None else (belief.sample_size or _USUAL_REPORTS)
-    return Problem(
-        belief,
-        releases,
-        free,
-        MappingProxyType(bounds),
-        MappingProxyType({name: float(weights.get(name, 1.0)) for name in free}),
-        utility,
-        check_whole("reports", count, at_least=1),
-        automatic,
-    )
+    if limit is None:
+        bounds = _planned(names, own, plan, is_named=secrets is not None)
+    else:
+        general = check_number("limit", limit, at_least=0, infinite=True)
+        bounds = dict.fromkeys([*names, *own], general)
+    for name, value in own.items():
+        bounds[name] = check_number(f"limit of {name}", value, at_least=0, infinite=True)
+    if all(math.isinf(value) for value in bounds.values()):
+        raise InputError(
+            "every limit is infinite, so any budget keeps them; give at least one secret a limit."
+        )
+    return bounds
 
 
-def check_weight(name: str, weight: object) -> float:
-    """Return the weight of an attribute as a float; beyond a billion nothing else would count."""
-    return check_number(f"weight of {name}", weight, above=0, below=LARGEST_WEIGHT)
-
-
-def usual_limit(plan: Plan | None) -> float:
-    """Return the limit of secrets without one of their own, where none is given."""
+def usual_limit(limit: float | None, plan: Plan | None) -> float:
+    """Return the limit of secrets without one of their own: the one given, else the plan's, else 1."""
+    if limit is not None:
+        return limit
     return 1.0 if plan is None else plan.limit
-
-
-def check_mapping(name: str, value: object) -> None:
-    """Raise unless `value` gives something for each of some attributes."""
-    if not isinstance(value, Mapping):
-        raise invalid(name, "a mapping from attributes, for example {'age': 0.5}", value)
 
 
 def _names(belief: Belief, secrets: Iterable[str] | None) -> list[str]:
@@ -256,77 +310,27 @@ def _names(belief: Belief, secrets: Iterable[str] | None) -> list[str]:
     return list(secrets)
 
 
-def _limits(
-    belief: Belief,
-    limit: float | None,
-    limits: Mapping[str, float],
-    secrets: Iterable[str] | None,
-    plan: Plan | None,
-) -> dict[str, float]:
-    """Return the limit of every secret: its own, else the one for all, else the plan's."""
-    names = _names(belief, secrets)
-    if not names:
-        raise InputError("`secrets` must name at least one attribute, got none.")
-    for name in [*names, *limits]:
-        belief.schema.index(name)
-    if limit is None:
-        found = _planned(names, limits, plan, is_named=secrets is not None)
-    else:
-        general = check_number("limit", limit, at_least=0, infinite=True)
-        found = dict.fromkeys([*names, *limits], general)
-    for name, value in limits.items():
-        found[name] = check_number(f"limit of {name}", value, at_least=0, infinite=True)
-    if all(math.isinf(value) for value in found.values()):
-        raise InputError(
-            "every limit is infinite, so any budget keeps them; give at least one secret a limit."
-        )
-    return found
-
-
 def _planned(
-    names: Iterable[str], limits: Mapping[str, float], plan: Plan | None, *, is_named: bool
+    names: Iterable[str], own: Mapping[str, float], plan: Plan | None, *, is_named: bool
 ) -> dict[str, float]:
     """Return the plan's limits, or 1; what it lets leak without limit is no secret, nor named as one."""
-    own = {} if plan is None else plan.limits
-    found = {name: own.get(name, usual_limit(plan)) for name in names}
-    open_ones = [name for name, limit in found.items() if math.isinf(limit) and name not in limits]
+    of_plan = {} if plan is None else plan.limits
+    bounds = {name: of_plan.get(name, usual_limit(None, plan)) for name in names}
+    open_ones = [name for name, limit in bounds.items() if math.isinf(limit) and name not in own]
     if is_named and open_ones:
         raise InputError(
             f"{open_ones[0]!r} is named as a secret, but the plan lets it leak without limit; give its limit."
         )
-    kept = {name: limit for name, limit in found.items() if name not in open_ones}
-    return kept or found
+    return {name: limit for name, limit in bounds.items() if name not in open_ones} or bounds
 
 
-def _releases(
-    belief: Belief,
-    mechanism: str,
-    mechanisms: Mapping[str, str],
-    fixed: Mapping[str, float],
-    plan: Plan | None,
-) -> tuple[tuple[Release, ...], frozenset[str]]:
-    """Return the releases, and the attributes whose mechanism is still to be chosen."""
-    schema = belief.schema if plan is None else plan.schema
-    for name in [*mechanisms, *fixed]:
-        belief.schema.index(name)
-        if name not in schema and mechanisms.get(name) != "withheld":
-            raise InputError(f"{name!r} is given a mechanism or a budget, but the plan does not release it.")
-    found, automatic = [], set()
-    for attribute in schema:
-        given = None if plan is None else plan[attribute.name]
-        name = mechanisms.get(attribute.name, given.mechanism if given else mechanism)
-        check_choice("mechanism", name, ("auto", *MECHANISMS))
-        if name in WITHOUT_BUDGET:
-            if attribute.name in fixed:
-                raise InputError(f"{attribute.name!r} is {name} and has no budget; it cannot be fixed.")
-            found += [Release(attribute, name)] if name == "identity" else []
-            continue
-        if name == "auto":
-            automatic.add(attribute.name)
-            name = AUTOMATIC[0]
-        kept = given.parameters if given and name == given.mechanism else {}
-        times = given.times if given else 1
-        found.append(Release(attribute, name, fixed.get(attribute.name, 1.0), times, kept))
-    if not found:
-        raise InputError("a plan must release at least one attribute; all are withheld.")
-    return tuple(found), frozenset(automatic)
+def check_weight(name: str, weight: object) -> float:
+    """Return the weight of an attribute as a float; beyond a billion nothing else would count."""
+    return check_number(f"weight of {name}", weight, above=0, below=LARGEST_WEIGHT)
+
+
+def check_mapping(name: str, value: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return what is given for some attributes, nothing for None; raise unless it is a mapping."""
+    if value is not None and not isinstance(value, Mapping):
+        raise invalid(name, "a mapping from attributes, for example {'age': 0.5}", value)
+    return value or {}

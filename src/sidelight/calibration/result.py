@@ -1,4 +1,4 @@
-"""Calibration: the plan that was found, what checks it, and what it buys."""
+"""Calibration: the chosen plan, the audits that check it, and what its budgets buy."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any, Literal
 
 from sidelight.auditing import NAMES, AdversaryName, Audit, Outcome
 from sidelight.calibration.constraint import ConstraintName, origin_of
-from sidelight.calibration.infeasible import listed
 from sidelight.calibration.problem import LARGEST_BUDGET
 from sidelight.calibration.unequal import Certificate
 from sidelight.calibration.utility import Utility
 from sidelight.foundation.files import json_number
-from sidelight.foundation.html import html_table
+from sidelight.foundation.html import html_table, listed
 from sidelight.leakage.bounds import Bound
 from sidelight.plan import Plan, Release
 
@@ -30,7 +29,7 @@ class Setting:
     """Budgets and what comes of them.
 
     Attributes:
-        budgets: of every attribute whose budget was to be chosen.
+        budgets: the nominal budget of every attribute whose budget was to be chosen.
         errors: the expected error of each, see `expected_error`.
         weighted_error: their weighted sum.
         bounds: the figure of every secret under the constraint in use.
@@ -65,8 +64,8 @@ class Alternative:
 
     Attributes:
         constraint: its name.
-        budget: the largest under it; None where it allows none.
-        ratio: that over the even split; NaN without one.
+        budget: the largest nominal budget under it; None where it allows none.
+        ratio: that budget over the even split; NaN without one.
         promise: for whom it would keep the limits, in words.
         is_sound: whether it would, for whole reports and the table.
     """
@@ -86,7 +85,6 @@ class Calibration:
         plan: what to release; its origin says for which adversary it is safe.
         audit: of the plan under the constraint's own belief, its totals being the constraint's figures.
         table_audit: of the plan under the belief that was handed in, where the constraint is another one.
-        collected: of the plan under the belief about the people it will be used on, where one was given.
         constraint: the name of the constraint in use.
         promise: for whom the limits are kept, in words.
         is_sound: whether keeping the constraint keeps the limits for whole reports and the table; not so for
@@ -98,8 +96,9 @@ class Calibration:
         chosen: the budgets of the plan.
         uniform: the largest budget for all free attributes.
         even: the even split of the smallest limit; None where fixed budgets leave nothing to split.
-        certificate: what is known about unequal budgets; None for a uniform one.
         is_saturated: whether `capped` attributes could be released as they are within all limits.
+        collected: the audit under the belief about the people the plan will be used on, where one was given.
+        certificate: what is known about unequal budgets; None for a uniform one.
         frontier: weighted error against limit, if it was asked for.
         alternatives: one budget for all under each constraint, if they were asked for.
     """
@@ -107,7 +106,6 @@ class Calibration:
     plan: Plan
     audit: Audit
     table_audit: Audit | None
-    collected: Audit | None
     constraint: ConstraintName
     promise: str
     is_sound: bool
@@ -118,14 +116,15 @@ class Calibration:
     chosen: Setting
     uniform: Setting
     even: Setting | None
-    certificate: Certificate | None
     is_saturated: bool
+    collected: Audit | None = None
+    certificate: Certificate | None = None
     frontier: tuple[FrontierPoint, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
 
     @property
     def budgets(self) -> Mapping[str, float]:
-        """The budgets that were chosen."""
+        """The nominal budgets that were chosen."""
         return self.chosen.budgets
 
     @property
@@ -164,28 +163,28 @@ class Calibration:
 
     def notes(self) -> list[str]:
         """Return what a reader of the budgets must know."""
-        found = [f"The plan {'makes' if self.constraint == 'published' else 'is'} {self.promise}."]
+        notes = [f"The plan {'makes' if self.constraint == 'published' else 'is'} {self.promise}."]
         if not self.is_sound:
-            found.append(f"For an adversary who knows the table itself: {table_words(self.strictest)}")
+            notes.append(f"For an adversary who knows the table itself: {table_words(self.strictest)}")
         if self.decide_by != "report":
-            found.append(f"The limits need to be kept for {NAMES[self.decide_by]} only, as asked.")
+            notes.append(f"The limits need to be kept for {NAMES[self.decide_by]} only, as asked.")
         if self.collected is not None:
-            found.append(f"Applied to {origin_of(self.collected.belief)}: {table_words(self.collected)}")
+            notes.append(f"Applied to {origin_of(self.collected.belief)}: {table_words(self.collected)}")
         if self.is_sound and self.constraint != "tree" and self.uniform_ratio < _CLOSE and not self.capped:
-            found.append(_close_words(len(self.budgets)))
+            notes.append(_close_words(len(self.budgets)))
         if self.capped:
-            found.append(_capped_words(self))
+            notes.append(_capped_words(self))
         kept = [_kept_words(item) for item in self.plan.releases if item.name not in self.budgets]
         if kept:
-            found.append(f"Kept as given: {listed(kept)}.")
+            notes.append(f"Kept as given: {listed(kept, 8)}.")
         delta = max(item.total.delta for item in self.audit.secrets.values())
         if delta > 0:
-            found.append(
+            notes.append(
                 f"The limits may fail with a probability of up to {delta:.3g} (the mechanisms' delta)."
             )
         if self.certificate is not None and len(self.capped) < len(self.budgets):
-            found.append(_certificate_words(self.certificate, self.raisable, is_any_capped=bool(self.capped)))
-        return found
+            notes.append(_certificate_words(self.certificate, self.raisable, is_any_capped=bool(self.capped)))
+        return notes
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data; infinity becomes a string, an error that is not stated None."""
@@ -295,25 +294,25 @@ def _close_words(count: int) -> str:
 
 def _capped_words(result: Calibration) -> str:
     """Say that the search and not a limit stopped some budgets, and whether that matters."""
-    stopped = f"No limit stops {listed(result.capped)}, but the search, which ends at {LARGEST_BUDGET:g}"
+    stopped = f"No limit stops {listed(result.capped, 8)}, but the search, which ends at {LARGEST_BUDGET:g}"
     if result.is_saturated:
         return f"{stopped}: leakage has saturated there, and even without noise every limit would be kept."
     return f"{stopped}: leakage still grows there, and some larger budget would break a limit."
 
 
-def _certificate_words(found: Certificate, raisable: Sequence[str], *, is_any_capped: bool) -> str:
+def _certificate_words(known: Certificate, raisable: Sequence[str], *, is_any_capped: bool) -> str:
     """Say what is known about unequal budgets, and no more."""
     subject = "Of the other budgets none" if is_any_capped else "No single budget"
     if raisable:
-        subject = f"No single budget but those of {listed(raisable)}"
+        subject = f"No single budget but those of {listed(raisable, 8)}"
     gain = (
-        f"the weighted error is smaller by a factor of {found.gain:.3g} than with one budget for all"
-        if found.gain > _GAIN
+        f"the weighted error is smaller by a factor of {known.gain:.3g} than with one budget for all"
+        if known.gain > _GAIN
         else "the weighted error is that of one budget for all"
     )
     end = (
         "a local optimum to first order, not proven to be the best of all"
-        if found.stationarity < _BALANCED
+        if known.stationarity < _BALANCED
         else "the search ended short of a local optimum, so better budgets may exist"
     )
     return f"{subject} can be raised by 1 % without breaking a limit, and {gain}; {end}."

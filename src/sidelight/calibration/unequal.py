@@ -22,14 +22,14 @@ from sidelight.leakage.totals import LARGEST_FIGURE
 Array = NDArray[np.float64]
 FEW = 12
 """Up to so many budgets are searched from two starts, and for every point of a frontier."""
-_STEP = 1e-5
-_LEAST_STEP = 1 + 1e-6
-_ACTIVE = 1e-3
+_STEP = 1e-5  # of a logarithm: figures are right to 1e-9, so a slope is right to 1e-4
+_LEAST_STEP = 1 + 1e-6  # a budget that cannot grow by this much is at its end
+_ACTIVE = 1e-3  # a limit counts as reached by a figure this close below it, as a share of it
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is known about the budgets that were found.
+    """What is known about the chosen budgets.
 
     Attributes:
         blocked: for each free attribute, the secret whose limit breaks if this budget alone is raised by
@@ -52,15 +52,14 @@ def unequal_budgets(problem: Problem, constraint: Constraint, uniform: float) ->
         constraint: what must keep the limits.
         uniform: the largest safe budget for all.
     """
-    count = len(problem.free)
-    start = np.full(count, uniform)
+    start = problem.alike(uniform)
     if np.isnan(problem.errors(start)).any():
         raise InputError(
             "unequal budgets need mechanisms that state an error; 'any' states none, so name one."
         )
-    starts = [start, _proportional(problem, uniform)][: 2 if count <= FEW else 1]
-    found = [_on_ray(problem, constraint, _searched(problem, constraint, first)) for first in starts]
-    best = min([start, *found], key=lambda budgets: problem.weighted(problem.errors(budgets)))
+    starts = [start, _proportional(problem, uniform)][: 2 if len(start) <= FEW else 1]
+    searched = [_on_ray(problem, constraint, _searched(problem, constraint, first)) for first in starts]
+    best = min([start, *searched], key=problem.weighted_error)
     return _raised(problem, constraint, best)
 
 
@@ -70,8 +69,7 @@ def _proportional(problem: Problem, uniform: float) -> Array:
     For small budgets the error falls as the budget squared; under a limit on the sum of all budgets this
     is then the optimum.
     """
-    weights = np.array([problem.weights[name] for name in problem.free])
-    shares = np.cbrt(weights * problem.errors(np.full(len(problem.free), uniform)))
+    shares = np.cbrt(problem.weighting * problem.errors(problem.alike(uniform)))
     return np.asarray(np.clip(uniform * shares / shares.mean(), problem.least, LARGEST_BUDGET))
 
 
@@ -81,7 +79,7 @@ def _searched(problem: Problem, constraint: Constraint, start: Array) -> Array:
 
     # what must leak nothing is left out: rounding alone breaks it, and any budget keeps it or none does
     limited = np.isfinite(problem.bounds) & (problem.bounds > 0)
-    scale = problem.weighted(problem.errors(start))
+    scale = problem.weighted_error(start)
 
     def slack(logs: Array) -> Array:
         figures = constraint.figures(problem.channels(np.exp(logs)))
@@ -92,7 +90,7 @@ def _searched(problem: Problem, constraint: Constraint, start: Array) -> Array:
         return np.asarray(-grown[limited] / (problem.bounds[limited, None] * _STEP))
 
     result = minimize(
-        lambda logs: problem.weighted(problem.errors(np.exp(logs))) / scale,
+        lambda logs: problem.weighted_error(np.exp(logs)) / scale,
         np.log(start),
         jac=lambda logs: _error_slopes(problem, logs) / scale,
         bounds=[(math.log(problem.least), math.log(LARGEST_BUDGET))] * len(start),
@@ -100,8 +98,8 @@ def _searched(problem: Problem, constraint: Constraint, start: Array) -> Array:
         method="SLSQP",
         options={"maxiter": _rounds(len(start)), "ftol": 1e-7},
     )
-    found = np.exp(np.nan_to_num(result.x, nan=math.log(problem.least)))
-    return np.asarray(np.clip(found, problem.least, LARGEST_BUDGET))
+    budgets = np.exp(np.nan_to_num(result.x, nan=math.log(problem.least)))
+    return np.asarray(np.clip(budgets, problem.least, LARGEST_BUDGET))
 
 
 def _rounds(count: int) -> int:
@@ -114,9 +112,8 @@ def _rounds(count: int) -> int:
 
 def _error_slopes(problem: Problem, logs: Array) -> Array:
     """Return the derivatives of the weighted error by the logarithm of each budget; errors are separate."""
-    weights = np.array([problem.weights[name] for name in problem.free])
     above, below = (problem.errors(np.exp(logs + step)) for step in (_STEP, -_STEP))
-    return np.asarray(weights * (above - below) / (2 * _STEP))
+    return np.asarray(problem.weighting * (above - below) / (2 * _STEP))
 
 
 def _growth(problem: Problem, constraint: Constraint, budgets: Array, raised: Array) -> Array:
@@ -170,16 +167,16 @@ def certificate(problem: Problem, constraint: Constraint, budgets: Array, unifor
             over = shares_over(figures, problem.bounds)
         worst = int(np.argmax(over))
         blocked[name] = problem.secrets[worst] if over[worst] > 0 else None
-    one = problem.weighted(problem.errors(np.full(len(budgets), uniform)))
-    gain = one / problem.weighted(problem.errors(budgets))
+    one = problem.weighted_error(problem.alike(uniform))
+    gain = one / problem.weighted_error(budgets)
     return Certificate(blocked, gain, _unbalanced(problem, base, grown.T / math.log(RAISE), budgets))
 
 
 def _with(budgets: Array, position: int, budget: float) -> Array:
     """Return the budgets with one of them replaced."""
-    found = budgets.copy()
-    found[position] = budget
-    return found
+    replaced = budgets.copy()
+    replaced[position] = budget
+    return replaced
 
 
 def _unbalanced(problem: Problem, figures: Array, slopes: Array, budgets: Array) -> float:

@@ -21,7 +21,7 @@ ROUNDING = 1e-12
 """A figure that is over its limit by less than this share of it keeps it: figures are doubles, and a secret
 at its limit must not block budgets that do not concern it. Audits allow a billionth."""
 _PRECISION = 1e-9
-_CLIPPED = 1e3
+_CLIPPED = 1e3  # an infinite excess would leave the root finder without a slope
 
 
 def excess(problem: Problem, constraint: Constraint, budgets: Array) -> float:
@@ -45,12 +45,11 @@ def uniform_budget(problem: Problem, constraint: Constraint) -> float:
 
     At most `LARGEST_BUDGET`, where leakage saturates below the limits. The least budget must be safe.
     """
-    ones = np.ones(len(problem.free))
-    return largest_safe(lambda budget: excess(problem, constraint, budget * ones), problem.least)
+    return largest_safe(lambda budget: excess(problem, constraint, problem.alike(budget)), problem.least)
 
 
 def largest_safe(over: Callable[[float], float], low: float, high: float = LARGEST_BUDGET) -> float:
-    """Return the largest number found with over(number) <= 0, starting from `low`, which must have it.
+    """Return the largest number with over(number) <= 0 that a search from `low`, itself safe, reaches.
 
     Leakage grows with the budget for the mechanisms that are offered, so there is one root. Should it not,
     the search goes on for as long as a raise by 1 % is safe; what is returned always was computed as safe.
@@ -94,6 +93,7 @@ def _root(over: Callable[[float], float], low: float, high: float) -> float:
         return min(value, _CLIPPED)
 
     brentq(clipped, low, high, xtol=_PRECISION * low, rtol=_PRECISION)
+    # brentq may end on the unsafe side of the root: look below it, in growing steps, for the last safe number
     step = _PRECISION
     while unsafe - safe > 4 * _PRECISION * unsafe and step < 1:
         clipped(max(safe, unsafe * (1 - step)))

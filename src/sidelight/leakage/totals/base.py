@@ -49,7 +49,7 @@ class Totals(ABC):
 
 
 def composition(channels: Channels) -> Bound:
-    """Return the sum of all budgets: sound for every belief, unless a paper idealises one of the channels."""
+    """Return the sum of all realised budgets: sound for every belief, unless a paper idealises a channel."""
     value = math.fsum(channel.epsilon for channel in channels.values())
     return Bound(value, "published" if is_idealised(channels.values()) else "certified", "composition")
 

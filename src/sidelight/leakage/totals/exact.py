@@ -150,8 +150,9 @@ class Reached:
 def exact_total(belief: Belief, channels: Channels, secret: str) -> Bound:
     """Return the exact total leakage of one secret.
 
-    Of the other attributes all but one are listed; the one that can favour most sets is answered instead: its
-    best report is found for every two secret values and every combination of the others' reports.
+    The reports of the other attributes are listed, except for the one that can favour the most sets. That
+    one is answered: its best report is computed for every two secret values and every combination of the
+    others' reports.
     """
     others = [name for name in channels if name != secret]
     _check_exact(belief, channels, secret)
@@ -250,7 +251,7 @@ def with_neighbour(
 ) -> Reached:
     """Return the leakage through the own report and one neighbour, and what reaches it.
 
-    To look at all pairs of values takes longer, and of several that reach it finds the commonest.
+    With `all_pairs` it takes longer and names, of several pairs of values that reach it, the commonest.
     """
     rows, _ = conditional_rows(belief, own.secret, neighbour)
     value = None

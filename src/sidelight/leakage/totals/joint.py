@@ -56,7 +56,7 @@ class JointTotal(Totals):
         return cls(belief.prior(secret), secret, rows, method)
 
     def for_many_budgets(self) -> JointTotal:
-        """Drop the rows where they can never help: for one question to find that out costs as much as it."""
+        """Drop the rows where they can never help; to find that out costs as much as one question."""
         if self.rows is None or self.method != "auto":
             return self
         # Two rows that share no record reach the whole budget, whatever it is.
@@ -103,7 +103,7 @@ class JointTotal(Totals):
         return Bound(own + min(reached, rest), "certified", "joint generic")
 
     def _rest(self, channels: Channels) -> float:
-        """Return the budget of all other reports together."""
+        """Return the realised budget of all other reports together."""
         return math.fsum(channel.epsilon for name, channel in channels.items() if name != self.secret)
 
 

@@ -27,8 +27,8 @@ from sidelight.mechanisms.channel.logs import log_pairs, logs_of
 
 Array = NDArray[np.float64]
 LARGEST_LISTED = 6
-_TIGHT = 1e-10
-_LARGEST_EXPONENT = 700.0
+_TIGHT = 1e-10  # sums of up to six bounds are rounded; a ray that fails by less is kept, which is safe
+_LARGEST_EXPONENT = 700.0  # e^709 overflows
 _FAR = 1e4  # stands for an unbounded log-ratio: the exponential of its negative is 0
 
 
@@ -37,10 +37,10 @@ def closed(spreads: Array) -> Array:
 
     v_a <= e^D[a, k] v_k <= e^(D[a, k] + D[k, b]) v_b for every k, so the cone stays as it is.
     """
-    found = spreads.copy()
-    for k in range(len(found)):
-        found = np.minimum(found, found[:, k, None] + found[None, k, :])
-    return found
+    bounds = spreads.copy()
+    for k in range(len(bounds)):  # shortest paths (Floyd 1962, Warshall 1962)
+        bounds = np.minimum(bounds, bounds[:, k, None] + bounds[None, k, :])
+    return bounds
 
 
 def column_pairs(columns: Array) -> tuple[Array, NDArray[np.intp]]:
@@ -192,7 +192,7 @@ def _programme(g: Array, h: Array, spreads: Array) -> float:
         bounds=(0, None),
         method="highs",
     )
-    if solution.status != 0:
+    if solution.status != 0:  # nothing is proved; the caller's boxes bound it still
         return math.inf
     multipliers = np.maximum(-solution.ineqlin.marginals, 0.0)
     left = g / scale - multipliers @ constraints

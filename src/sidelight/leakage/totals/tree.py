@@ -47,9 +47,11 @@ from sidelight.mechanisms.channel.generic import baseline_at, generic_worst
 TreeMethod = Literal["auto", "plain", "weighted", "linear programs"]
 METHODS: tuple[TreeMethod, ...] = ("auto", "plain", "weighted", "linear programs")
 LARGEST_REPORTS = 256
+"""A channel with more reports is bounded by its budget alone."""
 LARGEST_BOXES = 1 << 29
+"""Boxes that would take more steps give way to one range a message."""
 LARGEST_KNOWN = 1 << 12
-"""So many messages are kept for the next question."""
+"""How many messages are kept for the next question."""
 Messages = dict[tuple[int, int], "_Message"]
 Reports = dict[str, NDArray[np.intp]]
 """What names each attribute's report; see `Witness`."""
@@ -61,8 +63,8 @@ class _Message:
 
     Attributes:
         pairs: bounds on the log-ratios of every ordered pair of the values that can occur, shape (m, m).
-        budget: the sum of the branch's budgets.
-        methods: how the bounds were found.
+        budget: the sum of the branch's realised budgets.
+        methods: how the bounds were computed.
         is_exact: whether each bound is reached, whatever the reports of other branches.
         chosen: where it is exact, which report and which message from below reach each bound.
     """
@@ -115,10 +117,10 @@ def _names(belief: Belief, secrets: Iterable[str] | None) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class TreeTotals(Totals):
-    """Totals of several secrets that can be asked for again with other channels.
+    """Totals of several secrets by messages along a tree.
 
-    A search moves one budget at a time, and a message changes only with the channels of its own branch: what
-    a branch said is kept for as long as its channels are the very same objects.
+    A search moves one budget at a time, and a message changes only with the channels of its own branch. So a
+    message is kept for as long as the channels of its branch are the very same objects.
 
     Attributes:
         belief: a tree.
@@ -150,11 +152,11 @@ class TreeTotals(Totals):
     @cached_property
     def steps(self) -> list[tuple[Tree, int]]:
         """Which message to pass when: each towards a root once, after those that it gathers."""
-        found: dict[tuple[int, int], Tree] = {}
+        passed: dict[tuple[int, int], Tree] = {}
         for tree in self.trees.values():
             for node in reversed(tree.order[1:]):
-                found.setdefault((node, tree.parents[node]), tree)
-        return [(tree, node) for (node, _), tree in found.items()]
+                passed.setdefault((node, tree.parents[node]), tree)
+        return [(tree, node) for (node, _), tree in passed.items()]
 
     def values(self, channels: Channels) -> dict[str, float]:
         """Return the total of each secret."""

@@ -17,7 +17,7 @@ import numpy as np
 from sidelight.belief import Belief
 from sidelight.calibration import calibrate
 from sidelight.calibration.constraint import constraint_of
-from sidelight.calibration.problem import build
+from sidelight.calibration.problem import Problem, choice_of, limits_of
 from sidelight.calibration.uniform import uniform_budget
 from sidelight.foundation.progress import track
 from sidelight.leakage.totals import lower_total
@@ -146,10 +146,8 @@ def _shared() -> tuple[Belief, Belief]:
 def _largest(belief: Belief, names: Sequence[str], limit: float, constraint: str) -> float:
     """Return the largest budget for all named attributes under a constraint, every one a secret."""
     withheld = {name: "withheld" for name in belief.schema.names if name not in names}
-    problem = build(
-        belief, limit, limits={}, secrets=names, mechanism="grr", mechanisms=withheld, fixed={}, weights={},
-        plan=None, utility="variance", reports=None,
-    )  # fmt: skip
+    limits = limits_of(belief, limit, secrets=names)
+    problem = Problem.of(belief, limits, choice_of(belief, mechanisms=withheld))
     return uniform_budget(problem, constraint_of(problem, constraint))  # type: ignore[arg-type]
 
 
