@@ -96,7 +96,7 @@ def constraint_of(
         return _published_constraint(problem)
     if name == "robust":
         return _robust_constraint(problem, USUAL_CONFIDENCE if confidence is None else confidence)
-    channels = problem.channels(np.full(len(problem.free), problem.least))
+    channels = problem.channels(problem.alike(problem.least))
     totals = prepare_totals(belief, channels, problem.secrets, method)
     return Constraint("table", belief, problem.secrets, totals, _table_promise(belief), not belief.is_model)
 
@@ -138,7 +138,7 @@ def _tree_promise(belief: Belief) -> str:
 def _tree_constraint(problem: Problem) -> Constraint:
     """Return the total for an adversary who believes in a tree; a model, unless it was given by hand."""
     tree = Belief.tree_of(problem.belief)
-    channels = problem.channels(np.full(len(problem.free), problem.least))
+    channels = problem.channels(problem.alike(problem.least))
     totals = prepare_totals(tree, channels, problem.secrets, "tree")
     return Constraint("tree", tree, problem.secrets, totals, _tree_promise(tree), not tree.is_model)
 

@@ -69,8 +69,8 @@ class OptimalChannel:
         nominal budget is twice the largest log-ratio. Its probabilities are whole numbers of a random word,
         so as little of a useless channel is mixed in as keeps the limits once they are rounded.
         """
-        attribute = self.belief.schema[self.attribute]
-        cells = self.channel.cells
+        asked = _Limits(self.belief, self.attribute, self.limits, self.epsilon)
+        attribute, cells = self.belief.schema[self.attribute], self.channel.cells
         mix = _LEAST_MIX
         while mix < 1:
             logs = np.log((1 - mix) * cells + mix / cells.shape[1])
@@ -78,7 +78,7 @@ class OptimalChannel:
             if spread < _LEAST_SPREAD:
                 break
             release = Release(attribute, "exp", 2 * spread, parameters={"utility": logs.tolist()})
-            if _Limits(self.belief, self.attribute, self.limits, self.epsilon).are_kept(release.channel()):
+            if asked.excess(release.channel()) <= 0:
                 return release
             mix *= 4
         raise InputError(
@@ -114,10 +114,6 @@ class _Limits:
         leaks = self.leakage(channel)
         over = [leaks[secret].value - limit for secret, limit in self.limits.items()]
         return max([channel.epsilon - self.epsilon, *over])
-
-    def are_kept(self, channel: Channel) -> bool:
-        """Whether a channel keeps the limits and the budget."""
-        return self.excess(channel) <= 0
 
     def rules(self) -> Array:
         """Return one row a for each rule a.Q[:, y] <= 0 that every report y must keep, shape (rules, k)."""
