@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError, check_number, check_whole, invalid
 from sidelight.leakage.bounds import Bound, Claim, Witness
-from sidelight.mechanisms import Channel, FavouringChannel
+from sidelight.mechanisms import Channel, FavouringChannel, as_channel
 from sidelight.mechanisms.channel.logs import log_spans, logs_of
 from sidelight.schema import Attribute
 
@@ -123,6 +123,7 @@ def label_leakage(conditionals: ArrayLike, channel: Channel, label: Attribute | 
         channel: of the pairs.
         label: names the labels in the witness; numbers without it.
     """
+    channel = as_channel(channel)
     rows, possible = pair_rows(conditionals)
     if channel.size != rows.shape[1]:
         raise InputError(f"the channel is for {channel.size} pairs, the belief has {rows.shape[1]}.")
@@ -145,6 +146,7 @@ def labeldp_leakage(conditionals: ArrayLike, channel: Channel, label: Attribute 
     >>> round(float(np.exp(excess)), 6)
     68.0
     """
+    channel = as_channel(channel)
     rows = check_conditionals(conditionals)
     if channel.size != len(rows):
         raise InputError(f"the channel is for {channel.size} labels, the belief has {len(rows)}.")
@@ -197,7 +199,7 @@ def rounds_leakage(conditionals: ArrayLike, rounds: Sequence[LabelRound]) -> Bou
     for part in columns:
         weights = (weights[:, :, :, None] * part[:, :, None, :]).reshape(labels, combinations, -1)
     likelihood = weights.sum(axis=1)[~np.isnan(rows).all(axis=1)]
-    known = all(part.channel.claim == "exact" for part in rounds)
+    known = all(as_channel(part.channel).claim == "exact" for part in rounds)
     kind: Claim = "exact" if known else "certified"
     return Bound(float(log_spans(logs_of(likelihood)).max()), kind, "all reports of all rounds")
 
@@ -206,7 +208,7 @@ def _reports(part: LabelRound, labels: int, combinations: int) -> Array:
     """Return Pr(report | combination, label) up to a factor, shape (labels, combinations, reports)."""
     if part.cells.shape != (combinations,):
         raise invalid("cells", f"one cell for each of {combinations} combinations", part.cells.shape)
-    columns = part.channel.columns(_MOST_REPORTS)
+    columns = as_channel(part.channel).columns(_MOST_REPORTS)
     if columns is None:
         raise TooLargeError("a round has too many reports to list; use `rounds_bound`.")
     pairs = part.cells[None, :] * labels + np.arange(labels)[:, None]

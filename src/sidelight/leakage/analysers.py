@@ -22,6 +22,7 @@ from sidelight.leakage.average import correlation_matrix
 from sidelight.leakage.pair import conditional_rows
 from sidelight.leakage.published import check_threshold
 from sidelight.mechanisms.channel.generic import generic_worst
+from sidelight.mechanisms.channel.logs import log_ratios
 
 Array = NDArray[np.float64]
 Region = Literal["P1", "R1", "R2", "R3"]
@@ -173,9 +174,7 @@ def _singleton_leakage(belief: Belief, baseline: float) -> Array:
     starts = belief.offsets[:-1]
     high = np.maximum.reduceat(np.where(possible, likelihood, 0.0), starts, axis=0)
     low = np.minimum.reduceat(np.where(possible, likelihood, np.inf), starts, axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.where(high > 0, np.log(high) - np.log(low), 0.0)
-    about_row = np.maximum.reduceat(logs, starts, axis=1)
+    about_row = np.maximum.reduceat(log_ratios(high, low), starts, axis=1)
     return _without_diagonal(np.ascontiguousarray(about_row.T))
 
 

@@ -66,7 +66,7 @@ def average_leakage(belief: Belief, channel: Channel, secret: str, neighbour: st
         neighbour,
         _information(joint),
         guess,
-        min(max(float(joint.max(axis=0).sum()), guess), 1.0),
+        min(max(float(joint.max(axis=0).sum()), guess), 1.0),  # a report never makes a guess worse
     )
 
 

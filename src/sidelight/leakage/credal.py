@@ -25,6 +25,7 @@ from sidelight.leakage.witnesses import records_behind, witnessed
 from sidelight.mechanisms import Channel
 from sidelight.mechanisms.channel import LARGEST_LIST, as_channel
 from sidelight.mechanisms.channel.generic import all_sets, baseline_at, climb
+from sidelight.mechanisms.channel.logs import log_pairs, logs_of
 
 Array = NDArray[np.float64]
 LARGEST_ALPHABET = 10
@@ -180,19 +181,9 @@ def _layers(region: Region, report: Array) -> tuple[Array, Array]:
 
 def _worst(high: Array, low: Array) -> _Worst:
     """Return the largest log-ratio of a row of `high` to another row of `low` within a column."""
-    best = _Worst(0.0)
-    with np.errstate(divide="ignore"):
-        tops, bottoms = np.log(high), np.log(low)
-    for i, row in enumerate(tops):
-        seen = np.flatnonzero(~np.isneginf(row))
-        others = np.delete(np.arange(len(low)), i)
-        if not len(seen):
-            continue
-        ratios = row[seen] - bottoms[np.ix_(others, seen)]
-        j, column = np.unravel_index(int(ratios.argmax()), ratios.shape)
-        if ratios[j, column] > best.value:
-            best = _Worst(float(ratios[j, column]), i, int(others[j]), int(seen[column]))
-    return best
+    values, reports = log_pairs(logs_of(high), logs_of(low))
+    pair = divmod(int(values.argmax()), len(values))
+    return _Worst(float(values[pair]), *pair, int(reports[pair])) if values[pair] > 0 else _Worst(0.0)
 
 
 def robust_generic(region: Region, baseline: float) -> _Worst:

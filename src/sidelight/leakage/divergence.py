@@ -14,7 +14,7 @@ _ROUNDING = 1e-12
 
 def delta_at(rows: Array, epsilon: float) -> tuple[float, int, int]:
     """Return delta(epsilon) of the rows Pr(report | secret value), and the two rows that reach it."""
-    factor = math.exp(min(epsilon, _LARGEST_EXPONENT))
+    factor = math.exp(min(epsilon, _LARGEST_EXPONENT))  # e^709 is the last that doubles hold
     best, likelier, unlikelier = 0.0, 0, 0
     for i, row in enumerate(rows):
         excess = np.maximum(row - factor * rows, 0.0).sum(axis=1)
@@ -31,6 +31,7 @@ def epsilon_at(rows: Array, delta: float) -> tuple[float, int, int]:
     are the prefixes of the reports in descending order of g/h. So t must be (g(S) - delta) / h(S) for the
     worst prefix: no search. What rounding leaves is added on the safe side.
     """
+    # Where delta is just the probability of a certain event, rounding would decide if a finite one will do.
     is_short = delta_at(rows, math.inf)[0] > delta
     allowed = delta * (1 + _ROUNDING) if is_short else delta
     best, likelier, unlikelier = 1.0, 0, 0
@@ -40,6 +41,7 @@ def epsilon_at(rows: Array, delta: float) -> tuple[float, int, int]:
         if needed[j] > best:
             best, likelier, unlikelier = float(needed[j]), i, j
     epsilon = math.log(best) if best < math.inf else math.inf
+    # The root is exact but for rounding, which may leave delta a hair too large: step up, ever faster.
     step = math.ulp(1.0)
     while epsilon < math.inf and delta_at(rows, epsilon)[0] > allowed:
         epsilon += step

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.belief import Belief, check_belief
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole, invalid
 from sidelight.leakage.bounds import Bound
+from sidelight.mechanisms.channel.logs import log_ratios
 
 Array = NDArray[np.float64]
 Counted = NDArray[np.int64]
@@ -162,8 +163,7 @@ def _largest(tables: NDArray[np.int64]) -> tuple[Array, Array, NDArray[np.intp],
     rows = tables / tables.sum(axis=2, keepdims=True)
     high, low = rows.max(axis=1), rows.min(axis=1)
     empty, infinite = high == 0, (low == 0) & (high > 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.where(empty, 0.0, np.log(high) - np.log(low))
+    logs = log_ratios(high, low)
     finite = np.where(infinite, 0.0, logs).max(axis=1, initial=0.0)
     return logs.max(axis=1, initial=0.0), finite, infinite.sum(axis=1), empty.sum(axis=1)
 

@@ -25,6 +25,7 @@ from sidelight.leakage.bounds import Witness
 from sidelight.leakage.pair import checked_channels, pair_leakage
 from sidelight.leakage.totals import total_leakage
 from sidelight.mechanisms import Channel
+from sidelight.mechanisms.channel.logs import log_ratios
 from sidelight.sources import Records
 from sidelight.sources.counts import LARGEST_GRAM, block_counts
 
@@ -172,8 +173,8 @@ def _leakages(belief: Belief, records: Records, releases: _Releases, secret: str
         np.maximum(high_single, single, out=high_single)
         np.minimum(low_single, single, out=low_single)
     starts = releases.reports[:-1]
-    pairs = np.maximum.reduceat(_log_ratios(high, low), starts, axis=0)
-    singles = np.maximum.reduceat(_log_ratios(high_single, low_single), starts)
+    pairs = np.maximum.reduceat(log_ratios(high, low), starts, axis=0)
+    singles = np.maximum.reduceat(log_ratios(high_single, low_single), starts)
     return np.maximum.reduceat(pairs, starts, axis=1), singles
 
 
@@ -228,12 +229,6 @@ def _through(cells: Array, releases: _Releases) -> Array:
         for (start, stop), matrix in zip(pairwise(releases.values), releases.matrices, strict=True)
     ]
     return np.concatenate(parts, axis=1)
-
-
-def _log_ratios(high: Array, low: Array) -> Array:
-    """Return ln(high / low): infinite where only `low` is 0, 0 where a report never occurs."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(high > 0, np.log(high) - np.log(low), 0.0))
 
 
 def _offsets(sizes: Sequence[int]) -> NDArray[np.intp]:

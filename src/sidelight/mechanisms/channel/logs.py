@@ -43,20 +43,28 @@ def log_spans(logs: Array) -> Array:
     return np.asarray(np.where(np.isnan(spans), 0.0, spans))
 
 
-def log_pairs(logs: Array) -> tuple[Array, NDArray[np.intp]]:
+def log_ratios(high: Array, low: Array) -> Array:
+    """Return ln(high / low): infinite where only `low` is 0, 0 where both are, which never happens."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(high > 0, np.log(high) - np.log(low), 0.0))
+
+
+def log_pairs(logs: Array, others: Array | None = None) -> tuple[Array, NDArray[np.intp]]:
     """Return the largest difference within a column for every ordered pair of rows, and that column.
 
     Args:
         logs: (m, columns), minus infinity for what cannot happen.
+        others: (m, columns), what the rows are compared with; the same rows by default.
     """
-    values = np.zeros((len(logs), len(logs)))
+    others = logs if others is None else others
+    values = np.zeros((len(logs), len(others)))
     chosen = np.zeros(values.shape, dtype=np.intp)
     for i, row in enumerate(logs):
-        seen = np.flatnonzero(~np.isneginf(row))
+        seen = np.flatnonzero(~np.isneginf(row))  # the rest would be infinity less infinity
         if len(seen):
-            differences = row[seen] - logs[:, seen]
+            differences = row[seen] - others[:, seen]
             best = differences.argmax(axis=1)
-            values[i] = np.maximum(differences[np.arange(len(logs)), best], 0.0)
+            values[i] = np.maximum(differences[np.arange(len(others)), best], 0.0)
             chosen[i] = seen[best]
     np.fill_diagonal(values, 0.0)
     return values, chosen
