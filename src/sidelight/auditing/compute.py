@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sidelight.auditing.result import SUPPRESSED, Audit, SecretAudit, published_sum
+from sidelight.auditing.result import Audit, SecretAudit, published_sum
 from sidelight.auditing.suppression import suppressed
 from sidelight.auditing.verdict import AdversaryName, adversary_of, check_decider
 from sidelight.belief import Belief, Credal, check_belief
@@ -219,7 +219,7 @@ def _synergies(
         (name, leakage.through[0])
         for name, item in audited.items()
         for leakage in item.neighbours
-        if leakage.upper.method == SUPPRESSED
+        if leakage.upper.is_suppressed
     }
     return tuple(
         item

@@ -33,7 +33,7 @@ def suppressed(
     direct = _direct(item.direct, min_support)
     neighbours = [_pair(leakage, channels, min_support) for leakage in item.neighbours]
     neighbours.sort(key=lambda leakage: -leakage.value)
-    hidden = {leakage.through[0] for leakage in neighbours if leakage.upper.method == SUPPRESSED}
+    hidden = {leakage.through[0] for leakage in neighbours if leakage.upper.is_suppressed}
     robust = item.robust and _total(item.robust, channels, direct, min_support)
     whole = item.whole and _total(item.whole, reports, direct, min_support)
     return replace(
@@ -48,18 +48,13 @@ def suppressed(
             for name, average in item.averages.items()
             if name not in hidden and not has_rare_value
         },
-        model=item.model if item.model and _has_support(item.model, min_support) else None,
+        model=item.model if item.model and item.model.rests_on(min_support) else None,
         robust=robust,
         whole=whole,
         robust_neighbours={
             name: _pair(leakage, channels, min_support) for name, leakage in item.robust_neighbours.items()
         },
     )
-
-
-def _has_support(bound: Bound, min_support: int) -> bool:
-    """Whether a figure is known to rest on enough records."""
-    return bound.support is not None and bound.support >= min_support
 
 
 def _pair(leakage: Leakage, channels: Mapping[str, Channel], min_support: int) -> Leakage:
@@ -82,8 +77,8 @@ def _direct(leakage: Leakage, min_support: int) -> Leakage:
 def _total(total: Leakage, channels: Mapping[str, Channel], direct: Leakage, min_support: int) -> Leakage:
     """Replace a total by composition and the direct leakage, unless it is known to rest on enough records."""
     upper, lower = total.upper, total.lower
-    if upper.method != composition(channels).method and not _has_support(upper, min_support):
+    if upper.method != composition(channels).method and not upper.rests_on(min_support):
         upper = replace(composition(channels), method=SUPPRESSED)
-    if not _has_support(lower, min_support):
+    if not lower.rests_on(min_support):
         lower = Bound(direct.lower.value, "lower", SUPPRESSED)
     return replace(total, lower=lower, upper=upper)
