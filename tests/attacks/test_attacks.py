@@ -35,7 +35,7 @@ from sidelight.attacks import (
 from sidelight.attacks.face import face_value
 from sidelight.attacks.intervals import mean_interval, paired_interval
 from sidelight.attacks.likelihood import likelihood_reader
-from sidelight.attacks.reading import read_numbers
+from sidelight.attacks.numbers import read_numbers
 from sidelight.attacks.reconstruction import fit_aware
 from sidelight.attacks.released import is_reports_file
 from sidelight.attacks.result import AttackResult

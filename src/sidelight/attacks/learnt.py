@@ -11,16 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from sidelight.attacks.attack import Guess
 from sidelight.attacks.bayes import true_codes
-from sidelight.attacks.boosting import fit_classification
 from sidelight.attacks.face import describe_plan, face_value
+from sidelight.attacks.learners import fit_classification
 from sidelight.attacks.likelihood import likelihood_reader
 from sidelight.attacks.released import Released, check_records, release
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.plan import Plan
 from sidelight.protocols import RecordReports
 from sidelight.schema import Schema
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +40,7 @@ class LearntAttacker:
     plan: Plan
     secret: str
     commonest: int
-    predict: Callable[[Array], NDArray[np.intp]]
+    predict: Callable[[Array], Positions]
 
     @classmethod
     def fit(

@@ -17,14 +17,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.attacks.intervals import Interval, mean_interval, paired_interval, student_interval
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import unknown
 from sidelight.foundation.html import html_table
 
-Array = NDArray[np.float64]
 Measure = Literal["error rate", "mean distance"]
 
 
@@ -151,9 +150,9 @@ class AttackResult:
             "control": self.control,
             "baseline": self.baseline,
             "limit": self.limit,
+            "gain over control": self.gain,
         }
-        found = {**figures, "gain over control": self.gain}
-        rows = [[name, *vars(item).values()] for name, item in found.items() if item is not None]
+        rows = [[name, *vars(item).values()] for name, item in figures.items() if item is not None]
         return html_table(repr(self), ("", self.measure, "lower", "upper"), rows)
 
 

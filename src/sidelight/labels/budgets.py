@@ -1,7 +1,7 @@
 """Budgets of several rounds about the same record, so that together they keep one promise about the label.
 
 Of the rounds so far only two numbers count: PL, the leakage they reach at most, and the product of their
-factors theta (see `leakage.labels.rounds_bound`). The next round with belief omega may then use
+factors theta (see `labels.leakage.rounds_bound`). The next round with belief omega may then use
 
 * eq. (15) as printed: eps_1 = eps / depth, then min(eps / (depth - r + 1), g) with
   g = ln(omega e^(eps - ln PL) + 1 - omega). The first term was probably meant to divide what is left of eps,
@@ -14,7 +14,7 @@ factors theta (see `leakage.labels.rounds_bound`). The next round with belief om
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
@@ -36,7 +36,7 @@ class Ledger:
         leakage: PL, what the rounds so far reach at most, as a likelihood ratio.
         product: of the factors so far.
         done: how many rounds are over, silent ones included.
-        spent: the budget of each round in which something was reported.
+        spent: the nominal budget of each round in which something was reported.
     """
 
     epsilon: float
@@ -78,18 +78,12 @@ class Ledger:
                 f"a round with the factor {factor:.6g} and omega {omega:.4g} would leak up to "
                 f"{math.log(leakage):.6g} about the label, above the promised {self.epsilon:g}; refuse it."
             )
-        return Ledger(
-            self.epsilon,
-            self.rounds,
-            leakage,
-            self.product * factor,
-            self.done + 1,
-            (*self.spent, budget),
-        )
+        product, spent = self.product * factor, (*self.spent, budget)
+        return replace(self, leakage=leakage, product=product, done=self.done + 1, spent=spent)
 
     def silent(self) -> Ledger:
         """Return the ledger after a round without a report, which spends nothing."""
-        return Ledger(self.epsilon, self.rounds, self.leakage, self.product, self.done + 1, self.spent)
+        return replace(self, done=self.done + 1)
 
 
 def _printed(ledger: Ledger, omega: float, left: int) -> float:

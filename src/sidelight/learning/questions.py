@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array, Whole
 from sidelight.learning.decision import DecisionTree, Step
 
-Array = NDArray[np.float64]
 LARGEST_QUESTION = 1 << 13
 
 
@@ -56,7 +56,7 @@ class Question:
             if max(part) + 1 == len(part)
         )
 
-    def code(self, codes: NDArray[Any], tree: DecisionTree) -> NDArray[np.int64]:
+    def code(self, codes: NDArray[Any], tree: DecisionTree) -> Whole:
         """Return the cell of each record."""
         parts = [
             np.asarray(part)[codes[:, attribute]]

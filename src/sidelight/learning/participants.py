@@ -10,17 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Whole
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.randomness import derive_seed
 from sidelight.labels.budgets import Ledger
-from sidelight.labels.devices import LabelledRows, deal
+from sidelight.labels.collection import LabelledRows, deal
 from sidelight.labels.omega import Omega
-from sidelight.labels.responses import BasicResponse
-from sidelight.learning.decision import DecisionTree
 from sidelight.learning.questions import Question
-from sidelight.learning.rounds import Choice, Key, Round, TreeSettings, question_omega, response_width
+from sidelight.learning.rounds import Choice, Key, Round, TreeSettings, question_omega
 from sidelight.mechanisms.mechanism import Aggregate
 from sidelight.mechanisms.reports import Reports
 
@@ -35,12 +33,10 @@ class Answers:
     """
 
     aggregates: Mapping[Key, Aggregate]
-    groups: NDArray[np.int64]
+    groups: Whole
 
 
-def answer(
-    asked: Round, rows: LabelledRows, groups: NDArray[np.int64], *, seed: int | None = None
-) -> Answers:
+def answer(asked: Round, rows: LabelledRows, groups: Whole, *, seed: int | None = None) -> Answers:
     """Answer a round on the people's side: each draws a choice of the own group, and reports.
 
     Args:
@@ -70,16 +66,10 @@ def answer(
             part = rows[members[drawn == place]]
             if len(part) and choice.question is not None and choice.response is not None:
                 noise = derive_seed(seed, f"{stream}/{number}/{place}")
-                aggregates[number, place] = _reported(choice, part, asked.tree, noise)
+                cells = choice.question.code(part.codes, asked.tree)
+                reports = choice.response.randomise(cells, part.labels, seed=noise)
+                aggregates[number, place] = choice.response.aggregate(reports)
     return Answers(aggregates, after)
-
-
-def _reported(choice: Choice, part: LabelledRows, tree: DecisionTree, seed: int | None) -> Aggregate:
-    question, response = choice.question, choice.response
-    if question is None or response is None:
-        raise InputError("a silent choice has nothing to report.")
-    cells = question.code(part.codes, tree)
-    return response.aggregate(response.randomise(cells, part.labels, seed=seed))
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,9 +141,7 @@ class Participant:
         question, response = choice.question, choice.response
         if question is None or response is None or response.values != question.cells:
             raise InputError("the response does not fit its question; the published round is damaged.")
-        width = response_width(response)
-        is_basic = isinstance(response, BasicResponse)
-        omega = 1.0 if is_basic else question_omega(self._question(question), self.omegas, width)
+        omega = question_omega(self._question(question), self.omegas, response.width)
         return self.ledger.after(float(response.factor), omega, response.budget)
 
     def _question(self, question: Question) -> Question:
@@ -168,11 +156,7 @@ def add_up(asked: Round, answers: Sequence[Answer]) -> dict[Key, Aggregate]:
     sent: dict[Key, list[Reports]] = {}
     for part in answers:
         sent.setdefault((part.group, part.choice), []).append(part.report)
-    found = {}
-    for (group, place), reports in sent.items():
-        options = asked.choices[group] if 0 <= group < len(asked.choices) else ()
-        response = options[place].response if 0 <= place < len(options) else None
-        if response is None:
-            raise InputError(f"nobody was asked choice {place} of group {group}, but it has answers.")
-        found[group, place] = response.aggregate(Reports.joined(reports))
-    return found
+    return {
+        (group, place): asked.response(group, place).aggregate(Reports.joined(reports))
+        for (group, place), reports in sent.items()
+    }
