@@ -154,16 +154,12 @@ def fit_aware(
         seed: of noise and training.
     """
     check_choice("model", model, (*NETWORKS, "boosted"))
-    _, targets = _columns(own, secrets)
-    check_whole("number of levels", len(levels), at_least=1)
-    grid = tuple(sorted({noise.check_level(level) for level in levels}))
-    maker = _Perturbed(own, tuple(secrets), targets, noise, grid, seed)
-    features = _Features.of(maker)
+    maker = _Perturbed.of(own, secrets, noise, levels, seed)
+    features, targets = _Features.of(maker), maker.targets
     kept, held_out = maker.split()
     learnt = _learn(model, kept, held_out, features, schedule or Schedule(epochs=40))
-    clean = fit_published(
-        kept.own, secrets, model, schedule=_published_schedule(kept.own, schedule), seed=seed
-    )
+    steps = _published_schedule(kept.own, schedule)
+    clean = fit_published(kept.own, secrets, model, schedule=steps, seed=seed)
     control = centre(own.values[:, targets])
     ways: Ways = {
         "learnt": lambda rows, level: learnt.predict(features(rows, np.full(len(rows), level))),
@@ -172,16 +168,9 @@ def fit_aware(
         "published": clean.infer,
         "both": lambda rows, level: (ways["learnt"](rows, level) + clean.infer(rows, level)) / 2,
     }
+    words, infer = f"{model}, noise-aware", _best_ways(ways, held_out)
     return Reconstructor(
-        attack=f"{model}, noise-aware",
-        names=own.names,
-        secrets=tuple(secrets),
-        control=control,
-        infer=_best_ways(ways, held_out),
-        history=learnt.history,
-        device=learnt.device,
-        noise=noise,
-        levels=grid,
+        words, own.names, clean.secrets, control, infer, learnt.history, learnt.device, noise, maker.levels
     )
 
 
@@ -236,6 +225,15 @@ class _Perturbed:
     noise: Noise
     levels: tuple[float, ...]
     seed: int
+
+    @classmethod
+    def of(
+        cls, own: Numbers, secrets: Sequence[str], noise: Noise, levels: Sequence[float], seed: int
+    ) -> _Perturbed:
+        _, targets = _columns(own, secrets)
+        check_whole("number of levels", len(levels), at_least=1)
+        grid = tuple(sorted({noise.check_level(level) for level in levels}))
+        return cls(own, tuple(secrets), targets, noise, grid, seed)
 
     def draw(self, number: int, count: int) -> tuple[Array, Array, Array]:
         """Return at least `count` noisy rows, the level of each and the true secrets."""

@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from sidelight.belief import Belief, Gaussian
+from sidelight.foundation.arguments import check_is
 from sidelight.foundation.arrays import Array, Mask, Positions
-from sidelight.foundation.errors import InputError, TooLargeError, invalid, unknown
+from sidelight.foundation.errors import InputError, TooLargeError, unknown
 from sidelight.knowledge.query import Query
 from sidelight.leakage.bounds import Claim
 from sidelight.schema import Schema
@@ -67,17 +68,11 @@ def check_listed(schema: Schema) -> None:
 
 def check_one_belief(belief: object) -> None:
     """Raise for a set of beliefs, which only the figure of one adversary takes, and for a Gaussian."""
-    check_listable(belief)
-    if not isinstance(belief, Belief):
-        raise invalid("belief", "one belief", belief, "Only prior_leakage takes several: call this for each.")
-
-
-def check_listable(belief: object) -> None:
-    """Raise for a Gaussian, whose records cannot be listed."""
-    if isinstance(belief, Gaussian):
-        raise InputError(
-            "a Gaussian has no records to list; use gaussian_leakage, or gaussian_audit for everyone."
-        )
+    fix = (
+        "Only prior_leakage takes several: call this for each. A Gaussian has no records to list: use "
+        "gaussian_leakage, or gaussian_audit for everyone."
+    )
+    check_is("belief", belief, Belief, fix)
 
 
 def check_query(belief: Belief, query: Query) -> None:

@@ -45,7 +45,12 @@ def gaussian_leakage(
         reach: M: how far apart two values of the target may be.
         weights: of the attributes in the sum; 1 by default.
     """
-    slope = _slope(belief, adversary, checked_weights(belief.names, weights))
+    given = checked_weights(belief.names, weights)
+    adversary.check(belief.names)
+    slope, rest = given[adversary.target], adversary.unknown(belief.names)
+    if rest:
+        beta = belief.regression(rest, [adversary.target, *adversary.known])[:, 0]
+        slope += float(np.array([given[name] for name in rest]) @ beta)
     value = check_number("reach", reach, at_least=0) * abs(slope) / check_number("scale", scale, above=0)
     return Bound(value, claim_of(belief), METHOD)
 
@@ -70,17 +75,6 @@ def gaussian_weakest(
     return Bound(value, claim_of(belief), "Gaussian closed form (PDP, Corollary 2)")
 
 
-def _slope(belief: Gaussian, adversary: Adversary, weights: Mapping[str, float]) -> float:
-    """Return by how much the expected answer moves with the target: a_i + sum over unknown a_j beta_ji."""
-    adversary.check(belief.names)
-    rest = adversary.unknown(belief.names)
-    own = weights[adversary.target]
-    if not rest:
-        return own
-    beta = belief.regression(rest, [adversary.target, *adversary.known])[:, 0]
-    return own + float(np.array([weights[name] for name in rest]) @ beta)
-
-
 def gaussian_audit(
     belief: Gaussian,
     targets: Sequence[str] | None = None,
@@ -103,11 +97,6 @@ def gaussian_audit(
         named: adversaries to show in full.
         limit: if given, also find the least noise that keeps everyone under it.
     """
-    if len(belief.names) > MOST_ATTRIBUTES:
-        raise TooLargeError(
-            f"{len(belief.names)} attributes have too many adversaries to try; take at most "
-            f"{MOST_ATTRIBUTES}, or one adversary at a time with gaussian_leakage."
-        )
     chosen = check_targets(belief.names, targets, named)
     query = _query(belief, scale, reach, weights)
     exact = Values(belief.names, _all_values(belief, query)).of_targets(chosen)
@@ -156,6 +145,11 @@ def _all_values(belief: Gaussian, query: NumberSum) -> Array:
     set: one system of equations gives all their slopes.
     """
     count = len(belief.names)
+    if count > MOST_ATTRIBUTES:
+        raise TooLargeError(
+            f"{count} attributes have too many adversaries to try; take at most {MOST_ATTRIBUTES}, or one "
+            "adversary at a time with gaussian_leakage."
+        )
     covariance = belief.covariance
     weights = np.array([query.weights[name] for name in belief.names])
     moves = np.array([query.reaches[name] / query.scale for name in belief.names])

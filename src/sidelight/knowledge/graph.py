@@ -80,15 +80,6 @@ class Edges:
             raise InputError("`weights` must be finite, and `sensitivities` finite and at least 0.")
         return cls(names or tuple(f"x{j + 1}" for j in range(count)), reach, table, table)
 
-    @property
-    def existing(self) -> Mask:
-        """Which entries are edges: target, removed attribute and known set are apart."""
-        count = len(self.names)
-        masks = np.arange(1 << count)
-        free = (masks[None, :] >> np.arange(count)[:, None] & 1) == 0
-        apart = ~np.eye(count, dtype=np.bool_)
-        return np.asarray(free[:, None, :] & free[None, :, :] & apart[:, :, None])
-
 
 def group_values(reach: Array) -> Array:
     """Return the group bound for every set of known attributes, (2^n,), rounded up (PDP, eq. (16)).
@@ -305,7 +296,10 @@ class WeightedGraph:
         "strongest": every one is negative; the corollary holds for the largest over all targets, not for
         each. "none": the signs are mixed.
         """
-        real = self.edges.existing
+        count = len(self.names)
+        free = (np.arange(1 << count) >> np.arange(count)[:, None] & 1) == 0
+        # Only where target, removed attribute and known set are apart there is an edge.
+        real = free[:, None, :] & free[None, :, :] & ~np.eye(count, dtype=np.bool_)[:, :, None]
         low, high = self.edges.low[real], self.edges.high[real]
         reach = np.broadcast_to(self.edges.sensitivities[None, :, None], self.edges.low.shape)[real]
         if not len(low):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 
-from sidelight.belief import Belief, check_belief
+from sidelight.belief import Belief
 from sidelight.foundation.arguments import check_is
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, TooLargeError, check_choice, check_number
 from sidelight.knowledge.adversary import ADVERSARY_FIX, Adversary
-from sidelight.knowledge.cells import LARGEST_LISTED, Cells, cells_of, check_listable, check_query
+from sidelight.knowledge.cells import LARGEST_LISTED, Cells, cells_of, check_one_belief, check_query
 from sidelight.knowledge.densities import normalised
 from sidelight.knowledge.exact import exact_leakage
 from sidelight.knowledge.graph import GROUP_UPWARDS, WeightedGraph, certified_bound, certified_values
@@ -26,7 +26,7 @@ METHODS: tuple[Method, ...] = ("exact", "certified", "published", "group")
 
 
 def prior_leakage(
-    belief: Belief | Sequence[Belief], query: Query, adversary: Adversary, method: Method = "exact"
+    belief: Belief | Iterable[Belief], query: Query, adversary: Adversary, method: Method = "exact"
 ) -> Bound:
     """Return what a noisy answer tells an adversary who already knows some attributes (PDP, Definition 2).
 
@@ -45,13 +45,13 @@ def prior_leakage(
     check_is("query", query, Query, QUERY_FIX)
     check_is("adversary", adversary, Adversary, ADVERSARY_FIX)
     check_choice("method", method, METHODS)
-    check_listable(belief)
-    if not isinstance(belief, Belief):
+    if isinstance(belief, Iterable):
         beliefs = list(belief)
         if not beliefs:
             raise InputError("a set of distributions needs at least one belief, got none.")
         bounds = (prior_leakage(each, query, adversary, method) for each in beliefs)
         return max(bounds, key=lambda bound: bound.value)
+    check_one_belief(belief)
     check_query(belief, query)
     adversary.check(query.schema.names)
     if method == "exact":
@@ -68,7 +68,7 @@ def group_bound(belief: Belief, query: Query, adversary: Adversary) -> Bound:
 
     Sound for every joint distribution of the values that can occur; rounded up.
     """
-    check_belief("belief", belief)
+    check_one_belief(belief)
     check_is("adversary", adversary, Adversary, ADVERSARY_FIX)
     check_query(belief, query)
     names = query.schema.names

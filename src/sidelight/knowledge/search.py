@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -243,7 +241,9 @@ class _Walk:
         places = np.searchsorted(points, moved)
         if not self.is_small:
             decays = np.exp(-self.rate * np.diff(points))
-            return math.log(_compiled()(np.ascontiguousarray(laws), places, decays))
+            from sidelight.knowledge.kernels import largest_ratio  # loading the compiler takes a while
+
+            return math.log(largest_ratio(np.ascontiguousarray(laws), places, decays))
         return _plain(laws, places, points * self.rate)
 
 
@@ -262,11 +262,3 @@ def _plain(laws: Array, places: Positions, points: Array) -> float:
         densities = smooth(normalised(np.log(placed[groups][inside])), points)
     starts = np.concatenate([[0], np.cumsum(inside.sum(axis=1))[:-1]]).astype(np.intp)
     return widest(densities, starts).value
-
-
-@cache
-def _compiled() -> Any:
-    """Return the compiled loop; loaded on first use, since loading the compiler takes a while."""
-    from sidelight.knowledge.kernels import largest_ratio
-
-    return largest_ratio

@@ -1,6 +1,6 @@
 """Labelled data: LabelDP, the basic solution, kHR with its k and omega, hashed domains, budgets of rounds."""
 
-from sidelight.labels.budgets import BudgetRule as BudgetRule, Ledger as Ledger
+from sidelight.labels.budgets import BudgetRule as BudgetRule, LabelLedger as LabelLedger
 from sidelight.labels.collection import (
     AttributeReports as AttributeReports,
     LabelledRows as LabelledRows,

@@ -27,7 +27,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Ledger:
+class LabelLedger:
     """What one person's rounds have spent.
 
     Attributes:
@@ -68,7 +68,7 @@ class Ledger:
         printed = _printed(self, weight, left)
         return max(printed, _largest(self)) if rule == "closed" and left == 1 else printed
 
-    def after(self, factor: float, omega: float, budget: float) -> Ledger:
+    def after(self, factor: float, omega: float, budget: float) -> LabelLedger:
         """Return the ledger after a round with these figures; refused where the promise would be broken."""
         leakage = next_leakage(self.leakage, self.product, factor, check_omega(omega))
         if self.done >= self.rounds:
@@ -81,12 +81,12 @@ class Ledger:
         product, spent = self.product * factor, (*self.spent, budget)
         return replace(self, leakage=leakage, product=product, done=self.done + 1, spent=spent)
 
-    def silent(self) -> Ledger:
+    def silent(self) -> LabelLedger:
         """Return the ledger after a round without a report, which spends nothing."""
         return replace(self, done=self.done + 1)
 
 
-def _printed(ledger: Ledger, omega: float, left: int) -> float:
+def _printed(ledger: LabelLedger, omega: float, left: int) -> float:
     """Return eq. (15) as printed."""
     if ledger.done == 0:
         return ledger.epsilon / ledger.rounds
@@ -95,7 +95,7 @@ def _printed(ledger: Ledger, omega: float, left: int) -> float:
     return min(ledger.epsilon / left, most * (1 - _MARGIN))
 
 
-def _largest(ledger: Ledger) -> float:
+def _largest(ledger: LabelLedger) -> float:
     """Return the budget with which eq. (13) reaches the promise exactly."""
     rest = max(math.exp(ledger.epsilon) - ledger.leakage, 0.0)
     return math.log1p(rest / ledger.product) * (1 - _MARGIN)

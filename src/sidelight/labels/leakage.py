@@ -233,17 +233,12 @@ def heads_factor(epsilon: float, omega: float) -> float:
 
     CLLDP, Theorem 2: with at most `omega` of any label's weight among the favoured pairs, the label leaks at
     most ln(omega theta + 1 - omega).
-    """
-    return 1 + _growth(epsilon) / check_omega(omega)
 
-
-def heads_guarantee(factor: float, omega: float) -> float:
-    """Return ln(omega theta + 1 - omega), the label's leakage at most (CLLDP, Theorem 2).
-
-    >>> round(heads_guarantee(heads_factor(1.0, 0.2), 0.2), 12)
+    >>> theta = heads_factor(1.0, 0.2)
+    >>> round(math.log(0.2 * theta + 1 - 0.2), 12)
     1.0
     """
-    return math.log1p(check_omega(omega) * (check_number("factor", factor, at_least=1) - 1))
+    return 1 + _growth(epsilon) / check_omega(omega)
 
 
 def degraded_guarantee(epsilon: float, omega: float, truth: float) -> float:

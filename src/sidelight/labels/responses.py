@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import AnyCodes, Array, Whole
+from sidelight.foundation.arrays import Array, Whole
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.labels.leakage import check_label_budget, check_omega, label_leakage, labeldp_leakage
@@ -108,15 +108,6 @@ def check_pairs(values: int, labels: int) -> int:
     return values * labels
 
 
-def pair_codes(values: ArrayLike, labels: ArrayLike, sizes: tuple[int, int]) -> AnyCodes:
-    """Return value * labels + label for each person."""
-    first, second = check_codes(values, sizes[0]), check_codes(labels, sizes[1], "labels")
-    if len(first) != len(second):
-        raise InputError(f"there must be one label for each value, got {len(first)} and {len(second)}.")
-    pairs = first.astype(np.int64) * sizes[1] + second
-    return pairs.astype(code_type(sizes[0] * sizes[1]))
-
-
 class PairResponse(LabelResponse):
     """What the protocols for pairs share: a mechanism over pairs makes, adds up and inverts the reports.
 
@@ -152,7 +143,10 @@ class PairResponse(LabelResponse):
         self, values: ArrayLike, labels: ArrayLike, *, seed: int | None = None, offset: int = 0
     ) -> Reports:
         """Return one report for each person: a sorted set of pairs (kHR), or packed bits (basic)."""
-        pairs = pair_codes(values, labels, (self.values, self.labels))
+        first, second = check_codes(values, self.values), check_codes(labels, self.labels, "labels")
+        if len(first) != len(second):
+            raise InputError(f"there must be one label for each value, got {len(first)} and {len(second)}.")
+        pairs = (first.astype(np.int64) * self.labels + second).astype(code_type(self.values * self.labels))
         return self.mechanism.randomise(pairs, seed=seed, offset=offset)
 
     def aggregate(self, reports: Reports) -> Aggregate:

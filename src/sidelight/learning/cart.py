@@ -93,16 +93,13 @@ def _true_ledgers(
                 after.append((leakage, product))
                 continue
             if choice.question not in curves:
-                curves[choice.question] = _true_curve(choice.question, asked.tree, rows)
+                cells = choice.question.code(rows.codes, asked.tree)
+                shares = row_shares(rows.counts(cells, choice.question.cells))
+                curves[choice.question] = belief_curve(shares)
             factor, curve = float(choice.response.factor), curves[choice.question]
             omega = float(curve[min(choice.response.most_values, len(curve)) - 1])
             after.append((next_leakage(leakage, product, factor, omega), product * factor))
     return after
-
-
-def _true_curve(question: Question, tree: DecisionTree, rows: LabelledRows) -> Array:
-    """Return omega(k) of the question's cells among the records."""
-    return belief_curve(row_shares(rows.counts(question.code(rows.codes, tree), question.cells)))
 
 
 def label_only_tree(

@@ -81,7 +81,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         columns, marks = validate_data(self, records, labels, dtype=None)
         check_present(np.asarray(marks), "the label")
         check_classification_targets(marks)
-        self._check_seed()
+        if self.random_state is not None and not isinstance(self.random_state, (int, np.integer)):
+            raise invalid("random_state", "None (secure) or a whole number (a simulation)", self.random_state)
         self.classes_, codes = np.unique(marks, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError("the label is constant; there is nothing to learn from one class.")
@@ -98,10 +99,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _learnt(self, model: LabelModel, statement: Statement) -> Self:
         self.model_, self.statement_, self.promise_ = model, statement, statement.promise
         return self
-
-    def _check_seed(self) -> None:
-        if self.random_state is not None and not isinstance(self.random_state, (int, np.integer)):
-            raise invalid("random_state", "None (secure) or a whole number (a simulation)", self.random_state)
 
     def _take(self, model: LabelModel, attributes: Sequence[Attribute], classes: ArrayLike) -> None:
         """Take a model of a real collection, with its coding and its labels as they are."""

@@ -19,7 +19,7 @@ from pydantic import Field
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import strict_json, write_atomically, write_text
 from sidelight.foundation.strict import Strict, validated
-from sidelight.labels.budgets import BudgetRule, Ledger
+from sidelight.labels.budgets import BudgetRule, LabelLedger
 from sidelight.labels.omega import Omega
 from sidelight.labels.responses import BasicResponse, HeadsResponse
 from sidelight.labels.widths import WidthRule
@@ -81,8 +81,8 @@ class _LedgerFile(Strict):
     done: int
     spent: list[float]
 
-    def made(self) -> Ledger:
-        return Ledger(**{**self.model_dump(), "spent": tuple(self.spent)})
+    def made(self) -> LabelLedger:
+        return LabelLedger(**{**self.model_dump(), "spent": tuple(self.spent)})
 
 
 class _GroupFile(Strict):

@@ -132,28 +132,16 @@ def learn(
     check_choice("model", kind, MODELS)
     chosen = settings or LabelSettings()
     rows, attributes, target = labelled_rows(table, label)
-    training, testing = split_rows(len(rows), test_share, seed)
-    train, test = rows[training], rows[testing]
+    train, test = (rows[part] for part in split_rows(len(rows), test_share, seed))
     if len(np.unique(train.labels)) < 2:
         raise InputError(f"all training records have the same {label!r}; use more records.")
     grown = (tree or TreeSettings()).under(chosen)
-    names = [attribute.name for attribute in attributes]
-    model, statement, spent = _fitted(kind, train, chosen, grown, seed, names)
-    right = _right(model, test)
+    model, statement, spent = _fitted(kind, train, chosen, grown, seed, attributes)
+    control = float(np.bincount(test.labels.astype(np.int64)).max() / len(test))
+    references = _references(kind, train, test, chosen, grown, seed) if compare else {}
+    figures, sizes, source = _accuracy(model, test), (len(train), len(test)), file_name(table.source.label)
     return Learnt(
-        kind,
-        attributes,
-        target,
-        model,
-        statement,
-        right / len(test),
-        *_interval(right, len(test)),
-        control=float(np.bincount(test.labels.astype(np.int64)).max() / len(test)),
-        trained=len(train),
-        tested=len(test),
-        source=file_name(table.source.label),
-        spent=spent,
-        references=_references(kind, train, test, chosen, grown, seed) if compare else {},
+        kind, attributes, target, model, statement, *figures, control, *sizes, source, spent, references
     )
 
 
@@ -163,16 +151,16 @@ def _fitted(
     settings: LabelSettings,
     tree: TreeSettings,
     seed: int | None,
-    names: Sequence[str] = (),
+    attributes: Sequence[Attribute] = (),
 ) -> tuple[LabelModel, Statement, tuple[Spending, ...]]:
-    """Return a model, its statement and what was asked for; of attributes without a name nothing."""
+    """Return a model, its statement and what was asked for, of the named attributes."""
     if kind == "tree":
         grown = private_tree(rows, settings, tree.under(settings), seed=seed)
         return grown.tree, grown.statement, grown.rounds
     bayes = private_bayes(rows, settings, seed=seed)
     spent = tuple(
-        spending(name, len(part.reports), [part.response], part.response.label_epsilon)
-        for name, part in zip(names, bayes.reports, strict=False)
+        spending(attribute.name, len(part.reports), [part.response], part.response.label_epsilon)
+        for attribute, part in zip(attributes, bayes.reports, strict=False)
         if math.isfinite(part.response.label_epsilon)  # LabelDP promises nothing that could be spent
     )
     return bayes.model, bayes.statement, spent
@@ -197,21 +185,18 @@ def _references(
         else CategoricalNB(min_categories=list(train.sizes))
     ).fit(train.codes, train.labels)
     return {
-        "LabelDP at the same budget": _right(model, test) / len(test),
+        "LabelDP at the same budget": _accuracy(model, test)[0],
         "without protection": float(plain.score(test.codes, test.labels)),
     }
 
 
-def _right(model: LabelModel, test: LabelledRows) -> int:
-    return int(np.sum(model.predict(test.codes) == test.labels))
-
-
-def _interval(right: int, tested: int) -> tuple[float, float]:
-    """Return the 95 % interval of the share of right predictions (Wilson 1927)."""
+def _accuracy(model: LabelModel, test: LabelledRows) -> tuple[float, float, float]:
+    """Return the share of right predictions and the ends of its 95 % interval (Wilson 1927)."""
     from scipy.stats import binomtest
 
-    interval = binomtest(right, tested).proportion_ci(0.95, method="wilson")
-    return float(interval.low), float(interval.high)
+    right = int(np.sum(model.predict(test.codes) == test.labels))
+    interval = binomtest(right, len(test)).proportion_ci(0.95, method="wilson")
+    return right / len(test), float(interval.low), float(interval.high)
 
 
 def labelled_rows(table: Table, label: str) -> tuple[LabelledRows, tuple[Attribute, ...], Attribute]:

@@ -14,7 +14,7 @@ import numpy as np
 from sidelight.foundation.arrays import Whole
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.randomness import derive_seed
-from sidelight.labels.budgets import Ledger
+from sidelight.labels.budgets import LabelLedger
 from sidelight.labels.collection import LabelledRows, deal
 from sidelight.labels.omega import Omega
 from sidelight.learning.questions import Question
@@ -97,7 +97,7 @@ class Participant:
     codes: tuple[int, ...]
     label: int
     omegas: tuple[Omega, ...]
-    ledger: Ledger
+    ledger: LabelLedger
     group: int = 0
     turn: int | None = None
 
@@ -136,7 +136,7 @@ class Participant:
         report = choice.response.randomise(cell, [self.label], seed=noise)
         return replace(after, ledger=ledger), Answer(self.group, place, report)
 
-    def _spent(self, choice: Choice) -> Ledger:
+    def _spent(self, choice: Choice) -> LabelLedger:
         """Return the own ledger after the response, by the published omegas; refuses to overspend."""
         question, response = choice.question, choice.response
         if question is None or response is None or response.values != question.cells:

@@ -80,13 +80,12 @@ class Question:
             return False
         if self.nodes:
             return node in self.nodes
-        return all(self._separates(step) for step in path)
-
-    def _separates(self, step: Step) -> bool:
-        if step.attribute not in self.attributes:
-            return False
-        part = self.classes[self.attributes.index(step.attribute)]
-        return part.count(part[step.value]) == 1
+        parts = dict(zip(self.attributes, self.classes, strict=True))
+        return all(
+            step.attribute in parts
+            and parts[step.attribute].count(parts[step.attribute][step.value]) == 1  # a class of its own
+            for step in path
+        )
 
     def table(self, joint: Array, path: Sequence[Step], node: int, attribute: int) -> tuple[Array, int]:
         """Return the joint of the attribute and the label at a node, and how many cells each entry adds up.

@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
-from sidelight.labels.budgets import RULES, BudgetRule, Ledger
+from sidelight.labels.budgets import RULES, BudgetRule, LabelLedger
 from sidelight.labels.collection import LabelSettings
 from sidelight.labels.leakage import check_label_budget, heads_factor
 from sidelight.labels.omega import Omega
@@ -80,9 +80,9 @@ class TreeSettings:
         protocol: Literal["khr", "basic"] = "basic" if settings.protocol == "basic" else "khr"
         return replace(self, epsilon=settings.epsilon, protocol=protocol, k=settings.k)
 
-    def ledger(self) -> Ledger:
+    def ledger(self) -> LabelLedger:
         """Return the ledger of someone who has reported nothing yet."""
-        return Ledger(self.epsilon, 1 if self.scheme == "turns" else self.depth)
+        return LabelLedger(self.epsilon, 1 if self.scheme == "turns" else self.depth)
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Group:
         turn: the only round in which they answer; None if they answer in all.
     """
 
-    ledger: Ledger
+    ledger: LabelLedger
     drawn: tuple[int, ...] = ()
     question: Question | None = None
     width: int | None = None

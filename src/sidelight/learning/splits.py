@@ -112,7 +112,7 @@ def decide(
     shares, mass = _label_shares(tables, np.asarray(node.shares), node.mass)
     mass = mass if node.path else 1.0  # everyone comes to the root
     best = _best_split(tables, node.path, shares, mass, caution)
-    if best is None or _gini(shares) <= best[0]:
+    if best is None or 1 - (shares**2).sum() <= best[0]:
         return tree.settled(number, shares, mass, is_open=defer)
     _, attribute, value, cells = best
     noise = tables[attribute].variance if caution > 0 else 0.0
@@ -182,10 +182,6 @@ def _drawn_to(weights: Array, shares: Array, noise: float) -> Array:
         return np.asarray(expected)
     kept = max(0.0, 1 - noise * len(shares) / distance)
     return np.asarray(np.maximum(expected + kept * (weights - expected), 0.0))
-
-
-def _gini(shares: Array) -> float:
-    return float(1 - (shares**2).sum())
 
 
 def _gini_after(cells: Array) -> Array:

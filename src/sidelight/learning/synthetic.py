@@ -153,14 +153,10 @@ def pair_response(
     """Return the protocol of a pair of attributes; k of its cells weigh no more than k values of either."""
     both = [omegas[i] for i in pair]
     cells = rows.sizes[pair[0]] * rows.sizes[pair[1]]
-    curve = np.minimum(*(_extended(omega, cells) for omega in both))
+    # Beyond an attribute's number of values its omega is 1.
+    curves = [np.pad(omega.curve, (0, cells - len(omega.curve)), constant_values=1.0) for omega in both]
+    curve = np.minimum(*curves)
     return make_response(settings, cells, rows.classes, Omega(curve, *joint_confidence(both)))
-
-
-def _extended(omega: Omega, cells: int) -> Array:
-    curve = np.ones(cells)
-    curve[: len(omega.curve)] = omega.curve
-    return curve
 
 
 def tree_model(bayes: BayesModel, joints: Joints) -> SyntheticModel:
