@@ -78,6 +78,18 @@ def test_the_likelihood_of_a_report_is_that_of_its_channel(protocol) -> None:
         assert scores == pytest.approx(weights)
 
 
+def test_labeldp_reports_the_value_and_favours_a_set_of_labels() -> None:
+    rows = people(200, second=False)
+    part = fitted(rows, "labeldp", 1.0).reports[0]
+    known, theta = rows.conditionals(0), float(part.response.selection.factor)
+    for report, scores in zip(
+        part.reports.values, part.response.likelihood(part.reports, known), strict=True
+    ):
+        value, held = report[0], set(report[1:].tolist())
+        assert scores == pytest.approx([known[m, value] * (theta if m in held else 1.0) for m in range(2)])
+    assert part.response.shown_values(part.reports)[:, 0].tolist() == rows.codes[:, 0].tolist()
+
+
 def test_labeldp_is_attacked_through_its_attributes() -> None:
     fit = fitted(people(20_000), "labeldp", 0.5)
     published, optimal = attack_labels(fit, "published"), attack_labels(fit, "optimal")

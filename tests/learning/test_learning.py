@@ -270,6 +270,14 @@ def test_a_tree_is_printed_drawn_and_kept() -> None:
     )
 
 
+def test_a_trees_settings_follow_the_collection() -> None:
+    tree = TreeSettings(depth=3, caution=0.0)
+    assert tree.under(LabelSettings(2.0, "basic", k=4)) == TreeSettings(
+        2.0, 3, protocol="basic", k=4, caution=0.0
+    )
+    assert tree.under(LabelSettings(2.0, "labeldp")).protocol == "khr"
+
+
 def test_to_simplex_returns_the_nearest_distribution(rng) -> None:
     cells = rng.normal(0.1, 0.3, 12)
     nearest = to_simplex(cells, 0.7)

@@ -39,9 +39,9 @@ class Guess:
 
 
 class Attacker(Protocol):
-    """The contract: all that `attack` asks of whoever sees a release and guesses a secret.
+    """The contract: everything that `attack` asks of an attacker.
 
-    What a release or a table of true records is, an attacker says himself; he refuses any other.
+    Each attacker defines which releases and which tables of true records it takes, and refuses all others.
     """
 
     def guess(self, reports: Any, secret: str, confidence: float) -> Guess:

@@ -28,7 +28,7 @@ MODELS = ("mlp", "cnn", "rnn", "lstm", "attention")
 _SMALL = 128
 """Up to this width a network is trained on one core."""
 _WATCHED = 2048
-"""Without held-out rows the history is measured on so many of the others."""
+"""How many training rows the history is measured on where none are held out."""
 
 
 @dataclass(frozen=True, eq=False)

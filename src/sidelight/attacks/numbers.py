@@ -198,11 +198,15 @@ def read_numbers(
         entity: the column that says whose record it is.
         encoding: of a text file.
     """
+    import pyarrow as pa
+
     source = open_settled(path, encoding)
     table = source.reader("*").read_all()
     names = list(table.column_names)
     target = find_column(secret, names, path)
-    chosen = [find_column(name, names, path) for name in through] or _numeric(table)
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    numeric = [field.name for field in table.schema if any(kind(field.type) for kind in kinds)]
+    chosen = [find_column(name, names, path) for name in through] or numeric
     notes = list(source.notes)
     columns = {target: _numbers(table, target, path)}
     for name in chosen:
@@ -214,7 +218,10 @@ def read_numbers(
             notes.append(f"Column {name!r} {reason}; left out.")
         else:
             columns[name] = column
-    whose = None if entity is None else _labels(table, find_column(entity, names, path))
+    whose = None
+    if entity is not None:
+        column = table.column(find_column(entity, names, path)).cast(pa.string())
+        whose = np.asarray(column.to_numpy(zero_copy_only=False)).astype(str)
     if len(columns) < 2:
         raise InputError(
             f"there is no number to reconstruct {target!r} from but itself; name another column of numbers "
@@ -244,13 +251,6 @@ def find_column(name: str, names: Sequence[str], label: str) -> str:
     raise unknown(f"column of {label}", name, names)
 
 
-def _numeric(table: pa.Table) -> list[str]:
-    import pyarrow as pa
-
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    return [field.name for field in table.schema if any(kind(field.type) for kind in kinds)]
-
-
 def _numbers(table: pa.Table, name: str, path: str) -> Array:
     import pyarrow as pa
 
@@ -270,9 +270,3 @@ def _unfit(column: Array) -> str:
     if (~finite).mean() > MOST_MISSING:
         return f"lacks {(~finite).mean():.0%} of its numbers"
     return "is constant" if np.ptp(column[finite]) == 0 else ""
-
-
-def _labels(table: pa.Table, name: str) -> NDArray[Any]:
-    import pyarrow as pa
-
-    return np.asarray(table.column(name).cast(pa.string()).to_numpy(zero_copy_only=False)).astype(str)

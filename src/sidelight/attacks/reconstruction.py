@@ -308,7 +308,7 @@ def centre(points: Array) -> Array:
         return np.asarray(np.median(points, axis=0))
     middle = points.mean(axis=0)
     for _ in range(200):
-        # A point that the middle falls on would weigh without end.
+        # A point at the middle itself would get an infinite weight.
         weights = 1 / np.maximum(np.linalg.norm(points - middle, axis=1), 1e-9)
         middle = weights @ points / weights.sum()
     return np.asarray(middle)

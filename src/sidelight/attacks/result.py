@@ -81,7 +81,7 @@ class AttackResult:
 
     @property
     def beats_control(self) -> bool:
-        """Whether the gain is above 0 beyond doubt of the interval."""
+        """Whether the whole interval of the gain is above 0."""
         return self.gain.lower > 0
 
     @property
@@ -93,10 +93,10 @@ class AttackResult:
 
     @property
     def share_of_limit(self) -> float | None:
-        """How far the attack goes on the way from the control to the limit; 1 at the limit.
+        """The share of the way from the control to the limit that the attack covers; 1 at the limit.
 
-        None where no limit is known, or where it is not below the control's interval: there is no way to go
-        then, and a share of next to nothing says nothing.
+        None where no limit is known, or where it is not below the control's interval: a share of almost no
+        distance says nothing.
         """
         if self.limit is None or self.control.lower <= self.limit.value:
             return None

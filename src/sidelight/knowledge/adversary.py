@@ -95,13 +95,13 @@ class Values:
         return float(self.table[adversary.place(self.names)])
 
     def worst(self, known: int | None = None) -> tuple[Adversary, float]:
-        """Return the adversary with the largest figure; among those who know so many attributes, if given."""
+        """Return the adversary with the largest figure, of all or of those who know `known` attributes."""
         table = self.table if known is None else np.where(self._known() == known, self.table, np.nan)
         target, mask = divmod(int(np.nanargmax(table)), table.shape[1])
         return adversary_of(self.names, target, mask), float(table[target, mask])
 
     def layer(self, known: int) -> Array:
-        """Return the figures of all adversaries who know so many attributes."""
+        """Return the figures of all adversaries who know `known` attributes."""
         chosen = self.table[:, self._known() == known]
         return np.asarray(chosen[~np.isnan(chosen)])
 

@@ -34,7 +34,7 @@ class Spread:
 
 
 def smooth(masses: Array, places: Array, axis: int = -1) -> Array:
-    """Return the log-densities at the places of the masses, but for a common constant.
+    """Return the log-densities at the places of the masses, up to a common constant.
 
     Args:
         masses: logarithms of the probabilities of each place along `axis`; -inf where there is none.

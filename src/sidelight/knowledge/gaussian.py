@@ -1,6 +1,7 @@
 """Leakage of a weighted sum of Gaussian attributes, in closed form: one adversary's, and everyone's.
 
-Group privacy has no figure here: what is unknown may have any value, so it can move the answer without end.
+Group privacy gives no figure here: an unknown attribute may have any value, so it can move the answer by any
+amount.
 """
 
 from __future__ import annotations

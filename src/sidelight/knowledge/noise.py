@@ -125,7 +125,7 @@ def _safe_scale(
 ) -> float:
     """Return the least scale, from above, at which one adversary stays within the limit.
 
-    Group privacy's scale `high` is enough but for rounding, so it may grow a little first.
+    Group privacy's scale `high` is enough up to rounding, so it may have to grow a little first.
     """
 
     def is_safe(scale: float) -> bool:

@@ -47,7 +47,7 @@ def supported_adversaries(
     """Return the exact leakage to every adversary, and how many records are behind each figure.
 
     The count is that of the rarer side of what reaches the figure; NaN where none is known. Each adversary
-    is taken for itself, which is slower than `all_adversaries`.
+    is evaluated separately, which is slower than `all_adversaries`.
     """
     cells = cells_of(belief, query)
     values, supports = _empty(cells), _empty(cells)

@@ -25,12 +25,12 @@ from sidelight.foundation.arrays import Array, Mask, Whole, Words
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.foundation.randomness import Seeded, below, derive_seed, randomness
 from sidelight.labels.leakage import belief_curve, check_conditionals, check_label_budget, heaviest_sums
-from sidelight.labels.responses import HeadsResponse
+from sidelight.labels.responses import HeadsResponse, check_labelled
 from sidelight.labels.widths import WidthRule, chosen_width, omega_at
 from sidelight.leakage.bounds import Bound
 from sidelight.mechanisms.arrays import hash_codes
 from sidelight.mechanisms.exact import LARGEST_SIZE
-from sidelight.mechanisms.mechanism import Aggregate, check_codes, check_estimable, check_reports, impossible
+from sidelight.mechanisms.mechanism import Aggregate, check_estimable, check_reports, impossible
 from sidelight.mechanisms.reports import Reports
 
 _MOST_PLACES = 1 << 26
@@ -79,9 +79,7 @@ class HashedHeads:
         self, values: ArrayLike, labels: ArrayLike, *, seed: int | None = None, offset: int = 0
     ) -> Reports:
         """Return a seed of the pool and a sorted set of pairs, padded with 65,535, for each person."""
-        codes, marks = check_codes(values, self.values), check_codes(labels, self.labels, "labels")
-        if len(codes) != len(marks):
-            raise InputError(f"there must be one label for each value, got {len(codes)} and {len(marks)}.")
+        codes, marks = check_labelled(values, labels, (self.values, self.labels))
         source = randomness(seed, f"{self.name}/pool")
         drawn = below(source, offset, len(codes), np.array([len(self.seeds)], dtype=np.uint64))[:, 0]
         out = np.full((len(codes), self._widest), _PADDING, dtype=np.uint16)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import Array, Whole
+from sidelight.foundation.arrays import AnyCodes, Array, Whole
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.labels.leakage import check_label_budget, check_omega, label_leakage, labeldp_leakage
@@ -39,7 +39,7 @@ class LabelResponse(ABC):
         labels: the number of labels.
         budget: the nominal budget of the label.
         width: k, the number of pairs in a report; 0 where it may be any.
-        omega: the most that so many values weigh under one label.
+        omega: the largest weight of k values under one label.
         word: the type of the numbers that a report is made of.
     """
 
@@ -108,6 +108,14 @@ def check_pairs(values: int, labels: int) -> int:
     return values * labels
 
 
+def check_labelled(values: ArrayLike, labels: ArrayLike, sizes: tuple[int, int]) -> tuple[AnyCodes, AnyCodes]:
+    """Return the codes of values and labels after checking them: one label for each value."""
+    codes, marks = check_codes(values, sizes[0]), check_codes(labels, sizes[1], "labels")
+    if len(codes) != len(marks):
+        raise InputError(f"there must be one label for each value, got {len(codes)} and {len(marks)}.")
+    return codes, marks
+
+
 class PairResponse(LabelResponse):
     """What the protocols for pairs share: a mechanism over pairs makes, adds up and inverts the reports.
 
@@ -143,9 +151,7 @@ class PairResponse(LabelResponse):
         self, values: ArrayLike, labels: ArrayLike, *, seed: int | None = None, offset: int = 0
     ) -> Reports:
         """Return one report for each person: a sorted set of pairs (kHR), or packed bits (basic)."""
-        first, second = check_codes(values, self.values), check_codes(labels, self.labels, "labels")
-        if len(first) != len(second):
-            raise InputError(f"there must be one label for each value, got {len(first)} and {len(second)}.")
+        first, second = check_labelled(values, labels, (self.values, self.labels))
         pairs = (first.astype(np.int64) * self.labels + second).astype(code_type(self.values * self.labels))
         return self.mechanism.randomise(pairs, seed=seed, offset=offset)
 
@@ -313,10 +319,8 @@ class LabelOnlyResponse(LabelResponse):
         self, values: ArrayLike, labels: ArrayLike, *, seed: int | None = None, offset: int = 0
     ) -> Reports:
         """Return the value and a sorted set of labels for each person."""
-        codes = check_codes(values, self.values)
-        sets = self.selection.randomise(labels, seed=seed, offset=offset)
-        if len(sets) != len(codes):
-            raise InputError(f"there must be one label for each value, got {len(codes)} and {len(sets)}.")
+        codes, marks = check_labelled(values, labels, (self.values, self.labels))
+        sets = self.selection.randomise(marks, seed=seed, offset=offset)
         rows = np.concatenate([codes[:, None].astype(np.uint16), sets.values], axis=1)
         return Reports(rows, is_simulation=sets.is_simulation)
 

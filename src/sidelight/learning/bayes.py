@@ -45,7 +45,7 @@ class BayesModel(LabelModel):
         return tuple(table.shape[1] for table in self.conditionals)
 
     def fits(self, sizes: Sequence[int], labels: int) -> bool:
-        """Whether all tables are positive distributions over so many values, for so many labels."""
+        """Whether all tables are positive distributions of these sizes, for this number of labels."""
         tables = [self.prior[None, :] if self.prior.ndim == 1 else self.prior, *self.conditionals]
         shapes = [(1, labels), *((labels, size) for size in sizes)]
         return [table.shape for table in tables] == shapes and all(

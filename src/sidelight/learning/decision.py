@@ -187,7 +187,7 @@ class DecisionTree(LabelModel):
         return is_one and len(labels) == 1 and all(abs(sum(n.shares) - 1) < _ROUNDING for n in self.nodes)
 
     def fits(self, sizes: Sequence[int], labels: int) -> bool:
-        """Whether the tree is about attributes with so many values, and about so many labels."""
+        """Whether the tree is about attributes of these sizes and this number of labels."""
         steps = [step for node in self.nodes for step in node.path]
         known = all(step.attribute < len(sizes) and step.value < sizes[step.attribute] for step in steps)
         return known and len(self.nodes[0].shares) == labels

@@ -21,7 +21,7 @@ class LabelModel(ABC):
 
     @abstractmethod
     def fits(self, sizes: Sequence[int], labels: int) -> bool:
-        """Whether the model is sound, and about attributes with so many values and so many labels."""
+        """Whether the model is sound, and about attributes of these sizes and this number of labels."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:

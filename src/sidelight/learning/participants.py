@@ -1,4 +1,4 @@
-"""The people's side of a tree's rounds: each draws a choice, answers it, and keeps an own ledger.
+"""The people's side of a tree's rounds: each person draws a choice, answers it and keeps a ledger.
 
 `answer` simulates all people at once. A `Participant` is one person's device in a real collection: it takes
 neither the collector's omega nor its budgets on trust, and refuses a round that would break the promise.
@@ -37,7 +37,7 @@ class Answers:
 
 
 def answer(asked: Round, rows: LabelledRows, groups: Whole, *, seed: int | None = None) -> Answers:
-    """Answer a round on the people's side: each draws a choice of the own group, and reports.
+    """Answer a round on the people's side: each person draws one of the group's choices and reports.
 
     Args:
         asked: the round.
@@ -89,7 +89,7 @@ class Participant:
         codes: the record.
         label: its label.
         omegas: of each attribute, as published at the start; the promise rests on them.
-        ledger: what the own reports have spent.
+        ledger: what this person's reports have spent.
         group: the group after the rounds so far.
         turn: the only round to answer in; None before it is drawn, or if all are answered.
     """
@@ -113,9 +113,9 @@ class Participant:
         return cls(tuple(int(code) for code in codes), int(label), tuple(omegas), settings.ledger())
 
     def answer(self, asked: Round, *, seed: int | None = None) -> tuple[Participant, Answer | None]:
-        """Return who one is after the round, and what to send; nothing in a silent round.
+        """Return the participant's state after the round, and what to send; None in a silent round.
 
-        Keep the first before the second is sent: whoever forgets an answer may give it twice.
+        Store the state before the answer is sent: a device that forgets an answer may give it twice.
 
         Args:
             asked: the published round.
@@ -137,7 +137,7 @@ class Participant:
         return replace(after, ledger=ledger), Answer(self.group, place, report)
 
     def _spent(self, choice: Choice) -> LabelLedger:
-        """Return the own ledger after the response, by the published omegas; refuses to overspend."""
+        """Return this person's ledger after the response, by the published omegas; refuses to overspend."""
         question, response = choice.question, choice.response
         if question is None or response is None or response.values != question.cells:
             raise InputError("the response does not fit its question; the published round is damaged.")

@@ -69,7 +69,7 @@ class Question:
         return np.asarray(np.ravel_multi_index(tuple(parts), self.shape)).astype(np.int64)
 
     def fits(self, sizes: Sequence[int], nodes: int) -> bool:
-        """Whether the question is about attributes with so many values and a tree with so many nodes."""
+        """Whether the question is about attributes of these sizes and a tree with this number of nodes."""
         parts = zip(self.attributes, self.classes, strict=True)
         known = all(attribute < len(sizes) and len(part) == sizes[attribute] for attribute, part in parts)
         return known and all(node < nodes for node in self.nodes)

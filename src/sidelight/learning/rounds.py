@@ -120,7 +120,7 @@ class Choice:
         question: what to answer; None for a silent round.
         response: how to answer it.
         omega: the belief that the response assumes.
-        turn: the only round in which whoever draws this answers; None if in all.
+        turn: the only round in which a person who draws this answers; None for every round.
     """
 
     attribute: int | None

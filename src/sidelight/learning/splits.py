@@ -42,7 +42,7 @@ class Evidence:
         return cls(np.zeros((cells, labels)), 0.0, 0.0)
 
     def fits(self, cells: int, labels: int) -> bool:
-        """Whether these can be estimates of so many cells and labels."""
+        """Whether these can be estimates for this number of cells and labels."""
         is_table = self.total.dtype == np.float64 and self.total.shape == (cells, labels)
         return is_table and bool(np.isfinite(self.total).all())
 
@@ -103,8 +103,8 @@ def decide(
         number: the open node.
         tables: of the attributes that are known there.
         last: whether children become leaves.
-        caution: a value is considered only if its records' labels differ from the node's by more than so many
-            standard errors, and the children's shares are drawn towards the node's by as much as noise
+        caution: a value is considered only if its records' labels differ from the node's by more than this
+            many standard errors, and the children's shares are drawn towards the node's by as much as noise
             explains; 0 is the published rule.
         defer: leave a node without a useful value open, so that the next round adds to what is known of it.
     """

@@ -27,8 +27,8 @@ class Statement:
         confidence: the probability that omega is not below the truth; None where that is taken for granted,
             0 where nothing is known of it.
         omega_source: where omega came from, in words.
-        leakage: for an adversary who knows the distribution of the records in hand; of whoever's reports say
-            most, those that omega was learnt from included.
+        leakage: for an adversary who knows the distribution of the records in hand; the largest over all
+            people, including those whom omega was learnt from.
         kind: whether that figure is exact or certified.
         labeldp: what LabelDP at the same budget would leak, for the same adversary.
     """
