@@ -283,8 +283,10 @@ def test_to_simplex_returns_the_nearest_distribution(rng) -> None:
     nearest = to_simplex(cells, 0.7)
     assert nearest.sum() == pytest.approx(0.7)
     assert nearest.min() >= 0
-    huge = to_simplex(np.array([1e18, -1e18, 3e17]))
-    assert huge.tolist() == [1.0, 0.0, 0.0]
+    assert np.allclose(to_simplex(cells, 0.7, shift=False), nearest, atol=1e-15)
+    for shift in (True, False):
+        huge = to_simplex(np.array([1e18, -1e18, 3e17]), shift=shift)
+        assert huge.tolist() == [1.0, 0.0, 0.0]
     others = rng.dirichlet(np.ones(12), 2000) * 0.7
     assert ((others - cells) ** 2).sum(axis=1).min() >= ((nearest - cells) ** 2).sum() - 1e-12
 

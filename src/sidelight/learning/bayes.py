@@ -95,7 +95,7 @@ def bayes_from_reports(reports: Sequence[AttributeReports]) -> BayesModel:
     joints = {part.attribute: part.joint() for part in sent}
     people = np.array([len(part.reports) for part in sent], dtype=np.float64)
     marginals = np.stack([joints[part.attribute].sum(axis=0) for part in sent])
-    prior = _positive(to_simplex(people @ marginals / people.sum()), float(people.sum()))
+    prior = _positive(to_simplex(people @ marginals / people.sum(), shift=False), float(people.sum()))
     tables = []
     for part in reports:
         if part.attribute not in joints:
@@ -103,7 +103,9 @@ def bayes_from_reports(reports: Sequence[AttributeReports]) -> BayesModel:
             continue
         # The nearest joint whose labels have the given frequencies: each label's column on its own.
         columns = zip(joints[part.attribute].T, prior, strict=True)
-        cells = np.stack([to_simplex(column, max(float(weight), _LEAST)) for column, weight in columns])
+        cells = np.stack(
+            [to_simplex(column, max(float(weight), _LEAST), shift=False) for column, weight in columns]
+        )
         tables.append(_positive(cells / cells.sum(axis=1, keepdims=True), float(len(part.reports))))
     return BayesModel(prior, tuple(tables))
 

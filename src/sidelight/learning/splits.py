@@ -131,7 +131,7 @@ def _best_split(
         if np.count_nonzero(possible) < 2:
             continue
         cells, estimates = np.zeros_like(table.cells), table.cells[possible]
-        cells[possible] = to_simplex(estimates.ravel(), mass).reshape(estimates.shape)
+        cells[possible] = to_simplex(estimates.ravel(), mass, shift=False).reshape(estimates.shape)
         scores = _gini_after(cells)
         scores[~possible | ~_is_clear(cells, shares, caution**2 * table.variance)] = np.inf
         value = int(scores.argmin())
@@ -163,7 +163,7 @@ def _label_shares(tables: Mapping[int, NodeTable], shares: Array, mass: float) -
     reached = float(total.sum() / weight) if weight > 0 else 0.0
     if reached <= _LEAST_MASS:
         return shares, max(mass, _LEAST_MASS)
-    return to_simplex(total / weight, reached) / reached, reached
+    return to_simplex(total / weight, reached, shift=False) / reached, reached
 
 
 def _is_clear(cells: Array, shares: Array, noise: float) -> Mask:

@@ -215,7 +215,7 @@ def _child_table(bayes: BayesModel, joints: Joints, parent: int, child: int) -> 
     expected = _independent(bayes, *key)
     distance = float(((joint - expected) ** 2).sum())
     kept = max(0.0, 1 - variance * joint.size / distance)
-    mixed = to_simplex((expected + kept * (joint - expected)).ravel()).reshape(joint.shape)
+    mixed = to_simplex((expected + kept * (joint - expected)).ravel(), shift=False).reshape(joint.shape)
     cells = mixed.transpose(2, 0, 1) if parent == key[0] else mixed.transpose(2, 1, 0)
     raised = cells + 1e-6 * bayes.conditionals[child][:, None, :]
     return np.asarray(raised / raised.sum(axis=2, keepdims=True))
