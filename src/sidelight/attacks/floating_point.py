@@ -27,6 +27,7 @@ Test = Callable[[Array, Array], Mask]
 
 _WORDS = 2.0**53
 _NEAR = 4
+"""How many of the 2^53 uniform numbers to either side are tried: rounding in exp and log moves the place."""
 _TARGET = "value"
 
 

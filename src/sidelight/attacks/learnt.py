@@ -89,5 +89,6 @@ def report_features(released: Released) -> Array:
     parts = []
     for part in released.plan.releases:
         likely = likelihood_reader(part.randomiser())(released[part.name])
+        # The trees take finite features only; no report that is possible is less likely than this.
         parts.append(np.log(np.maximum(likely, 1e-300)).T)
     return np.concatenate(parts, axis=1)

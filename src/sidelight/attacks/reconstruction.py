@@ -30,6 +30,7 @@ MODELS = (*NETWORKS, "boosted", "imputation")
 ROWS_AN_EPOCH = 8192
 _BOOSTED_ROWS = 40_000
 _LARGEST_INPUT = 8.0
+"""Features are cut at this many deviations: Laplace noise has outliers that would dominate the training."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ MOST_ATTRIBUTES = 16
 METHOD = "Gaussian closed form (PDP, Theorem 6)"
 UNLIMITED = "the values of a Gaussian have no limits"
 _UPWARDS = 1 + 2.0**-48
+"""The scale is rounded up by this factor, so that the leakage at it is not above the limit."""
 
 
 def gaussian_leakage(

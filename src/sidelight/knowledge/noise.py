@@ -24,6 +24,7 @@ from sidelight.leakage.bounds import TOO_FEW, Bound
 SUPPRESSED = f"group privacy alone; {TOO_FEW}"
 _PRECISION = 1e-9
 _TOLERANCE = 1e-12
+"""How far a figure at the chosen scale may exceed the limit by rounding alone."""
 _ROUNDS = 256
 
 

@@ -23,7 +23,9 @@ from sidelight.labels.leakage import check_label_budget, check_omega, next_leaka
 BudgetRule = Literal["closed", "published"]
 RULES = ("closed", "published")
 _MARGIN = 1e-12
+"""Budgets are this much smaller than the formula says, so that rounding never breaks the promise."""
 _ROUNDING = 1e-9
+"""How far a leakage that is computed may exceed the promise by rounding alone."""
 
 
 @dataclass(frozen=True)

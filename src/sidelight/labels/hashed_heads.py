@@ -35,8 +35,10 @@ from sidelight.mechanisms.reports import Reports
 
 _MOST_PLACES = 1 << 26
 _TOLERANCE = 1e-8
+"""The residual, relative to the right side, at which the equations count as solved."""
 _LEAST_SEEDS = 16
 _PADDING = 65_535
+"""Fills the places of a set that is smaller than the widest; its place tells it from a pair."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,6 +40,7 @@ Scheme = Literal["turns", "leaves", "published"]
 SCHEMES = ("turns", "leaves", "published")
 Key = tuple[int, int]
 _LEAST_BUDGET = 1e-9
+"""A round with a smaller budget is silent: its answers would say nothing."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from sidelight.learning.decision import DecisionTree, Step
 from sidelight.learning.questions import Question
 
 _LEAST_MASS = 1e-9
+"""A node with less mass is one that nobody comes to: shares of it would be nothing but noise."""
 
 
 @dataclass(frozen=True, eq=False)
