@@ -204,12 +204,32 @@ def read_numbers(
     table = source.reader("*").read_all()
     names = list(table.column_names)
     target = find_column(secret, names, path)
+    columns, notes = _columns(table, target, [find_column(name, names, path) for name in through], path)
+    if len(columns) < 2:
+        raise InputError(
+            f"there is no number to reconstruct {target!r} from but itself; name another column of numbers "
+            "of the same records."
+        )
+    whose = None
+    if entity is not None:
+        labels = table.column(find_column(entity, names, path)).cast(pa.string())
+        whose = np.asarray(labels.to_numpy(zero_copy_only=False)).astype(str)
+    numbers = Numbers.of(columns, entities=whose)
+    if numbers.dropped:
+        notes.append(f"{numbers.dropped} records with a missing number were left out.")
+    return NumberFile(numbers, target, (*source.notes, *notes))
+
+
+def _columns(
+    table: pa.Table, target: str, through: Sequence[str], path: str
+) -> tuple[dict[str, Array], list[str]]:
+    """Return the target and the named columns, or all numeric ones that are fit, and which were left out."""
+    import pyarrow as pa
+
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     numeric = [field.name for field in table.schema if any(kind(field.type) for kind in kinds)]
-    chosen = [find_column(name, names, path) for name in through] or numeric
-    notes = list(source.notes)
-    columns = {target: _numbers(table, target, path)}
-    for name in chosen:
+    columns, notes = {target: _numbers(table, target, path)}, []
+    for name in through or numeric:
         if name == target:
             continue
         column = _numbers(table, name, path)
@@ -218,19 +238,7 @@ def read_numbers(
             notes.append(f"Column {name!r} {reason}; left out.")
         else:
             columns[name] = column
-    whose = None
-    if entity is not None:
-        column = table.column(find_column(entity, names, path)).cast(pa.string())
-        whose = np.asarray(column.to_numpy(zero_copy_only=False)).astype(str)
-    if len(columns) < 2:
-        raise InputError(
-            f"there is no number to reconstruct {target!r} from but itself; name another column of numbers "
-            "of the same records."
-        )
-    numbers = Numbers.of(columns, entities=whose)
-    if numbers.dropped:
-        notes.append(f"{numbers.dropped} records with a missing number were left out.")
-    return NumberFile(numbers, target, tuple(notes))
+    return columns, notes
 
 
 def find_column(name: str, names: Sequence[str], label: str) -> str:
