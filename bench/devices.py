@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from sidelight.attacks.training import Schedule, Trained
+    from sidelight.attacks.networks import Schedule, Trained
 
 ROWS = 50_000
 EPOCHS = 3
@@ -61,7 +61,7 @@ def _measure(model: str, width: int, batch: int, device: str) -> tuple[float, bo
 
     The first training also wakes the device up, so only the second is timed.
     """
-    from sidelight.attacks.training import Schedule
+    from sidelight.attacks.networks import Schedule
 
     schedule = Schedule(epochs=EPOCHS, batch=batch, width=width, device=device)
     first = _train(model, schedule)
@@ -71,7 +71,7 @@ def _measure(model: str, width: int, batch: int, device: str) -> tuple[float, bo
 
 
 def _train(model: str, schedule: Schedule) -> Trained:
-    from sidelight.attacks.training import train
+    from sidelight.attacks.networks import train
 
     rng = np.random.default_rng(2)
     parts = rng.normal(size=(ROWS, 5))

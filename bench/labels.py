@@ -14,7 +14,7 @@ import numpy as np
 import sidelight as sl
 from bench.timing import DATA, Row, best_of, show
 from sidelight.labels import HeadsResponse, Omega, best_width
-from sidelight.labels.devices import LabelSettings
+from sidelight.labels.collection import LabelSettings
 from sidelight.learning.bayes import private_bayes
 from sidelight.learning.cart import private_tree
 from sidelight.learning.learnt import labelled_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sidelight.labels import Omega
-from sidelight.labels.devices import LabelledRows
+from sidelight.labels.collection import LabelledRows
 
 
 def people(count: int, seed: int = 1) -> LabelledRows:

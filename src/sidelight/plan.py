@@ -320,13 +320,7 @@ def _from_text(text: str, label: str, parse: Callable[[str], Any], language: str
 
 def _from_file(parsed: _PlanFile) -> Plan:
     releases = tuple(
-        Release(
-            _attribute(entry),
-            entry.mechanism,
-            entry.epsilon,
-            entry.times,
-            entry.parameters,
-        )
+        Release(_attribute(entry), entry.mechanism, entry.epsilon, entry.times, entry.parameters)
         for entry in parsed.release
     )
     limits = {name: float(limit) for name, limit in parsed.limits.items()}

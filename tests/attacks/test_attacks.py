@@ -34,7 +34,7 @@ from sidelight.attacks import (
 )
 from sidelight.attacks.face_value import face_value
 from sidelight.attacks.intervals import mean_interval, paired_interval
-from sidelight.attacks.reading import read_numbers
+from sidelight.attacks.numbers import read_numbers
 from sidelight.attacks.reconstruction import fit_aware
 from sidelight.attacks.released import is_reports_file
 from sidelight.attacks.result import AttackResult

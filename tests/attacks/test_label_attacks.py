@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from sidelight.attacks import AttackResult, attack_labels
-from sidelight.attacks.labels import label_only_scores, published_scores, report_likelihood
+from sidelight.attacks.labels import published_scores
 from sidelight.foundation.errors import InputError
-from sidelight.labels.devices import AttributeReports, LabelledRows, LabelSettings
+from sidelight.labels.collection import AttributeReports, LabelledRows, LabelSettings
 from sidelight.learning.bayes import BayesFit, private_bayes
 from sidelight.report.page import page_of
 
@@ -64,7 +64,7 @@ def test_the_likelihood_of_a_report_is_that_of_its_channel(protocol) -> None:
     rows = people(400, second=False)
     part = fitted(rows, protocol, 1.0).reports[0]
     known = rows.conditionals(0)
-    found = report_likelihood(part, known)
+    found = part.response.likelihood(part.reports, known)
     law = part.response.mechanism
     for report, scores in zip(part.reports.values[:50], found[:50], strict=True):
         if protocol == "khr":
@@ -76,6 +76,18 @@ def test_the_likelihood_of_a_report_is_that_of_its_channel(protocol) -> None:
             for mark in range(2)
         ]
         assert scores == pytest.approx(weights)
+
+
+def test_labeldp_reports_the_value_and_favours_a_set_of_labels() -> None:
+    rows = people(200, second=False)
+    part = fitted(rows, "labeldp", 1.0).reports[0]
+    known, theta = rows.conditionals(0), float(part.response.selection.factor)
+    for report, scores in zip(
+        part.reports.values, part.response.likelihood(part.reports, known), strict=True
+    ):
+        value, held = report[0], set(report[1:].tolist())
+        assert scores == pytest.approx([known[m, value] * (theta if m in held else 1.0) for m in range(2)])
+    assert part.response.shown_values(part.reports)[:, 0].tolist() == rows.codes[:, 0].tolist()
 
 
 def test_labeldp_is_attacked_through_its_attributes() -> None:
@@ -90,7 +102,7 @@ def test_labeldp_is_attacked_through_its_attributes() -> None:
 
 def test_who_sent_a_report_must_be_known_and_reports_must_fit() -> None:
     rows = people(300)
-    heads, plain = fitted(rows, "khr", 1.0), fitted(rows, "labeldp", 1.0)
+    heads, basic = fitted(rows, "khr", 1.0), fitted(rows, "basic", 1.0)
     part = heads.reports[0]
     unknown = replace(heads, reports=(AttributeReports(0, part.response, part.reports),))
     with pytest.raises(InputError, match="simulation only"):
@@ -98,8 +110,4 @@ def test_who_sent_a_report_must_be_known_and_reports_must_fit() -> None:
     with pytest.raises(InputError, match="`attack` must be one of"):
         attack_labels(heads, "best")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="kHR reports"):
-        published_scores(plain.model, plain.reports[0])
-    with pytest.raises(InputError, match="about pairs"):
-        report_likelihood(plain.reports[0], rows.conditionals(0))
-    with pytest.raises(InputError, match="LabelDP's reports"):
-        label_only_scores(rows, part)
+        published_scores(basic.model, basic.reports[0])

@@ -12,7 +12,6 @@ from test_knowledge_cli import table_fixture
 
 import sidelight as sl
 from knowledge_enumeration import adversaries
-from sidelight.knowledge.suppression import SUPPRESSED
 from sidelight.report.page import page_of, render
 
 __all__ = ["table_fixture"]
@@ -69,7 +68,7 @@ def test_what_is_replaced_names_no_one_and_no_answer(people: sl.Belief) -> None:
     assert audit.standing == "hidden"
     assert (audit.certified, audit.graph) == (None, None)
     assert audit.named[0].exact.witness is None
-    assert audit.named[0].exact.method == SUPPRESSED
+    assert audit.named[0].exact.is_suppressed
     assert audit.named[0].exact.value >= full.worst.exact.value
     assert audit.noise.scale == audit.noise.group_scale > full.noise.scale
     text = render(page_of(audit))

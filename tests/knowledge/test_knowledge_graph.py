@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import sidelight as sl
 from enumeration import random_joint
-from sidelight.knowledge.edges import certified_values
-from sidelight.knowledge.graph import fast_search, full_search
+from sidelight.knowledge.graph import certified_values, fast_search, full_search
 
 
 def bits(joint: np.ndarray, scale: float = 1.0) -> tuple[sl.Belief, sl.Query]:
@@ -44,7 +43,7 @@ def figures(joint: np.ndarray, scale: float = 1.0) -> tuple[np.ndarray, np.ndarr
     exact = sl.all_adversaries(belief, query).table
     there = ~np.isnan(exact)
     published = sl.WeightedGraph.from_belief(belief, query).values.table
-    return exact[there], published[there], certified_values(belief, query)[there]
+    return exact[there], published[there], certified_values(belief, query).table[there]
 
 
 def check_soundness(seed: int) -> None:

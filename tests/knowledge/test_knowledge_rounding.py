@@ -155,7 +155,7 @@ def test_only_one_adversary_takes_a_set_of_beliefs() -> None:
     belief = uneven()
     query = sl.Query.sum(belief.schema)
     for call in (sl.knowledge_audit, sl.worst_adversary, lambda b, q: sl.least_noise(b, q, 1.0)):
-        with pytest.raises(sl.InputError, match="`belief` must be one belief"):
+        with pytest.raises(sl.InputError, match="`belief` must be a `Belief`"):
             call([belief, belief], query)
 
 

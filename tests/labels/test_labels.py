@@ -16,9 +16,9 @@ from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.labels import (
     BasicResponse,
     HeadsResponse,
+    LabelLedger,
     LabelOnlyResponse,
     LabelSample,
-    Ledger,
     Omega,
     OmegaSample,
     best_width,
@@ -191,7 +191,7 @@ def test_several_rounds_never_exceed_eq_13_nor_the_promise(labels, widest, cases
         questions = [np.array(cells) for cells in ([0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 2, 3])]
         order = [questions[i] for i in rng.permutation(3)[: int(rng.integers(1, 4 if labels == 2 else 3))]]
         rule = str(rng.choice(["closed", "published"]))
-        ledger = Ledger(float(rng.choice([0.5, 2.0])), len(order))
+        ledger = LabelLedger(float(rng.choice([0.5, 2.0])), len(order))
         parts, laws, factors, omegas = [], [], [], []
         for cells in order:
             count = int(cells.max()) + 1
@@ -232,7 +232,7 @@ def test_both_budget_rules_keep_the_promise_and_the_closed_form_spends_no_less(
 ) -> None:
     ends = {}
     for rule in ("closed", "published"):
-        ledger = Ledger(epsilon, depth)
+        ledger = LabelLedger(epsilon, depth)
         for omega in sorted(omegas, reverse=True)[:depth]:
             budget = ledger.budget(omega, rule)
             ledger = ledger.after(1 + math.expm1(budget) / omega, omega, budget)
@@ -468,7 +468,7 @@ def test_bad_input_says_what_to_change() -> None:
     with pytest.raises(InputError, match="must hold counts"):
         omegas_from_public([np.full((2, 4), 0.25)])
     with pytest.raises(InputError, match="would leak up to 1.48988.* above the promised 1"):
-        Ledger(1.0, 1).after(1 + 2 * math.expm1(1.0), 1.0, 1.0)
+        LabelLedger(1.0, 1).after(1 + 2 * math.expm1(1.0), 1.0, 1.0)
     with pytest.raises(TooLargeError, match="hashed domain"):
         HeadsResponse(40_000, 2, 1.0)
     with pytest.raises(InputError, match="one label for each value"):
@@ -484,8 +484,8 @@ def test_bad_input_says_what_to_change() -> None:
     with pytest.raises(InputError, match="channel is for"):
         label_leakage(FEVER, BasicResponse(4, 2, 1.0).channel)
     with pytest.raises(InputError, match="all 1 rounds are over"):
-        Ledger(1.0, 1).after(2.0, 1.0, 1.0).budget(0.5)
+        LabelLedger(1.0, 1).after(2.0, 1.0, 1.0).budget(0.5)
     with pytest.raises(InputError, match="`budgets` must be one of"):
-        Ledger(1.0, 2).budget(0.5, "most")  # type: ignore[arg-type]
+        LabelLedger(1.0, 2).budget(0.5, "most")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="one omega for each factor"):
         rounds_bound([1.5], [])

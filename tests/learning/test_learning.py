@@ -17,24 +17,24 @@ import pytest
 import sidelight as sl
 from labelled_people import known_omegas, people
 from sidelight.foundation.errors import InputError
+from sidelight.foundation.simplex import to_simplex
 from sidelight.labels import Omega
-from sidelight.labels.devices import (
+from sidelight.labels.collection import (
     LabelledRows,
     LabelSettings,
     deal,
     make_response,
 )
 from sidelight.labels.leakage import LabelRound, rounds_leakage
-from sidelight.learning.answering import answer
 from sidelight.learning.bayes import bayes_from_reports, private_bayes
 from sidelight.learning.cart import private_tree
 from sidelight.learning.decision import DecisionTree, NodeFile, Step, TreeNode, tree_text
-from sidelight.learning.drawing import tree_svg
+from sidelight.learning.diagram import tree_svg
 from sidelight.learning.files import load_state, publish_round, read_round, save_state
 from sidelight.learning.learnt import labelled_rows, learn, read_model
+from sidelight.learning.participants import answer
 from sidelight.learning.questions import LARGEST_QUESTION, Question, product_question
 from sidelight.learning.rounds import Round, TreeRounds, TreeSettings, candidates
-from sidelight.learning.simplex import project
 from sidelight.learning.statement import Statement
 from sidelight.learning.synthetic import private_synthetic
 from sidelight.schema import categorical
@@ -270,15 +270,25 @@ def test_a_tree_is_printed_drawn_and_kept() -> None:
     )
 
 
-def test_project_returns_the_nearest_distribution(rng) -> None:
-    cells = rng.normal(0.1, 0.3, (4, 3))
-    found = project(cells, 0.7)
-    assert found.sum() == pytest.approx(0.7)
-    assert found.min() >= 0
-    huge = project(np.array([1e18, -1e18, 3e17]))
-    assert huge.tolist() == [1.0, 0.0, 0.0]
-    others = rng.dirichlet(np.ones(12), 2000).reshape(-1, 4, 3) * 0.7
-    assert ((others - cells) ** 2).sum(axis=(1, 2)).min() >= ((found - cells) ** 2).sum() - 1e-12
+def test_a_trees_settings_follow_the_collection() -> None:
+    tree = TreeSettings(depth=3, caution=0.0)
+    assert tree.under(LabelSettings(2.0, "basic", k=4)) == TreeSettings(
+        2.0, 3, protocol="basic", k=4, caution=0.0
+    )
+    assert tree.under(LabelSettings(2.0, "labeldp")).protocol == "khr"
+
+
+def test_to_simplex_returns_the_nearest_distribution(rng) -> None:
+    cells = rng.normal(0.1, 0.3, 12)
+    nearest = to_simplex(cells, 0.7)
+    assert nearest.sum() == pytest.approx(0.7)
+    assert nearest.min() >= 0
+    assert np.allclose(to_simplex(cells, 0.7, shift=False), nearest, atol=1e-15)
+    for shift in (True, False):
+        huge = to_simplex(np.array([1e18, -1e18, 3e17]), shift=shift)
+        assert huge.tolist() == [1.0, 0.0, 0.0]
+    others = rng.dirichlet(np.ones(12), 2000) * 0.7
+    assert ((others - cells) ** 2).sum(axis=1).min() >= ((nearest - cells) ** 2).sum() - 1e-12
 
 
 def test_synthetic_records_follow_the_marginals() -> None:

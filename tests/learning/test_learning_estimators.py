@@ -12,10 +12,10 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from sidelight.foundation.errors import InputError
 from sidelight.labels import Omega
-from sidelight.labels.devices import LabelledRows, LabelSettings, gather, make_response
-from sidelight.learning.answering import answer
-from sidelight.learning.coding import code_columns, learn_attributes
+from sidelight.labels.collection import LabelledRows, LabelSettings, gather, make_response
+from sidelight.learning.columns import code_columns, learn_attributes
 from sidelight.learning.estimators import PrivateDecisionTree, PrivateNaiveBayes
+from sidelight.learning.participants import answer
 from sidelight.learning.rounds import TreeRounds, TreeSettings
 
 NEEDS_MORE = {"check_array_api_input", "check_pipeline_consistency"}

@@ -15,14 +15,13 @@ import sidelight as sl
 from labelled_people import known_omegas, people
 from sidelight.foundation.errors import InputError
 from sidelight.labels import HeadsResponse, Omega, heads_variance, joint_confidence
-from sidelight.labels.devices import (
+from sidelight.labels.collection import (
     LabelledRows,
     LabelSettings,
     make_response,
     settle_omegas,
 )
 from sidelight.labels.leakage import heads_factor
-from sidelight.learning.answering import Answers, Participant, add_up, answer
 from sidelight.learning.bayes import private_bayes
 from sidelight.learning.cart import private_tree
 from sidelight.learning.files import (
@@ -34,6 +33,7 @@ from sidelight.learning.files import (
     write_answers,
 )
 from sidelight.learning.learnt import learn, read_model
+from sidelight.learning.participants import Answers, Participant, add_up, answer
 from sidelight.learning.rounds import TreeRounds, TreeSettings
 
 SCHEMES = ("turns", "leaves", "published")

@@ -12,7 +12,7 @@ from test_report import HOSTILE, Document
 
 import sidelight as sl
 from browser import PHONE, WIDE, browser_fixture, complaints, requests, show
-from sidelight.labels.devices import LabelSettings
+from sidelight.labels.collection import LabelSettings
 from sidelight.learning.learnt import Learnt, learn
 from sidelight.learning.rounds import TreeSettings
 from sidelight.report.page import page_of, render

@@ -1,50 +1,28 @@
 """Attacks on a release, each beside its control, its baseline and the limit of what is possible."""
 
-from sidelight.attacks.attack import Attacker, Guess, attack
-from sidelight.attacks.bayes import BayesAttacker
-from sidelight.attacks.effective import EffectiveBudget, effective_budget
-from sidelight.attacks.floating import (
-    FloatingPointAttacker,
-    FloatingPointResult,
-    attack_naive,
-    attack_release,
+from sidelight.attacks.attack import Attacker as Attacker, Guess as Guess, attack as attack
+from sidelight.attacks.bayes import BayesAttacker as BayesAttacker
+from sidelight.attacks.effective import (
+    EffectiveBudget as EffectiveBudget,
+    effective_budget as effective_budget,
 )
-from sidelight.attacks.intervals import Interval
+from sidelight.attacks.floating_point import (
+    FloatingPointAttacker as FloatingPointAttacker,
+    FloatingPointResult as FloatingPointResult,
+    attack_naive as attack_naive,
+    attack_release as attack_release,
+)
+from sidelight.attacks.intervals import Interval as Interval
 from sidelight.attacks.labels import attack_labels as attack_labels
-from sidelight.attacks.learnt import LearntAttacker
-from sidelight.attacks.numbers import Numbers
-from sidelight.attacks.owner import Noise, NoisyNumbers, protect
-from sidelight.attacks.plans import attack_plans
-from sidelight.attacks.posterior import Posterior, posterior
-from sidelight.attacks.reconstruction import Reconstructor, fit_aware, fit_published
-from sidelight.attacks.released import Released, release
-from sidelight.attacks.result import AttackComparison, AttackResult
-
-__all__ = [
-    "AttackComparison",
-    "AttackResult",
-    "Attacker",
-    "BayesAttacker",
-    "EffectiveBudget",
-    "FloatingPointAttacker",
-    "FloatingPointResult",
-    "Guess",
-    "Interval",
-    "LearntAttacker",
-    "Noise",
-    "NoisyNumbers",
-    "Numbers",
-    "Posterior",
-    "Reconstructor",
-    "Released",
-    "attack",
-    "attack_naive",
-    "attack_plans",
-    "attack_release",
-    "effective_budget",
-    "fit_aware",
-    "fit_published",
-    "posterior",
-    "protect",
-    "release",
-]
+from sidelight.attacks.learnt import LearntAttacker as LearntAttacker
+from sidelight.attacks.numbers import Numbers as Numbers
+from sidelight.attacks.owner import Noise as Noise, NoisyNumbers as NoisyNumbers, protect as protect
+from sidelight.attacks.plans import attack_plans as attack_plans
+from sidelight.attacks.posterior import Posterior as Posterior, posterior as posterior
+from sidelight.attacks.reconstruction import (
+    Reconstructor as Reconstructor,
+    fit_aware as fit_aware,
+    fit_published as fit_published,
+)
+from sidelight.attacks.released import Released as Released, release as release
+from sidelight.attacks.result import AttackComparison as AttackComparison, AttackResult as AttackResult

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from sidelight.attacks.intervals import Interval, check_confidence
 from sidelight.attacks.result import AttackResult, Measure
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.protocols import RecordReports
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +39,22 @@ class Guess:
 
 
 class Attacker(Protocol):
-    """Who sees a release and guesses a secret."""
+    """The contract: everything that `attack` asks of an attacker.
+
+    Each attacker defines which releases and which tables of true records it takes, and refuses all others.
+    """
 
     def guess(self, reports: Any, secret: str, confidence: float) -> Guess:
-        """Return a guess for every record of the release."""
+        """Return a guess for every record of the release, in its order.
+
+        Args:
+            reports: the release.
+            secret: the target.
+            confidence: of the limit's interval, where a limit is known.
+        """
 
     def truth(self, table: Any, secret: str) -> NDArray[Any]:
-        """Return the true values of the secret in the form of the guesses."""
+        """Return the true values of the secret in the form of the guesses, in the order of the table."""
 
 
 def attack(
@@ -82,19 +90,24 @@ def attack(
             f"there are {len(guess.guesses)} released records but {len(true)} true ones; give the truth of "
             "the same records in the same order."
         )
-    control = np.broadcast_to(guess.control, true.shape)
-    baseline = None if guess.baseline is None else losses(guess.baseline, true, guess.measure)
+    return _measured(guess, true, secret, limit or guess.limit, confidence)
+
+
+def _measured(
+    guess: Guess, true: NDArray[Any], secret: str, limit: Interval | None, confidence: float
+) -> AttackResult:
+    measure, baseline = guess.measure, guess.baseline
     return AttackResult(
-        secret,
-        guess.attack,
-        guess.release,
-        guess.measure,
-        guess.guesses,
-        losses(guess.guesses, true, guess.measure),
-        losses(control, true, guess.measure),
-        baseline,
-        guess.limit if limit is None else limit,
-        confidence,
+        target=secret,
+        attack=guess.attack,
+        release=guess.release,
+        measure=measure,
+        guesses=guess.guesses,
+        losses=losses(guess.guesses, true, measure),
+        control_losses=losses(np.broadcast_to(guess.control, true.shape), true, measure),
+        baseline_losses=None if baseline is None else losses(baseline, true, measure),
+        limit=limit,
+        confidence=confidence,
     )
 
 

@@ -41,9 +41,13 @@ def mean_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
     Interval(value=0.75, lower=0.300641842582402, upper=0.9544127391902995)
     """
     array = _checked(values)
-    if ((array == 0) | (array == 1)).all():
-        return _wilson(float(array.mean()), len(array), _normal_quantile(confidence))
-    return student_interval(array, confidence)
+    if not ((array == 0) | (array == 1)).all():
+        return student_interval(array, confidence)
+    share, count, z = float(array.mean()), len(array), _normal_quantile(confidence)
+    weight = z * z / count
+    centre = (share + weight / 2) / (1 + weight)
+    half = z / (1 + weight) * math.sqrt(share * (1 - share) / count + weight / (4 * count))
+    return Interval(share, max(centre - half, 0.0), min(centre + half, 1.0))
 
 
 def student_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
@@ -86,10 +90,3 @@ def _checked(values: ArrayLike) -> NDArray[np.float64]:
 
 def _normal_quantile(confidence: float) -> float:
     return NormalDist().inv_cdf((1 + check_confidence(confidence)) / 2)
-
-
-def _wilson(share: float, count: int, z: float) -> Interval:
-    weight = z * z / count
-    centre = (share + weight / 2) / (1 + weight)
-    half = z / (1 + weight) * math.sqrt(share * (1 - share) / count + weight / (4 * count))
-    return Interval(share, max(centre - half, 0.0), min(centre + half, 1.0))

@@ -14,13 +14,10 @@ from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.protocols.factors import Choice, Columns, Factor, Spoken
 from sidelight.sources import Records
-
-Array = NDArray[np.float64]
-Positions = NDArray[np.intp]
 
 _FAINT = 1e-200
 """A product below this is so near to the least double that parts of a sum may be lost."""
@@ -168,10 +165,10 @@ class JointRule:
 
     def _average(self, said: Spoken) -> Array:
         """Return the mean of a product over all values but the secret's, shape (values or 1, rows or 1)."""
-        found = np.ones((1, 1))
+        average = np.ones((1, 1))
         for name, likely in said.items():
-            found = found * (likely if name == self.secret else likely.mean(axis=0, keepdims=True))
-        return found
+            average = average * (likely if name == self.secret else likely.mean(axis=0, keepdims=True))
+        return average
 
 
 def _summands(factors: Sequence[Factor]) -> list[Sequence[Factor]]:

@@ -11,15 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from sidelight.attacks.attack import Guess
 from sidelight.attacks.bayes import true_codes
-from sidelight.attacks.boosting import fit_classification
 from sidelight.attacks.face_value import describe_plan, face_value
+from sidelight.attacks.learners import fit_classification
 from sidelight.attacks.released import Released, check_records, release
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.plan import Plan
 from sidelight.protocols import RecordReports
 from sidelight.schema import Schema
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +39,7 @@ class LearntAttacker:
     plan: Plan
     secret: str
     commonest: int
-    predict: Callable[[Array], NDArray[np.intp]]
+    predict: Callable[[Array], Positions]
 
     @classmethod
     def fit(
@@ -89,5 +88,6 @@ def report_features(released: Released) -> Array:
     parts = []
     for part in released.plan.releases:
         likely = part.randomiser().likelihoods(released[part.name])
+        # The trees take finite features only; no report that is possible is less likely than this.
         parts.append(np.log(np.maximum(likely, 1e-300)))
     return np.concatenate(parts, axis=1)

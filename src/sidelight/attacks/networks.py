@@ -1,19 +1,34 @@
-"""The five networks of the reconstruction paper, section 4.1, for rows of attributes.
+"""The five networks of the reconstruction paper, section 4.1, for rows of attributes, and their training.
 
 The paper names the layers but not their widths. A row is a sequence of attributes for the networks that
-want one.
+want one. Training is deterministic with a seed, and on a GPU where there is one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sidelight.foundation.errors import check_choice
-from sidelight.foundation.extras import require
+import numpy as np
 
+from sidelight.foundation.arrays import Array
+from sidelight.foundation.errors import check_choice, invalid
+from sidelight.foundation.extras import require
+from sidelight.foundation.progress import track
+
+Rows = tuple[Array, Array]
+"""Rows (n, features) and their secrets (n, targets)."""
+Epoch = Callable[[int], Rows]
+"""From the number of an epoch to its rows and secrets."""
 MODELS = ("mlp", "cnn", "rnn", "lstm", "attention")
+_SMALL = 128
+"""Up to this width a network is trained on one core."""
+_WATCHED = 2048
+"""How many training rows the history is measured on where none are held out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +42,14 @@ class Network:
 
     layers: Any
     forward: Callable[[Any], Any]
+
+    def predict(self, rows: Array, device: str) -> Array:
+        """Return the secrets of rows, some at a time."""
+        torch = torch_library()
+        self.layers.eval()
+        with torch.no_grad():
+            parts = [self.forward(part) for part in _on(rows, device).split(1 << 16)]
+            return np.asarray(torch.cat(parts).cpu().numpy(), dtype=np.float64)
 
 
 def torch_library() -> Any:
@@ -44,9 +67,8 @@ def build(model: str, features: int, targets: int, width: int = 64) -> Network:
         width: of the inner layers.
     """
     check_choice("model", model, MODELS)
-    nn = torch_library().nn
     makers = {"mlp": _mlp, "cnn": _cnn, "rnn": _rnn, "lstm": _lstm, "attention": _attention}
-    return makers[model](nn, features, targets, width)
+    return makers[model](torch_library().nn, features, targets, width)
 
 
 def _mlp(nn: Any, features: int, targets: int, width: int) -> Network:
@@ -102,3 +124,134 @@ def _attention(nn: Any, features: int, targets: int, width: int) -> Network:
         return layers[3](layers[2](layers[1](seen)))
 
     return Network(layers, forward)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast to learn.
+
+    Attributes:
+        epochs: how often the attacker's records are seen.
+        batch: how many rows a step takes.
+        rate: the first step's size; it falls to 0 along a cosine.
+        width: of the network's inner layers.
+        device: "cpu", "cuda" or None: a GPU where there is one.
+    """
+
+    epochs: int = 30
+    batch: int = 256
+    rate: float = 2e-3
+    width: int = 64
+    device: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A trained network, or another learner, which has no history.
+
+    Attributes:
+        predict: from rows (n, features) to secrets (n, targets).
+        history: the mean distance after each epoch, on the held-out rows or else on some it was trained on.
+        device: where it was trained.
+    """
+
+    predict: Callable[[Array], Array]
+    history: tuple[float, ...] = ()
+    device: str = "cpu"
+
+
+def choose_device(wanted: str | None) -> str:
+    """Return the wanted device, or "cuda" where there is a GPU, else "cpu"."""
+    has_gpu = bool(torch_library().cuda.is_available())
+    if wanted is None:
+        return "cuda" if has_gpu else "cpu"
+    check_choice("device", wanted, ("cpu", "cuda"))
+    if wanted == "cuda" and not has_gpu:
+        raise invalid("device", "'cpu' on a machine without a GPU that torch can use", wanted)
+    return wanted
+
+
+def train(model: str, epoch: Epoch, held_out: Rows | None, schedule: Schedule, seed: int) -> Trained:
+    """Train a network on fresh rows every epoch; with held-out rows the best epoch's weights are kept.
+
+    Args:
+        model: the network's name, one of `MODELS`.
+        epoch: gives the rows of each epoch.
+        held_out: rows and secrets that decide which epoch was the best; None keeps the last.
+        schedule: how long and how fast.
+        seed: of weights, order and dropout.
+    """
+    torch = torch_library()
+    device = choose_device(schedule.device)
+    first = epoch(0)
+    with _few_threads(schedule.width), _same_bits(), torch.random.fork_rng():
+        torch.manual_seed(seed)
+        network = build(model, first[0].shape[1], first[1].shape[1], schedule.width)
+        network.layers.to(device)
+        history = _learn(network, epoch, first, held_out, schedule)
+
+    def predict(rows: Array) -> Array:
+        with _few_threads(schedule.width):
+            return network.predict(rows, device)
+
+    return Trained(predict, tuple(history), device)
+
+
+@contextmanager
+def _few_threads(width: int) -> Iterator[None]:
+    """Use one processor core for a small network: it is faster so, and gives the same bits for any number."""
+    torch = torch_library()
+    before = torch.get_num_threads()
+    torch.set_num_threads(1 if width <= _SMALL else before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def _same_bits() -> Iterator[None]:
+    """Let a GPU add in the same order every time; cuBLAS reads its setting when it is first used."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    settings = torch_library().backends.cudnn
+    before = settings.deterministic
+    settings.deterministic = True
+    try:
+        yield
+    finally:
+        settings.deterministic = before
+
+
+def _learn(
+    network: Network, epoch: Epoch, first: Rows, held_out: Rows | None, schedule: Schedule
+) -> list[float]:
+    """Train, and return the mean distance after each epoch; the best epoch's weights stay."""
+    torch, device = torch_library(), choose_device(schedule.device)
+    steps = schedule.epochs * -(-len(first[0]) // schedule.batch)
+    optimiser = torch.optim.Adam(network.layers.parameters(), lr=schedule.rate)
+    falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    watched = held_out or (first[0][:_WATCHED], first[1][:_WATCHED])
+    history: list[float] = []
+    best: Any = None
+    for number in track(range(schedule.epochs), "training"):
+        rows, secrets = (_on(part, device) for part in (epoch(number) if number else first))
+        network.layers.train()
+        for chosen in torch.randperm(len(rows)).to(device).split(schedule.batch):
+            optimiser.zero_grad()
+            difference = network.forward(rows[chosen]) - secrets[chosen]
+            # The mean Euclidean distance, a little rounded at 0 so that it has a slope there.
+            torch.sqrt((difference**2).sum(dim=1) + 1e-8).mean().backward()
+            optimiser.step()
+            falling.step()
+        guesses = network.predict(watched[0], device)
+        history.append(float(np.linalg.norm(guesses - watched[1], axis=1).mean()))
+        if held_out is not None and history[-1] == min(history):
+            best = copy.deepcopy(network.layers.state_dict())
+    if best is not None:
+        network.layers.load_state_dict(best)
+    return history
+
+
+def _on(rows: Array, device: str) -> Any:
+    torch = torch_library()
+    return torch.as_tensor(rows, dtype=torch.float32, device=device)

@@ -1,17 +1,23 @@
-"""Numbers: records of real numbers on a common scale, for attacks that reconstruct a number."""
+"""Numbers: records of real numbers on a common scale, for attacks that reconstruct a number; from a file."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sidelight.foundation.arrays import Array, Mask, Positions
 from sidelight.foundation.errors import InputError, check_whole, invalid, unknown
+from sidelight.sources.reading import open_settled
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_MISSING = 0.1
 _WIDE = 20.0
 _FEW_ENTITIES = 20
 
@@ -37,8 +43,8 @@ class Numbers:
     lower: Array
     upper: Array
     logarithmic: tuple[bool, ...]
-    entities: NDArray[np.intp] | None = None
-    blocks: NDArray[np.intp] | None = None
+    entities: Positions | None = None
+    blocks: Positions | None = None
     dropped: int = 0
 
     @classmethod
@@ -70,18 +76,7 @@ class Numbers:
         if near is None and whose is not None and whose.max() + 1 >= _FEW_ENTITIES:
             near = whose
         names = tuple(columns)
-        logs = tuple(
-            _is_wide(raw[:, i]) if logarithmic is None else name in logarithmic
-            for i, name in enumerate(names)
-        )
-        for name in logarithmic or ():
-            if name not in names:
-                raise unknown("column", name, names)
-        for i, name in enumerate(names):
-            if logs[i]:
-                if raw[:, i].min() < 0:
-                    raise InputError(f"column {name!r} has negative numbers; it has no logarithmic scale.")
-                raw[:, i] = np.log1p(raw[:, i])
+        logs = _take_logarithms(raw, names, logarithmic)
         lower, upper = np.quantile(raw, [trim, 1 - trim], axis=0)
         for name, low, high in zip(names, lower, upper, strict=True):
             if high <= low:
@@ -129,7 +124,22 @@ class Numbers:
         return self.rows(np.flatnonzero(mine)), self.rows(np.flatnonzero(~mine))
 
 
-def _complete(columns: Mapping[str, ArrayLike]) -> tuple[Array, NDArray[np.bool_]]:
+def _take_logarithms(raw: Array, names: Sequence[str], wanted: Sequence[str] | None) -> tuple[bool, ...]:
+    """Replace x by ln(1 + x) where it is wanted, or where a column is wide; return for which columns."""
+    for name in wanted or ():
+        if name not in names:
+            raise unknown("column", name, names)
+    logs = []
+    for name, column in zip(names, raw.T, strict=True):
+        logs.append(_is_wide(column) if wanted is None else name in wanted)
+        if logs[-1] and column.min() < 0:
+            raise InputError(f"column {name!r} has negative numbers; it has no logarithmic scale.")
+        if logs[-1]:
+            column[:] = np.log1p(column)
+    return tuple(logs)
+
+
+def _complete(columns: Mapping[str, ArrayLike]) -> tuple[Array, Mask]:
     """Return the records that have all numbers, and which they are."""
     if len(columns) < 2:
         raise invalid("columns", "at least two attributes", list(columns))
@@ -137,13 +147,13 @@ def _complete(columns: Mapping[str, ArrayLike]) -> tuple[Array, NDArray[np.bool_
     if len({len(array) for array in arrays}) > 1 or any(array.ndim != 1 for array in arrays):
         raise InputError("all columns of numbers must have the same length.")
     raw = np.stack(arrays, axis=1)
-    whole: NDArray[np.bool_] = np.asarray(np.isfinite(raw).all(axis=1))
+    whole: Mask = np.asarray(np.isfinite(raw).all(axis=1))
     if whole.sum() < 4:
         raise InputError(f"{int(whole.sum())} records have all numbers; at least four are needed.")
     return raw[whole], whole
 
 
-def _labelled(name: str, labels: ArrayLike | None, kept: NDArray[np.bool_]) -> NDArray[np.intp] | None:
+def _labelled(name: str, labels: ArrayLike | None, kept: Mask) -> Positions | None:
     """Return the labels of the kept records as whole numbers from 0."""
     if labels is None:
         return None
@@ -157,3 +167,114 @@ def _is_wide(column: Array) -> bool:
     """Whether a column of numbers from 0 up has a largest one far above the median of those above 0."""
     above = column[column > 0]
     return bool(column.min() >= 0 and len(above) and column.max() > _WIDE * np.median(above))
+
+
+@dataclass(frozen=True, eq=False)
+class NumberFile:
+    """Numbers read from a file, and what was left out.
+
+    Attributes:
+        numbers: the records.
+        secret: the secret's column, as the file writes it.
+        notes: what a reader must know.
+    """
+
+    numbers: Numbers
+    secret: str
+    notes: tuple[str, ...]
+
+
+def read_numbers(
+    path: str, secret: str, *, through: Sequence[str] = (), entity: str | None = None, encoding: str = "utf-8"
+) -> NumberFile:
+    """Read the numeric columns of a CSV, TSV or Parquet file.
+
+    A column may be named in lower case with underscores for whatever is neither a letter nor a digit.
+
+    Args:
+        path: the file.
+        secret: the column to be reconstructed.
+        through: the other columns; all numeric ones by default.
+        entity: the column that says whose record it is.
+        encoding: of a text file.
+    """
+    import pyarrow as pa
+
+    source = open_settled(path, encoding)
+    table = source.reader("*").read_all()
+    names = list(table.column_names)
+    target = find_column(secret, names, path)
+    columns, notes = _columns(table, target, [find_column(name, names, path) for name in through], path)
+    if len(columns) < 2:
+        raise InputError(
+            f"there is no number to reconstruct {target!r} from but itself; name another column of numbers "
+            "of the same records."
+        )
+    whose = None
+    if entity is not None:
+        labels = table.column(find_column(entity, names, path)).cast(pa.string())
+        whose = np.asarray(labels.to_numpy(zero_copy_only=False)).astype(str)
+    numbers = Numbers.of(columns, entities=whose)
+    if numbers.dropped:
+        notes.append(f"{numbers.dropped} records with a missing number were left out.")
+    return NumberFile(numbers, target, (*source.notes, *notes))
+
+
+def _columns(
+    table: pa.Table, target: str, through: Sequence[str], path: str
+) -> tuple[dict[str, Array], list[str]]:
+    """Return the target and the named columns, or all numeric ones that are fit, and which were left out."""
+    import pyarrow as pa
+
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    numeric = [field.name for field in table.schema if any(kind(field.type) for kind in kinds)]
+    columns, notes = {target: _numbers(table, target, path)}, []
+    for name in through or numeric:
+        if name == target:
+            continue
+        column = _numbers(table, name, path)
+        reason = "" if through else _unfit(column)
+        if reason:
+            notes.append(f"Column {name!r} {reason}; left out.")
+        else:
+            columns[name] = column
+    return columns, notes
+
+
+def find_column(name: str, names: Sequence[str], label: str) -> str:
+    """Return the column that is meant.
+
+    >>> find_column("total_current_assets", ["Inventory", "Total Current Assets"], "sheet.csv")
+    'Total Current Assets'
+    """
+    if name in names:
+        return name
+
+    def plain(text: str) -> str:
+        return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+
+    alike = [known for known in names if plain(known) == plain(name)]
+    if len(alike) == 1:
+        return alike[0]
+    raise unknown(f"column of {label}", name, names)
+
+
+def _numbers(table: pa.Table, name: str, path: str) -> Array:
+    import pyarrow as pa
+
+    try:
+        return np.asarray(table.column(name).cast(pa.float64()).to_numpy(), dtype=np.float64)
+    except pa.ArrowException:
+        raise InputError(
+            f"column {name!r} of {path} is not numeric; name columns of numbers. For categories make "
+            f"reports and attack those: `collect {path} -o REPORTS`, then `attack REPORTS --truth {path}`."
+        ) from None
+
+
+def _unfit(column: Array) -> str:
+    finite = np.isfinite(column)
+    if not len(column):
+        return ""
+    if (~finite).mean() > MOST_MISSING:
+        return f"lacks {(~finite).mean():.0%} of its numbers"
+    return "is constant" if np.ptp(column[finite]) == 0 else ""

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.attacks.numbers import Numbers
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
 from sidelight.foundation.randomness import derive_seed, randomness
 from sidelight.mechanisms import create
 
-Array = NDArray[np.float64]
 Family = Literal["laplace", "gaussian", "gaussian-classic", "interval", "swap"]
 FAMILIES: tuple[Family, ...] = ("laplace", "gaussian", "gaussian-classic", "interval", "swap")
 
@@ -139,12 +138,9 @@ def _randomised(values: Array, noise: Noise, budget: float, seed: int | None) ->
         mechanism = create("interval", noise.intervals, budget, edges=edges)
         codes = mechanism.randomise(values, seed=seed).values
         return np.asarray((codes + 0.5) / noise.intervals)
-    further: dict[str, Any] = {}
-    if noise.family != "laplace":
-        calibration = "analytic" if noise.family == "gaussian" else "classic"
-        further = {"delta": noise.delta, "calibration": calibration}
-    name = "laplace" if noise.family == "laplace" else "gaussian"
-    mechanism = create(name, 2, budget, lower=0.0, upper=1.0, **further)
+    calibration = {"gaussian": "analytic", "gaussian-classic": "classic"}.get(noise.family)
+    further: dict[str, Any] = {"delta": noise.delta, "calibration": calibration} if calibration else {}
+    mechanism = create("gaussian" if calibration else "laplace", 2, budget, lower=0.0, upper=1.0, **further)
     return np.asarray(mechanism.randomise(values, seed=seed).values)
 
 

@@ -12,27 +12,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.attacks.attack import Guess
-from sidelight.attacks.boosting import fit_regression
-from sidelight.attacks.imputation import fit_imputation
+from sidelight.attacks.learners import fit_imputation, fit_regression
 from sidelight.attacks.networks import MODELS as NETWORKS
+from sidelight.attacks.networks import Schedule, Trained, train
 from sidelight.attacks.numbers import Numbers
 from sidelight.attacks.owner import Noise, NoisyNumbers, perturb
-from sidelight.attacks.training import Schedule, Trained, train
+from sidelight.foundation.arrays import Array, Mask
 from sidelight.foundation.errors import InputError, check_choice, check_whole, invalid
 from sidelight.foundation.randomness import derive_seed
 
-Array = NDArray[np.float64]
 Ways = dict[str, Callable[[Array, float], Array]]
 MODELS = (*NETWORKS, "boosted", "imputation")
 ROWS_AN_EPOCH = 8192
 _BOOSTED_ROWS = 40_000
 _LARGEST_INPUT = 8.0
+"""Features are cut at this many deviations: Laplace noise has outliers that would dominate the training."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +91,7 @@ class Reconstructor:
                 f"{reports.noise.describe(reports.level)}. Train him for it."
             )
 
-    def truth(self, table: Numbers, secret: str) -> NDArray[Any]:  # noqa: ARG002 - checked by `guess`
+    def truth(self, table: Numbers, secret: str) -> Array:  # noqa: ARG002 - checked by `guess`
         """Return the true secrets, shape (n, targets)."""
         return table.columns(self.secrets)
 
@@ -118,24 +116,20 @@ def fit_published(
     check_choice("model", model, MODELS)
     inputs, targets = _columns(own, secrets)
     rows, wanted = own.values[:, inputs], own.values[:, targets]
-    history: tuple[float, ...] = ()
-    device = "cpu"
     if model == "imputation":
-        predict = fit_imputation(rows, wanted)
+        learnt = Trained(fit_imputation(rows, wanted))
     elif model == "boosted":
-        predict = fit_regression(rows, wanted, seed)
+        learnt = Trained(fit_regression(rows, wanted, seed))
     else:
-        trained = train(model, lambda _: (rows, wanted), None, schedule or _published_schedule(own), seed)
-        predict, history, device = trained.predict, trained.history, trained.device
-    kind = "imputation" if model == "imputation" else f"{model}, trained on clean rows as published"
+        learnt = train(model, lambda _: (rows, wanted), None, schedule or _published_schedule(own), seed)
     return Reconstructor(
-        kind,
-        own.names,
-        tuple(secrets),
-        centre(wanted),
-        lambda released, _: predict(released[:, inputs]),
-        history,
-        device,
+        attack="imputation" if model == "imputation" else f"{model}, trained on clean rows as published",
+        names=own.names,
+        secrets=tuple(secrets),
+        control=centre(wanted),
+        infer=lambda released, _: learnt.predict(released[:, inputs]),
+        history=learnt.history,
+        device=learnt.device,
     )
 
 
@@ -161,50 +155,51 @@ def fit_aware(
         seed: of noise and training.
     """
     check_choice("model", model, (*NETWORKS, "boosted"))
-    _, targets = _columns(own, secrets)
-    check_whole("number of levels", len(levels), at_least=1)
-    grid = tuple(sorted({noise.check_level(level) for level in levels}))
-    maker = _Perturbed(own, tuple(secrets), targets, noise, grid, seed)
-    features = _Features.of(maker)
+    maker = _Perturbed.of(own, secrets, noise, levels, seed)
+    features, targets = _Features.of(maker), maker.targets
     kept, held_out = maker.split()
-    learnt = _learn(model, kept, held_out, features, schedule or Schedule(epochs=40), seed)
+    learnt = _learn(model, kept, held_out, features, schedule or Schedule(epochs=40))
+    steps = _published_schedule(kept.own, schedule)
+    clean = fit_published(kept.own, secrets, model, schedule=steps, seed=seed)
     control = centre(own.values[:, targets])
     ways: Ways = {
         "learnt": lambda rows, level: learnt.predict(features(rows, np.full(len(rows), level))),
         "release": lambda rows, _: rows[:, targets],
         "control": lambda rows, _: np.tile(control, (len(rows), 1)),
+        "published": clean.infer,
+        "both": lambda rows, level: (ways["learnt"](rows, level) + clean.infer(rows, level)) / 2,
     }
-    clean = fit_published(
-        kept.own, secrets, model, schedule=_published_schedule(kept.own, schedule), seed=seed
-    )
-    ways["published"] = clean.infer
-    ways["both"] = lambda rows, level: (ways["learnt"](rows, level) + clean.infer(rows, level)) / 2
-    best = {level: _best_way(ways, held_out, level) for level in grid}
-
-    def infer(released: Array, level: float) -> Array:
-        nearest = min(grid, key=lambda known: abs(np.log(known / level)))
-        return np.clip(ways[best[nearest]](released, level), 0.0, 1.0)
-
-    words = f"{model}, noise-aware"
+    words, infer = f"{model}, noise-aware", _best_ways(ways, held_out)
     return Reconstructor(
-        words, own.names, tuple(secrets), control, infer, learnt.history, learnt.device, noise, grid
+        words, own.names, clean.secrets, control, infer, learnt.history, learnt.device, noise, maker.levels
     )
 
 
 def _learn(
-    model: str, kept: _Perturbed, held_out: _Perturbed, features: _Features, schedule: Schedule, seed: int
+    model: str, kept: _Perturbed, held_out: _Perturbed, features: _Features, schedule: Schedule
 ) -> Trained:
     """Learn the secrets from the attacker's own rows under noise: fresh noise every epoch for a network."""
     if model == "boosted":
         rows, levels, wanted = kept.draw(0, _BOOSTED_ROWS)
-        return Trained(fit_regression(features(rows, levels), wanted, seed), (), "cpu")
+        return Trained(fit_regression(features(rows, levels), wanted, kept.seed))
     rows, levels, wanted = held_out.draw(0, ROWS_AN_EPOCH)
 
     def epoch(number: int) -> tuple[Array, Array]:
         noisy, drawn, true = kept.draw(number + 1, max(len(kept.own), ROWS_AN_EPOCH))
         return features(noisy, drawn), true
 
-    return train(model, epoch, (features(rows, levels), wanted), schedule, seed)
+    return train(model, epoch, (features(rows, levels), wanted), schedule, kept.seed)
+
+
+def _best_ways(ways: Ways, held_out: _Perturbed) -> Callable[[Array, float], Array]:
+    """Return what uses, at each level, the way that is best at the nearest level he trained for."""
+    best = {level: _best_way(ways, held_out, level) for level in held_out.levels}
+
+    def infer(released: Array, level: float) -> Array:
+        nearest = min(best, key=lambda known: abs(np.log(known / level)))
+        return np.clip(ways[best[nearest]](released, level), 0.0, 1.0)
+
+    return infer
 
 
 def _best_way(ways: Ways, held_out: _Perturbed, level: float) -> str:
@@ -232,6 +227,15 @@ class _Perturbed:
     levels: tuple[float, ...]
     seed: int
 
+    @classmethod
+    def of(
+        cls, own: Numbers, secrets: Sequence[str], noise: Noise, levels: Sequence[float], seed: int
+    ) -> _Perturbed:
+        _, targets = _columns(own, secrets)
+        check_whole("number of levels", len(levels), at_least=1)
+        grid = tuple(sorted({noise.check_level(level) for level in levels}))
+        return cls(own, tuple(secrets), targets, noise, grid, seed)
+
     def draw(self, number: int, count: int) -> tuple[Array, Array, Array]:
         """Return at least `count` noisy rows, the level of each and the true secrets."""
         copies = max(1, round(count / len(self.own)))
@@ -247,7 +251,7 @@ class _Perturbed:
                 wanted.append(self.own.values[picked][:, self.targets])
         return np.concatenate(rows), np.concatenate(levels), np.concatenate(wanted)
 
-    def _noisy(self, picked: NDArray[np.bool_], level: float, seed: int | None) -> Array:
+    def _noisy(self, picked: Mask, level: float, seed: int | None) -> Array:
         """Return the picked rows under noise; swaps need the whole table, other noise only the rows."""
         if self.noise.family == "swap":
             return perturb(self.own, self.noise, level, self.secrets, seed)[picked]
@@ -303,11 +307,12 @@ def centre(points: Array) -> Array:
     """
     if points.shape[1] == 1:
         return np.asarray(np.median(points, axis=0))
-    found = points.mean(axis=0)
+    middle = points.mean(axis=0)
     for _ in range(200):
-        weights = 1 / np.maximum(np.linalg.norm(points - found, axis=1), 1e-9)
-        found = weights @ points / weights.sum()
-    return np.asarray(found)
+        # A point at the middle itself would get an infinite weight.
+        weights = 1 / np.maximum(np.linalg.norm(points - middle, axis=1), 1e-9)
+        middle = weights @ points / weights.sum()
+    return np.asarray(middle)
 
 
 def _published_schedule(own: Numbers, given: Schedule | None = None) -> Schedule:

@@ -17,14 +17,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.attacks.intervals import Interval, mean_interval, paired_interval, student_interval
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import unknown
 from sidelight.foundation.html import html_table
 
-Array = NDArray[np.float64]
 Measure = Literal["error rate", "mean distance"]
 
 
@@ -82,7 +81,7 @@ class AttackResult:
 
     @property
     def beats_control(self) -> bool:
-        """Whether the gain is above 0 beyond doubt of the interval."""
+        """Whether the whole interval of the gain is above 0."""
         return self.gain.lower > 0
 
     @property
@@ -94,10 +93,10 @@ class AttackResult:
 
     @property
     def share_of_limit(self) -> float | None:
-        """How far the attack goes on the way from the control to the limit; 1 at the limit.
+        """The share of the way from the control to the limit that the attack covers; 1 at the limit.
 
-        None where no limit is known, or where it is not below the control's interval: there is no way to go
-        then, and a share of next to nothing says nothing.
+        None where no limit is known, or where it is not below the control's interval: a share of almost no
+        distance says nothing.
         """
         if self.limit is None or self.control.lower <= self.limit.value:
             return None
@@ -151,9 +150,9 @@ class AttackResult:
             "control": self.control,
             "baseline": self.baseline,
             "limit": self.limit,
+            "gain over control": self.gain,
         }
-        found = {**figures, "gain over control": self.gain}
-        rows = [[name, *vars(item).values()] for name, item in found.items() if item is not None]
+        rows = [[name, *vars(item).values()] for name, item in figures.items() if item is not None]
         return html_table(repr(self), ("", self.measure, "lower", "upper"), rows)
 
 

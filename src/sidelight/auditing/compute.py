@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from sidelight.auditing.result import SUPPRESSED, Audit, SecretAudit, published_sum
+from sidelight.auditing.result import Audit, SecretAudit, published_sum
 from sidelight.auditing.suppression import suppressed
 from sidelight.auditing.verdict import AdversaryName, adversary_of, check_decider
 from sidelight.belief import Belief, check_belief
@@ -194,7 +194,7 @@ class _Question:
             (name, leakage.through[0])
             for name, item in audited.items()
             for leakage in item.neighbours
-            if leakage.upper.method == SUPPRESSED
+            if leakage.upper.is_suppressed
         }
         return tuple(
             synergy

@@ -19,9 +19,10 @@ from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import json_plain
 from sidelight.foundation.html import html_table
 from sidelight.leakage import AverageLeakage, Bound, Leakage, Synergy, pair_leakage, saturation
+from sidelight.leakage.bounds import TOO_FEW
 from sidelight.plan import Plan, Release, View
 
-SUPPRESSED = "budget alone; the figure rests on too few records to show"
+SUPPRESSED = f"budget alone; {TOO_FEW}"
 TITLES = ("secret", "direct", "worst neighbour", "total at least", "total at most", "limit", "verdict")
 
 
@@ -246,7 +247,7 @@ def _secret_to_dict(item: SecretAudit) -> dict[str, Any]:
         "published_pairwise_sum": item.published.value,
         "neighbours": [_leakage_to_dict(leakage) for leakage in item.neighbours],
         "average": {name: _average_to_dict(average) for name, average in item.averages.items()},
-        "model": None if item.model is None else _bound_to_dict(item.model),
+        "model": None if item.model is None else item.model.to_dict(),
         "robust": None if item.robust is None else _leakage_to_dict(item.robust),
         "robust_neighbours": {name: _leakage_to_dict(x) for name, x in item.robust_neighbours.items()},
     }
@@ -255,14 +256,10 @@ def _secret_to_dict(item: SecretAudit) -> dict[str, Any]:
 def _leakage_to_dict(leakage: Leakage) -> dict[str, Any]:
     return {
         "through": list(leakage.through),
-        "lower": _bound_to_dict(leakage.lower),
-        "upper": _bound_to_dict(leakage.upper),
+        "lower": leakage.lower.to_dict(),
+        "upper": leakage.upper.to_dict(),
         "delta": leakage.delta,
     }
-
-
-def _bound_to_dict(bound: Bound) -> dict[str, Any]:
-    return asdict(bound) | {"value": bound.value + 0.0}  # what is added turns minus zero into zero
 
 
 def _average_to_dict(average: AverageLeakage) -> dict[str, float]:
@@ -286,6 +283,6 @@ def is_rare(bound: Bound, min_support: int) -> bool:
 def published_sum(direct: Leakage, neighbours: Sequence[Leakage]) -> Bound:
     """Return the sum of the pairwise figures at hand; of suppressed ones it is not the published formula."""
     value = math.fsum([direct.value, *(leakage.value for leakage in neighbours)])
-    is_partial = any(leakage.upper.method == SUPPRESSED for leakage in neighbours)
+    is_partial = any(leakage.upper.is_suppressed for leakage in neighbours)
     method = "pairwise sum of the figures shown" if is_partial else "pairwise sum (CPL, eq. (6))"
     return Bound(value, "published", method)

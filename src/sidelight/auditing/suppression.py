@@ -33,7 +33,7 @@ def suppressed(
     direct = _direct(item.direct, min_support)
     neighbours = [_pair(leakage, channels, min_support) for leakage in item.neighbours]
     neighbours.sort(key=lambda leakage: -leakage.value)
-    hidden = {leakage.through[0] for leakage in neighbours if leakage.upper.method == SUPPRESSED}
+    hidden = {leakage.through[0] for leakage in neighbours if leakage.upper.is_suppressed}
     averages = {} if has_rare_value else item.averages
     robust = {name: _pair(leakage, channels, min_support) for name, leakage in item.robust_neighbours.items()}
     return replace(
@@ -44,16 +44,11 @@ def suppressed(
         published=published_sum(direct, neighbours),
         commonest=(item.commonest[0], round(item.commonest[1], 1)) if has_rare_value else item.commonest,
         averages={name: average for name, average in averages.items() if name not in hidden},
-        model=item.model if item.model and _has_support(item.model, min_support) else None,
+        model=item.model if item.model and item.model.rests_on(min_support) else None,
         robust=item.robust and _total(item.robust, channels, direct, min_support),
         robust_neighbours=robust,
         whole=item.whole and _total(item.whole, reports, direct, min_support),
     )
-
-
-def _has_support(bound: Bound, min_support: int) -> bool:
-    """Whether a figure is known to rest on enough records."""
-    return bound.support is not None and bound.support >= min_support
 
 
 def _pair(leakage: Leakage, channels: Mapping[str, Channel], min_support: int) -> Leakage:
@@ -76,8 +71,8 @@ def _direct(leakage: Leakage, min_support: int) -> Leakage:
 def _total(total: Leakage, channels: Mapping[str, Channel], direct: Leakage, min_support: int) -> Leakage:
     """Replace a total by composition and the direct leakage, unless it is known to rest on enough records."""
     upper, lower = total.upper, total.lower
-    if upper.method != composition(channels).method and not _has_support(upper, min_support):
+    if upper.method != composition(channels).method and not upper.rests_on(min_support):
         upper = replace(composition(channels), method=SUPPRESSED)
-    if not _has_support(lower, min_support):
+    if not lower.rests_on(min_support):
         lower = Bound(direct.lower.value, "lower", SUPPRESSED)
     return replace(total, lower=lower, upper=upper)

@@ -101,6 +101,11 @@ class Gaussian:
         """What kind of belief this is, in a word."""
         return "gaussian"
 
+    @property
+    def smoothing(self) -> float:
+        """How many evenly spread records were added: a Gaussian has none."""
+        return 0.0
+
     def index(self, name: str) -> int:
         """Return the position of an attribute."""
         if name not in self.names:

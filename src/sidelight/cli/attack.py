@@ -141,7 +141,7 @@ def _on_numbers(
 ) -> AttackComparison:
     """Give half of the records to the attacker, release the other half, and attack it."""
     from sidelight.attacks import AttackComparison, attack, fit_aware, fit_published, protect
-    from sidelight.attacks.reading import read_numbers
+    from sidelight.attacks.numbers import read_numbers
     from sidelight.attacks.reconstruction import MODELS
     from sidelight.foundation.errors import check_choice
 

@@ -288,7 +288,7 @@ def _listed(wanted: Wanted, table: Table) -> Show:
 def _gaussian(wanted: Wanted, table: Table) -> Show:
     """Compute the figures for a Gaussian of columns of numbers; return what prints them."""
     import sidelight as sl
-    from sidelight.knowledge.gaussian_audit import gaussian_figures
+    from sidelight.knowledge.gaussian import gaussian_figures
 
     named = wanted.adversary
     listed = [*wanted.asked, *wanted.attacked, *(named.known if named else ())]

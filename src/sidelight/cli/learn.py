@@ -33,7 +33,7 @@ from sidelight.cli.common import (
 from sidelight.foundation.terminal import say
 
 if TYPE_CHECKING:
-    from sidelight.labels.devices import LabelSettings
+    from sidelight.labels.collection import LabelSettings
     from sidelight.learning.learnt import Learnt
     from sidelight.learning.rounds import TreeSettings
 
@@ -124,7 +124,7 @@ def _refuse(options: Mapping[str, object], reason: str, instead: str) -> None:
 def _label_settings(
     epsilon: float, protocol: str, omega: str | None, k: str | None, confidence: float | None
 ) -> LabelSettings:
-    from sidelight.labels.devices import LabelSettings
+    from sidelight.labels.collection import LabelSettings
 
     parts: dict[str, Any] = {}
     if omega is not None:
@@ -164,7 +164,7 @@ def _named_or_number(name: str, text: str, names: tuple[str, ...], *, whole: boo
 def _show(found: Learnt, output: Path | None, draw: Path | None, report: Path | None, json: bool) -> None:
     import sidelight as sl
     from sidelight.learning.decision import DecisionTree
-    from sidelight.learning.drawing import draw_tree
+    from sidelight.learning.diagram import draw_tree
 
     written = [found.write(output)] if output else []
     if draw and isinstance(found.model, DecisionTree):

@@ -1,37 +1,23 @@
 """What an adversary who already knows some attributes learns from one noisy answer (PDP)."""
 
-from sidelight.knowledge.adversary import Adversary
-from sidelight.knowledge.audit import AdversaryAudit, KnowledgeAudit, Layer, knowledge_audit
-from sidelight.knowledge.edges import Edges
-from sidelight.knowledge.figures import posterior, prior_leakage
-from sidelight.knowledge.gaussian import NumberSum, gaussian_leakage, gaussian_weakest
-from sidelight.knowledge.gaussian_audit import gaussian_audit
-from sidelight.knowledge.graph import GraphEdge, WeightedGraph
-from sidelight.knowledge.group import group_bound
-from sidelight.knowledge.noise import NoiseChoice, least_noise
-from sidelight.knowledge.query import Query
-from sidelight.knowledge.search import Values, all_adversaries, worst_adversary
-
-__all__ = [
-    "Adversary",
-    "AdversaryAudit",
-    "Edges",
-    "GraphEdge",
-    "KnowledgeAudit",
-    "Layer",
-    "NoiseChoice",
-    "NumberSum",
-    "Query",
-    "Values",
-    "WeightedGraph",
-    "all_adversaries",
-    "gaussian_audit",
-    "gaussian_leakage",
-    "gaussian_weakest",
-    "group_bound",
-    "knowledge_audit",
-    "least_noise",
-    "posterior",
-    "prior_leakage",
-    "worst_adversary",
-]
+from sidelight.knowledge.adversary import Adversary as Adversary, Values as Values
+from sidelight.knowledge.audit import (
+    AdversaryAudit as AdversaryAudit,
+    KnowledgeAudit as KnowledgeAudit,
+    Layer as Layer,
+    knowledge_audit as knowledge_audit,
+)
+from sidelight.knowledge.gaussian import (
+    gaussian_audit as gaussian_audit,
+    gaussian_leakage as gaussian_leakage,
+    gaussian_weakest as gaussian_weakest,
+)
+from sidelight.knowledge.graph import Edges as Edges, GraphEdge as GraphEdge, WeightedGraph as WeightedGraph
+from sidelight.knowledge.leakage import (
+    group_bound as group_bound,
+    posterior as posterior,
+    prior_leakage as prior_leakage,
+)
+from sidelight.knowledge.noise import NoiseChoice as NoiseChoice, least_noise as least_noise
+from sidelight.knowledge.query import NumberSum as NumberSum, Query as Query
+from sidelight.knowledge.search import all_adversaries as all_adversaries, worst_adversary as worst_adversary

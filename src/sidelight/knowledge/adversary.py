@@ -1,10 +1,13 @@
-"""Adversary: whose value is attacked, and which values are known beforehand."""
+"""Adversary: whose value is attacked and which values are known; Values: a figure for every adversary."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from sidelight.foundation.arrays import Array, Whole
 from sidelight.foundation.errors import InputError, unknown
 
 ADVERSARY_FIX = "Adversary(target, known) makes one."
@@ -56,16 +59,76 @@ class Adversary:
         taken = {self.target, *self.known}
         return tuple(name for name in names if name not in taken)
 
+    def place(self, names: Sequence[str]) -> tuple[int, int]:
+        """Return the row and the column of `Values`: the target's number and the known attributes as bits."""
+        self.check(names)
+        return names.index(self.target), sum(1 << names.index(name) for name in self.known)
+
+    def to_dict(self) -> dict[str, str | list[str]]:
+        """Return target and known attributes as plain data."""
+        return {"target": self.target, "known": list(self.known)}
+
     def __str__(self) -> str:
         return f"{self.target} knowing {', '.join(self.known) or 'nothing'}"
 
 
 def adversary_of(names: Sequence[str], target: int, mask: int) -> Adversary:
-    """Return the adversary whose known attributes are the bits of `mask`."""
+    """Return the adversary whose known attributes are the bits of `mask`, the first attribute the lowest."""
     return Adversary(names[target], tuple(name for bit, name in enumerate(names) if mask >> bit & 1))
 
 
-def mask_of(names: Sequence[str], known: Sequence[str]) -> int:
-    """Return the known attributes as bits, the first attribute the lowest."""
-    places = {name: bit for bit, name in enumerate(names)}
-    return sum(1 << places[name] for name in known)
+@dataclass(frozen=True, eq=False)
+class Values:
+    """A figure for every adversary.
+
+    Attributes:
+        names: the attributes.
+        table: (n, 2^n): the figure for each target (row) and set of known attributes (column; bit j stands
+            for attribute j); NaN where there is no such adversary or it was not looked at.
+    """
+
+    names: tuple[str, ...]
+    table: Array
+
+    def of(self, adversary: Adversary) -> float:
+        """Return the figure for one adversary."""
+        return float(self.table[adversary.place(self.names)])
+
+    def worst(self, known: int | None = None) -> tuple[Adversary, float]:
+        """Return the adversary with the largest figure, of all or of those who know `known` attributes."""
+        table = self.table if known is None else np.where(self._known() == known, self.table, np.nan)
+        target, mask = divmod(int(np.nanargmax(table)), table.shape[1])
+        return adversary_of(self.names, target, mask), float(table[target, mask])
+
+    def layer(self, known: int) -> Array:
+        """Return the figures of all adversaries who know `known` attributes."""
+        chosen = self.table[:, self._known() == known]
+        return np.asarray(chosen[~np.isnan(chosen)])
+
+    def of_targets(self, targets: Sequence[str]) -> Values:
+        """Return the figures of those who attack one of the targets."""
+        rows = np.array([name in targets for name in self.names])
+        return Values(self.names, np.where(rows[:, None], self.table, np.nan))
+
+    def _known(self) -> Whole:
+        return np.bitwise_count(np.arange(self.table.shape[1])).astype(np.int64)
+
+
+def check_targets(
+    names: Sequence[str], targets: Sequence[str] | None, named: Sequence[Adversary] = ()
+) -> tuple[str, ...]:
+    """Return the attributes under attack, all by default; named adversaries must attack one of them."""
+    if targets is not None and (isinstance(targets, str) or not len(targets)):
+        raise InputError(f"`targets` must be a list of at least one attribute, got {targets!r}.")
+    chosen = tuple(names if targets is None else targets)
+    for name in chosen:
+        if name not in names:
+            raise unknown("attribute", name, names)
+    for adversary in named:
+        adversary.check(names)
+        if adversary.target not in chosen:
+            raise InputError(
+                f"the named adversary attacks {adversary.target!r}, which is not among the targets "
+                f"{', '.join(chosen)}; add it to them."
+            )
+    return chosen

@@ -5,33 +5,30 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief, Gaussian
-from sidelight.foundation.errors import InputError, TooLargeError, check_whole, unknown
-from sidelight.foundation.files import json_number
+from sidelight.foundation.arrays import Mask
+from sidelight.foundation.errors import TooLargeError, check_whole
+from sidelight.foundation.files import json_plain
 from sidelight.foundation.html import html_table
-from sidelight.knowledge.adversary import Adversary, mask_of
+from sidelight.knowledge.adversary import Adversary, Values, check_targets
 from sidelight.knowledge.cells import cells_of, check_one_belief
-from sidelight.knowledge.edges import certified_values
-from sidelight.knowledge.figures import prior_leakage
-from sidelight.knowledge.gaussian import NumberSum
-from sidelight.knowledge.graph import WeightedGraph
-from sidelight.knowledge.group import group_values, reaches
-from sidelight.knowledge.noise import NoiseChoice, least_noise
-from sidelight.knowledge.query import Query
-from sidelight.knowledge.search import Values, all_adversaries, supported_adversaries
-from sidelight.knowledge.suppression import SUPPRESSED, shown, shown_noise
+from sidelight.knowledge.graph import WeightedGraph, certified_bound, certified_values, group_values
+from sidelight.knowledge.leakage import prior_leakage
+from sidelight.knowledge.noise import SUPPRESSED, NoiseChoice, least_noise
+from sidelight.knowledge.query import NumberSum, Query
+from sidelight.knowledge.search import all_adversaries, supported_adversaries
 from sidelight.leakage.bounds import Bound
 
-Array = NDArray[np.float64]
 Standing = Literal["weakest", "strongest", "both", "between", "hidden"]
 _ROUNDING = 1e-9
+_LARGEST_DRAWN = 6
+"""The graph of more attributes is left out of a file: it would be most of it."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +53,16 @@ class AdversaryAudit:
     def is_understated(self) -> bool:
         """Whether the published figure is below the truth."""
         return self.published is not None and self.published.value < self.exact.value - _ROUNDING
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain data."""
+        kinds = ("exact", "certified", "published", "group")
+        bounds: dict[str, Bound | None] = {kind: vars(self)[kind] for kind in kinds}
+        return {
+            **self.adversary.to_dict(),
+            **{kind: bound and bound.to_dict() for kind, bound in bounds.items()},
+            "understated": self.is_understated,
+        }
 
 
 @dataclass(frozen=True)
@@ -116,16 +123,13 @@ class KnowledgeAudit:
     named: tuple[AdversaryAudit, ...] = ()
     noise: NoiseChoice | None = None
     min_support: int = 0
-    hidden: NDArray[np.bool_] | None = None
+    hidden: Mask | None = None
     corollary_gap: float | None = None
 
     @cached_property
     def published(self) -> Values | None:
         """The published figure of every adversary who attacks a target."""
-        if self.graph is None:
-            return None
-        rows = [name in self.targets for name in self.graph.names]
-        return Values(self.graph.names, np.where(np.array(rows)[:, None], self.graph.values.table, np.nan))
+        return None if self.graph is None else self.graph.values.of_targets(self.targets)
 
     @cached_property
     def layers(self) -> tuple[Layer, ...]:
@@ -137,21 +141,21 @@ class KnowledgeAudit:
         exact = self.exact.layer(known)
         published = None if self.published is None else self.published.layer(known)
         return Layer(
-            known,
-            len(exact),
-            worst,
-            value,
-            float(exact.min()),
-            float(self.group.layer(known).max()),
-            None if self.certified is None else float(self.certified.layer(known).max()),
-            None if published is None else float(published.max()),
-            None if published is None else float(np.mean(published < exact - _ROUNDING)),
+            known=known,
+            adversaries=len(exact),
+            worst=worst,
+            exact=value,
+            least=float(exact.min()),
+            group=float(self.group.layer(known).max()),
+            certified=None if self.certified is None else float(self.certified.layer(known).max()),
+            published=None if published is None else float(published.max()),
+            understated=None if published is None else float(np.mean(published < exact - _ROUNDING)),
         )
 
     @property
     def standing(self) -> Standing:
         """Who learns most: the weakest adversary, the strongest, both alike, one in between, or hidden."""
-        if self.worst.exact.method == SUPPRESSED:
+        if self.worst.exact.is_suppressed:
             return "hidden"
         top = self.layers[0].exact, self.layers[-1].exact
         most = max(layer.exact for layer in self.layers) - _ROUNDING
@@ -171,13 +175,12 @@ class KnowledgeAudit:
 
     def is_hidden(self, adversary: Adversary) -> bool:
         """Whether an adversary's figure rests on too few records, so that the group bound stands there."""
-        place = self.exact.names.index(adversary.target), mask_of(self.exact.names, adversary.known)
-        return self.hidden is not None and bool(self.hidden[place])
+        return self.hidden is not None and bool(self.hidden[adversary.place(self.exact.names)])
 
     @property
     def smoothing(self) -> float:
         """How many evenly spread records were added to the belief."""
-        return self.belief.smoothing if isinstance(self.belief, Belief) else 0.0
+        return self.belief.smoothing
 
     def __repr__(self) -> str:
         worst = f"worst {self.worst.exact.value:.4g} for {self.worst.adversary}"
@@ -198,21 +201,19 @@ class KnowledgeAudit:
                 "smoothing": self.smoothing,
                 "is_model": self.belief.is_model,
             },
-            "query": _query_to_dict(self.query),
+            "query": self.query.to_dict(),
             "min_support": self.min_support,
             "hidden_adversaries": 0 if self.hidden is None else int(self.hidden.sum()),
             "corollary_gap": self.corollary_gap,
             "attributes": list(self.exact.names),
             "targets": list(self.targets),
-            "worst": audit_to_dict(self.worst),
+            "worst": self.worst.to_dict(),
             "worst_is": self.standing,
             "understated_share": self.understated,
-            "named": [audit_to_dict(item) for item in self.named],
-            "layers": [
-                {**_finite(vars(layer)), "worst": _adversary_to_dict(layer.worst)} for layer in self.layers
-            ],
-            "noise": None if self.noise is None else _noise_to_dict(self.noise),
-            "graph": None if self.graph is None or len(self.graph.names) > 6 else self.graph.to_dict(),
+            "named": [item.to_dict() for item in self.named],
+            "layers": [{**json_plain(vars(layer)), "worst": layer.worst.to_dict()} for layer in self.layers],
+            "noise": self.noise and self.noise.to_dict(),
+            "graph": self.graph.to_dict() if self.graph and len(self.graph.names) <= _LARGEST_DRAWN else None,
         }
 
     def to_json(self) -> str:
@@ -249,50 +250,19 @@ def knowledge_audit(
     if hidden is not None:
         exact = Values(exact.names, np.where(hidden, group.table, exact.table))
     certified, graph = (None, None) if least else _graphs(belief, query, chosen)
-    noise = None if limit is None else least_noise(belief, query, limit, chosen)
+    noise = None if limit is None else least_noise(belief, query, limit, chosen).shown(chosen, least)
     worst, *others = (
         adversary_audit(belief, query, each, certified, graph, min_support=least)
         for each in (exact.worst()[0], *named)
     )
     return KnowledgeAudit(
-        belief,
-        query,
-        chosen,
-        exact,
-        group,
-        certified,
-        graph,
-        worst,
-        tuple(others),
-        None if noise is None else shown_noise(noise, chosen, least),
-        least,
-        hidden,
+        belief, query, chosen, exact, group, certified, graph, worst, tuple(others), noise, least, hidden
     )
-
-
-def check_targets(
-    names: Sequence[str], targets: Sequence[str] | None, named: Sequence[Adversary]
-) -> tuple[str, ...]:
-    """Return the attributes under attack, all by default; named adversaries must attack one of them."""
-    if isinstance(targets, str) or (targets is not None and not len(targets)):
-        raise InputError(f"`targets` must be a list of at least one attribute, got {targets!r}.")
-    chosen = tuple(names if targets is None else targets)
-    for name in chosen:
-        if name not in names:
-            raise unknown("attribute", name, names)
-    for adversary in named:
-        adversary.check(names)
-        if adversary.target not in chosen:
-            raise InputError(
-                f"the named adversary attacks {adversary.target!r}, which is not among the targets "
-                f"{', '.join(chosen)}; add it to them."
-            )
-    return chosen
 
 
 def _exact(
     belief: Belief, query: Query, targets: tuple[str, ...], min_support: int
-) -> tuple[Values, NDArray[np.bool_] | None]:
+) -> tuple[Values, Mask | None]:
     """Return every adversary's figure, and which of them rest on too few records if that matters."""
     if not min_support:
         return all_adversaries(belief, query, targets), None
@@ -314,18 +284,12 @@ def adversary_audit(
         group = prior_leakage(belief, query, adversary, "group")
     else:
         group = Bound(math.inf, "certified", "no bound is known without additive parts")
-    least = min_support if belief.sample_size is not None else 0
-    return AdversaryAudit(
-        adversary,
-        shown(prior_leakage(belief, query, adversary), group, least),
-        group,
-        None
-        if certified is None
-        else Bound(
-            certified.of(adversary), "model" if belief.is_model else "certified", "sound edges, least path"
-        ),
-        None if graph is None else graph.bound(adversary),
-    )
+    exact = prior_leakage(belief, query, adversary)
+    if min_support and belief.sample_size is not None and not exact.rests_on(min_support):
+        exact = replace(group, method=SUPPRESSED)
+    sound = None if certified is None else certified_bound(certified, belief, adversary)
+    published = None if graph is None else graph.bound(adversary)
+    return AdversaryAudit(adversary, exact, group, sound, published)
 
 
 def _graphs(
@@ -335,9 +299,7 @@ def _graphs(
     if not query.is_additive:
         return None, None
     try:
-        table = certified_values(belief, query)
-        rows = np.array([name in targets for name in query.schema.names])
-        certified = Values(query.schema.names, np.where(rows[:, None], table, np.nan))
+        certified = certified_values(belief, query).of_targets(targets)
         graph = WeightedGraph.from_belief(belief, query) if query.width == 1 else None
     except TooLargeError:
         return None, None
@@ -347,61 +309,7 @@ def _graphs(
 def _group(belief: Belief, query: Query, exact: Values) -> Values:
     """Return the group bound of every adversary that has an exact figure."""
     if query.is_additive:
-        bounds = group_values(reaches(query, cells_of(belief, query).possible))
+        bounds = group_values(query.reaches(cells_of(belief, query).possible))
     else:
         bounds = np.full(exact.table.shape[1], np.inf)
     return Values(exact.names, np.where(np.isnan(exact.table), np.nan, bounds))
-
-
-def _query_to_dict(query: Query | NumberSum) -> dict[str, Any]:
-    found = {"name": query.name, "scale": query.scale, "width": query.width}
-    return found | (
-        {"weights": dict(query.weights), "reaches": dict(query.reaches)}
-        if isinstance(query, NumberSum)
-        else {}
-    )
-
-
-def _finite(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: "infinity" if value == math.inf else value for name, value in fields.items()}
-
-
-def _adversary_to_dict(adversary: Adversary) -> dict[str, Any]:
-    return {"target": adversary.target, "known": list(adversary.known)}
-
-
-def audit_to_dict(item: AdversaryAudit) -> dict[str, Any]:
-    """Return one adversary's figures as plain data."""
-    return {
-        **_adversary_to_dict(item.adversary),
-        **{
-            kind: None if bound is None else _bound_to_dict(bound)
-            for kind, bound in (
-                ("exact", item.exact),
-                ("certified", item.certified),
-                ("published", item.published),
-                ("group", item.group),
-            )
-        },
-        "understated": item.is_understated,
-    }
-
-
-def _bound_to_dict(bound: Bound) -> dict[str, Any]:
-    return {
-        "value": json_number(bound.value),
-        "kind": bound.kind,
-        "method": bound.method,
-        "witness": None if bound.witness is None else vars(bound.witness),
-        "support": bound.support,
-    }
-
-
-def _noise_to_dict(noise: NoiseChoice) -> dict[str, Any]:
-    return {
-        "limit": noise.limit,
-        "scale": noise.scale,
-        **_finite({"group_scale": noise.group_scale, "saving": noise.saving}),
-        **_adversary_to_dict(noise.adversary),
-        "leakage": _bound_to_dict(noise.leakage),
-    }

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief, Gaussian
-from sidelight.foundation.errors import InputError, TooLargeError, invalid, unknown
+from sidelight.foundation.arguments import check_is
+from sidelight.foundation.arrays import Array, Mask, Positions
+from sidelight.foundation.errors import InputError, TooLargeError, unknown
 from sidelight.knowledge.query import Query
+from sidelight.leakage.bounds import Claim
 from sidelight.schema import Schema
 from sidelight.sources.counts import distinct_records
 
-Array = NDArray[np.float64]
 LARGEST_LISTED = 1 << 22
 
 
@@ -27,22 +28,20 @@ class Cells:
         codes: (cells, n).
         weights: (cells,) probabilities.
         records: how many records each cell stands for; None for a belief given by hand or smoothed.
+        claim: of an exact figure: "exact", or "model" where the belief is a model of the table.
     """
 
     schema: Schema
-    codes: NDArray[np.intp]
+    codes: Positions
     weights: Array
     records: Array | None
+    claim: Claim
 
     @cached_property
-    def possible(self) -> tuple[NDArray[np.bool_], ...]:
+    def possible(self) -> tuple[Mask, ...]:
         """For each attribute which of its values can occur."""
-        found = []
-        for column, size in enumerate(self.schema.sizes):
-            mask = np.zeros(size, dtype=np.bool_)
-            mask[self.codes[:, column]] = True
-            found.append(mask)
-        return tuple(found)
+        columns = zip(self.codes.T, self.schema.sizes, strict=True)
+        return tuple(np.bincount(column, minlength=size) > 0 for column, size in columns)
 
     def dense(self) -> Array:
         """Return the joint probabilities with one axis for each attribute."""
@@ -50,6 +49,11 @@ class Cells:
         joint = np.zeros(self.schema.sizes)
         joint[tuple(self.codes.T)] = self.weights
         return joint
+
+
+def claim_of(belief: Belief | Gaussian, otherwise: Claim = "exact") -> Claim:
+    """Return what a figure claims: it holds for a model only where the belief is one."""
+    return "model" if belief.is_model else otherwise
 
 
 def check_listed(schema: Schema) -> None:
@@ -64,17 +68,11 @@ def check_listed(schema: Schema) -> None:
 
 def check_one_belief(belief: object) -> None:
     """Raise for a set of beliefs, which only the figure of one adversary takes, and for a Gaussian."""
-    check_listable(belief)
-    if not isinstance(belief, Belief):
-        raise invalid("belief", "one belief", belief, "Only prior_leakage takes several: call this for each.")
-
-
-def check_listable(belief: object) -> None:
-    """Raise for a Gaussian, whose records cannot be listed."""
-    if isinstance(belief, Gaussian):
-        raise InputError(
-            "a Gaussian has no records to list; use gaussian_leakage, or gaussian_audit for everyone."
-        )
+    fix = (
+        "Only prior_leakage takes several: call this for each. A Gaussian has no records to list: use "
+        "gaussian_leakage, or gaussian_audit for everyone."
+    )
+    check_is("belief", belief, Belief, fix)
 
 
 def check_query(belief: Belief, query: Query) -> None:
@@ -93,7 +91,7 @@ def cells_of(belief: Belief, query: Query) -> Cells:
     """List the records of the query's attributes that the belief holds possible."""
     check_one_belief(belief)
     check_query(belief, query)
-    schema = query.schema
+    schema, claim = query.schema, claim_of(belief)
     if not belief.knows_joints and len(schema) > 2:
         raise InputError(
             "a pairwise belief knows no joint of the query's attributes; use a joint belief, or a tree."
@@ -102,8 +100,8 @@ def cells_of(belief: Belief, query: Query) -> Cells:
         columns = [belief.schema.index(name) for name in schema.names]
         merged = distinct_records(schema, belief.records.codes[:, columns], belief.records.weights)
         counted = None if belief.sample_size is None else merged.weights
-        return Cells(schema, merged.codes.astype(np.intp), merged.weights / merged.total, counted)
+        return Cells(schema, merged.codes.astype(np.intp), merged.weights / merged.total, counted, claim)
     check_listed(schema)
     joint = belief.joint(schema.names)
     codes = np.argwhere(joint > 0)
-    return Cells(schema, codes, joint[tuple(codes.T)], None)
+    return Cells(schema, codes, joint[tuple(codes.T)], None, claim)

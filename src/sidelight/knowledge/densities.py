@@ -12,9 +12,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from sidelight.foundation.arrays import Array, Positions
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Spread:
 
 
 def smooth(masses: Array, places: Array, axis: int = -1) -> Array:
-    """Return the log-densities at the places of the masses, but for a common constant.
+    """Return the log-densities at the places of the masses, up to a common constant.
 
     Args:
         masses: logarithms of the probabilities of each place along `axis`; -inf where there is none.
@@ -43,6 +42,8 @@ def smooth(masses: Array, places: Array, axis: int = -1) -> Array:
         axis: which axis the places belong to.
     """
     rows = np.moveaxis(masses, axis, -1)
+    # What lies before a place decays towards it from the left, what lies after it from the right; a mass at
+    # the place itself is counted once, with what lies before.
     before = np.logaddexp.accumulate(rows + places, axis=-1) - places
     after = np.full_like(before, -np.inf)
     reached = np.logaddexp.accumulate((rows - places)[..., ::-1], axis=-1)[..., ::-1]
@@ -58,7 +59,7 @@ def normalised(masses: Array) -> Array:
     return np.asarray((flat - usable[:, None]).reshape(masses.shape))
 
 
-def widest(densities: Array, starts: NDArray[np.intp]) -> Spread:
+def widest(densities: Array, starts: Positions) -> Spread:
     """Return the largest log-ratio between two rows of one group.
 
     Args:

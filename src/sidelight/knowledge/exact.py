@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array, Positions, Whole
 from sidelight.foundation.errors import TooLargeError
 from sidelight.knowledge.adversary import Adversary
 from sidelight.knowledge.cells import Cells
 from sidelight.knowledge.densities import Spread, normalised, smooth, widest
 from sidelight.knowledge.query import Query, common_step
-from sidelight.leakage.bounds import Bound, Claim, Witness
+from sidelight.leakage.bounds import Bound, Witness
 from sidelight.sources.counts import distinct_rows
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 LARGEST_LAWS = 1 << 24
 _CHUNK = 1 << 21
 _WHOLE = 1e-6
@@ -37,28 +35,30 @@ class _Laws:
         weights: (records,) probabilities.
     """
 
-    answers: NDArray[np.int64]
+    answers: Whole
     step: float
-    rows: Indices
-    starts: Indices
-    first: Indices
+    rows: Positions
+    starts: Positions
+    first: Positions
     weights: Array
 
 
-def exact_leakage(cells: Cells, query: Query, adversary: Adversary, kind: Claim = "exact") -> Bound:
-    """Return the exact leakage to an adversary: the largest over answers and known values (PDP, eq. (2)).
-
-    Args:
-        cells: what can occur.
-        query: additive or not.
-        adversary: who attacks what.
-        kind: "exact", or "model" where the belief is a model of the table.
-    """
+def exact_leakage(cells: Cells, query: Query, adversary: Adversary) -> Bound:
+    """Return the exact leakage to an adversary: the largest over answers and known values (PDP, eq. (2))."""
     laws = _laws(cells, query, adversary)
     if not len(laws.starts):
-        return Bound(0.0, kind, "what is known leaves only one value possible")
-    best, place = _search(laws)
-    return _bound(cells, query, adversary, laws, best, place, kind)
+        return Bound(0.0, cells.claim, "what is known leaves only one value possible")
+    best, ticks = _search(laws)
+    if best.value <= 0:
+        return Bound(0.0, cells.claim, METHOD)
+    sides = best.likelier, best.unlikelier
+    high, low = (cells.codes[laws.first[row]] for row in sides)
+    witness = _witness(cells, query, adversary, (high, low), ticks)
+    support = None
+    if cells.records is not None:
+        total = float(cells.records.sum())
+        support = min(_weighing(laws, row, ticks, total) for row in sides)
+    return Bound(best.value, cells.claim, METHOD, witness, support)
 
 
 def _laws(cells: Cells, query: Query, adversary: Adversary) -> _Laws:
@@ -71,6 +71,7 @@ def _laws(cells: Cells, query: Query, adversary: Adversary) -> _Laws:
     values, first, rows = np.unique(key, return_index=True, return_inverse=True)
     group_of_row = values // schema.sizes[target]
     counts = np.bincount(group_of_row)
+    # Known values that leave one target value possible have nothing to tell apart: they are dropped here.
     kept = counts[group_of_row] > 1
     place = np.cumsum(kept) - 1
     inside = kept[rows]
@@ -79,12 +80,12 @@ def _laws(cells: Cells, query: Query, adversary: Adversary) -> _Laws:
     return _Laws(answers[picked], step, place[rows[picked]], starts, first[kept], cells.weights[picked])
 
 
-def answers_in_steps(cells: Cells, query: Query, known: list[int]) -> tuple[NDArray[np.int64], float]:
+def answers_in_steps(cells: Cells, query: Query, known: list[int]) -> tuple[Whole, float]:
     """Return each record's answer in whole steps, and the step in units of the scale."""
     if query.answers is not None:
         answers = query.answers[tuple(cells.codes.T)]
-        step = common_step(np.abs(answers - answers.min()).ravel())
-        return np.rint((answers - answers.min()) / step).astype(np.int64), step / query.scale
+        least, step = _table_steps(answers)
+        return np.rint((answers - least) / step).astype(np.int64), step / query.scale
     lattice = query.lattice_of(_free(query, known))
     total = np.zeros((len(cells.codes), query.width), dtype=np.int64)
     for column, ticks in enumerate(lattice.ticks):
@@ -98,7 +99,7 @@ def _free(query: Query, known: list[int]) -> list[int]:
     return [column for column in range(len(query.schema)) if column not in known]
 
 
-def _search(laws: _Laws) -> tuple[Spread, NDArray[np.int64]]:
+def _search(laws: _Laws) -> tuple[Spread, Whole]:
     """Return the widest spread over all groups and the answer (in steps) that reaches it.
 
     Groups are taken some at a time; each batch needs only the grid of its own answers.
@@ -106,22 +107,19 @@ def _search(laws: _Laws) -> tuple[Spread, NDArray[np.int64]]:
     best: Spread | None = None
     answer = np.zeros(laws.answers.shape[1], dtype=np.int64)
     order = np.argsort(laws.rows, kind="stable")
+    ends = np.append(laws.starts, len(laws.first))
     row_stops = np.searchsorted(laws.rows[order], np.arange(len(laws.first) + 1))
     for start, stop in _batches(laws):
-        rows = slice(int(laws.starts[start]), _end(laws.starts, stop, len(laws.first)))
+        rows = slice(int(ends[start]), int(ends[stop]))
         chosen = order[row_stops[rows.start] : row_stops[rows.stop]]
-        found, axes = _spread(laws, chosen, rows, laws.starts[start:stop] - rows.start)
-        if best is None or found.value > best.value:
-            best = Spread(found.value, found.likelier + rows.start, found.unlikelier + rows.start, 0)
-            places = np.unravel_index(found.point, [len(axis) for axis in axes])
+        spread, axes = _spread(laws, chosen, rows, laws.starts[start:stop] - rows.start)
+        if best is None or spread.value > best.value:
+            best = Spread(spread.value, spread.likelier + rows.start, spread.unlikelier + rows.start, 0)
+            places = np.unravel_index(spread.point, [len(axis) for axis in axes])
             answer = np.array([axis[int(place)] for axis, place in zip(axes, places, strict=True)])
     if best is None:
         raise ArithmeticError("there is no group of laws to compare")
     return best, answer
-
-
-def _end(starts: Indices, stop: int, rows: int) -> int:
-    return int(starts[stop]) if stop < len(starts) else rows
 
 
 def _batches(laws: _Laws) -> list[tuple[int, int]]:
@@ -138,9 +136,7 @@ def _batches(laws: _Laws) -> list[tuple[int, int]]:
     return list(pairwise([*cuts, len(sizes)]))
 
 
-def _spread(
-    laws: _Laws, chosen: Indices, rows: slice, starts: Indices
-) -> tuple[Spread, list[NDArray[np.int64]]]:
+def _spread(laws: _Laws, chosen: Positions, rows: slice, starts: Positions) -> tuple[Spread, list[Whole]]:
     """Return the widest spread of a batch on the grid of its answers."""
     axes, places = [], []
     for column in laws.answers[chosen].T:
@@ -163,41 +159,27 @@ def _spread(
     return widest(densities.reshape(shape[0], -1), starts), axes
 
 
-def _bound(
-    cells: Cells,
-    query: Query,
-    adversary: Adversary,
-    laws: _Laws,
-    best: Spread,
-    ticks: NDArray[np.int64],
-    kind: Claim,
-) -> Bound:
-    """Say in words what reaches the figure, and how many records are behind it."""
-    if best.value <= 0:
-        return Bound(0.0, kind, METHOD)
+def _witness(
+    cells: Cells, query: Query, adversary: Adversary, sides: tuple[Positions, Positions], ticks: Whole
+) -> Witness:
+    """Say in words which answer, and which known values, tell two records apart."""
     schema = cells.schema
-    target = schema.index(adversary.target)
-    high, low = (cells.codes[laws.first[row]] for row in (best.likelier, best.unlikelier))
+    high, low = sides
     knowing = [f"{name} = {schema[name].values[high[schema.index(name)]]}" for name in adversary.known]
-    report = f"an answer of {_written(_answer(cells, query, adversary, high, ticks))}"
+    numbers = [f"{value:.6g}" for value in _answer(cells, query, adversary, high, ticks) + 0.0]
+    answer = numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
+    report = f"an answer of {answer}"
     report += f", knowing {', '.join(knowing)}" if knowing else ""
+    target = schema.index(adversary.target)
     labels = schema.attributes[target].values
-    witness = Witness(report, labels[high[target]], labels[low[target]])
-    support = None
-    if cells.records is not None:
-        total = float(cells.records.sum())
-        sides = (best.likelier, best.unlikelier)
-        support = min(_weighing(laws, row, ticks, total) for row in sides)
-    return Bound(best.value, kind, METHOD, witness, support)
+    return Witness(report, labels[high[target]], labels[low[target]])
 
 
-def _answer(
-    cells: Cells, query: Query, adversary: Adversary, record: Indices, ticks: NDArray[np.int64]
-) -> Array:
+def _answer(cells: Cells, query: Query, adversary: Adversary, record: Positions, ticks: Whole) -> Array:
     """Return an answer in the query's own unit, with what the known attributes add."""
     if query.answers is not None:
-        answers = query.answers[tuple(cells.codes.T)]
-        return np.asarray(answers.min() + ticks * common_step(np.abs(answers - answers.min()).ravel()))
+        least, step = _table_steps(query.answers[tuple(cells.codes.T)])
+        return np.asarray(least + ticks * step)
     known = [cells.schema.index(name) for name in adversary.known]
     lattice = query.lattice_of(_free(query, known))
     total = ticks * lattice.step
@@ -206,12 +188,13 @@ def _answer(
     return np.asarray(total)
 
 
-def _written(answer: Array) -> str:
-    numbers = [f"{value:.6g}" for value in answer + 0.0]
-    return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
+def _table_steps(answers: Array) -> tuple[float, float]:
+    """Return the least of any query's answers, and the step of which all others are whole numbers away."""
+    least = float(answers.min())
+    return least, common_step(np.abs(answers - least).ravel())
 
 
-def _weighing(laws: _Laws, row: int, ticks: NDArray[np.int64], total: float) -> int:
+def _weighing(laws: _Laws, row: int, ticks: Whole, total: float) -> int:
     """Return how many records decide how likely an answer is for one target value and the known values.
 
     Each counts by how likely it makes the answer beside the record that makes it likeliest: a thousand that
@@ -220,4 +203,5 @@ def _weighing(laws: _Laws, row: int, ticks: NDArray[np.int64], total: float) -> 
     mine = laws.rows == row
     distances = np.abs(laws.answers[mine] - ticks).sum(axis=1) * laws.step
     shares = np.exp(distances.min() - distances)
+    # A whole count may come out a rounding error below itself; `_WHOLE` keeps it whole.
     return int(total * float(laws.weights[mine] @ shares) + _WHOLE)

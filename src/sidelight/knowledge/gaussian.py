@@ -1,41 +1,31 @@
-"""Leakage of a weighted sum of Gaussian attributes, in closed form and checked by integration."""
+"""Leakage of a weighted sum of Gaussian attributes, in closed form: one adversary's, and everyone's.
+
+Group privacy gives no figure here: an unknown attribute may have any value, so it can move the answer by any
+amount.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from sidelight.belief import Gaussian
-from sidelight.foundation.errors import check_number
-from sidelight.knowledge.adversary import Adversary
-from sidelight.leakage.bounds import Bound, Claim
+from sidelight.foundation.arrays import Array
+from sidelight.foundation.errors import InputError, TooLargeError, check_number
+from sidelight.knowledge.adversary import Adversary, Values, check_targets
+from sidelight.knowledge.audit import AdversaryAudit, KnowledgeAudit
+from sidelight.knowledge.cells import claim_of
+from sidelight.knowledge.noise import NoiseChoice
+from sidelight.knowledge.query import NumberSum, checked_weights
+from sidelight.leakage.bounds import Bound
 
-_FAR = 40.0
-
-
-@dataclass(frozen=True)
-class NumberSum:
-    """A weighted sum of numbers that are not binned, and the scale of its Laplace noise.
-
-    Attributes:
-        scale: of the noise, lambda.
-        weights: of every attribute in the sum.
-        reaches: how far apart two values of each attribute may be, M.
-        name: of the query, in words.
-    """
-
-    scale: float
-    weights: Mapping[str, float]
-    reaches: Mapping[str, float]
-    name: str = "sum"
-
-    @property
-    def width(self) -> int:
-        """How many numbers an answer has."""
-        return 1
+MOST_ATTRIBUTES = 16
+METHOD = "Gaussian closed form (PDP, Theorem 6)"
+UNLIMITED = "the values of a Gaussian have no limits"
+_UPWARDS = 1 + 2.0**-48
+"""The scale is rounded up by this factor, so that the leakage at it is not above the limit."""
 
 
 def gaussian_leakage(
@@ -57,9 +47,14 @@ def gaussian_leakage(
         reach: M: how far apart two values of the target may be.
         weights: of the attributes in the sum; 1 by default.
     """
-    slope = _slope(belief, adversary, checked_weights(belief, weights))
+    given = checked_weights(belief.names, weights)
+    adversary.check(belief.names)
+    slope, rest = given[adversary.target], adversary.unknown(belief.names)
+    if rest:
+        beta = belief.regression(rest, [adversary.target, *adversary.known])[:, 0]
+        slope += float(np.array([given[name] for name in rest]) @ beta)
     value = check_number("reach", reach, at_least=0) * abs(slope) / check_number("scale", scale, above=0)
-    return Bound(value, claim_of(belief), "Gaussian closed form (PDP, Theorem 6)")
+    return Bound(value, claim_of(belief), METHOD)
 
 
 def gaussian_weakest(
@@ -76,75 +71,121 @@ def gaussian_weakest(
     """
     i = belief.index(target)
     row = belief.covariance[i]
-    given = np.array(list(checked_weights(belief, weights).values()))
+    given = np.array(list(checked_weights(belief.names, weights).values()))
     value = abs(float(given @ row / row[i])) * check_number("reach", reach, at_least=0)
-    return Bound(
-        value / check_number("scale", scale, above=0),
-        claim_of(belief),
-        "Gaussian closed form (PDP, Corollary 2)",
+    value /= check_number("scale", scale, above=0)
+    return Bound(value, claim_of(belief), "Gaussian closed form (PDP, Corollary 2)")
+
+
+def gaussian_audit(
+    belief: Gaussian,
+    targets: Sequence[str] | None = None,
+    *,
+    scale: float = 1.0,
+    reach: float | None = None,
+    weights: Mapping[str, float] | None = None,
+    named: Sequence[Adversary] = (),
+    limit: float | None = None,
+) -> KnowledgeAudit:
+    """Compute the leakage of a weighted sum of Gaussian attributes to every adversary (PDP, Theorem 6).
+
+    Args:
+        belief: the Gaussian.
+        targets: the attributes under attack; all by default.
+        scale: of the Laplace noise.
+        reach: how far apart two values of an attribute may be; by default as far as in the table, or 1
+            for a belief given by hand.
+        weights: of the attributes in the sum; 1 by default.
+        named: adversaries to show in full.
+        limit: if given, also find the least noise that keeps everyone under it.
+    """
+    chosen = check_targets(belief.names, targets, named)
+    query = _query(belief, scale, reach, weights)
+    exact = Values(belief.names, _all_values(belief, query)).of_targets(chosen)
+    return KnowledgeAudit(
+        belief,
+        query,
+        chosen,
+        exact,
+        group=Values(belief.names, np.where(np.isnan(exact.table), np.nan, np.inf)),
+        certified=None,
+        graph=None,
+        worst=_figures(belief, query, exact.worst()[0]),
+        named=tuple(_figures(belief, query, each) for each in named),
+        noise=None if limit is None else _noise(belief, query, exact, limit),
+        corollary_gap=max(_corollary_gap(belief, query, exact, name) for name in chosen),
     )
 
 
-def gaussian_by_integration(
+def gaussian_figures(
     belief: Gaussian,
     adversary: Adversary,
     *,
     scale: float = 1.0,
-    reach: float = 1.0,
+    reach: float | None = None,
     weights: Mapping[str, float] | None = None,
-) -> float:
-    """Return the log-ratio of the answer's density at an answer far out, by numerical integration.
+) -> tuple[NumberSum, AdversaryAudit]:
+    """Return the query and all figures of one adversary, however many attributes there are."""
+    query = _query(belief, scale, reach, weights)
+    return query, _figures(belief, query, adversary)
 
-    It approaches the closed form from below as the answer moves away; at this distance it is within 1e-6.
+
+def _query(
+    belief: Gaussian, scale: float, reach: float | None, weights: Mapping[str, float] | None
+) -> NumberSum:
+    if reach is not None:
+        reaches = dict.fromkeys(belief.names, check_number("reach", reach, above=0))
+    else:
+        reaches = dict(zip(belief.names, belief.ranges or [1.0] * len(belief.names), strict=True))
+    return NumberSum(check_number("scale", scale, above=0), checked_weights(belief.names, weights), reaches)
+
+
+def _all_values(belief: Gaussian, query: NumberSum) -> Array:
+    """Return the closed form for every adversary, (n, 2^n), NaN where there is none.
+
+    Everyone who attacks one of a set and knows the rest of it regresses the same unknown sum on the same
+    set: one system of equations gives all their slopes.
     """
-    given = checked_weights(belief, weights)
-    shift = reach * _slope(belief, adversary, given)
-    rest = adversary.unknown(belief.names)
-    spread = 0.0
-    if rest:
-        a = np.array([given[name] for name in rest])
-        spread = math.sqrt(
-            max(0.0, float(a @ belief.residual(rest, [adversary.target, *adversary.known]) @ a))
+    count = len(belief.names)
+    if count > MOST_ATTRIBUTES:
+        raise TooLargeError(
+            f"{count} attributes have too many adversaries to try; take at most {MOST_ATTRIBUTES}, or one "
+            "adversary at a time with gaussian_leakage."
         )
-    far = abs(shift) + scale * _FAR + spread * (_FAR + spread / scale)
-    return abs(_log_density(far - shift, spread, scale) - _log_density(far, spread, scale))
+    covariance = belief.covariance
+    weights = np.array([query.weights[name] for name in belief.names])
+    moves = np.array([query.reaches[name] / query.scale for name in belief.names])
+    values = np.full((count, 1 << count), np.nan)
+    for mask in range(1, 1 << count):
+        inside = (mask >> np.arange(count) & 1) == 1
+        known = np.flatnonzero(inside)
+        shared = covariance[np.ix_(inside, ~inside)] @ weights[~inside]
+        slopes = weights[inside] + np.linalg.solve(covariance[np.ix_(inside, inside)], shared)
+        values[known, mask & ~(1 << known)] = np.abs(slopes) * moves[inside]
+    return values
 
 
-def _log_density(distance: float, spread: float, scale: float) -> float:
-    """Return the log-density of Laplace noise plus a centred Gaussian at a distance, by integration."""
-    if spread == 0:
-        return -abs(distance) / scale
-    from scipy.integrate import quad
-
-    peak = min(spread * spread / scale, distance)
-
-    def part(s: float) -> float:
-        exponent = -0.5 * (s / spread) ** 2 - abs(distance - s) / scale
-        return math.exp(exponent - top)
-
-    top = -0.5 * (peak / spread) ** 2 - abs(distance - peak) / scale
-    value, _ = quad(part, peak - 12 * spread, peak + 12 * spread, points=[peak], epsabs=0, epsrel=1e-11)
-    return top + math.log(value)
+def _figures(belief: Gaussian, query: NumberSum, adversary: Adversary) -> AdversaryAudit:
+    belief.index(adversary.target)
+    reach = query.reaches[adversary.target]
+    exact = gaussian_leakage(belief, adversary, scale=query.scale, reach=reach, weights=query.weights)
+    return AdversaryAudit(adversary, exact, Bound(math.inf, "certified", UNLIMITED))
 
 
-def _slope(belief: Gaussian, adversary: Adversary, weights: Mapping[str, float]) -> float:
-    """Return by how much the expected answer moves with the target: a_i + sum over unknown a_j beta_ji."""
-    adversary.check(belief.names)
-    rest = adversary.unknown(belief.names)
-    own = weights[adversary.target]
-    if not rest:
-        return own
-    beta = belief.regression(rest, [adversary.target, *adversary.known])[:, 0]
-    return own + float(np.array([weights[name] for name in rest]) @ beta)
+def _corollary_gap(belief: Gaussian, query: NumberSum, exact: Values, target: str) -> float:
+    """Return how far Corollary 2 is from the closed form of the weakest adversary, relative to the larger."""
+    reach = query.reaches[target]
+    corollary = gaussian_weakest(belief, target, scale=query.scale, reach=reach, weights=query.weights).value
+    theorem = exact.of(Adversary(target))
+    return abs(corollary - theorem) / max(corollary, theorem, reach / query.scale)
 
 
-def checked_weights(belief: Gaussian, weights: Mapping[str, float] | None) -> dict[str, float]:
-    """Return the weight of every attribute in the sum, in order; 1 where none is given."""
-    for name in weights or {}:
-        belief.index(name)
-    return {name: check_number(f"weight of {name}", (weights or {}).get(name, 1.0)) for name in belief.names}
-
-
-def claim_of(belief: Gaussian) -> Claim:
-    """Return what a figure for this belief claims."""
-    return "model" if belief.is_model else "exact"
+def _noise(belief: Gaussian, query: NumberSum, exact: Values, limit: float) -> NoiseChoice:
+    """Return the least scale: leakage is a constant over the scale, so it follows from any other."""
+    most = check_number("limit", limit, above=0)
+    adversary, value = exact.worst()
+    if value == 0:
+        raise InputError("no attribute moves the answer, so no noise is needed; check the weights.")
+    scale = value * query.scale / most * _UPWARDS
+    bound = Bound(value * query.scale / scale, claim_of(belief), METHOD)
+    return NoiseChoice(most, scale, adversary, bound, math.inf)

@@ -8,19 +8,23 @@ bracketed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from sidelight.belief import Belief
 from sidelight.foundation.errors import InputError, TooLargeError, check_number, invalid
+from sidelight.foundation.files import json_number
 from sidelight.knowledge.adversary import Adversary
 from sidelight.knowledge.cells import Cells, cells_of
 from sidelight.knowledge.exact import exact_leakage
 from sidelight.knowledge.query import WIDEST, Query
 from sidelight.knowledge.search import worst_adversary
-from sidelight.leakage.bounds import Bound, Claim
+from sidelight.leakage.bounds import TOO_FEW, Bound
 
+SUPPRESSED = f"group privacy alone; {TOO_FEW}"
 _PRECISION = 1e-9
 _TOLERANCE = 1e-12
+"""How far a figure at the chosen scale may exceed the limit by rounding alone."""
 _ROUNDS = 256
 
 
@@ -48,6 +52,24 @@ class NoiseChoice:
         """How many times less noise than group privacy takes."""
         return self.group_scale / self.scale
 
+    def shown(self, targets: Sequence[str], min_support: int) -> NoiseChoice:
+        """Return the choice, or what group privacy takes where the worst figure rests on too few records."""
+        if not min_support or self.leakage.rests_on(min_support):
+            return self
+        bound = Bound(self.limit, "certified", SUPPRESSED)
+        return replace(self, scale=self.group_scale, adversary=Adversary(targets[0]), leakage=bound)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all figures as plain data."""
+        return {
+            "limit": self.limit,
+            "scale": self.scale,
+            "group_scale": json_number(self.group_scale),
+            "saving": json_number(self.saving),
+            **self.adversary.to_dict(),
+            "leakage": self.leakage.to_dict(),
+        }
+
 
 def least_noise(
     belief: Belief, query: Query, limit: float, targets: Sequence[str] | None = None
@@ -74,11 +96,9 @@ def least_noise(
         raise InputError("no attribute moves the answer, so no noise is needed; check the query's parts.")
     scale = max(float(reach[chosen].max()) / most, group * _PRECISION)
     scale = _start(belief, query, most, scale, targets)
-    kind: Claim = "model" if belief.is_model else "exact"
     for _ in range(_ROUNDS):
-        adversary, found, _ = worst_adversary(belief, query.with_scale(scale), targets)
-        if found.value <= most * (1 + _TOLERANCE):
-            bound = exact_leakage(cells, query.with_scale(scale), adversary, kind)
+        adversary, bound, _ = worst_adversary(belief, query.with_scale(scale), targets)
+        if bound.value <= most * (1 + _TOLERANCE):
             return NoiseChoice(most, scale, adversary, bound, group)
         scale = _safe_scale(cells, query, adversary, most, scale, group)
     raise ArithmeticError("the search for the least noise did not settle")
@@ -93,10 +113,10 @@ def _start(belief: Belief, query: Query, limit: float, scale: float, targets: Se
     tried = scale = max(scale, floor)
     while True:
         try:
-            _, found, _ = worst_adversary(belief, query.with_scale(scale), targets)
+            _, bound, _ = worst_adversary(belief, query.with_scale(scale), targets)
         except TooLargeError:
             return tried
-        if found.value >= limit * (1 - _PRECISION) or scale <= floor:
+        if bound.value >= limit * (1 - _PRECISION) or scale <= floor:
             return scale
         tried, scale = scale, max(scale / 2, floor)
 
@@ -106,7 +126,7 @@ def _safe_scale(
 ) -> float:
     """Return the least scale, from above, at which one adversary stays within the limit.
 
-    Group privacy's scale `high` is enough but for rounding, so it may grow a little first.
+    Group privacy's scale `high` is enough up to rounding, so it may have to grow a little first.
     """
 
     def is_safe(scale: float) -> bool:

@@ -13,18 +13,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sidelight.foundation.arrays import Array, Mask, Whole
 from sidelight.foundation.errors import InputError, check_number, invalid, unknown
 from sidelight.schema import Schema, as_schema
 from sidelight.sources.counts import check_dense
 
-Array = NDArray[np.float64]
-Ticks = NDArray[np.int64]
 KINDS = ("sum", "mean", "count", "histogram")
 WIDEST = 2.0**40
+"""How many scales of noise the answers may span: beyond it the rounding of a double decides."""
 _FINEST = 1000
 _MOST_TICKS = 2.0**52
 _ROUNDING = 2.0**-50
@@ -43,7 +44,7 @@ class Lattice:
 
     step: float
     offsets: Array
-    ticks: tuple[Ticks, ...]
+    ticks: tuple[Whole, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +81,9 @@ class Query:
     def sum(cls, schema: Schema, scale: float = 1.0, weights: Mapping[str, float] | None = None) -> Query:
         """Ask for the sum of the coded values, each times its attribute's weight (1 by default)."""
         schema = as_schema(schema)
-        given = _checked_weights(schema, weights or {})
-        return cls.additive(
-            schema, {a.name: given.get(a.name, 1.0) * np.arange(a.size) for a in schema}, scale, name="sum"
-        )
+        given = checked_weights(schema.names, weights)
+        parts = {a.name: given[a.name] * np.arange(a.size) for a in schema}
+        return cls.additive(schema, parts, scale, name="sum")
 
     @classmethod
     def mean(cls, schema: Schema, scale: float = 1.0) -> Query:
@@ -184,6 +184,10 @@ class Query:
         table = self.parts[0] if self.parts is not None else self.answers
         return 1 if table is None else int(table.shape[-1])
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the question as plain data, without its parts."""
+        return {"name": self.name, "scale": self.scale, "width": self.width}
+
     def with_scale(self, scale: float) -> Query:
         """Return the same question with other noise; what was computed about the parts is kept."""
         other = replace(self, scale=scale)
@@ -233,7 +237,7 @@ class Query:
             )
         return self.parts
 
-    def sensitivities(self, possible: Sequence[NDArray[np.bool_]]) -> Array:
+    def sensitivities(self, possible: Sequence[Mask]) -> Array:
         """Return how far each attribute alone can move the answer (PDP, LS_i): in the L1 norm, shape (n,).
 
         Args:
@@ -241,6 +245,10 @@ class Query:
         """
         parts = [part[mask] for part, mask in zip(self.additive_parts(), possible, strict=True)]
         return np.array([np.abs(part[:, None] - part[None]).sum(axis=-1).max() for part in parts])
+
+    def reaches(self, possible: Sequence[Mask]) -> Array:
+        """Return the sensitivities in units of the noise's scale: LS / lambda, (n,)."""
+        return self.sensitivities(possible) / self.scale
 
 
 def common_step(values: Array, total: float | None = None) -> float:
@@ -259,15 +267,15 @@ def common_step(values: Array, total: float | None = None) -> float:
     """
     sizes = np.unique(np.abs(values))
     largest = float(sizes[-1])
-    found = sizes[sizes > _ROUNDING * largest]
-    if not len(found):
+    above = sizes[sizes > _ROUNDING * largest]
+    if not len(above):
         return 1.0
     widest = largest if total is None else total
     for parts in range(1, _FINEST + 1):
-        step = float(found[0]) / parts
+        step = float(above[0]) / parts
         if widest > _MOST_TICKS * step:
             break
-        if np.all(np.abs(found - np.rint(found / step) * step) <= _ROUNDING * largest):
+        if np.all(np.abs(above - np.rint(above / step) * step) <= _ROUNDING * largest):
             return step
     return max(math.ldexp(widest, -52), math.ulp(0.0))
 
@@ -275,16 +283,45 @@ def common_step(values: Array, total: float | None = None) -> float:
 def _numbers(name: str, value: object) -> Array:
     """Return numbers, or vectors of them, as an array; a text that looks like a number is none."""
     try:
-        found = np.asarray(value)
+        numbers = np.asarray(value)
     except ValueError:
         raise invalid(name, "numbers, or vectors of one length", value) from None
-    if found.dtype.kind not in "biuf":
+    if numbers.dtype.kind not in "biuf":
         raise invalid(name, "numbers", value)
-    return found.astype(np.float64)
+    return numbers.astype(np.float64)
 
 
-def _checked_weights(schema: Schema, weights: Mapping[str, float]) -> dict[str, float]:
-    for name in weights:
-        if name not in schema:
-            raise unknown("attribute", name, schema.names)
-    return {name: check_number(f"weight of {name}", weight) for name, weight in weights.items()}
+def checked_weights(names: Sequence[str], weights: Mapping[str, float] | None) -> dict[str, float]:
+    """Return the weight of every attribute in a sum, in order; 1 where none is given."""
+    given = weights or {}
+    for name in given:
+        if name not in names:
+            raise unknown("attribute", name, names)
+    return {name: check_number(f"weight of {name}", given.get(name, 1.0)) for name in names}
+
+
+@dataclass(frozen=True)
+class NumberSum:
+    """A weighted sum of numbers that are not binned, and the scale of its Laplace noise.
+
+    Attributes:
+        scale: of the noise, lambda.
+        weights: of every attribute in the sum.
+        reaches: how far apart two values of each attribute may be, M.
+        name: of the query, in words.
+    """
+
+    scale: float
+    weights: Mapping[str, float]
+    reaches: Mapping[str, float]
+    name: str = "sum"
+
+    @property
+    def width(self) -> int:
+        """How many numbers an answer has."""
+        return 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the question as plain data."""
+        shape = {"name": self.name, "scale": self.scale, "width": self.width}
+        return shape | {"weights": dict(self.weights), "reaches": dict(self.reaches)}

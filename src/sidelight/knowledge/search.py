@@ -9,71 +9,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief
-from sidelight.foundation.errors import InputError, TooLargeError
-from sidelight.knowledge.adversary import Adversary, adversary_of
+from sidelight.foundation.arrays import Array, Positions, Whole
+from sidelight.foundation.errors import TooLargeError
+from sidelight.knowledge.adversary import Adversary, Values, adversary_of, check_targets
 from sidelight.knowledge.cells import LARGEST_LISTED, Cells, cells_of
 from sidelight.knowledge.densities import normalised, smooth, widest
 from sidelight.knowledge.exact import answers_in_steps, exact_leakage
-from sidelight.knowledge.group import reaches
 from sidelight.knowledge.query import Query
-from sidelight.leakage.bounds import Bound, Claim
+from sidelight.leakage.bounds import Bound
 
-Array = NDArray[np.float64]
 MOST_ATTRIBUTES = 20
 LARGEST_WORK = float(1 << 33)
 LARGEST_LOOP = float(1 << 31)
 _SMALL = float(1 << 20)
+"""Up to this much work numpy is faster than loading the compiler."""
 _DEEPEST = 600.0
-
-
-@dataclass(frozen=True, eq=False)
-class Values:
-    """A figure for every adversary.
-
-    Attributes:
-        names: the attributes.
-        table: (n, 2^n): the figure for each target (row) and set of known attributes (column; bit j stands
-            for attribute j); NaN where there is no such adversary or it was not looked at.
-    """
-
-    names: tuple[str, ...]
-    table: Array
-
-    def of(self, adversary: Adversary) -> float:
-        """Return the figure for one adversary."""
-        adversary.check(self.names)
-        mask = sum(1 << self.names.index(name) for name in adversary.known)
-        return float(self.table[self.names.index(adversary.target), mask])
-
-    def worst(self, known: int | None = None) -> tuple[Adversary, float]:
-        """Return the adversary with the largest figure; among those who know so many attributes, if given."""
-        return self._extreme(known, largest=True)
-
-    def least(self, known: int | None = None) -> tuple[Adversary, float]:
-        """Return the adversary with the smallest figure."""
-        return self._extreme(known, largest=False)
-
-    def _extreme(self, known: int | None, *, largest: bool) -> tuple[Adversary, float]:
-        table = self.table if known is None else np.where(self._sizes() == known, self.table, np.nan)
-        place = int(np.nanargmax(table) if largest else np.nanargmin(table))
-        target, mask = divmod(place, table.shape[1])
-        return adversary_of(self.names, target, mask), float(table[target, mask])
-
-    def layer(self, known: int) -> Array:
-        """Return the figures of all adversaries who know so many attributes."""
-        chosen = self.table[:, self._sizes() == known]
-        return np.asarray(chosen[~np.isnan(chosen)])
-
-    def _sizes(self) -> NDArray[np.int64]:
-        return np.bitwise_count(np.arange(self.table.shape[1])).astype(np.int64)
+"""Densities go down to e^-600 at most: well above the least double, e^-745."""
 
 
 def all_adversaries(belief: Belief, query: Query, targets: Sequence[str] | None = None) -> Values:
@@ -85,8 +40,7 @@ def all_adversaries(belief: Belief, query: Query, targets: Sequence[str] | None 
         targets: the attributes under attack; all by default.
     """
     cells = cells_of(belief, query)
-    chosen = _positions(cells, targets)
-    return _explore(cells, query, chosen, prune=False)[0]
+    return _explore(cells, query, _positions(cells, targets), prune=False)[0]
 
 
 def supported_adversaries(
@@ -95,12 +49,12 @@ def supported_adversaries(
     """Return the exact leakage to every adversary, and how many records are behind each figure.
 
     The count is that of the rarer side of what reaches the figure; NaN where none is known. Each adversary
-    is taken for itself, which is slower than `all_adversaries`.
+    is evaluated separately, which is slower than `all_adversaries`.
     """
     cells = cells_of(belief, query)
-    found, supports = _empty(cells), _empty(cells)
-    _one_by_one(cells, query, _positions(cells, targets), found, prune=False, supports=supports)
-    return found, supports
+    values, supports = _empty(cells), _empty(cells)
+    _one_by_one(cells, query, _positions(cells, targets), values, prune=False, supports=supports)
+    return values, supports
 
 
 def worst_adversary(
@@ -115,25 +69,23 @@ def worst_adversary(
     chosen = _positions(cells, targets)
     values, looked = _explore(cells, query, chosen, prune=True)
     worst, _ = values.worst()
-    kind: Claim = "model" if belief.is_model else "exact"
     total = len(chosen) * 2 ** (len(cells.schema) - 1)
-    return worst, exact_leakage(cells, query, worst, kind), looked / total
+    return worst, exact_leakage(cells, query, worst), looked / total
 
 
 def _positions(cells: Cells, targets: Sequence[str] | None) -> list[int]:
-    if targets is not None and (isinstance(targets, str) or not targets):
-        raise InputError(f"`targets` must be a list of at least one attribute, got {targets!r}.")
-    return [cells.schema.index(name) for name in (targets or cells.schema.names)]
+    names = cells.schema.names
+    return [names.index(name) for name in check_targets(names, targets)]
 
 
 def _explore(cells: Cells, query: Query, targets: list[int], *, prune: bool) -> tuple[Values, int]:
     """Evaluate all adversaries, or with pruning all that could be the worst; return how many were."""
-    found = _empty(cells)
+    values = _empty(cells)
     if not _is_dense(cells, query):
-        return found, _one_by_one(cells, query, targets, found, prune=prune)
-    walk = _Walk(cells, query, targets, found.table, prune=prune)
+        return values, _one_by_one(cells, query, targets, values, prune=prune)
+    walk = _Walk(cells, query, targets, values.table, prune=prune)
     walk.visit(cells.dense()[..., None], np.zeros(1, dtype=np.int64), 0, 0)
-    return found, walk.looked
+    return values, walk.looked
 
 
 def _empty(cells: Cells) -> Values:
@@ -153,8 +105,8 @@ def _is_dense(cells: Cells, query: Query) -> bool:
         return False
     if math.prod(float(size) for size in cells.schema.sizes) > LARGEST_LISTED:
         return False
-    span = _span(query)
-    deepest = span * query.lattice.step / query.scale - math.log(float(cells.weights.min()))
+    # The walk works with densities, not their logarithms: the least must stay well above the least double.
+    deepest = _span(query) * query.lattice.step / query.scale - math.log(float(cells.weights.min()))
     return _work(cells, query) <= LARGEST_WORK and deepest <= _DEEPEST
 
 
@@ -173,13 +125,13 @@ def _one_by_one(
     cells: Cells,
     query: Query,
     targets: list[int],
-    found: Values,
+    values: Values,
     *,
     prune: bool,
     supports: Values | None = None,
 ) -> int:
     """Evaluate adversaries one at a time, those with most unknown attributes first."""
-    count = len(found.names)
+    count = len(values.names)
     each = max(8.0 * len(cells.weights), _grid(cells, query))
     work = float(len(targets)) * 2.0 ** (count - 1) * each
     if work > LARGEST_LOOP:
@@ -194,8 +146,8 @@ def _one_by_one(
             unknown = sum(reach[j] for j in range(count) if not mask >> j & 1)
             if mask >> target & 1 or (prune and unknown <= best):
                 continue
-            bound = exact_leakage(cells, query, adversary_of(found.names, target, mask))
-            found.table[target, mask] = bound.value
+            bound = exact_leakage(cells, query, adversary_of(values.names, target, mask))
+            values.table[target, mask] = bound.value
             if supports is not None and bound.support is not None:
                 supports.table[target, mask] = bound.support
             best, looked = max(best, bound.value), looked + 1
@@ -218,7 +170,7 @@ def _reach(cells: Cells, query: Query) -> list[float]:
     """Return how much each attribute can add to the leakage: its sensitivity over the scale."""
     if not query.is_additive:
         return [math.inf] * len(cells.schema)
-    return [float(value) for value in reaches(query, cells.possible)]
+    return [float(value) for value in query.reaches(cells.possible)]
 
 
 class _Walk:
@@ -236,7 +188,7 @@ class _Walk:
         self.best = -1.0
         self.looked = 0
 
-    def visit(self, laws: Array, sums: NDArray[np.int64], place: int, mask: int) -> None:
+    def visit(self, laws: Array, sums: Whole, place: int, mask: int) -> None:
         """Decide about attribute `place`; `laws` has an axis for each kept or open attribute and the sums."""
         if self.prune and self._ceiling(place, mask) <= self.best:
             return
@@ -256,9 +208,7 @@ class _Walk:
             return -math.inf
         return free + max(kept, default=0.0)
 
-    def _summed_out(
-        self, laws: Array, sums: NDArray[np.int64], axis: int, place: int
-    ) -> tuple[Array, NDArray[np.int64]]:
+    def _summed_out(self, laws: Array, sums: Whole, axis: int, place: int) -> tuple[Array, Whole]:
         """Return the laws with an attribute's values added to the sum instead of told apart."""
         moved = [sums + by for by in self.ticks[place]]
         wider = np.unique(np.concatenate(moved))
@@ -268,7 +218,7 @@ class _Walk:
             result[..., np.searchsorted(wider, places)] += laws.take(value, axis=axis)
         return result, wider
 
-    def _evaluate(self, laws: Array, sums: NDArray[np.int64], mask: int) -> None:
+    def _evaluate(self, laws: Array, sums: Whole, mask: int) -> None:
         """Fill in every adversary who attacks one of the kept attributes and knows the others."""
         kept = [j for j in range(len(self.sizes)) if mask >> j & 1]
         unknown = sum(reach for j, reach in enumerate(self.reach) if not mask >> j & 1)
@@ -286,18 +236,20 @@ class _Walk:
             self.best = max(self.best, value)
             self.looked += 1
 
-    def _largest(self, laws: Array, sums: NDArray[np.int64], ticks: NDArray[np.int64]) -> float:
+    def _largest(self, laws: Array, sums: Whole, ticks: Whole) -> float:
         """Return the leakage of one target, from its laws for all known values."""
         moved = sums + ticks[:, None]
         points = np.unique(moved)
         places = np.searchsorted(points, moved)
         if not self.is_small:
             decays = np.exp(-self.rate * np.diff(points))
-            return math.log(_compiled()(np.ascontiguousarray(laws), places, decays))
+            from sidelight.knowledge.kernels import largest_ratio  # loading the compiler takes a while
+
+            return math.log(largest_ratio(np.ascontiguousarray(laws), places, decays))
         return _plain(laws, places, points * self.rate)
 
 
-def _plain(laws: Array, places: NDArray[np.intp], points: Array) -> float:
+def _plain(laws: Array, places: Positions, points: Array) -> float:
     """Return what the compiled loop returns, as a logarithm, with numpy."""
     rows = np.moveaxis(laws, 1, 2).reshape(-1, laws.shape[1], laws.shape[3])
     placed = np.zeros((*rows.shape[:2], len(points)))
@@ -312,11 +264,3 @@ def _plain(laws: Array, places: NDArray[np.intp], points: Array) -> float:
         densities = smooth(normalised(np.log(placed[groups][inside])), points)
     starts = np.concatenate([[0], np.cumsum(inside.sum(axis=1))[:-1]]).astype(np.intp)
     return widest(densities, starts).value
-
-
-@cache
-def _compiled() -> Any:
-    """Return the compiled loop; loaded on first use, since loading the compiler takes a while."""
-    from sidelight.knowledge.kernels import largest_ratio
-
-    return largest_ratio

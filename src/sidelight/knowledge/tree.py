@@ -11,18 +11,17 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief, Tree
+from sidelight.foundation.arrays import Array, Whole
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.foundation.progress import track
 from sidelight.knowledge.adversary import Adversary
-from sidelight.knowledge.cells import check_query
+from sidelight.knowledge.cells import check_query, claim_of
 from sidelight.knowledge.densities import normalised, smooth, widest
 from sidelight.knowledge.query import Query
-from sidelight.leakage.bounds import Bound, Claim, Witness
+from sidelight.leakage.bounds import Bound, Witness
 
-Array = NDArray[np.float64]
 LARGEST_WORK = 1 << 30
 METHOD = "convolution along the tree"
 
@@ -36,32 +35,26 @@ def tree_leakage(belief: Belief, query: Query, adversary: Adversary) -> Bound:
     tree = _tree(belief, query, adversary)
     root = tree.schema.index(adversary.target)
     known = _near(tree, {tree.schema.index(name) for name in adversary.known}, root)
-    lattice = query.lattice_of(
-        sorted(query.schema.index(n) for n in query.schema.names if n not in adversary.known)
-    )
+    names = query.schema.names
+    lattice = query.lattice_of(column for column, name in enumerate(names) if name not in adversary.known)
     ticks = [lattice.ticks[query.schema.index(name)][:, 0] for name in tree.schema.names]
     choices = [[int(v) for v in np.flatnonzero(tree.marginals[node] > 0)] for node in known]
     _check_work(choices, ticks)
-    kind: Claim = "model" if belief.is_model else "exact"
+    kind = claim_of(belief)
     best = Bound(0.0, kind, METHOD)
     assignments = list(product(*choices))
     for values in track(assignments, "known values"):
         fixed = dict(zip(known, values, strict=True))
-        found = _leakage(tree, query.scale, root, (lattice.step, ticks), fixed)
-        if found is None or found[0] <= best.value:
+        reached = _leakage(tree, query.scale, root, (lattice.step, ticks), fixed)
+        if reached is None or reached[0] <= best.value:
             continue
-        value, high, low, answer = found
-        best = Bound(value, kind, METHOD, _witness(tree, query, adversary, fixed, (high, low), answer))
+        value, pair, answer = reached
+        best = Bound(value, kind, METHOD, _witness(tree, query, adversary, fixed, pair, answer))
     return best
 
 
 def _witness(
-    tree: Tree,
-    query: Query,
-    adversary: Adversary,
-    told: dict[int, int],
-    pair: tuple[int, int],
-    answer: float,
+    tree: Tree, query: Query, adversary: Adversary, told: dict[int, int], pair: tuple[int, int], answer: float
 ) -> Witness:
     """Say in words which answer speaks for which target value, without what the known attributes add."""
     attributes = tree.schema.attributes
@@ -93,15 +86,11 @@ def _near(tree: Tree, known: set[int], root: int) -> list[int]:
 
     Given them, what lies behind is independent of the target and of every unknown attribute.
     """
-    found = []
-    for node in sorted(known):
-        beside = {tree.parents[node], *tree.children[node]} - {-1}
-        if any(other == root or other not in known for other in beside):
-            found.append(node)
-    return found
+    beside = {node: {tree.parents[node], *tree.children[node]} - {-1} for node in known}
+    return [node for node in sorted(known) if root in beside[node] or beside[node] - known]
 
 
-def _check_work(choices: list[list[int]], ticks: list[NDArray[np.int64]]) -> None:
+def _check_work(choices: list[list[int]], ticks: list[Whole]) -> None:
     """Raise where the laws are too long or the known values too many to be tried."""
     length = 1.0 + float(sum(int(part.max()) for part in ticks))
     tried = float(np.prod([float(len(values)) for values in choices])) if choices else 1.0
@@ -115,12 +104,8 @@ def _check_work(choices: list[list[int]], ticks: list[NDArray[np.int64]]) -> Non
 
 
 def _leakage(
-    tree: Tree,
-    scale: float,
-    root: int,
-    sums: tuple[float, list[NDArray[np.int64]]],
-    fixed: dict[int, int],
-) -> tuple[float, int, int, float] | None:
+    tree: Tree, scale: float, root: int, sums: tuple[float, list[Whole]], fixed: dict[int, int]
+) -> tuple[float, tuple[int, int], float] | None:
     """Return the leakage given the known values: the figure, the two target values and the answer."""
     step, ticks = sums
     laws = _branch_laws(tree, root, ticks, fixed)
@@ -132,12 +117,12 @@ def _leakage(
     used = np.flatnonzero(np.isfinite(laws[rows]).any(axis=0))
     places = np.asarray(used * (step / scale), dtype=np.float64)
     densities = smooth(normalised(laws[np.ix_(rows, used)]), places)
-    found = widest(densities, np.zeros(1, dtype=np.intp))
-    answer = float(used[found.point]) * step
-    return found.value, int(rows[found.likelier]), int(rows[found.unlikelier]), answer
+    spread = widest(densities, np.zeros(1, dtype=np.intp))
+    pair = int(rows[spread.likelier]), int(rows[spread.unlikelier])
+    return spread.value, pair, float(used[spread.point]) * step
 
 
-def _branch_laws(tree: Tree, root: int, ticks: list[NDArray[np.int64]], fixed: dict[int, int]) -> Array:
+def _branch_laws(tree: Tree, root: int, ticks: list[Whole], fixed: dict[int, int]) -> Array:
     """Return for each value of the root the log-law of the sum of everything, with the known values."""
     messages: dict[int, Array] = {}
     for node in reversed(tree.order):
@@ -154,7 +139,7 @@ def _branch_laws(tree: Tree, root: int, ticks: list[NDArray[np.int64]], fixed: d
     raise ArithmeticError("the tree has no root")
 
 
-def _shifted(laws: Array, ticks: NDArray[np.int64]) -> Array:
+def _shifted(laws: Array, ticks: Whole) -> Array:
     """Move each row by what its value adds."""
     moved = np.full((len(laws), laws.shape[1] + int(ticks.max())), -np.inf)
     for row, by in enumerate(ticks):

@@ -1,49 +1,31 @@
 """Labelled data: LabelDP, the basic solution, kHR with its k and omega, hashed domains, budgets of rounds."""
 
-from sidelight.labels.budgets import BudgetRule, Ledger
-from sidelight.labels.hashed_heads import HashedHeads, hashed_heads
+from sidelight.labels.budgets import BudgetRule as BudgetRule, LabelLedger as LabelLedger
+from sidelight.labels.collection import (
+    AttributeReports as AttributeReports,
+    LabelledRows as LabelledRows,
+    LabelSettings as LabelSettings,
+)
+from sidelight.labels.hashed_heads import HashedHeads as HashedHeads, hashed_heads as hashed_heads
 from sidelight.labels.omega import (
-    LabelSample,
-    Omega,
-    OmegaSample,
-    joint_confidence,
-    learn_omegas,
-    omegas_from_public,
-    sample_response,
+    LabelSample as LabelSample,
+    Omega as Omega,
+    OmegaSample as OmegaSample,
+    joint_confidence as joint_confidence,
+    learn_omegas as learn_omegas,
+    omegas_from_public as omegas_from_public,
+    sample_response as sample_response,
 )
 from sidelight.labels.responses import (
-    BasicResponse,
-    HeadsResponse,
-    LabelOnlyResponse,
-    LabelResponse,
+    BasicResponse as BasicResponse,
+    HeadsResponse as HeadsResponse,
+    LabelOnlyResponse as LabelOnlyResponse,
+    LabelResponse as LabelResponse,
 )
 from sidelight.labels.widths import (
-    WidthRule,
-    best_width,
-    chosen_width,
-    heads_variance,
-    published_width,
+    WidthRule as WidthRule,
+    best_width as best_width,
+    chosen_width as chosen_width,
+    heads_variance as heads_variance,
+    published_width as published_width,
 )
-
-__all__ = [
-    "BasicResponse",
-    "BudgetRule",
-    "HashedHeads",
-    "HeadsResponse",
-    "LabelOnlyResponse",
-    "LabelResponse",
-    "LabelSample",
-    "Ledger",
-    "Omega",
-    "OmegaSample",
-    "WidthRule",
-    "best_width",
-    "chosen_width",
-    "hashed_heads",
-    "heads_variance",
-    "joint_confidence",
-    "learn_omegas",
-    "omegas_from_public",
-    "published_width",
-    "sample_response",
-]

@@ -1,7 +1,7 @@
 """Budgets of several rounds about the same record, so that together they keep one promise about the label.
 
 Of the rounds so far only two numbers count: PL, the leakage they reach at most, and the product of their
-factors theta (see `leakage.labels.rounds_bound`). The next round with belief omega may then use
+factors theta (see `labels.leakage.rounds_bound`). The next round with belief omega may then use
 
 * eq. (15) as printed: eps_1 = eps / depth, then min(eps / (depth - r + 1), g) with
   g = ln(omega e^(eps - ln PL) + 1 - omega). The first term was probably meant to divide what is left of eps,
@@ -14,7 +14,7 @@ factors theta (see `leakage.labels.rounds_bound`). The next round with belief om
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
@@ -23,11 +23,13 @@ from sidelight.labels.leakage import check_label_budget, check_omega, next_leaka
 BudgetRule = Literal["closed", "published"]
 RULES = ("closed", "published")
 _MARGIN = 1e-12
+"""Budgets are this much smaller than the formula says, so that rounding never breaks the promise."""
 _ROUNDING = 1e-9
+"""How far a leakage that is computed may exceed the promise by rounding alone."""
 
 
 @dataclass(frozen=True)
-class Ledger:
+class LabelLedger:
     """What one person's rounds have spent.
 
     Attributes:
@@ -36,7 +38,7 @@ class Ledger:
         leakage: PL, what the rounds so far reach at most, as a likelihood ratio.
         product: of the factors so far.
         done: how many rounds are over, silent ones included.
-        spent: the budget of each round in which something was reported.
+        spent: the nominal budget of each round in which something was reported.
     """
 
     epsilon: float
@@ -68,7 +70,7 @@ class Ledger:
         printed = _printed(self, weight, left)
         return max(printed, _largest(self)) if rule == "closed" and left == 1 else printed
 
-    def after(self, factor: float, omega: float, budget: float) -> Ledger:
+    def after(self, factor: float, omega: float, budget: float) -> LabelLedger:
         """Return the ledger after a round with these figures; refused where the promise would be broken."""
         leakage = next_leakage(self.leakage, self.product, factor, check_omega(omega))
         if self.done >= self.rounds:
@@ -78,21 +80,15 @@ class Ledger:
                 f"a round with the factor {factor:.6g} and omega {omega:.4g} would leak up to "
                 f"{math.log(leakage):.6g} about the label, above the promised {self.epsilon:g}; refuse it."
             )
-        return Ledger(
-            self.epsilon,
-            self.rounds,
-            leakage,
-            self.product * factor,
-            self.done + 1,
-            (*self.spent, budget),
-        )
+        product, spent = self.product * factor, (*self.spent, budget)
+        return replace(self, leakage=leakage, product=product, done=self.done + 1, spent=spent)
 
-    def silent(self) -> Ledger:
+    def silent(self) -> LabelLedger:
         """Return the ledger after a round without a report, which spends nothing."""
-        return Ledger(self.epsilon, self.rounds, self.leakage, self.product, self.done + 1, self.spent)
+        return replace(self, done=self.done + 1)
 
 
-def _printed(ledger: Ledger, omega: float, left: int) -> float:
+def _printed(ledger: LabelLedger, omega: float, left: int) -> float:
     """Return eq. (15) as printed."""
     if ledger.done == 0:
         return ledger.epsilon / ledger.rounds
@@ -101,7 +97,7 @@ def _printed(ledger: Ledger, omega: float, left: int) -> float:
     return min(ledger.epsilon / left, most * (1 - _MARGIN))
 
 
-def _largest(ledger: Ledger) -> float:
+def _largest(ledger: LabelLedger) -> float:
     """Return the budget with which eq. (13) reaches the promise exactly."""
     rest = max(math.exp(ledger.epsilon) - ledger.leakage, 0.0)
     return math.log1p(rest / ledger.product) * (1 - _MARGIN)

@@ -21,28 +21,24 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sidelight.foundation.arrays import Array, Mask, Whole, Words
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.foundation.randomness import Seeded, below, derive_seed, randomness
-from sidelight.labels.leakage import belief_curve, check_conditionals, check_label_budget
-from sidelight.labels.responses import HeadsResponse
+from sidelight.labels.leakage import belief_curve, check_conditionals, check_label_budget, heaviest_sums
+from sidelight.labels.responses import HeadsResponse, check_labelled
 from sidelight.labels.widths import WidthRule, chosen_width, omega_at
 from sidelight.leakage.bounds import Bound
 from sidelight.mechanisms.arrays import hash_codes
 from sidelight.mechanisms.exact import LARGEST_SIZE
-from sidelight.mechanisms.mechanism import (
-    Aggregate,
-    check_codes,
-    check_estimable,
-    check_reports,
-    impossible,
-)
+from sidelight.mechanisms.mechanism import Aggregate, check_estimable, check_reports, impossible
 from sidelight.mechanisms.reports import Reports
 
-Array = NDArray[np.float64]
 _MOST_PLACES = 1 << 26
 _TOLERANCE = 1e-8
+"""The residual, relative to the right side, at which the equations count as solved."""
 _LEAST_SEEDS = 16
 _PADDING = 65_535
+"""Fills the places of a set that is smaller than the widest; its place tells it from a pair."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +55,7 @@ class HashedHeads:
     name: ClassVar[str] = "hashed-khr"
     values: int
     labels: int
-    seeds: NDArray[np.uint64]
+    seeds: Words
     responses: tuple[HeadsResponse, ...]
 
     @property
@@ -77,7 +73,7 @@ class HashedHeads:
         return max(response.width for response in self.responses)
 
     @cached_property
-    def places(self) -> NDArray[np.int64]:
+    def places(self) -> Whole:
         """The bucket of every value under every seed, shape (seeds, values)."""
         return bucket_places(self.seeds, self.values, self.buckets)
 
@@ -85,9 +81,7 @@ class HashedHeads:
         self, values: ArrayLike, labels: ArrayLike, *, seed: int | None = None, offset: int = 0
     ) -> Reports:
         """Return a seed of the pool and a sorted set of pairs, padded with 65,535, for each person."""
-        codes, marks = check_codes(values, self.values), check_codes(labels, self.labels, "labels")
-        if len(codes) != len(marks):
-            raise InputError(f"there must be one label for each value, got {len(codes)} and {len(marks)}.")
+        codes, marks = check_labelled(values, labels, (self.values, self.labels))
         source = randomness(seed, f"{self.name}/pool")
         drawn = below(source, offset, len(codes), np.array([len(self.seeds)], dtype=np.uint64))[:, 0]
         out = np.full((len(codes), self._widest), _PADDING, dtype=np.uint16)
@@ -119,7 +113,7 @@ class HashedHeads:
             sums[index, -1] = len(sets)
         return Aggregate(len(reports), sums.reshape(-1))
 
-    def _are_no_sets(self, rows: NDArray[Any], widths: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _are_no_sets(self, rows: NDArray[Any], widths: Whole) -> Mask:
         """Return which numbers of each row are no part of a rising set of that width, or of its padding."""
         is_inside = np.arange(rows.shape[1]) < widths[:, None]
         strange = np.where(is_inside, rows >= self.buckets * self.labels, rows != _PADDING)
@@ -147,31 +141,31 @@ class HashedHeads:
         """
         probe = np.random.default_rng(0).standard_normal(self.values)
         columns = np.column_stack([right, self._normal(weights, probe[:, None])])
-        found = _conjugate_gradients(lambda vectors: self._normal(weights, vectors), columns)
-        if not np.allclose(found[:, -1], probe, rtol=0, atol=1e-4):
+        solved = _conjugate_gradients(lambda vectors: self._normal(weights, vectors), columns)
+        if not np.allclose(solved[:, -1], probe, rtol=0, atol=1e-4):
             raise InputError(
                 f"the {np.count_nonzero(weights)} hashes in use do not tell all {self.values} values apart; "
                 "publish more."
             )
-        return np.asarray(found[:, :-1])
+        return np.asarray(solved[:, :-1])
 
     def _normal(self, weights: Array, vectors: Array) -> Array:
         """Return the sum over seeds of w_h B_h B_h' times each column."""
-        found = np.zeros_like(vectors)
+        product = np.zeros_like(vectors)
         for weight, place in zip(weights, self.places, strict=True):
             if weight > 0:
                 for i, column in enumerate(vectors.T):
-                    found[:, i] += weight * np.bincount(place, column, self.buckets)[place]
-        return found
+                    product[:, i] += weight * np.bincount(place, column, self.buckets)[place]
+        return product
 
     def leakage(self, conditionals: ArrayLike) -> Bound:
         """Return what a report says about the label, exactly: the worst seed's."""
         rows = check_conditionals(conditionals)
-        found = [
+        bounds = [
             response.leakage(bucket_conditionals(rows, place, self.buckets))
             for place, response in zip(self.places, self.responses, strict=True)
         ]
-        return max(found, key=lambda bound: bound.value)
+        return max(bounds, key=lambda bound: bound.value)
 
 
 def hashed_heads(
@@ -205,13 +199,7 @@ def hashed_heads(
         )
     labels, values = weights.shape
     count = check_whole("buckets", buckets, at_least=2)
-    usual = max(_LEAST_SEEDS, math.ceil(4 * values / (count - 1)))
-    many = usual if seeds is None else check_whole("seeds", seeds, at_least=1)
-    if values > LARGEST_SIZE or values * many > _MOST_PLACES:
-        raise TooLargeError(
-            f"{values} values under {many} hashes are more than can be solved for; use more buckets or bins."
-        )
-    published = Seeded(check_whole("pool", pool, at_least=0)).words(0, many)
+    published = Seeded(check_whole("pool", pool, at_least=0)).words(0, _pool_size(values, count, seeds))
     responses = []
     for place in bucket_places(published, values, count):
         curve = _bucket_curve(weights, place, count)
@@ -220,9 +208,20 @@ def hashed_heads(
     return HashedHeads(values, labels, published, tuple(responses))
 
 
+def _pool_size(values: int, buckets: int, seeds: int | None) -> int:
+    """Return how many hashes are published: as given, or about four equations for every value."""
+    usual = max(_LEAST_SEEDS, math.ceil(4 * values / (buckets - 1)))
+    many = usual if seeds is None else check_whole("seeds", seeds, at_least=1)
+    if values > LARGEST_SIZE or values * many > _MOST_PLACES:
+        raise TooLargeError(
+            f"{values} values under {many} hashes are more than can be solved for; use more buckets or bins."
+        )
+    return many
+
+
 def _conjugate_gradients(product: Callable[[Array], Array], right: Array) -> Array:
     """Return X with product(X) = right, column by column at once (Hestenes and Stiefel 1952)."""
-    found = np.zeros_like(right)
+    solved = np.zeros_like(right)
     rest, direction = right.copy(), right.copy()
     squares = (rest**2).sum(axis=0)
     least = _TOLERANCE**2 * squares
@@ -233,15 +232,15 @@ def _conjugate_gradients(product: Callable[[Array], Array], right: Array) -> Arr
         applied = product(direction)
         curvature = (direction * applied).sum(axis=0)
         step = np.divide(squares, curvature, out=np.zeros_like(squares), where=going & (curvature > 0))
-        found += step * direction
+        solved += step * direction
         rest -= step * applied
         after = (rest**2).sum(axis=0)
         direction = rest + direction * np.divide(after, squares, out=np.zeros_like(after), where=going)
         squares = after
-    return found
+    return solved
 
 
-def bucket_places(seeds: NDArray[np.uint64], values: int, buckets: int) -> NDArray[np.int64]:
+def bucket_places(seeds: Words, values: int, buckets: int) -> Whole:
     """Return the bucket of every value under every seed, shape (seeds, values)."""
     out: NDArray[Any] = np.empty((len(seeds), values), dtype=np.uint16)
     codes = np.arange(values, dtype=np.uint16)
@@ -250,17 +249,17 @@ def bucket_places(seeds: NDArray[np.uint64], values: int, buckets: int) -> NDArr
     return out.astype(np.int64)
 
 
-def bucket_conditionals(conditionals: Array, place: NDArray[np.int64], buckets: int) -> Array:
+def bucket_conditionals(conditionals: Array, place: Whole, buckets: int) -> Array:
     """Return Pr(bucket | label) from Pr(value | label), shape (labels, buckets)."""
     rows = np.stack([np.bincount(place, row, buckets) for row in conditionals])
     return np.where(np.isnan(conditionals).all(axis=1, keepdims=True), np.nan, rows)
 
 
-def _bucket_curve(weights: Array, place: NDArray[np.int64], buckets: int) -> Array:
+def _bucket_curve(weights: Array, place: Whole, buckets: int) -> Array:
     """Return omega(k) of the buckets of one hash, rounded up by what adding doubles can cost."""
     rows = np.minimum(bucket_conditionals(weights, place, buckets), 1.0)
     if np.allclose(rows.sum(axis=1), 1.0, rtol=0, atol=1e-9):
         return np.asarray(np.minimum(belief_curve(rows) + 1e-12, 1.0))
-    ranked = np.cumsum(-np.sort(-rows, axis=1), axis=1).max(axis=0)
+    ranked = heaviest_sums(rows).max(axis=0)
     least = np.arange(1, buckets + 1) / buckets
     return np.asarray(np.clip(np.maximum(ranked, least) + 1e-12, None, 1.0))

@@ -13,16 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sidelight.belief import Belief
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, TooLargeError, check_number, check_whole, invalid
 from sidelight.leakage.bounds import Bound, Claim, Witness
 from sidelight.mechanisms import Channel, FavouringChannel, as_channel
 from sidelight.mechanisms.channel.logs import log_spans, logs_of
 from sidelight.schema import Attribute
 
-Array = NDArray[np.float64]
 LARGEST_LISTING = 1 << 24
 _MOST_REPORTS = 1 << 16
 _MOST_BUDGET = 100.0
@@ -38,7 +38,7 @@ class LabelRound:
         channel: of the pairs (cell, label).
     """
 
-    cells: NDArray[np.intp]
+    cells: Positions
     channel: Channel
 
 
@@ -50,9 +50,18 @@ def label_conditionals(belief: Belief, label: str, attributes: Sequence[str]) ->
     if label in attributes:
         raise InputError(f"the label {label!r} is listed among the attributes; leave it out there.")
     cells = belief.joint([label, *attributes])
-    flat = cells.reshape(len(cells), -1)
-    mass = flat.sum(axis=1, keepdims=True)
-    return np.asarray(np.divide(flat, mass, out=np.full_like(flat, np.nan), where=mass > 0))
+    return row_shares(cells.reshape(len(cells), -1))
+
+
+def row_shares(weights: Array) -> Array:
+    """Return each row as shares of its sum; NaN where it has none."""
+    mass = weights.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(weights, mass, out=np.full(weights.shape, np.nan), where=mass > 0))
+
+
+def heaviest_sums(weights: Array) -> Array:
+    """Return for each row what its k heaviest entries weigh together, for k = 1, 2, ..."""
+    return np.asarray(np.cumsum(-np.sort(-weights, axis=1), axis=1))
 
 
 def check_conditionals(conditionals: ArrayLike) -> Array:
@@ -60,12 +69,17 @@ def check_conditionals(conditionals: ArrayLike) -> Array:
     rows = np.asarray(conditionals, dtype=np.float64)
     if rows.ndim != 2 or rows.size == 0:
         raise invalid("conditionals", "a matrix, one row for each label", f"an array of shape {rows.shape}")
-    occurring = rows[~np.isnan(rows).all(axis=1)]
+    occurring = rows[_occurring(rows)]
     if len(occurring) < 2:
         raise InputError(f"at least two labels must occur, got {len(occurring)}; check the label.")
     if not np.all(occurring >= 0) or np.abs(occurring.sum(axis=1) - 1).max() > _SUM_TOLERANCE:
         raise InputError("every row of `conditionals` must be probabilities that sum to 1.")
     return rows
+
+
+def _occurring(rows: Array) -> Positions:
+    """Return the labels that occur: the others' rows are NaN."""
+    return np.flatnonzero(~np.isnan(rows).all(axis=1))
 
 
 def check_omega(omega: object, name: str = "omega") -> float:
@@ -101,15 +115,14 @@ def adversarial_belief(conditionals: ArrayLike, width: int) -> float:
 def belief_curve(conditionals: ArrayLike) -> Array:
     """Return omega(k) for k = 1 to the number of combinations, shape (combinations,)."""
     rows = check_conditionals(conditionals)
-    ranked = -np.sort(-rows[~np.isnan(rows).all(axis=1)], axis=1)
-    return np.asarray(np.minimum(np.cumsum(ranked, axis=1).max(axis=0), 1.0))
+    return np.asarray(np.minimum(heaviest_sums(rows[_occurring(rows)]).max(axis=0), 1.0))
 
 
-def pair_rows(conditionals: ArrayLike) -> tuple[Array, NDArray[np.intp]]:
+def pair_rows(conditionals: ArrayLike) -> tuple[Array, Positions]:
     """Return Pr(pair | label), shape (labels that occur, combinations * labels), and which labels occur."""
     rows = check_conditionals(conditionals)
     labels, combinations = rows.shape
-    possible = np.flatnonzero(~np.isnan(rows).all(axis=1))
+    possible = _occurring(rows)
     pairs = np.zeros((len(possible), combinations, labels))
     pairs[np.arange(len(possible)), :, possible] = rows[possible]
     return pairs.reshape(len(possible), -1), possible
@@ -150,7 +163,7 @@ def labeldp_leakage(conditionals: ArrayLike, channel: Channel, label: Attribute 
     rows = check_conditionals(conditionals)
     if channel.size != len(rows):
         raise InputError(f"the channel is for {channel.size} labels, the belief has {len(rows)}.")
-    possible = np.flatnonzero(~np.isnan(rows).all(axis=1))
+    possible = _occurring(rows)
     attributes = FavouringChannel(rows.shape[1], "singletons", 0.0).ratio_pairs(rows[possible])
     total = attributes + channel.ratio_pairs(np.eye(len(rows))[possible])
     np.fill_diagonal(total, 0.0)
@@ -162,9 +175,8 @@ def labeldp_leakage(conditionals: ArrayLike, channel: Channel, label: Attribute 
 
 def correlation_excess(conditionals: ArrayLike) -> float:
     """Return what the attributes alone say about the label: ln sup F[l, s] / F[l', s]."""
-    return labeldp_leakage(
-        conditionals, FavouringChannel(len(np.asarray(conditionals)), "singletons", 1.0)
-    ).value
+    silent = FavouringChannel(len(np.asarray(conditionals)), "singletons", 1.0)
+    return labeldp_leakage(conditionals, silent).value
 
 
 def naive_label_budget(conditionals: ArrayLike, epsilon: float) -> float:
@@ -198,7 +210,7 @@ def rounds_leakage(conditionals: ArrayLike, rounds: Sequence[LabelRound]) -> Bou
     weights = np.nan_to_num(rows)[:, :, None]
     for part in columns:
         weights = (weights[:, :, :, None] * part[:, :, None, :]).reshape(labels, combinations, -1)
-    likelihood = weights.sum(axis=1)[~np.isnan(rows).all(axis=1)]
+    likelihood = weights.sum(axis=1)[_occurring(rows)]
     known = all(as_channel(part.channel).claim == "exact" for part in rounds)
     kind: Claim = "exact" if known else "certified"
     return Bound(float(log_spans(logs_of(likelihood)).max()), kind, "all reports of all rounds")
@@ -220,17 +232,12 @@ def heads_factor(epsilon: float, omega: float) -> float:
 
     CLLDP, Theorem 2: with at most `omega` of any label's weight among the favoured pairs, the label leaks at
     most ln(omega theta + 1 - omega).
-    """
-    return 1 + _growth(epsilon) / check_omega(omega)
 
-
-def heads_guarantee(factor: float, omega: float) -> float:
-    """Return ln(omega theta + 1 - omega), the label's leakage at most (CLLDP, Theorem 2).
-
-    >>> round(heads_guarantee(heads_factor(1.0, 0.2), 0.2), 12)
+    >>> theta = heads_factor(1.0, 0.2)
+    >>> round(math.log(0.2 * theta + 1 - 0.2), 12)
     1.0
     """
-    return math.log1p(check_omega(omega) * (check_number("factor", factor, at_least=1) - 1))
+    return 1 + _growth(epsilon) / check_omega(omega)
 
 
 def degraded_guarantee(epsilon: float, omega: float, truth: float) -> float:
@@ -252,7 +259,11 @@ def _growth(epsilon: float) -> float:
 
 def published_rounds_bound(factors: Sequence[float], omegas: Sequence[float]) -> float:
     """Return ln of CLLDP, eq. (13): the leakage of several rounds with these factors and beliefs."""
-    return math.log(_added(_check_rounds(factors, omegas)))
+    leakage, product = 1.0, 1.0
+    for factor, omega in _check_rounds(factors, omegas):
+        leakage += omega * (factor - 1) * product
+        product *= factor
+    return math.log(leakage)
 
 
 def rounds_bound(factors: Sequence[float], omegas: Sequence[float]) -> float:
@@ -281,14 +292,6 @@ def _check_rounds(factors: Sequence[float], omegas: Sequence[float]) -> list[tup
         )
     checked = [check_number("factor", factor, at_least=1) for factor in factors]
     return list(zip(checked, [check_omega(omega) for omega in omegas], strict=True))
-
-
-def _added(rounds: Sequence[tuple[float, float]]) -> float:
-    leakage, product = 1.0, 1.0
-    for factor, omega in rounds:
-        leakage += omega * (factor - 1) * product
-        product *= factor
-    return leakage
 
 
 def _name(label: Attribute | None, code: int) -> str:

@@ -14,16 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sidelight.belief.credal import Region
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_number, check_whole
-from sidelight.labels.leakage import belief_curve, check_label_budget, check_omega
+from sidelight.labels.leakage import belief_curve, check_label_budget, check_omega, heaviest_sums, row_shares
 from sidelight.labels.responses import HeadsResponse
+from sidelight.labels.widths import check_curve, omega_at
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.subset import SubsetSelection
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +42,7 @@ class Omega:
     confidence: float | None = None
 
     def __post_init__(self) -> None:
-        curve = np.asarray(self.curve, dtype=np.float64)
-        if curve.ndim != 1 or not len(curve):
-            raise InputError("`curve` must list omega(k) for k = 1, 2, ...; it is empty.")
-        for value in curve:
-            check_omega(float(value))
+        curve = check_curve("curve", self.curve)
         least = np.arange(1, len(curve) + 1) / len(curve)
         rising = np.maximum(np.maximum.accumulate(curve), least)
         object.__setattr__(self, "curve", np.minimum(rising, 1.0))
@@ -74,7 +70,7 @@ class Omega:
 
     def at(self, width: int) -> float:
         """Return omega(k); 1 beyond the number of values."""
-        return float(self.curve[width - 1]) if width <= len(self.curve) else 1.0
+        return omega_at(self.curve, width)
 
 
 def omegas_from_public(
@@ -87,19 +83,11 @@ def omegas_from_public(
         confidence: that no figure of any attribute is below the truth; None for the point estimate.
         source: where the records came from, in words.
     """
+    counts = [_counts(table) for table in tables]
     if confidence is None:
-        return [
-            Omega(belief_curve(_shares(_counts(table))), f"{source}, point estimate", 0.0) for table in tables
-        ]
-    check_number("confidence", confidence, above=0, below=1)
-    return [
-        Omega(
-            _public_curve(_counts(table), (1 - confidence) / len(tables)),
-            source,
-            confidence,
-        )
-        for table in tables
-    ]
+        return [Omega(belief_curve(row_shares(table)), f"{source}, point estimate", 0.0) for table in counts]
+    risk = (1 - check_number("confidence", confidence, above=0, below=1)) / len(tables)
+    return [Omega(_public_curve(table, risk), source, confidence) for table in counts]
 
 
 def _counts(table: ArrayLike) -> Array:
@@ -114,15 +102,8 @@ def _counts(table: ArrayLike) -> Array:
 def _public_curve(counts: Array, risk: float) -> Array:
     """Return an upper limit of omega(k) for all k, from the limits of every set of values."""
     region = Region(counts, risk / len(counts))
-    singles = np.cumsum(-np.sort(-region.high, axis=1), axis=1)
-    shares = np.cumsum(-np.sort(-region.shares, axis=1), axis=1)
-    sets = region.upper_share(np.minimum(shares, 1.0))
-    return np.asarray(np.minimum(np.minimum(singles, sets).max(axis=0), 1.0))
-
-
-def _shares(counts: Array) -> Array:
-    mass = counts.sum(axis=1, keepdims=True)
-    return np.asarray(np.divide(counts, mass, out=np.full_like(counts, np.nan), where=mass > 0))
+    sets = region.upper_share(np.minimum(heaviest_sums(region.shares), 1.0))
+    return np.asarray(np.minimum(np.minimum(heaviest_sums(region.high), sets).max(axis=0), 1.0))
 
 
 def joint_confidence(omegas: Sequence[Omega]) -> tuple[str, float | None]:
@@ -195,10 +176,8 @@ def _estimated_curve(sample: OmegaSample) -> Array:
     if not len(sample.reports):
         return np.ones(values)
     joint = np.maximum(sample.response.joint(sample.response.aggregate(sample.reports)), 0.0)
-    shares = _shares(joint.T)
-    occurring = shares[~np.isnan(shares).all(axis=1)]
-    curve = np.cumsum(-np.sort(-occurring, axis=1), axis=1).max(axis=0)
-    return np.asarray(np.clip(curve, 1 / values, 1.0))
+    occurring = row_shares(joint.T[joint.sum(axis=0) > 0])
+    return np.asarray(np.clip(heaviest_sums(occurring).max(axis=0), 1 / values, 1.0))
 
 
 def _upper_curve(sample: OmegaSample, least: Array, risk: float) -> Array:
@@ -209,13 +188,13 @@ def _upper_curve(sample: OmegaSample, least: Array, risk: float) -> Array:
     from scipy.special import betainccinv
 
     counts = response.aggregate(sample.reports).sums.astype(np.float64)
-    inner = counts < people
+    inner = counts < people  # a pair in every report has no upper limit below 1 (Clopper and Pearson 1934)
     level = risk / len(counts)
     upper = betainccinv(np.where(inner, counts + 1, 1.0), np.where(inner, people - counts, 1.0), level)
     p, q = _support(response)
     cells = np.clip((np.where(inner, upper, 1.0) - q) / (p - q), 0.0, 1.0)
     weights = cells.reshape(response.values, response.labels).T
-    ranked = np.cumsum(-np.sort(-weights, axis=1), axis=1)
+    ranked = heaviest_sums(weights)
     curves = np.divide(ranked, least[:, None], out=np.ones_like(ranked), where=least[:, None] > 0)
     return np.asarray(np.minimum(np.where(ranked > 0, curves, 1e-12).max(axis=0), 1.0))
 

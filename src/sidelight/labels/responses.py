@@ -12,11 +12,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sidelight.foundation.arrays import AnyCodes, Array, Whole
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.labels.leakage import check_label_budget, check_omega, label_leakage, labeldp_leakage
@@ -28,42 +29,71 @@ from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.subset import SubsetSelection
 from sidelight.mechanisms.unary import SymmetricUnary
 
-Array = NDArray[np.float64]
 
+class LabelResponse(ABC):
+    """The contract: one person's report about a value and a label.
 
-class LabelResponse(Protocol):
-    """One person's report about a value and a label."""
+    Attributes:
+        name: of the protocol.
+        values: the number of values, or of combinations of values.
+        labels: the number of labels.
+        budget: the nominal budget of the label.
+        width: k, the number of pairs in a report; 0 where it may be any.
+        omega: the largest weight of k values under one label.
+        word: the type of the numbers that a report is made of.
+    """
 
     name: ClassVar[str]
+    word: ClassVar[type[np.unsignedinteger[Any]]] = np.uint16
+    values: int
+    labels: int
+    budget: float
+    width: int = 0
+    omega: float = 1.0
 
     @property
-    def values(self) -> int:
-        """The number of values, or of combinations of values."""
-
-    @property
-    def labels(self) -> int:
-        """The number of labels."""
-
-    @property
+    @abstractmethod
     def label_epsilon(self) -> float:
         """What a report says about the label at most, whatever the belief allows; may be infinite."""
 
+    @abstractmethod
     def randomise(
         self, values: ArrayLike, labels: ArrayLike, *, seed: int | None = None, offset: int = 0
     ) -> Reports:
         """Return one report for each person; secure without a seed, a simulation with one."""
 
+    @abstractmethod
     def aggregate(self, reports: Reports) -> Aggregate:
-        """Add reports up."""
+        """Add reports up: how often each pair of value and label is reported."""
 
+    @abstractmethod
     def joint(self, aggregate: Aggregate) -> Array:
         """Return the unbiased estimate of the joint, shape (values, labels); cells may be negative."""
 
+    @abstractmethod
     def total_variance(self, reports: int) -> float:
         """Return the expected squared distance of the estimate from the joint, sampling of people apart."""
 
+    @abstractmethod
     def leakage(self, conditionals: ArrayLike) -> Bound:
         """Return what a report says about the label, exactly, given Pr(value | label), (labels, values)."""
+
+    @abstractmethod
+    def likelihood(self, reports: Reports, conditionals: Array) -> Array:
+        """Return Pr(report | label) up to a factor a report, shape (people, labels).
+
+        Args:
+            reports: what people sent.
+            conditionals: (labels, values) Pr(value | label).
+        """
+
+    def shown_labels(self, reports: Reports) -> Whole | None:  # noqa: ARG002
+        """Return the one label that each report shows; None where it may show any number."""
+        return None
+
+    def shown_values(self, reports: Reports) -> Whole | None:  # noqa: ARG002
+        """Return the values that each report shows, shape (people, width); None for any number."""
+        return None
 
 
 def check_pairs(values: int, labels: int) -> int:
@@ -78,25 +108,29 @@ def check_pairs(values: int, labels: int) -> int:
     return values * labels
 
 
-def pair_codes(values: ArrayLike, labels: ArrayLike, sizes: tuple[int, int]) -> NDArray[np.unsignedinteger]:
-    """Return value * labels + label for each person."""
-    first, second = check_codes(values, sizes[0]), check_codes(labels, sizes[1], "labels")
-    if len(first) != len(second):
-        raise InputError(f"there must be one label for each value, got {len(first)} and {len(second)}.")
-    pairs = first.astype(np.int64) * sizes[1] + second
-    return pairs.astype(code_type(sizes[0] * sizes[1]))
+def check_labelled(values: ArrayLike, labels: ArrayLike, sizes: tuple[int, int]) -> tuple[AnyCodes, AnyCodes]:
+    """Return the codes of values and labels after checking them: one label for each value."""
+    codes, marks = check_codes(values, sizes[0]), check_codes(labels, sizes[1], "labels")
+    if len(codes) != len(marks):
+        raise InputError(f"there must be one label for each value, got {len(codes)} and {len(marks)}.")
+    return codes, marks
 
 
-class PairResponse(ABC):
-    """What the protocols for pairs share: a mechanism over pairs makes, adds up and inverts the reports."""
+class PairResponse(LabelResponse):
+    """What the protocols for pairs share: a mechanism over pairs makes, adds up and inverts the reports.
 
-    values: int
-    labels: int
+    Given a label only the favoured pairs with that label count. So a report that favours the set S has the
+    likelihood 1 + (theta - 1) sum of Pr(value | label) over the pairs of S with this label, up to a factor.
+    """
 
     @property
     @abstractmethod
     def mechanism(self) -> SubsetSelection | SymmetricUnary:
         """The mechanism over pairs."""
+
+    @abstractmethod
+    def favoured(self, reports: Reports, conditionals: Array) -> Array:
+        """Return Pr(value | label) summed over the favoured pairs of each label, shape (people, labels)."""
 
     @property
     def factor(self) -> Fraction:
@@ -108,11 +142,17 @@ class PairResponse(ABC):
         """The exact law of a report about pairs."""
         return self.mechanism.channel
 
+    @property
+    def most_values(self) -> int:
+        """How many values a report may favour under one label: k, or all of them."""
+        return self.width or self.values
+
     def randomise(
         self, values: ArrayLike, labels: ArrayLike, *, seed: int | None = None, offset: int = 0
     ) -> Reports:
         """Return one report for each person: a sorted set of pairs (kHR), or packed bits (basic)."""
-        pairs = pair_codes(values, labels, (self.values, self.labels))
+        first, second = check_labelled(values, labels, (self.values, self.labels))
+        pairs = (first.astype(np.int64) * self.labels + second).astype(code_type(self.values * self.labels))
         return self.mechanism.randomise(pairs, seed=seed, offset=offset)
 
     def aggregate(self, reports: Reports) -> Aggregate:
@@ -124,12 +164,16 @@ class PairResponse(ABC):
         return self.mechanism.estimate(aggregate).reshape(self.values, self.labels)
 
     def total_variance(self, reports: int) -> float:
-        """Return the expected squared distance of the estimate from the joint, sampling of people apart."""
+        """See `LabelResponse`."""
         return _counting_variance(self.mechanism, reports)
 
     def leakage(self, conditionals: ArrayLike) -> Bound:
-        """Return what a report says about the label, exactly."""
+        """See `LabelResponse`."""
         return label_leakage(conditionals, self.channel)
+
+    def likelihood(self, reports: Reports, conditionals: Array) -> Array:
+        """See `LabelResponse`."""
+        return np.asarray(1 + (float(self.factor) - 1) * self.favoured(reports, conditionals))
 
 
 @dataclass(frozen=True)
@@ -182,6 +226,21 @@ class HeadsResponse(PairResponse):
         """The realised promise about the label, ln(omega theta + 1 - omega)."""
         return min(log_factor(Fraction(self.omega) * (self.factor - 1) + 1), self.budget)
 
+    def favoured(self, reports: Reports, conditionals: Array) -> Array:
+        """See `PairResponse`."""
+        pairs = reports.values.astype(np.int64)
+        weights = conditionals.T.reshape(-1)[pairs]
+        named = [np.where(pairs % self.labels == label, weights, 0.0) for label in range(self.labels)]
+        return np.stack([part.sum(axis=1) for part in named], axis=1)
+
+    def shown_labels(self, reports: Reports) -> Whole | None:
+        """Return the label of the pair, where a report is one pair."""
+        return reports.values[:, 0].astype(np.int64) % self.labels if self.width == 1 else None
+
+    def shown_values(self, reports: Reports) -> Whole:
+        """Return the values of the k pairs of each report."""
+        return reports.values.astype(np.int64) // self.labels
+
 
 @dataclass(frozen=True)
 class BasicResponse(PairResponse):
@@ -197,6 +256,7 @@ class BasicResponse(PairResponse):
     """
 
     name: ClassVar[str] = "basic"
+    word: ClassVar[type[np.unsignedinteger[Any]]] = np.uint8
     values: int
     labels: int
     budget: float
@@ -217,9 +277,15 @@ class BasicResponse(PairResponse):
         """The realised budget of the pair, hence of the label."""
         return self.mechanism.epsilon
 
+    def favoured(self, reports: Reports, conditionals: Array) -> Array:
+        """See `PairResponse`."""
+        bits = np.unpackbits(reports.values, axis=1, bitorder="little")[:, : self.values * self.labels]
+        held = bits.reshape(-1, self.values, self.labels).astype(np.float64)
+        return np.asarray(np.einsum("nvl,lv->nl", held, conditionals))
+
 
 @dataclass(frozen=True)
-class LabelOnlyResponse:
+class LabelOnlyResponse(LabelResponse):
     """LabelDP: the value as it is, the label through subset selection (CLLDP, section 2.2).
 
     A report is the value's code followed by a set of labels.
@@ -253,10 +319,8 @@ class LabelOnlyResponse:
         self, values: ArrayLike, labels: ArrayLike, *, seed: int | None = None, offset: int = 0
     ) -> Reports:
         """Return the value and a sorted set of labels for each person."""
-        codes = check_codes(values, self.values)
-        sets = self.selection.randomise(labels, seed=seed, offset=offset)
-        if len(sets) != len(codes):
-            raise InputError(f"there must be one label for each value, got {len(codes)} and {len(sets)}.")
+        codes, marks = check_labelled(values, labels, (self.values, self.labels))
+        sets = self.selection.randomise(marks, seed=seed, offset=offset)
         rows = np.concatenate([codes[:, None].astype(np.uint16), sets.values], axis=1)
         return Reports(rows, is_simulation=sets.is_simulation)
 
@@ -284,12 +348,27 @@ class LabelOnlyResponse:
         return float(q), float(self.selection.mark_if_true - q)
 
     def total_variance(self, reports: int) -> float:
-        """Return the expected squared distance of the estimate from the joint, sampling of people apart."""
+        """See `LabelResponse`."""
         return _counting_variance(self.selection, reports)
 
     def leakage(self, conditionals: ArrayLike) -> Bound:
         """Return what the true value and the label's report together say about the label, exactly."""
         return labeldp_leakage(conditionals, self.selection.channel)
+
+    def likelihood(self, reports: Reports, conditionals: Array) -> Array:
+        """See `LabelResponse`."""
+        held = np.zeros((len(reports), self.labels), dtype=np.bool_)
+        held[np.arange(len(reports))[:, None], reports.values[:, 1:].astype(np.int64)] = True
+        given = conditionals.T[reports.values[:, 0].astype(np.int64)]
+        return np.asarray(given * np.where(held, float(self.selection.factor), 1.0))
+
+    def shown_labels(self, reports: Reports) -> Whole | None:
+        """Return the reported label, where a report names just one."""
+        return reports.values[:, 1].astype(np.int64) if self.selection.width == 1 else None
+
+    def shown_values(self, reports: Reports) -> Whole:
+        """Return the value itself."""
+        return reports.values[:, :1].astype(np.int64)
 
 
 def _counting_variance(mechanism: SubsetSelection | SymmetricUnary, reports: int) -> float:

@@ -10,12 +10,12 @@ import math
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sidelight.foundation.arrays import Array, Whole
 from sidelight.foundation.errors import InputError, check_choice, check_whole
 from sidelight.labels.leakage import check_label_budget, check_omega
 
-Array = NDArray[np.float64]
 WidthRule = Literal["search", "published"]
 
 
@@ -31,8 +31,8 @@ def heads_variance(pairs: int, widths: ArrayLike, factors: ArrayLike, *, frequen
     q = (k - p) / (pairs - 1)
     gap = k * (pairs - k) * (theta - 1) / ((pairs - 1) * (k * theta + pairs - k))
     safe = np.where(gap > 0, gap, 1.0)
-    found = pairs * q * (1 - q) / safe**2 + frequencies * (1 - p - q) / safe
-    return np.asarray(np.where(gap > 0, found, np.inf))
+    variance = pairs * q * (1 - q) / safe**2 + frequencies * (1 - p - q) / safe
+    return np.asarray(np.where(gap > 0, variance, np.inf))
 
 
 def published_width(pairs: int, epsilon: float, omegas: ArrayLike) -> int:
@@ -72,19 +72,25 @@ def chosen_width(rule: WidthRule | int, pairs: int, epsilon: float, omegas: Arra
     return check_whole("k", rule, at_least=1, at_most=pairs - 1)
 
 
+def check_curve(name: str, omegas: ArrayLike) -> Array:
+    """Return omega(k) for k = 1, 2, ... after checking that each is above 0 and at most 1."""
+    curve = np.asarray(omegas, dtype=np.float64)
+    if curve.ndim != 1 or not len(curve):
+        raise InputError(f"`{name}` must list omega(k) for k = 1, 2, ...; it is empty.")
+    for end in (curve.min(), curve.max()):
+        check_omega(float(end))
+    return curve
+
+
 def omega_at(omegas: ArrayLike, width: int) -> float:
     """Return omega(k) from the curve; 1 beyond its end."""
     curve = np.asarray(omegas, dtype=np.float64)
     return float(curve[width - 1]) if width <= len(curve) else 1.0
 
 
-def _factors(epsilon: float, widths: NDArray[np.int64], omegas: ArrayLike) -> Array:
+def _factors(epsilon: float, widths: Whole, omegas: ArrayLike) -> Array:
     """Return theta = 1 + (e^eps - 1) / omega(k) for each k."""
-    curve = np.asarray(omegas, dtype=np.float64)
-    if curve.ndim != 1 or not len(curve):
-        raise InputError("`omegas` must list omega(k) for k = 1, 2, ...; it is empty.")
-    for end in (curve.min(), curve.max()):
-        check_omega(float(end))
+    curve = check_curve("omegas", omegas)
     whole = np.ones(max(int(widths.max()), len(curve)))
     whole[: len(curve)] = curve
     return np.asarray(1 + math.expm1(check_label_budget(epsilon)) / whole[widths - 1])

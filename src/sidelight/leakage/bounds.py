@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
+from sidelight.foundation.files import json_number
+
+TOO_FEW = "the figure rests on too few records to show"
+"""How the method of a figure ends that was replaced because it rests on too few records."""
 Claim = Literal["exact", "certified", "lower", "model", "published", "estimate"]
 """exact: the true value for this belief. certified: never below it. lower: a witness reaches it.
 model: exact or certified for a model of the table, not for the table. published: a formula from a paper,
@@ -57,6 +61,25 @@ class Bound:
     method: str
     witness: Witness | None = None
     support: int | None = None
+
+    @property
+    def is_suppressed(self) -> bool:
+        """Whether this stands in for a figure that rests on too few records to show."""
+        return self.method.endswith(TOO_FEW)
+
+    def rests_on(self, records: int) -> bool:
+        """Whether the figure is known to rest on at least so many records."""
+        return self.support is not None and self.support >= records
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figure as plain data."""
+        return {
+            "value": json_number(self.value + 0.0),  # the addition turns minus zero into zero
+            "kind": self.kind,
+            "method": self.method,
+            "witness": None if self.witness is None else vars(self.witness),
+            "support": self.support,
+        }
 
 
 @dataclass(frozen=True)

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.randomness import derive_seed
-from sidelight.labels.devices import (
+from sidelight.foundation.simplex import to_simplex
+from sidelight.labels.collection import (
     AttributeReports,
     LabelledRows,
     LabelSettings,
     gather,
-    gather_label_only,
-    make_response,
+    make_responses,
     settle_omegas,
 )
-from sidelight.labels.responses import LabelOnlyResponse
-from sidelight.learning.simplex import project, with_labels
+from sidelight.learning.model import LabelModel
 from sidelight.learning.statement import Statement, single_report_statement
 
-Array = NDArray[np.float64]
+_LEAST = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class BayesModel:
+class BayesModel(LabelModel):
     """Naive Bayes over codes.
 
     Attributes:
@@ -44,14 +45,18 @@ class BayesModel:
         return tuple(table.shape[1] for table in self.conditionals)
 
     def fits(self, sizes: Sequence[int], labels: int) -> bool:
-        """Whether all tables are positive distributions over so many values, for so many labels."""
+        """Whether all tables are positive distributions of these sizes, for this number of labels."""
         tables = [self.prior[None, :] if self.prior.ndim == 1 else self.prior, *self.conditionals]
         shapes = [(1, labels), *((labels, size) for size in sizes)]
         return [table.shape for table in tables] == shapes and all(
             bool(np.all(table > 0)) and np.allclose(table.sum(axis=1), 1) for table in tables
         )
 
-    def probabilities(self, codes: NDArray[np.integer]) -> Array:
+    def to_dict(self) -> dict[str, Any]:
+        """Return the probabilities as plain data."""
+        return {"prior": self.prior.tolist(), "conditionals": [part.tolist() for part in self.conditionals]}
+
+    def probabilities(self, codes: NDArray[Any]) -> Array:
         """Return Pr(label | record) for each record, shape (records, labels) (CLLDP, eq. (9))."""
         scores = np.tile(np.log(self.prior), (len(codes), 1))
         for i, table in enumerate(self.conditionals):
@@ -90,13 +95,17 @@ def bayes_from_reports(reports: Sequence[AttributeReports]) -> BayesModel:
     joints = {part.attribute: part.joint() for part in sent}
     people = np.array([len(part.reports) for part in sent], dtype=np.float64)
     marginals = np.stack([joints[part.attribute].sum(axis=0) for part in sent])
-    prior = _positive(project(people @ marginals / people.sum()), float(people.sum()))
+    prior = _positive(to_simplex(people @ marginals / people.sum(), shift=False), float(people.sum()))
     tables = []
     for part in reports:
         if part.attribute not in joints:
             tables.append(np.full((len(prior), part.response.values), 1 / part.response.values))
             continue
-        cells = with_labels(joints[part.attribute], prior).T
+        # The nearest joint whose labels have the given frequencies: each label's column on its own.
+        columns = zip(joints[part.attribute].T, prior, strict=True)
+        cells = np.stack(
+            [to_simplex(column, max(float(weight), _LEAST), shift=False) for column, weight in columns]
+        )
         tables.append(_positive(cells / cells.sum(axis=1, keepdims=True), float(len(part.reports))))
     return BayesModel(prior, tuple(tables))
 
@@ -111,15 +120,7 @@ def private_bayes(rows: LabelledRows, settings: LabelSettings, *, seed: int | No
     """Simulate the whole collection and learn Naive Bayes from it."""
     omegas, left = settle_omegas(rows, settings, seed=derive_seed(seed, "omega"))
     kept = rows[np.flatnonzero(left)]
-    responses = [
-        make_response(settings, size, rows.classes, omega)
-        for size, omega in zip(rows.sizes, omegas, strict=True)
-    ]
-    noise = derive_seed(seed, "reports")
-    if settings.protocol == "labeldp":
-        only = [response for response in responses if isinstance(response, LabelOnlyResponse)]
-        reports = gather_label_only(kept, only, seed=noise)
-    else:
-        reports = gather(kept, responses, seed=noise)
+    responses = make_responses(settings, rows, omegas)
+    reports = gather(kept, responses, seed=derive_seed(seed, "reports"))
     statement = single_report_statement(rows, settings, omegas, responses)
     return BayesFit(bayes_from_reports(reports), tuple(reports), kept, statement)

@@ -7,22 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.progress import track
 from sidelight.foundation.randomness import derive_seed
-from sidelight.labels.devices import LabelledRows, LabelSettings, settle_omegas
-from sidelight.labels.leakage import belief_curve, next_leakage
-from sidelight.learning.answering import Answers, answer
+from sidelight.labels.collection import LabelledRows, LabelSettings, settle_omegas
+from sidelight.labels.leakage import belief_curve, next_leakage, row_shares
 from sidelight.learning.decision import DecisionTree
-from sidelight.learning.growing import NodeTable, decide
+from sidelight.learning.participants import Answers, answer
 from sidelight.learning.questions import Question
-from sidelight.learning.rounds import Round, TreeRounds, TreeSettings, response_width
-from sidelight.learning.statement import Spending, Statement, labeldp_of, private_statement, spending
+from sidelight.learning.rounds import Round, TreeRounds, TreeSettings
+from sidelight.learning.splits import NodeTable, decide
+from sidelight.learning.statement import Spending, Statement, labeldp_statement, private_statement, spending
 from sidelight.mechanisms.subset import SubsetSelection
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +67,8 @@ def private_tree(
         groups = answers.groups
         spent.append(_round_spending(asked, answers, state))
     promise = max(group.ledger.label_epsilon for group in state.groups)
-    found = math.log(max(truth[group][0] for group in np.unique(groups)))
-    statement = private_statement(rows, settings, omegas, promise, (found, "certified"))
+    leakage = math.log(max(truth[group][0] for group in np.unique(groups)))
+    statement = private_statement(rows, settings, omegas, promise, (leakage, "certified"))
     return TreeFit(state.tree, state, statement, tuple(spent))
 
 
@@ -80,8 +78,6 @@ def _round_spending(asked: Round, answers: Answers, state: TreeRounds) -> Spendi
     people = sum(part.reports for part in answers.aggregates.values())
     leakage = max(state.groups[group].ledger.label_epsilon for group in np.unique(answers.groups))
     used = [choice.response for choice in choices if choice.response is not None]
-    if not used:
-        return Spending(f"round {asked.number}", 0, (0.0, 0.0), (0, 0), (1.0, 1.0), leakage)
     return spending(f"round {asked.number}", people, used, leakage)
 
 
@@ -97,21 +93,13 @@ def _true_ledgers(
                 after.append((leakage, product))
                 continue
             if choice.question not in curves:
-                curves[choice.question] = _true_curve(choice.question, asked.tree, rows)
-            factor, width = float(choice.response.factor), response_width(choice.response)
-            curve = curves[choice.question]
-            omega = float(curve[min(width, len(curve)) - 1])
+                cells = choice.question.code(rows.codes, asked.tree)
+                shares = row_shares(rows.counts(cells, choice.question.cells))
+                curves[choice.question] = belief_curve(shares)
+            factor, curve = float(choice.response.factor), curves[choice.question]
+            omega = float(curve[min(choice.response.most_values, len(curve)) - 1])
             after.append((next_leakage(leakage, product, factor, omega), product * factor))
     return after
-
-
-def _true_curve(question: Question, tree: DecisionTree, rows: LabelledRows) -> Array:
-    """Return omega(k) of the question's cells among the records."""
-    pairs = rows.labels.astype(np.int64) * question.cells + question.code(rows.codes, tree)
-    counts = np.bincount(pairs, minlength=rows.classes * question.cells).reshape(rows.classes, -1)
-    mass = counts.sum(axis=1, keepdims=True)
-    shares = np.divide(counts, mass, out=np.full(counts.shape, np.nan), where=mass > 0)
-    return belief_curve(shares)
 
 
 def label_only_tree(
@@ -134,19 +122,17 @@ def label_only_tree(
             tables = _label_only_tables(rows, weights, noise, members)
             last = number + 1 == settings.depth
             tree = decide(tree, node, tables, last=last, caution=settings.caution)
-    found = labeldp_of(rows, epsilon)
-    statement = Statement("labeldp", epsilon, math.inf, None, "not used", found, "exact", found)
-    return TreeFit(tree, None, statement)
+    return TreeFit(tree, None, labeldp_statement(rows, epsilon))
 
 
 def _label_only_tables(
-    rows: LabelledRows, weights: Array, noise: float, members: NDArray[np.intp]
+    rows: LabelledRows, weights: Array, noise: float, members: Positions
 ) -> Mapping[int, NodeTable]:
-    found = {}
+    tables = {}
     for attribute, size in enumerate(rows.sizes):
         cells = np.zeros((size, rows.classes))
         for label in range(rows.classes):
             chosen = rows.codes[members, attribute]
             cells[:, label] = np.bincount(chosen, weights=weights[members, label], minlength=size)
-        found[attribute] = NodeTable(cells, max(noise * len(members) / len(rows) / size, 1e-12))
-    return found
+        tables[attribute] = NodeTable(cells, max(noise * len(members) / len(rows) / size, 1e-12))
+    return tables

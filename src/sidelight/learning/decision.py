@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.strict import Strict
 from sidelight.foundation.terminal import printable
+from sidelight.learning.model import LabelModel
 from sidelight.schema import Attribute
 
-Array = NDArray[np.float64]
 Whole = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _ROUNDING = 1e-6
@@ -77,7 +78,7 @@ class NodeFile(Strict):
 
 
 @dataclass(frozen=True)
-class DecisionTree:
+class DecisionTree(LabelModel):
     """The nodes by number; number 0 is the root."""
 
     nodes: tuple[TreeNode, ...]
@@ -100,7 +101,7 @@ class DecisionTree:
     def settled(self, number: int, shares: Array, mass: float, *, is_open: bool) -> DecisionTree:
         """Return the tree in which the node has these labels, as a leaf or still open."""
         node = replace(self.nodes[number], shares=_tuple(shares), mass=mass, is_open=is_open)
-        return self._with({number: node})
+        return self._with(number, node)
 
     def split(
         self, number: int, attribute: int, value: int, children: tuple[Array, Array], *, last: bool
@@ -120,20 +121,14 @@ class DecisionTree:
             made.append(
                 TreeNode(path, _tuple(weights / mass if mass > 0 else shares), mass, is_open=not last)
             )
-        asked = replace(
-            node,
-            attribute=attribute,
-            value=value,
-            children=(len(self.nodes), len(self.nodes) + 1),
-            is_open=False,
-            shares=_tuple(shares),
-            mass=whole,
-        )
-        grown = self._with({number: asked})
-        return DecisionTree((*grown.nodes, *made))
+        numbers = (len(self.nodes), len(self.nodes) + 1)
+        asked = TreeNode(node.path, _tuple(shares), whole, attribute, value, numbers)
+        return self._with(number, asked, *made)
 
-    def _with(self, changed: dict[int, TreeNode]) -> DecisionTree:
-        return DecisionTree(tuple(changed.get(i, node) for i, node in enumerate(self.nodes)))
+    def _with(self, number: int, changed: TreeNode, *added: TreeNode) -> DecisionTree:
+        nodes = list(self.nodes)
+        nodes[number] = changed
+        return DecisionTree((*nodes, *added))
 
     def route(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """Return the number of the leaf, or open node, that each record comes to."""
@@ -146,19 +141,23 @@ class DecisionTree:
         return at
 
     def probabilities(self, codes: NDArray[Any]) -> Array:
-        """Return Pr(label | record) for each record, shape (records, labels)."""
+        """Return the labels' shares at the leaf that each record comes to."""
         return np.asarray([node.shares for node in self.nodes])[self.route(codes)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the tree as plain data, for a model file."""
+        return {"nodes": self.to_data()}
 
     def to_data(self) -> list[dict[str, Any]]:
         """Return the nodes as plain data, for a file."""
         return [
             {
-                "path": [[step.attribute, step.value, step.holds] for step in node.path],
+                "path": [list(vars(step).values()) for step in node.path],
                 "shares": list(node.shares),
                 "mass": node.mass,
                 "attribute": node.attribute,
                 "value": node.value,
-                "children": None if node.children is None else list(node.children),
+                "children": node.children and list(node.children),
                 "open": node.is_open,
             }
             for node in self.nodes
@@ -188,7 +187,7 @@ class DecisionTree:
         return is_one and len(labels) == 1 and all(abs(sum(n.shares) - 1) < _ROUNDING for n in self.nodes)
 
     def fits(self, sizes: Sequence[int], labels: int) -> bool:
-        """Whether the tree is about attributes with so many values, and about so many labels."""
+        """Whether the tree is about attributes of these sizes and this number of labels."""
         steps = [step for node in self.nodes for step in node.path]
         known = all(step.attribute < len(sizes) and step.value < sizes[step.attribute] for step in steps)
         return known and len(self.nodes[0].shares) == labels
@@ -209,21 +208,16 @@ def tree_text(tree: DecisionTree, attributes: Sequence[Attribute], label: Attrib
       no: low 80.0 % (50.0 %)
     """
     lines: list[str] = []
-
-    def add(line: str) -> None:
-        lines.append(printable(line.replace("%", " %")))
-
-    def write(number: int, indent: int, prefix: str) -> None:
+    waiting = [(0, "")]
+    while waiting:
+        number, start = waiting.pop()
         node = tree.nodes[number]
-        start = "  " * indent + prefix
         if node.children is None or node.attribute is None or node.value is None:
-            share = max(node.shares)
-            add(f"{start}{label.values[node.label]} {share:.1%} ({node.mass:.1%})")
-            return
-        asked = attributes[node.attribute]
-        add(f"{start}{asked.name} = {asked.values[node.value]}? ({node.mass:.1%})")
-        write(node.children[0], indent + 1, "yes: ")
-        write(node.children[1], indent + 1, "no: ")
-
-    write(0, 0, "")
+            said = f"{label.values[node.label]} {max(node.shares):.1%}"
+        else:
+            asked = attributes[node.attribute]
+            said = f"{asked.name} = {asked.values[node.value]}?"
+            indent = "  " * (len(node.path) + 1)
+            waiting += [(node.children[1], f"{indent}no: "), (node.children[0], f"{indent}yes: ")]
+        lines.append(printable(f"{start}{said} ({node.mass:.1%})".replace("%", " %")))
     return "\n".join(lines)

@@ -16,9 +16,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.labels.budgets import BudgetRule
-from sidelight.labels.devices import (
+from sidelight.labels.collection import (
     AttributeReports,
     LabelledRows,
     LabelSettings,
@@ -26,34 +27,46 @@ from sidelight.labels.devices import (
     ProtocolName,
 )
 from sidelight.labels.widths import WidthRule
-from sidelight.learning.bayes import BayesModel, bayes_from_reports, private_bayes
+from sidelight.learning.bayes import bayes_from_reports, private_bayes
 from sidelight.learning.cart import private_tree
-from sidelight.learning.coding import check_present, code_columns, learn_attributes
+from sidelight.learning.columns import check_present, code_columns, learn_attributes
 from sidelight.learning.decision import DecisionTree, tree_text
-from sidelight.learning.drawing import draw_tree
+from sidelight.learning.diagram import draw_tree
+from sidelight.learning.model import LabelModel
 from sidelight.learning.rounds import Scheme, TreeRounds, TreeSettings
 from sidelight.learning.statement import Statement
 from sidelight.schema import Attribute, categorical
-
-Array = NDArray[np.float64]
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What the private classifiers share: coding the columns, validation, prediction."""
 
-    epsilon: float
-    protocol: ProtocolName
-    omega: OmegaSource
-    k: WidthRule | int
-    confidence: float | None
-    share: float
-    bins: int
-    random_state: int | None
     attributes_: tuple[Attribute, ...]
     classes_: NDArray[Any]
-    model_: BayesModel | DecisionTree
+    model_: LabelModel
     statement_: Statement | None
     promise_: float
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        protocol: ProtocolName = "khr",
+        omega: OmegaSource = "learnt",
+        k: WidthRule | int = "search",
+        confidence: float | None = 0.95,
+        share: float = 0.1,
+        bins: int = 10,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.protocol = protocol
+        self.omega = omega
+        self.k = k
+        self.confidence = confidence
+        self.share = share
+        self.bins = bins
+        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         """Say what scikit-learn may expect: noise makes small samples useless, and strings are welcome."""
@@ -68,11 +81,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         columns, marks = validate_data(self, records, labels, dtype=None)
         check_present(np.asarray(marks), "the label")
         check_classification_targets(marks)
-        self._check_seed()
+        if self.random_state is not None and not isinstance(self.random_state, (int, np.integer)):
+            raise invalid("random_state", "None (secure) or a whole number (a simulation)", self.random_state)
         self.classes_, codes = np.unique(marks, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError("the label is constant; there is nothing to learn from one class.")
-        names = list(getattr(self, "feature_names_in_", [])) or [f"x{i}" for i in range(columns.shape[1])]
+        named = vars(self).get("feature_names_in_", ())  # scikit-learn sets it where the columns have names
+        names = list(named) or [f"x{i}" for i in range(columns.shape[1])]
         self.attributes_ = learn_attributes(columns, self.bins, names)
         coded = code_columns(columns, self.attributes_)
         sizes = tuple(attribute.size for attribute in self.attributes_)
@@ -81,17 +96,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _settings(self) -> LabelSettings:
         return LabelSettings(self.epsilon, self.protocol, self.omega, self.k, self.confidence, self.share)
 
-    def _learnt(self, model: BayesModel | DecisionTree, statement: Statement) -> Self:
+    def _learnt(self, model: LabelModel, statement: Statement) -> Self:
         self.model_, self.statement_, self.promise_ = model, statement, statement.promise
         return self
 
-    def _check_seed(self) -> None:
-        if self.random_state is not None and not isinstance(self.random_state, (int, np.integer)):
-            raise invalid("random_state", "None (secure) or a whole number (a simulation)", self.random_state)
-
-    def _take(
-        self, model: BayesModel | DecisionTree, attributes: Sequence[Attribute], classes: ArrayLike
-    ) -> None:
+    def _take(self, model: LabelModel, attributes: Sequence[Attribute], classes: ArrayLike) -> None:
         """Take a model of a real collection, with its coding and its labels as they are."""
         labels = np.asarray(classes)
         sizes = [attribute.size for attribute in attributes]
@@ -136,32 +145,11 @@ class PrivateNaiveBayes(PrivateClassifier):
     after `fit_reports`, when nobody has them).
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        protocol: ProtocolName = "khr",
-        omega: OmegaSource = "learnt",
-        k: WidthRule | int = "search",
-        confidence: float | None = 0.95,
-        share: float = 0.1,
-        bins: int = 10,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.protocol = protocol
-        self.omega = omega
-        self.k = k
-        self.confidence = confidence
-        self.share = share
-        self.bins = bins
-        self.random_state = random_state
-
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
         """Simulate the collection and learn from the reports."""
         rows = self._coded(X, y)
-        found = private_bayes(rows, self._settings(), seed=self.random_state)
-        return self._learnt(found.model, found.statement)
+        fitted = private_bayes(rows, self._settings(), seed=self.random_state)
+        return self._learnt(fitted.model, fitted.statement)
 
     def fit_reports(
         self, reports: Sequence[AttributeReports], attributes: Sequence[Attribute], classes: ArrayLike
@@ -218,28 +206,23 @@ class PrivateDecisionTree(PrivateClassifier):
         bins: int = 10,
         random_state: int | None = None,
     ) -> None:
-        self.epsilon = epsilon
+        super().__init__(
+            epsilon, protocol=protocol, omega=omega, k=k, confidence=confidence, share=share, bins=bins,
+            random_state=random_state,
+        )  # fmt: skip
         self.max_depth = max_depth
         self.scheme = scheme
         self.budgets = budgets
-        self.protocol = protocol
-        self.omega = omega
-        self.k = k
-        self.confidence = confidence
-        self.share = share
         self.caution = caution
-        self.bins = bins
-        self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
         """Simulate all rounds and grow the tree from the answers."""
-        rows = self._coded(X, y)
-        asked = "khr" if self.protocol == "labeldp" else self.protocol
+        rows, settings = self._coded(X, y), self._settings()
         tree = TreeSettings(
-            self.epsilon, self.max_depth, self.scheme, self.budgets, asked, self.k, caution=self.caution
-        )
-        found = private_tree(rows, self._settings(), tree, seed=self.random_state)
-        return self._learnt(found.tree, found.statement)
+            depth=self.max_depth, scheme=self.scheme, budgets=self.budgets, caution=self.caution
+        ).under(settings)
+        fitted = private_tree(rows, settings, tree, seed=self.random_state)
+        return self._learnt(fitted.tree, fitted.statement)
 
     def fit_reports(self, rounds: TreeRounds, attributes: Sequence[Attribute], classes: ArrayLike) -> Self:
         """Take the tree of rounds that were really collected.

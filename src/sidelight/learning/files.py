@@ -11,32 +11,163 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
+from pydantic import Field
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import strict_json, write_atomically, write_text
-from sidelight.foundation.strict import validated
+from sidelight.foundation.strict import Strict, validated
+from sidelight.labels.budgets import BudgetRule, LabelLedger
 from sidelight.labels.omega import Omega
-from sidelight.labels.responses import BasicResponse
-from sidelight.learning.answering import Answer
-from sidelight.learning.decision import DecisionTree
-from sidelight.learning.file_parts import (
-    AnswersFile,
-    OmegaFile,
-    RoundFile,
-    StateFile,
-    choice_to_data,
-    group_to_data,
-)
-from sidelight.learning.growing import Evidence
-from sidelight.learning.rounds import Round, TreeRounds
+from sidelight.labels.responses import BasicResponse, HeadsResponse
+from sidelight.labels.widths import WidthRule
+from sidelight.learning.decision import DecisionTree, NodeFile, Whole
+from sidelight.learning.participants import Answer
+from sidelight.learning.questions import Question
+from sidelight.learning.rounds import Choice, Group, Round, Scheme, TreeRounds, TreeSettings
+from sidelight.learning.splits import Evidence
 from sidelight.mechanisms.reports import Reports
 from sidelight.protocols.files import check_version, parsed_text, read_data
 
 STATE_VERSION = 1
 _LARGEST_STATE = 1 << 30
+_File = TypeVar("_File", bound=Strict)
+
+
+class _OmegaFile(Strict):
+    curve: list[float]
+    source: str
+    confidence: float | None
+
+    def made(self) -> Omega:
+        return Omega(np.array(self.curve), self.source, self.confidence)
+
+
+class _SettingsFile(Strict):
+    epsilon: float
+    depth: int
+    scheme: Scheme
+    budgets: BudgetRule
+    protocol: Literal["khr", "basic"]
+    k: int | WidthRule
+    averaging: Literal["precision", "equal"]
+    caution: float
+
+    def made(self) -> TreeSettings:
+        return TreeSettings(**self.model_dump())
+
+
+class _QuestionFile(Strict):
+    attributes: list[Whole]
+    classes: list[list[Whole]]
+    nodes: list[Whole]
+
+    def made(self) -> Question:
+        if len(self.classes) != len(self.attributes) or any(
+            sorted(set(part)) != list(range(max(part, default=-1) + 1)) or not part for part in self.classes
+        ):
+            raise InputError("a question's classes must be numbered 0, 1, 2, ... for each of its attributes.")
+        classes = tuple(tuple(part) for part in self.classes)
+        return Question(tuple(self.attributes), classes, tuple(self.nodes))
+
+
+class _LedgerFile(Strict):
+    epsilon: float
+    rounds: int
+    leakage: float
+    product: float
+    done: int
+    spent: list[float]
+
+    def made(self) -> LabelLedger:
+        return LabelLedger(**{**self.model_dump(), "spent": tuple(self.spent)})
+
+
+class _GroupFile(Strict):
+    ledger: _LedgerFile
+    drawn: list[Whole]
+    question: _QuestionFile | None
+    width: int | None
+    turn: int | None
+
+    def made(self) -> Group:
+        question = None if self.question is None else self.question.made()
+        return Group(self.ledger.made(), tuple(self.drawn), question, self.width, self.turn)
+
+
+class _StateFile(Strict):
+    version: int
+    settings: _SettingsFile
+    sizes: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
+    classes: Annotated[int, Field(ge=2)]
+    omegas: list[_OmegaFile]
+    number: int
+    tree: list[NodeFile]
+    groups: Annotated[list[_GroupFile], Field(min_length=1)]
+    questions: list[_QuestionFile]
+    weights: list[
+        Annotated[tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(ge=0)]], Field(strict=False)]
+    ]
+
+
+class _HeadsFile(Strict):
+    protocol: Literal["khr"]
+    values: int
+    labels: int
+    budget: float
+    width: int
+    omega: float
+
+    def made(self) -> HeadsResponse:
+        return HeadsResponse(**self.model_dump(exclude={"protocol"}))
+
+
+class _BasicFile(Strict):
+    protocol: Literal["basic"]
+    values: int
+    labels: int
+    budget: float
+
+    def made(self) -> BasicResponse:
+        return BasicResponse(**self.model_dump(exclude={"protocol"}))
+
+
+class _ChoiceFile(Strict):
+    attribute: Whole | None
+    turn: int | None
+    omega: float
+    question: _QuestionFile | None = None
+    response: Annotated[_HeadsFile | _BasicFile, Field(discriminator="protocol")] | None = None
+
+    def made(self) -> Choice:
+        if self.question is None or self.response is None:
+            return Choice(self.attribute, omega=self.omega, turn=self.turn)
+        question, response = self.question.made(), self.response.made()
+        if response.values != question.cells:
+            raise InputError(f"a response is for {response.values} cells, its question has {question.cells}.")
+        return Choice(self.attribute, question, response, self.omega, self.turn)
+
+
+class _RoundFile(Strict):
+    version: int
+    round: Annotated[int, Field(ge=1)]
+    tree: list[NodeFile]
+    choices: list[list[_ChoiceFile]]
+
+
+class _AnswerFile(Strict):
+    group: Whole
+    choice: Whole
+    report: Annotated[list[Whole], Field(min_length=1)]
+
+
+class _AnswersFile(Strict):
+    version: int
+    round: Annotated[int, Field(ge=1)]
+    is_simulation: bool
+    answers: list[_AnswerFile]
 
 
 def save_state(state: TreeRounds, path: str | Path) -> Path:
@@ -47,10 +178,10 @@ def save_state(state: TreeRounds, path: str | Path) -> Path:
         "settings": asdict(state.settings),
         "sizes": list(state.sizes),
         "classes": state.classes,
-        "omegas": [OmegaFile.of(omega) for omega in state.omegas],
+        "omegas": [{**asdict(omega), "curve": omega.curve.tolist()} for omega in state.omegas],
         "number": state.number,
         "tree": state.tree.to_data(),
-        "groups": [group_to_data(group) for group in state.groups],
+        "groups": [asdict(group) for group in state.groups],
         "questions": [asdict(question) for question in questions],
         "weights": [[state.evidence[q].weight, state.evidence[q].squares] for q in questions],
     }
@@ -68,6 +199,7 @@ def load_state(path: str | Path) -> TreeRounds:
     """Read the state that `save_state` wrote, strictly."""
     try:
         with zipfile.ZipFile(path) as archive:
+            # What is compressed may unpack to anything: its size is checked before it is read.
             if sum(part.file_size for part in archive.infolist()) > _LARGEST_STATE:
                 raise InputError(f"{path} is larger than any state, over {_LARGEST_STATE} bytes.")
         with np.load(path, allow_pickle=False) as arrays:
@@ -80,19 +212,23 @@ def load_state(path: str | Path) -> TreeRounds:
     except (KeyError, ValueError, EOFError, zipfile.BadZipFile):
         raise InputError(f"{path} is not the state of a tree's rounds, or it is damaged.") from None
     data = parsed_text(text, str(path), strict_json)
-    check_version(data, str(path), STATE_VERSION, "state of a tree's rounds")
-    return _state(validated(StateFile, data, str(path)), totals, str(path))
-
-
-def _state(head: StateFile, totals: dict[str, Any], label: str) -> TreeRounds:
+    head = _checked(_StateFile, data, path, "state of a tree's rounds")
     try:
-        settings = head.settings.made()
-        omegas = tuple(Omega(np.array(part.curve), part.source, part.confidence) for part in head.omegas)
-        questions = [part.made() for part in head.questions]
-        groups = tuple(part.made() for part in head.groups)
-        tree = DecisionTree.from_data(head.tree)
+        state = _state(head, totals)
     except InputError as error:
-        raise InputError(f"{label}: {error}") from None
+        raise InputError(f"{path}: {error}") from None
+    if state is None:
+        raise InputError(f"{path} is damaged: its parts do not fit together; take an earlier state.")
+    return state
+
+
+def _state(head: _StateFile, totals: dict[str, Any]) -> TreeRounds | None:
+    """Return the state, or None where its parts do not fit together."""
+    settings = head.settings.made()
+    omegas = tuple(part.made() for part in head.omegas)
+    questions = [part.made() for part in head.questions]
+    groups = tuple(part.made() for part in head.groups)
+    tree = DecisionTree.from_data(head.tree)
     evidence = {
         question: Evidence(np.asarray(totals.get(f"evidence_{i}")), *head.weights[i])
         for i, question in enumerate(questions)
@@ -104,34 +240,40 @@ def _state(head: StateFile, totals: dict[str, Any], label: str) -> TreeRounds:
         and tree.fits(head.sizes, head.classes)
         and len(evidence) == len(questions) == len(head.weights) == len(totals)
         and all(question.fits(head.sizes, len(tree.nodes)) for question in questions)
-        and all(
-            part.total.dtype == np.float64
-            and part.total.shape == (question.cells, head.classes)
-            and np.isfinite(part.total).all()
-            for question, part in evidence.items()
-        )
+        and all(part.fits(question.cells, head.classes) for question, part in evidence.items())
         and all(group.fits(settings, head.sizes, len(tree.nodes)) for group in groups)
     )
     if not fits:
-        raise InputError(f"{label} is damaged: its parts do not fit together; take an earlier state.")
+        return None
     return TreeRounds(settings, tuple(head.sizes), head.classes, omegas, head.number, tree, groups, evidence)
+
+
+def _checked(kind: type[_File], data: Any, path: str | Path, noun: str) -> _File:
+    check_version(data, str(path), STATE_VERSION, noun)
+    return validated(kind, data, str(path))
 
 
 def publish_round(asked: Round, path: str | Path) -> Path:
     """Write what the people are asked in a round as JSON."""
-    choices = [[choice_to_data(choice) for choice in options] for options in asked.choices]
+    choices = [[_choice_to_data(choice) for choice in options] for options in asked.choices]
     data = {"version": STATE_VERSION, "round": asked.number, "tree": asked.tree.to_data(), "choices": choices}
     return write_text(path, json.dumps(data, allow_nan=False))
 
 
+def _choice_to_data(choice: Choice) -> dict[str, Any]:
+    data: dict[str, Any] = {"attribute": choice.attribute, "turn": choice.turn, "omega": choice.omega}
+    if choice.question is not None and choice.response is not None:
+        data["question"] = asdict(choice.question)
+        data["response"] = {"protocol": choice.response.name, **asdict(choice.response)}
+    return data
+
+
 def read_round(path: str | Path) -> Round:
     """Read the round that `publish_round` wrote, strictly."""
-    data = read_data(path)
-    check_version(data, str(path), STATE_VERSION, "published round")
-    found = validated(RoundFile, data, str(path))
+    file = _checked(_RoundFile, read_data(path), path, "published round")
     try:
-        choices = tuple(tuple(part.made() for part in options) for options in found.choices)
-        return Round(found.round, DecisionTree.from_data(found.tree), choices)
+        choices = tuple(tuple(part.made() for part in options) for options in file.choices)
+        return Round(file.round, DecisionTree.from_data(file.tree), choices)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
@@ -149,16 +291,15 @@ def write_answers(answers: Sequence[Answer], asked: Round, path: str | Path) -> 
 
 def read_answers(path: str | Path, asked: Round) -> list[Answer]:
     """Read the answers that `write_answers` wrote, strictly; `add_up` checks each against its question."""
-    data = read_data(path)
-    check_version(data, str(path), STATE_VERSION, "file of answers")
-    found = validated(AnswersFile, data, str(path))
-    if found.round != asked.number:
-        raise InputError(f"{path} answers round {found.round}; round {asked.number} is due.")
-    is_packed = any(isinstance(choice.response, BasicResponse) for part in asked.choices for choice in part)
-    kind, largest = (np.uint8, 255) if is_packed else (np.uint16, 65_535)
-    if any(max(part.report) > largest for part in found.answers):
+    file = _checked(_AnswersFile, read_data(path), path, "file of answers")
+    if file.round != asked.number:
+        raise InputError(f"{path} answers round {file.round}; round {asked.number} is due.")
+    responses = [choice.response for options in asked.choices for choice in options if choice.response]
+    word = responses[0].word if responses else np.uint16
+    largest = np.iinfo(word).max
+    if any(max(part.report) > largest for part in file.answers):
         raise InputError(f"{path} is damaged: a report holds a number above {largest}.")
     return [
-        Answer(part.group, part.choice, Reports(np.array([part.report], kind), None, found.is_simulation))
-        for part in found.answers
+        Answer(part.group, part.choice, Reports(np.array([part.report], word), None, file.is_simulation))
+        for part in file.answers
     ]

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
-from sidelight.foundation.files import check_overwrite, file_name, write_text
+from sidelight.foundation.files import check_overwrite, file_name, json_plain, write_text
 from sidelight.foundation.strict import Strict, validated
-from sidelight.labels.devices import LabelledRows, LabelSettings
-from sidelight.labels.responses import BasicResponse, HeadsResponse
+from sidelight.labels.collection import LabelledRows, LabelSettings
 from sidelight.learning.bayes import BayesModel, private_bayes
 from sidelight.learning.cart import private_tree
 from sidelight.learning.decision import DecisionTree, NodeFile
+from sidelight.learning.model import LabelModel
 from sidelight.learning.rounds import TreeSettings
 from sidelight.learning.statement import Spending, Statement, spending
 from sidelight.protocols.files import AttributeFile, attribute_data, check_version, read_data
@@ -56,7 +56,7 @@ class Learnt:
     kind: ModelKind
     attributes: tuple[Attribute, ...]
     label: Attribute
-    model: BayesModel | DecisionTree
+    model: LabelModel
     statement: Statement
     accuracy: float
     lower: float
@@ -71,13 +71,12 @@ class Learnt:
 
     def to_data(self) -> dict[str, Any]:
         """Return the model and its figures as plain data."""
-        statement = {key: _finite(value) for key, value in asdict(self.statement).items()}
         return {
             "version": MODEL_VERSION,
             "kind": self.kind,
             "label": attribute_data(self.label),
             "attributes": [attribute_data(attribute) for attribute in self.attributes],
-            "statement": statement,
+            "statement": json_plain(asdict(self.statement)),
             "sentence": self.statement.sentence(),
             "accuracy": self.accuracy,
             "interval": [self.lower, self.upper],
@@ -87,7 +86,7 @@ class Learnt:
             "source": self.source,
             "spent": [asdict(part) for part in self.spent],
             "references": dict(self.references),
-            "model": _model_to_data(self.model),
+            "model": self.model.to_dict(),
         }
 
     def to_json(self) -> str:
@@ -103,7 +102,7 @@ class Learnt:
 
     def predict(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """Return the code of the likeliest label of each coded record."""
-        return np.asarray(self.model.probabilities(codes).argmax(axis=1))
+        return self.model.predict(codes)
 
 
 def learn(
@@ -133,19 +132,17 @@ def learn(
     check_choice("model", kind, MODELS)
     chosen = settings or LabelSettings()
     rows, attributes, target = labelled_rows(table, label)
-    training, testing = split_rows(len(rows), test_share, seed)
-    train, test = rows[training], rows[testing]
+    train, test = (rows[part] for part in split_rows(len(rows), test_share, seed))
     if len(np.unique(train.labels)) < 2:
         raise InputError(f"all training records have the same {label!r}; use more records.")
-    grown = replace(tree or TreeSettings(), epsilon=chosen.epsilon, k=chosen.k)
-    model, statement, spent = _fitted(kind, train, chosen, grown, attributes, seed)
-    right = _right(model, test)
+    grown = (tree or TreeSettings()).under(chosen)
+    model, statement, spent = _fitted(kind, train, chosen, grown, seed, attributes)
     control = float(np.bincount(test.labels.astype(np.int64)).max() / len(test))
     references = _references(kind, train, test, chosen, grown, seed) if compare else {}
+    figures, sizes, source = _accuracy(model, test), (len(train), len(test)), file_name(table.source.label)
     return Learnt(
-        kind, attributes, target, model, statement, right / len(test), *_interval(right, len(test)), control,
-        len(train), len(test), file_name(table.source.label), spent, references,
-    )  # fmt: skip
+        kind, attributes, target, model, statement, *figures, control, *sizes, source, spent, references
+    )
 
 
 def _fitted(
@@ -153,18 +150,18 @@ def _fitted(
     rows: LabelledRows,
     settings: LabelSettings,
     tree: TreeSettings,
-    attributes: Sequence[Attribute],
     seed: int | None,
-) -> tuple[BayesModel | DecisionTree, Statement, tuple[Spending, ...]]:
+    attributes: Sequence[Attribute] = (),
+) -> tuple[LabelModel, Statement, tuple[Spending, ...]]:
+    """Return a model, its statement and what was asked for, of the named attributes."""
     if kind == "tree":
-        asked: Any = "khr" if settings.protocol == "labeldp" else settings.protocol
-        fitted = private_tree(rows, settings, replace(tree, protocol=asked), seed=seed)
-        return fitted.tree, fitted.statement, fitted.rounds
+        grown = private_tree(rows, settings, tree.under(settings), seed=seed)
+        return grown.tree, grown.statement, grown.rounds
     bayes = private_bayes(rows, settings, seed=seed)
     spent = tuple(
         spending(attribute.name, len(part.reports), [part.response], part.response.label_epsilon)
-        for attribute, part in zip(attributes, bayes.reports, strict=True)
-        if isinstance(part.response, (HeadsResponse, BasicResponse))
+        for attribute, part in zip(attributes, bayes.reports, strict=False)
+        if math.isfinite(part.response.label_epsilon)  # LabelDP promises nothing that could be spent
     )
     return bayes.model, bayes.statement, spent
 
@@ -181,33 +178,25 @@ def _references(
     from sklearn.naive_bayes import CategoricalNB
     from sklearn.tree import DecisionTreeClassifier
 
-    only = replace(settings, protocol="labeldp")
-    model = (
-        private_tree(train, only, tree, seed=seed).tree
-        if kind == "tree"
-        else private_bayes(train, only, seed=seed).model
-    )
+    model, *_ = _fitted(kind, train, replace(settings, protocol="labeldp"), tree, seed)
     plain = (
         DecisionTreeClassifier(max_depth=tree.depth, random_state=0)
         if kind == "tree"
         else CategoricalNB(min_categories=list(train.sizes))
     ).fit(train.codes, train.labels)
     return {
-        "LabelDP at the same budget": _right(model, test) / len(test),
+        "LabelDP at the same budget": _accuracy(model, test)[0],
         "without protection": float(plain.score(test.codes, test.labels)),
     }
 
 
-def _right(model: BayesModel | DecisionTree, test: LabelledRows) -> int:
-    return int(np.sum(model.probabilities(test.codes).argmax(axis=1) == test.labels))
-
-
-def _interval(right: int, tested: int) -> tuple[float, float]:
-    """Return the 95 % interval of the share of right predictions (Wilson 1927)."""
+def _accuracy(model: LabelModel, test: LabelledRows) -> tuple[float, float, float]:
+    """Return the share of right predictions and the ends of its 95 % interval (Wilson 1927)."""
     from scipy.stats import binomtest
 
-    found = binomtest(right, tested).proportion_ci(0.95, method="wilson")
-    return float(found.low), float(found.high)
+    right = int(np.sum(model.predict(test.codes) == test.labels))
+    interval = binomtest(right, len(test)).proportion_ci(0.95, method="wilson")
+    return right / len(test), float(interval.low), float(interval.high)
 
 
 def labelled_rows(table: Table, label: str) -> tuple[LabelledRows, tuple[Attribute, ...], Attribute]:
@@ -239,23 +228,23 @@ def split_rows(rows: int, test_share: float, seed: int | None) -> tuple[NDArray[
     return order[:kept], order[kept:]
 
 
-def _model_to_data(model: BayesModel | DecisionTree) -> dict[str, Any]:
-    if isinstance(model, DecisionTree):
-        return {"nodes": model.to_data()}
-    return {"prior": model.prior.tolist(), "conditionals": [part.tolist() for part in model.conditionals]}
-
-
-def _finite(value: Any) -> Any:
-    return "infinity" if isinstance(value, float) and math.isinf(value) else value
-
-
 class _TreeFile(Strict):
     nodes: list[NodeFile]
+
+    def made(self) -> LabelModel:
+        return DecisionTree.from_data(self.nodes)
 
 
 class _BayesFile(Strict):
     prior: list[float]
     conditionals: list[list[list[float]]]
+
+    def made(self) -> LabelModel:
+        tables = tuple(np.array(part, dtype=np.float64) for part in self.conditionals)
+        return BayesModel(np.array(self.prior), tables)
+
+
+_MODEL_FILES = {"tree": _TreeFile, "bayes": _BayesFile}
 
 
 class _LearntFile(Strict):
@@ -276,23 +265,17 @@ class _LearntFile(Strict):
     model: _TreeFile | _BayesFile
 
 
-def read_model(path: str | Path) -> BayesModel | DecisionTree:
+def read_model(path: str | Path) -> LabelModel:
     """Read the model of a file that `Learnt.write` wrote, strictly."""
     data = read_data(path)
     check_version(data, str(path), MODEL_VERSION, "model file")
-    found = validated(_LearntFile, data, str(path))
-    sizes = [len(attribute.values) for attribute in found.attributes]
-    labels = len(found.label.values)
+    file = validated(_LearntFile, data, str(path))
+    sizes = [len(attribute.values) for attribute in file.attributes]
     try:
-        if isinstance(found.model, _TreeFile):
-            model: BayesModel | DecisionTree = DecisionTree.from_data(found.model.nodes)
-            fits = found.kind == "tree" and model.fits(sizes, labels)
-        else:
-            tables = tuple(np.array(part, dtype=np.float64) for part in found.model.conditionals)
-            model = BayesModel(np.array(found.model.prior), tables)
-            fits = found.kind == "bayes" and model.fits(sizes, labels)
+        model = file.model.made()
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
-    if not fits:
+    is_kind = type(file.model) is _MODEL_FILES[file.kind]
+    if not is_kind or not model.fits(sizes, len(file.label.values)):
         raise InputError(f"{path} is damaged: the model does not fit its attributes; write it again.")
     return model

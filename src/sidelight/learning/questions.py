@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array, Whole
 from sidelight.learning.decision import DecisionTree, Step
 
-Array = NDArray[np.float64]
 LARGEST_QUESTION = 1 << 13
 
 
@@ -56,7 +56,7 @@ class Question:
             if max(part) + 1 == len(part)
         )
 
-    def code(self, codes: NDArray[Any], tree: DecisionTree) -> NDArray[np.int64]:
+    def code(self, codes: NDArray[Any], tree: DecisionTree) -> Whole:
         """Return the cell of each record."""
         parts = [
             np.asarray(part)[codes[:, attribute]]
@@ -69,7 +69,7 @@ class Question:
         return np.asarray(np.ravel_multi_index(tuple(parts), self.shape)).astype(np.int64)
 
     def fits(self, sizes: Sequence[int], nodes: int) -> bool:
-        """Whether the question is about attributes with so many values and a tree with so many nodes."""
+        """Whether the question is about attributes of these sizes and a tree with this number of nodes."""
         parts = zip(self.attributes, self.classes, strict=True)
         known = all(attribute < len(sizes) and len(part) == sizes[attribute] for attribute, part in parts)
         return known and all(node < nodes for node in self.nodes)
@@ -80,13 +80,12 @@ class Question:
             return False
         if self.nodes:
             return node in self.nodes
-        return all(self._separates(step) for step in path)
-
-    def _separates(self, step: Step) -> bool:
-        if step.attribute not in self.attributes:
-            return False
-        part = self.classes[self.attributes.index(step.attribute)]
-        return part.count(part[step.value]) == 1
+        parts = dict(zip(self.attributes, self.classes, strict=True))
+        return all(
+            step.attribute in parts
+            and parts[step.attribute].count(parts[step.attribute][step.value]) == 1  # a class of its own
+            for step in path
+        )
 
     def table(self, joint: Array, path: Sequence[Step], node: int, attribute: int) -> tuple[Array, int]:
         """Return the joint of the attribute and the label at a node, and how many cells each entry adds up.

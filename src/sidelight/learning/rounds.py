@@ -2,8 +2,8 @@
 
 `TreeRounds` is the collector's state, frozen and kept as a file between rounds. `ask` says what each group of
 people may be asked; a person draws one of the group's choices, answers it (or keeps silent) and belongs to
-the group that the choice leads to (`learning.answering`); `receive` takes the added-up answers. People of one
-group have the same history, hence the same ledger.
+the group that the choice leads to (`learning.participants`); `receive` takes the added-up answers. People of
+one group have the same history, hence the same ledger.
 
 Two schemes. "published": a person keeps a growing set of attributes and reports its combination of values;
 the candidate rule adds the last attribute of a branch that the set misses. "leaves": a person keeps one
@@ -19,25 +19,28 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import Literal
 
 import numpy as np
 
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
-from sidelight.labels.budgets import RULES, BudgetRule, Ledger
+from sidelight.labels.budgets import RULES, BudgetRule, LabelLedger
+from sidelight.labels.collection import LabelSettings
 from sidelight.labels.leakage import check_label_budget, heads_factor
 from sidelight.labels.omega import Omega
 from sidelight.labels.responses import BasicResponse, HeadsResponse
 from sidelight.labels.widths import WidthRule, chosen_width, heads_variance
 from sidelight.learning.decision import DecisionTree
-from sidelight.learning.growing import Evidence, decide, node_tables
 from sidelight.learning.questions import Question, leaf_question, product_question
+from sidelight.learning.splits import Evidence, decide, node_tables
 from sidelight.mechanisms.mechanism import Aggregate
 
 Scheme = Literal["turns", "leaves", "published"]
 SCHEMES = ("turns", "leaves", "published")
 Key = tuple[int, int]
 _LEAST_BUDGET = 1e-9
+"""A round with a smaller budget is silent: its answers would say nothing."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,11 @@ class TreeSettings:
         epsilon: the promise about the label, all rounds together.
         depth: the number of rounds, and the longest path.
         scheme: "turns", "leaves" or "published".
-        budgets: "closed" or "published" (eq. (15)); see `collection.labels.budgets`.
+        budgets: "closed" or "published" (eq. (15)); see `labels.budgets`.
         protocol: "khr" or "basic".
         k: "search", "published" or a number.
         averaging: of groups with the same question: by "precision", or "equal" as published.
-        caution: see `growing.decide`; 0 is the published stop rule.
+        caution: see `splits.decide`; 0 is the published stop rule.
     """
 
     epsilon: float = 1.0
@@ -73,9 +76,14 @@ class TreeSettings:
         check_choice("averaging", self.averaging, ("precision", "equal"))
         check_number("caution", self.caution, at_least=0)
 
-    def ledger(self) -> Ledger:
+    def under(self, settings: LabelSettings) -> TreeSettings:
+        """Return the same with the budget, the protocol and k of a collection; LabelDP has no rounds."""
+        protocol: Literal["khr", "basic"] = "basic" if settings.protocol == "basic" else "khr"
+        return replace(self, epsilon=settings.epsilon, protocol=protocol, k=settings.k)
+
+    def ledger(self) -> LabelLedger:
         """Return the ledger of someone who has reported nothing yet."""
-        return Ledger(self.epsilon, 1 if self.scheme == "turns" else self.depth)
+        return LabelLedger(self.epsilon, 1 if self.scheme == "turns" else self.depth)
 
 
 @dataclass(frozen=True)
@@ -90,7 +98,7 @@ class Group:
         turn: the only round in which they answer; None if they answer in all.
     """
 
-    ledger: Ledger
+    ledger: LabelLedger
     drawn: tuple[int, ...] = ()
     question: Question | None = None
     width: int | None = None
@@ -113,7 +121,7 @@ class Choice:
         question: what to answer; None for a silent round.
         response: how to answer it.
         omega: the belief that the response assumes.
-        turn: the only round in which whoever draws this answers; None if in all.
+        turn: the only round in which a person who draws this answers; None for every round.
     """
 
     attribute: int | None
@@ -140,6 +148,14 @@ class Round:
     def next_group(self, group: int, choice: int) -> int:
         """Return the number of the group that a choice leads to."""
         return sum(len(options) for options in self.choices[:group]) + choice
+
+    def response(self, group: int, place: int) -> HeadsResponse | BasicResponse:
+        """Return how a group answers a choice; refused where nobody was asked it."""
+        options = self.choices[group] if 0 <= group < len(self.choices) else ()
+        response = options[place].response if 0 <= place < len(options) else None
+        if response is None:
+            raise InputError(f"nobody was asked choice {place} of group {group}, but it has answers.")
+        return response
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,9 +241,7 @@ class TreeRounds:
         if asked != self.ask():
             raise InputError(f"round {asked.number} was changed after it was asked; use the published one.")
         for group, place in answers:
-            options = asked.choices[group] if 0 <= group < len(asked.choices) else ()
-            if not 0 <= place < len(options) or options[place].question is None:
-                raise InputError(f"nobody was asked choice {place} of group {group}, but it has answers.")
+            asked.response(group, place)
 
     def _grown(self, evidence: Mapping[Question, Evidence], *, last: bool) -> DecisionTree:
         tree, caution = self.tree, self.settings.caution
@@ -245,14 +259,9 @@ def _moved(group: Group, choice: Choice) -> Group:
     if choice.question is None or choice.response is None:
         ledger = group.ledger if turn is not None else group.ledger.silent()
         return replace(group, ledger=ledger, drawn=drawn, turn=turn)
-    factor, width = float(choice.response.factor), response_width(choice.response)
-    ledger = group.ledger.after(factor, choice.omega, choice.response.budget)
-    return Group(ledger, drawn, choice.question, width, turn)
-
-
-def response_width(response: HeadsResponse | BasicResponse) -> int:
-    """Return k of a response; the basic one may favour any number of pairs."""
-    return response.width if isinstance(response, HeadsResponse) else response.values
+    response = choice.response
+    ledger = group.ledger.after(float(response.factor), choice.omega, response.budget)
+    return Group(ledger, drawn, choice.question, response.most_values, turn)
 
 
 def _leaf_choices(state: TreeRounds, group: Group) -> tuple[Choice, ...]:
@@ -262,32 +271,30 @@ def _leaf_choices(state: TreeRounds, group: Group) -> tuple[Choice, ...]:
     if state.settings.scheme == "turns" and not group.drawn:
         turns = range(1, state.settings.depth + 1)
     nodes = state.tree.open_nodes if state.number else ()
-    found = []
-    for attribute in attributes:
-        for turn in turns:
-            if turn is not None and turn != state.number + 1:
-                found.append(Choice(attribute, turn=turn))
-                continue
-            question = leaf_question(state.sizes, attribute, nodes)
-            width = _best_width(state, group, question, attribute)
-            found.append(replace(_choice(state, group, attribute, question, width), turn=turn))
-    return tuple(found)
+    choices = []
+    for attribute, turn in product(attributes, turns):
+        if turn is not None and turn != state.number + 1:
+            choices.append(Choice(attribute, turn=turn))
+            continue
+        question = leaf_question(state.sizes, attribute, nodes)
+        width = _best_width(state, group, question, attribute)
+        choices.append(replace(_choice(state, group, attribute, question, width), turn=turn))
+    return tuple(choices)
 
 
 def _published_choices(state: TreeRounds, group: Group) -> tuple[Choice, ...]:
     """Return the choices by the candidate rule, SC in the paper."""
-    found = []
+    choices = []
     for attribute, free in candidates(state.tree, group.drawn, len(state.sizes)):
         drawn = (*group.drawn, attribute)
         question = product_question(state.sizes, drawn, state.tree, free, state.classes)
         if question == group.question:
-            found.append(Choice(attribute))
+            choices.append(Choice(attribute))
             continue
         width = group.width or _best_width(state, group, question, attribute)
-        found.append(
-            _choice(state, group, attribute, question, min(width, question.cells * state.classes - 1))
-        )
-    return tuple(found) or (Choice(None),)
+        width = min(width, question.cells * state.classes - 1)
+        choices.append(_choice(state, group, attribute, question, width))
+    return tuple(choices) or (Choice(None),)
 
 
 def candidates(tree: DecisionTree, drawn: Sequence[int], attributes: int) -> list[tuple[int, int]]:
@@ -298,32 +305,29 @@ def candidates(tree: DecisionTree, drawn: Sequence[int], attributes: int) -> lis
     """
     if not drawn:
         return [(attribute, attribute) for attribute in range(attributes)]
-    found: dict[int, int] = {}
+    missing: dict[int, int] = {}
     for number in tree.open_nodes:
         branch = [step.attribute for step in tree.nodes[number].path]
         rest = list((Counter(drawn) - Counter(branch)).elements())
         if len(rest) == 1 and rest[0] not in branch:
-            found.setdefault(branch[-1], rest[0])
-    if found:
-        return sorted(found.items())
+            missing.setdefault(branch[-1], rest[0])
+    if missing:
+        return sorted(missing.items())
     return [(attribute, attribute) for attribute in range(attributes) if attribute not in drawn]
 
 
-def _omega(state: TreeRounds, question: Question, width: int) -> float:
-    return 1.0 if state.settings.protocol == "basic" else question_omega(question, state.omegas, width)
-
-
 def question_omega(question: Question, omegas: Sequence[Omega], width: int) -> float:
-    """Return a belief that is not below that of the question's cells.
+    """Return a belief that is not below that of k of the question's cells; 1 where k is 0, any number.
 
     Cells that differ project to values of each attribute that is asked in full, so k cells weigh at most what
     k of its values do; the least of these is taken (CLLDP, section 7.3, takes one from the round before).
     """
-    return min((omegas[attribute].at(width) for attribute in question.full), default=1.0)
+    return min((omegas[i].at(width) for i in question.full), default=1.0) if width else 1.0
 
 
 def _choice(state: TreeRounds, group: Group, attribute: int, question: Question, width: int) -> Choice:
-    omega = _omega(state, question, width)
+    is_basic = state.settings.protocol == "basic"
+    omega = 1.0 if is_basic else question_omega(question, state.omegas, width)
     budget = group.ledger.budget(omega, state.settings.budgets)
     if budget <= _LEAST_BUDGET:
         if state.number > 0:
@@ -332,11 +336,11 @@ def _choice(state: TreeRounds, group: Group, attribute: int, question: Question,
             f"`epsilon` of {state.settings.epsilon:g} is too small for a depth of {state.settings.depth}: "
             f"the first round would have {budget:.3g}; raise epsilon, or lower the depth."
         )
-    response: HeadsResponse | BasicResponse
-    if state.settings.protocol == "basic":
-        response = BasicResponse(question.cells, state.classes, budget)
-    else:
-        response = HeadsResponse(question.cells, state.classes, budget, width, omega)
+    response: HeadsResponse | BasicResponse = (
+        BasicResponse(question.cells, state.classes, budget)
+        if is_basic
+        else HeadsResponse(question.cells, state.classes, budget, width, omega)
+    )
     return Choice(attribute, question, response, omega)
 
 
@@ -350,7 +354,8 @@ def _best_width(state: TreeRounds, group: Group, question: Question, attribute: 
         return chosen_width(rule, pairs, group.ledger.budget(float(curve[0]), state.settings.budgets), curve)
     widths = np.arange(1, pairs)
     longest = max(len(state.omegas[i].curve) for i in question.full)
-    changing = [_omega(state, question, width) for width in range(1, min(longest, pairs - 1) + 1)]
+    most = min(longest, pairs - 1)
+    changing = [question_omega(question, state.omegas, width) for width in range(1, most + 1)]
     omegas = np.ones(pairs - 1)  # beyond the number of values omega is 1
     omegas[: len(changing)] = changing
     distinct, place = np.unique(omegas, return_inverse=True)

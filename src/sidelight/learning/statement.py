@@ -6,12 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from sidelight.labels.devices import LabelledRows, LabelSettings
-from sidelight.labels.leakage import labeldp_leakage
+from sidelight.labels.collection import LabelledRows, LabelSettings
+from sidelight.labels.leakage import labeldp_leakage, row_shares
 from sidelight.labels.omega import Omega, joint_confidence
-from sidelight.labels.responses import BasicResponse, HeadsResponse, LabelResponse
+from sidelight.labels.responses import LabelResponse
 from sidelight.leakage.bounds import Claim
 from sidelight.mechanisms.subset import SubsetSelection
 from sidelight.sources.counts import distinct_rows
@@ -29,8 +27,8 @@ class Statement:
         confidence: the probability that omega is not below the truth; None where that is taken for granted,
             0 where nothing is known of it.
         omega_source: where omega came from, in words.
-        leakage: for an adversary who knows the distribution of the records in hand; of whoever's reports say
-            most, those that omega was learnt from included.
+        leakage: for an adversary who knows the distribution of the records in hand; the largest over all
+            people, including those whom omega was learnt from.
         kind: whether that figure is exact or certified.
         labeldp: what LabelDP at the same budget would leak, for the same adversary.
     """
@@ -51,12 +49,13 @@ class Statement:
 
     def sentence(self) -> str:
         """Say it in words."""
-        found = f"{_nats(self.leakage)} ({self.kind})"
         verdict = "within" if self.is_kept else "above"
-        text = f"Label leakage {found}, {verdict} the budget of {self.epsilon:g}"
+        figure = f"{_nats(self.leakage)} ({self.kind})"
+        text = f"Label leakage {figure}, {verdict} the budget of {self.epsilon:g}"
         if self.protocol == "labeldp":
             return f"{text}: LabelDP releases the attributes as they are."
-        return f"{text}; {self._promised()}. LabelDP would leak {_amount(self.labeldp)}."
+        labeldp = _nats(self.labeldp) if math.isfinite(self.labeldp) else "without limit"
+        return f"{text}; {self._promised()}. LabelDP would leak {labeldp}."
 
     def _promised(self) -> str:
         """Say what is promised, and on which condition."""
@@ -77,8 +76,8 @@ class Spending:
     Attributes:
         asked: what was asked, in words.
         people: how many answered.
-        budgets: the least and the most that one answer was allowed.
-        widths: the least and the largest k.
+        budgets: the least and the largest nominal budget of an answer.
+        widths: the least and the largest k; 0 for the basic solution, which may favour any number of pairs.
         omegas: the least and the largest omega.
         leakage: what the answers up to here say about the label at most, if no omega is below the truth.
     """
@@ -91,23 +90,16 @@ class Spending:
     leakage: float
 
 
-def spending(
-    asked: str, people: int, responses: Iterable[HeadsResponse | BasicResponse], leakage: float
-) -> Spending:
-    """Return what some responses asked for; the basic one may favour any number of pairs."""
+def spending(asked: str, people: int, responses: Iterable[LabelResponse], leakage: float) -> Spending:
+    """Return what some responses asked for; nothing where nobody was asked."""
     used = list(responses)
+    if not used:
+        return Spending(asked, 0, (0.0, 0.0), (0, 0), (1.0, 1.0), leakage)
     budgets = [response.budget for response in used]
-    heads = [response for response in used if isinstance(response, HeadsResponse)]
-    widths = [response.width for response in heads] or [0]
-    omegas = [response.omega for response in heads] or [1.0]
-    return Spending(
-        asked,
-        people,
-        (min(budgets), max(budgets)),
-        (min(widths), max(widths)),
-        (min(omegas), max(omegas)),
-        leakage,
-    )
+    widths = [response.width for response in used]
+    omegas = [response.omega for response in used]
+    ends = (min(budgets), max(budgets)), (min(widths), max(widths)), (min(omegas), max(omegas))
+    return Spending(asked, people, *ends, leakage)
 
 
 def single_report_statement(
@@ -115,11 +107,16 @@ def single_report_statement(
 ) -> Statement:
     """Return the statement of a collection in which everyone sends one report."""
     if settings.protocol == "labeldp":
-        full = labeldp_of(rows, settings.epsilon)
-        return Statement("labeldp", settings.epsilon, math.inf, None, "not used", full, "exact", full)
+        return labeldp_statement(rows, settings.epsilon)
     worst = max(response.leakage(rows.conditionals(i)).value for i, response in enumerate(responses))
     promise = max(response.label_epsilon for response in responses)
     return private_statement(rows, settings, omegas, promise, (worst, "exact"))
+
+
+def labeldp_statement(rows: LabelledRows, epsilon: float) -> Statement:
+    """Return the statement of a collection by LabelDP, which promises nothing about true attributes."""
+    full = labeldp_of(rows, epsilon)
+    return Statement("labeldp", epsilon, math.inf, None, "not used", full, "exact", full)
 
 
 def private_statement(
@@ -127,7 +124,7 @@ def private_statement(
     settings: LabelSettings,
     omegas: Sequence[Omega],
     promise: float,
-    found: tuple[float, Claim],
+    leakage: tuple[float, Claim],
 ) -> Statement:
     """Return the statement of a collection by kHR or the basic solution.
 
@@ -136,12 +133,14 @@ def private_statement(
         settings: the protocol.
         omegas: of each attribute.
         promise: what the reports for the model say about the label at most, if no omega is below the truth.
-        found: what they say for the records' own distribution, and of which kind that figure is.
+        leakage: what they say for the records' own distribution, and of which kind that figure is.
     """
     source, confidence = joint_confidence(omegas)
-    worst = max(found[0], teaching_leakage(settings, rows.classes))
+    worst = max(leakage[0], teaching_leakage(settings, rows.classes))
     full = labeldp_of(rows, settings.epsilon)
-    return Statement(settings.protocol, settings.epsilon, promise, confidence, source, worst, found[1], full)
+    return Statement(
+        settings.protocol, settings.epsilon, promise, confidence, source, worst, leakage[1], full
+    )
 
 
 def teaching_leakage(settings: LabelSettings, classes: int) -> float:
@@ -153,16 +152,8 @@ def teaching_leakage(settings: LabelSettings, classes: int) -> float:
 
 def labeldp_of(rows: LabelledRows, epsilon: float) -> float:
     """Return what LabelDP leaks about the label when all attributes are released as they are."""
-    group, count = distinct_rows(rows.codes)
-    cells = np.zeros((rows.classes, count))
-    np.add.at(cells, (rows.labels.astype(np.intp), group), 1.0)
-    mass = cells.sum(axis=1, keepdims=True)
-    conditionals = np.divide(cells, mass, out=np.full_like(cells, np.nan), where=mass > 0)
+    conditionals = row_shares(rows.counts(*distinct_rows(rows.codes)))
     return labeldp_leakage(conditionals, SubsetSelection(rows.classes, epsilon).channel).value
-
-
-def _amount(value: float) -> str:
-    return _nats(value) if math.isfinite(value) else "without limit"
 
 
 def _nats(value: float) -> str:

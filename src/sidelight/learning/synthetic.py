@@ -13,25 +13,29 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array, Whole
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import derive_seed
-from sidelight.labels.devices import (
+from sidelight.foundation.simplex import to_simplex
+from sidelight.labels.collection import (
     LabelledRows,
     LabelSettings,
     deal,
     gather,
     make_response,
+    make_responses,
     settle_omegas,
 )
+from sidelight.labels.leakage import row_shares
 from sidelight.labels.omega import Omega, joint_confidence
 from sidelight.labels.responses import LabelResponse
 from sidelight.learning.bayes import BayesModel, bayes_from_reports
-from sidelight.learning.simplex import project
 from sidelight.learning.statement import Statement, single_report_statement
 
-Array = NDArray[np.float64]
+Pair = tuple[int, int]
+Joints = Mapping[Pair, tuple[Array, float]]
+"""The estimated joint of two attributes and the label, (first, second, labels), and a cell's variance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +96,7 @@ def private_synthetic(
     omegas, left = settle_omegas(rows, settings, seed=derive_seed(seed, "omega"))
     kept = rows[np.flatnonzero(left)]
     halves = deal(len(kept), 2 if pairs and len(rows.sizes) > 1 else 1, seed=seed, stream="halves")
-    singles = [
-        make_response(settings, size, rows.classes, omega)
-        for size, omega in zip(rows.sizes, omegas, strict=True)
-    ]
+    singles = make_responses(settings, rows, omegas)
     alone = gather(kept[np.flatnonzero(halves == 0)], singles, seed=derive_seed(seed, "singles"))
     bayes = bayes_from_reports(alone)
     joints = _pair_joints(kept[np.flatnonzero(halves == 1)], settings, omegas, derive_seed(seed, "pairs"))
@@ -107,60 +108,58 @@ def private_synthetic(
 
 
 def _pair_figures(
-    rows: LabelledRows, settings: LabelSettings, omegas: Sequence[Omega], pairs: Iterable[tuple[int, int]]
+    rows: LabelledRows, settings: LabelSettings, omegas: Sequence[Omega], pairs: Iterable[Pair]
 ) -> list[tuple[float, float]]:
     """Return what a report about each pair says about the label: exactly for the records, and as promised."""
-    found = []
-    for i, j in pairs:
-        sizes = (rows.sizes[i], rows.sizes[j])
-        cells = rows.codes[:, i].astype(np.int64) * sizes[1] + rows.codes[:, j]
-        whole = LabelledRows(
-            cells[:, None].astype(np.uint16), rows.labels, (sizes[0] * sizes[1],), rows.classes
-        )
-        response = pair_response(settings, sizes, rows.classes, omegas[i], omegas[j])
-        found.append((response.leakage(whole.conditionals(0)).value, response.label_epsilon))
-    return found
+    figures = []
+    for pair in pairs:
+        response = pair_response(rows, settings, omegas, pair)
+        conditionals = row_shares(rows.counts(_pair_cells(rows, pair), response.values))
+        figures.append((response.leakage(conditionals).value, response.label_epsilon))
+    return figures
+
+
+def _pair_cells(rows: LabelledRows, pair: Pair) -> Whole:
+    """Return the number of each record's combination of two values."""
+    first, second = pair
+    return rows.codes[:, first].astype(np.int64) * rows.sizes[second] + rows.codes[:, second]
 
 
 def _pair_joints(
     rows: LabelledRows, settings: LabelSettings, omegas: Sequence[Omega], seed: int | None
-) -> dict[tuple[int, int], tuple[Array, float]]:
-    """Return the estimated joint of every pair with the label, (first, second, labels), and its variance."""
+) -> Joints:
+    """Collect reports about pairs, each person's about one, and return what they say."""
     everything = list(combinations(range(len(rows.sizes)), 2))
     if not len(rows):
         return {}
     groups = deal(len(rows), len(everything), seed=seed, stream="pairs")
-    found = {}
-    for number, (i, j) in enumerate(everything):
+    joints = {}
+    for number, pair in enumerate(everything):
         part = rows[np.flatnonzero(groups == number)]
         if not len(part):
             continue
-        response = pair_response(settings, (rows.sizes[i], rows.sizes[j]), rows.classes, omegas[i], omegas[j])
-        cells = part.codes[:, i].astype(np.int64) * rows.sizes[j] + part.codes[:, j]
-        reports = response.randomise(cells, part.labels, seed=derive_seed(seed, f"{i}/{j}"))
-        joint = response.joint(response.aggregate(reports)).reshape(
-            rows.sizes[i], rows.sizes[j], rows.classes
-        )
-        found[i, j] = (joint, response.total_variance(len(part)) / joint.size)
-    return found
+        response = pair_response(rows, settings, omegas, pair)
+        noise = derive_seed(seed, f"{pair[0]}/{pair[1]}")
+        reports = response.randomise(_pair_cells(part, pair), part.labels, seed=noise)
+        shape = (rows.sizes[pair[0]], rows.sizes[pair[1]], rows.classes)
+        joint = response.joint(response.aggregate(reports)).reshape(shape)
+        joints[pair] = (joint, response.total_variance(len(part)) / joint.size)
+    return joints
 
 
 def pair_response(
-    settings: LabelSettings, sizes: tuple[int, int], classes: int, first: Omega, second: Omega
+    rows: LabelledRows, settings: LabelSettings, omegas: Sequence[Omega], pair: Pair
 ) -> LabelResponse:
     """Return the protocol of a pair of attributes; k of its cells weigh no more than k values of either."""
-    cells = sizes[0] * sizes[1]
-    curve = np.minimum(_extended(first, cells), _extended(second, cells))
-    return make_response(settings, cells, classes, Omega(curve, *joint_confidence([first, second])))
+    both = [omegas[i] for i in pair]
+    cells = rows.sizes[pair[0]] * rows.sizes[pair[1]]
+    # Beyond an attribute's number of values its omega is 1.
+    curves = [np.pad(omega.curve, (0, cells - len(omega.curve)), constant_values=1.0) for omega in both]
+    curve = np.minimum(*curves)
+    return make_response(settings, cells, rows.classes, Omega(curve, *joint_confidence(both)))
 
 
-def _extended(omega: Omega, cells: int) -> Array:
-    curve = np.ones(cells)
-    curve[: len(omega.curve)] = omega.curve
-    return curve
-
-
-def tree_model(bayes: BayesModel, joints: Mapping[tuple[int, int], tuple[Array, float]]) -> SyntheticModel:
+def tree_model(bayes: BayesModel, joints: Joints) -> SyntheticModel:
     """Return the model with the strongest clear dependences between attributes given the label.
 
     A pair counts by its squared distance from independence given the label, less what noise alone would
@@ -173,10 +172,10 @@ def tree_model(bayes: BayesModel, joints: Mapping[tuple[int, int], tuple[Array, 
         if excess > 0:
             scored.append((excess, i, j))
     neighbours: dict[int, list[int]] = {i: [] for i in range(len(bayes.sizes))}
-    root = list(range(len(bayes.sizes)))
+    part = list(range(len(bayes.sizes)))
     for _, i, j in sorted(scored, reverse=True):
-        if _find(root, i) != _find(root, j):
-            root[_find(root, i)] = _find(root, j)
+        if part[i] != part[j]:
+            part = [part[j] if each == part[i] else each for each in part]
             neighbours[i].append(j)
             neighbours[j].append(i)
     parents, order = _directed(neighbours)
@@ -194,12 +193,6 @@ def _independent(bayes: BayesModel, i: int, j: int) -> Array:
     return np.asarray(np.einsum("l,la,lb->abl", bayes.prior, first, second))
 
 
-def _find(root: list[int], i: int) -> int:
-    while root[i] != i:
-        i = root[i]
-    return i
-
-
 def _directed(neighbours: Mapping[int, Sequence[int]]) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
     """Direct the forest away from the first attribute of each part."""
     parents: dict[int, int | None] = {}
@@ -215,16 +208,14 @@ def _directed(neighbours: Mapping[int, Sequence[int]]) -> tuple[tuple[int | None
     return tuple(parents[i] for i in sorted(parents)), tuple(order)
 
 
-def _child_table(
-    bayes: BayesModel, joints: Mapping[tuple[int, int], tuple[Array, float]], parent: int, child: int
-) -> Array:
+def _child_table(bayes: BayesModel, joints: Joints, parent: int, child: int) -> Array:
     """Return Pr(child | label, parent): the estimate drawn towards independence by what noise explains."""
     key = (min(parent, child), max(parent, child))
     joint, variance = joints[key]
     expected = _independent(bayes, *key)
     distance = float(((joint - expected) ** 2).sum())
     kept = max(0.0, 1 - variance * joint.size / distance)
-    mixed = project(expected + kept * (joint - expected))
+    mixed = to_simplex((expected + kept * (joint - expected)).ravel(), shift=False).reshape(joint.shape)
     cells = mixed.transpose(2, 0, 1) if parent == key[0] else mixed.transpose(2, 1, 0)
     raised = cells + 1e-6 * bayes.conditionals[child][:, None, :]
     return np.asarray(raised / raised.sum(axis=2, keepdims=True))

@@ -10,8 +10,6 @@ from rich.table import Table as Grid
 
 from sidelight.belief import Belief, Gaussian
 from sidelight.knowledge import AdversaryAudit, KnowledgeAudit, NoiseChoice, NumberSum, Query
-from sidelight.knowledge.audit import audit_to_dict
-from sidelight.knowledge.suppression import SUPPRESSED
 from sidelight.leakage import Bound
 from sidelight.report.console import open_console
 from sidelight.report.terminal import nats
@@ -63,14 +61,14 @@ def print_adversary(
         f"adversary who knows {_belief(belief)} {table.source.label} ({belief.sample_size} records).",
         soft_wrap=True,
     )
-    if item.exact.method == SUPPRESSED:
+    if item.exact.is_suppressed:
         console.print("- The leakage rests on too few records to show: group privacy alone stands there.")
     console.print("- Computed from raw data: this is itself an unprotected statement about them.")
 
 
 def adversary_json(item: AdversaryAudit) -> str:
     """Return one adversary's figures as JSON."""
-    return json.dumps(audit_to_dict(item), indent=2, ensure_ascii=False, allow_nan=False)
+    return json.dumps(item.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def enough(scale: float) -> str:
@@ -92,7 +90,7 @@ def compared(noise: NoiseChoice) -> str:
     >>> compared(NoiseChoice(1.0, 3.0, Adversary("x"), bound, 9.0))
     'group privacy would take 9, 3.00 times as much'
     """
-    if noise.leakage.method == SUPPRESSED:
+    if noise.leakage.is_suppressed:
         return "that is what group privacy takes; the least scale rests on too few records to show"
     if math.isinf(noise.group_scale):
         return "group privacy knows no scale that is enough, since a Gaussian's values have no limits"

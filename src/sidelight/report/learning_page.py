@@ -6,7 +6,7 @@ from typing import Any
 
 from sidelight.learning.bayes import BayesModel
 from sidelight.learning.decision import DecisionTree, tree_text
-from sidelight.learning.drawing import tree_svg
+from sidelight.learning.diagram import tree_svg
 from sidelight.learning.learnt import Learnt
 from sidelight.report.learning_terminal import model_name, notes
 from sidelight.report.page import Figure, Page

@@ -10,7 +10,7 @@ import numpy as np
 
 from sidelight.attacks.labels import attack_labels
 from sidelight.foundation.progress import track
-from sidelight.labels.devices import LabelledRows, LabelSettings
+from sidelight.labels.collection import LabelledRows, LabelSettings
 from sidelight.learning.bayes import private_bayes
 from sidelight.learning.cart import private_tree
 from sidelight.learning.rounds import TreeSettings

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.foundation.errors import check_choice
-from sidelight.labels.devices import LabelledRows
+from sidelight.labels.collection import LabelledRows
 from sidelight.learning.learnt import labelled_rows
 from sidelight.schema import Attribute
 from sidelight.sources import read

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sidelight.attacks.floating import FloatingPointResult, attack_naive, attack_release
+from sidelight.attacks.floating_point import FloatingPointResult, attack_naive, attack_release
 from sidelight.attacks.intervals import mean_interval, paired_interval
 from sidelight.foundation.errors import MissingExtraError
 from sidelight.studies.figures import canvas, grid, legend_beside

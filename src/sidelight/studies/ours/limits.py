@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 from sidelight.attacks.attack import Guess, losses
 from sidelight.attacks.intervals import Interval, student_interval
 from sidelight.attacks.learnt import LearntAttacker
-from sidelight.attacks.networks import torch_library
+from sidelight.attacks.networks import Schedule, torch_library
 from sidelight.attacks.numbers import Numbers
 from sidelight.attacks.owner import Noise, NoisyNumbers, protect
 from sidelight.attacks.posterior import Posterior, posterior
 from sidelight.attacks.reconstruction import fit_aware
 from sidelight.attacks.released import Released, release
-from sidelight.attacks.training import Schedule
 from sidelight.belief import Belief
 from sidelight.foundation.errors import MissingExtraError
 from sidelight.mechanisms import Reports

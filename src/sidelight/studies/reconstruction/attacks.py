@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.attacks.attack import attack
-from sidelight.attacks.floating import FloatingPointAttacker, naive_laplace, naive_test
-from sidelight.attacks.networks import MODELS
+from sidelight.attacks.floating_point import FloatingPointAttacker, naive_laplace, naive_test
+from sidelight.attacks.networks import MODELS, Schedule
 from sidelight.attacks.owner import Family, Noise, NoisyNumbers, protect
 from sidelight.attacks.reconstruction import Reconstructor, fit_aware, fit_published
 from sidelight.attacks.result import AttackResult
-from sidelight.attacks.training import Schedule
 from sidelight.foundation.progress import track
 from sidelight.studies.reconstruction.records import StudyTable, study_tables
 

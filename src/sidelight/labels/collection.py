@@ -13,27 +13,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions, Whole
 from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
 from sidelight.foundation.randomness import below, derive_seed, randomness
-from sidelight.labels.leakage import check_label_budget, check_omega
-from sidelight.labels.omega import (
-    LabelSample,
-    Omega,
-    OmegaSample,
-    learn_omegas,
-    sample_response,
-)
-from sidelight.labels.responses import (
-    BasicResponse,
-    HeadsResponse,
-    LabelOnlyResponse,
-    LabelResponse,
-)
+from sidelight.labels.leakage import check_label_budget, check_omega, row_shares
+from sidelight.labels.omega import LabelSample, Omega, OmegaSample, learn_omegas, sample_response
+from sidelight.labels.responses import BasicResponse, HeadsResponse, LabelOnlyResponse, LabelResponse
 from sidelight.labels.widths import WidthRule, chosen_width
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.subset import SubsetSelection
 
-Codes = NDArray[np.unsignedinteger[Any]]
 ProtocolName = Literal["khr", "basic", "labeldp"]
 OmegaSource = float | Literal["learnt", "known"] | Sequence[Omega]
 PROTOCOLS = ("khr", "basic", "labeldp")
@@ -87,8 +76,8 @@ class LabelledRows:
         classes: the number of labels.
     """
 
-    codes: Codes
-    labels: Codes
+    codes: AnyCodes
+    labels: AnyCodes
     sizes: tuple[int, ...]
     classes: int
 
@@ -109,17 +98,19 @@ class LabelledRows:
     def __getitem__(self, rows: NDArray[Any]) -> LabelledRows:
         return LabelledRows(self.codes[rows], self.labels[rows], self.sizes, self.classes)
 
-    def table(self, attribute: int) -> NDArray[np.float64]:
+    def table(self, attribute: int) -> Array:
         """Return the counts of (label, value) of one attribute."""
-        pairs = self.labels.astype(np.int64) * self.sizes[attribute] + self.codes[:, attribute]
-        counts = np.bincount(pairs, minlength=self.classes * self.sizes[attribute])
-        return counts.reshape(self.classes, self.sizes[attribute]).astype(np.float64)
+        return self.counts(self.codes[:, attribute], self.sizes[attribute])
 
-    def conditionals(self, attribute: int) -> NDArray[np.float64]:
+    def counts(self, cells: NDArray[np.integer[Any]], size: int) -> Array:
+        """Return the counts of (label, cell), where each record lies in one of `size` cells."""
+        pairs = self.labels.astype(np.int64) * size + cells
+        counts = np.bincount(pairs, minlength=self.classes * size)
+        return counts.reshape(self.classes, size).astype(np.float64)
+
+    def conditionals(self, attribute: int) -> Array:
         """Return Pr(value | label) of one attribute; NaN rows for labels that nobody has."""
-        counts = self.table(attribute)
-        mass = counts.sum(axis=1, keepdims=True)
-        return np.asarray(np.divide(counts, mass, out=np.full_like(counts, np.nan), where=mass > 0))
+        return row_shares(self.table(attribute))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,14 +127,14 @@ class AttributeReports:
     attribute: int
     response: LabelResponse
     reports: Reports
-    people: NDArray[np.intp] | None = None
+    people: Positions | None = None
 
-    def joint(self) -> NDArray[np.float64]:
+    def joint(self) -> Array:
         """Return the unbiased estimate of the joint of the attribute and the label, (values, labels)."""
         return self.response.joint(self.response.aggregate(self.reports))
 
 
-def deal(people: int, groups: int, *, seed: int | None, stream: str) -> NDArray[np.int64]:
+def deal(people: int, groups: int, *, seed: int | None, stream: str) -> Whole:
     """Return a uniformly random group for each person."""
     if groups < 1:
         raise InputError("people must be dealt to at least one group, got none.")
@@ -153,7 +144,7 @@ def deal(people: int, groups: int, *, seed: int | None, stream: str) -> NDArray[
 
 def settle_omegas(
     rows: LabelledRows, settings: LabelSettings, *, seed: int | None
-) -> tuple[list[Omega], NDArray[np.bool_]]:
+) -> tuple[list[Omega], Mask]:
     """Return omega for each attribute, and who is left to send reports for the model itself."""
     everyone = np.ones(len(rows), dtype=np.bool_)
     source = settings.omega
@@ -172,9 +163,7 @@ def settle_omegas(
     return [Omega.given(1.0 if size == 1 else weight, size) for size in rows.sizes], everyone
 
 
-def _learn(
-    rows: LabelledRows, settings: LabelSettings, seed: int | None
-) -> tuple[list[Omega], NDArray[np.bool_]]:
+def _learn(rows: LabelledRows, settings: LabelSettings, seed: int | None) -> tuple[list[Omega], Mask]:
     """Take a share of the people by chance, a fifth of them for the label alone, the rest by attribute."""
     order = np.argsort(randomness(seed, "omega/who").words(0, len(rows)))
     sampled = order[: max(1, round(settings.share * len(rows)))]
@@ -193,8 +182,8 @@ def _learn(
     reports = selection.randomise(rows.labels[about_label], seed=derive_seed(seed, "omega/label"))
     left = np.ones(len(rows), dtype=np.bool_)
     left[sampled] = False
-    found = learn_omegas(samples, LabelSample(selection, reports), confidence=settings.confidence)
-    return found, left
+    sample = LabelSample(selection, reports)
+    return learn_omegas(samples, sample, confidence=settings.confidence), left
 
 
 def make_response(
@@ -210,29 +199,41 @@ def make_response(
     return HeadsResponse(values, classes, epsilon, width, omega.at(width))
 
 
+def make_responses(
+    settings: LabelSettings, rows: LabelledRows, omegas: Sequence[Omega]
+) -> list[LabelResponse]:
+    """Return the protocol of every attribute."""
+    sizes = zip(rows.sizes, omegas, strict=True)
+    return [make_response(settings, size, rows.classes, omega) for size, omega in sizes]
+
+
 def gather(
     rows: LabelledRows, responses: Sequence[LabelResponse], *, seed: int | None
 ) -> list[AttributeReports]:
-    """Deal people to attributes and return each attribute's reports (CLLDP, Algorithm 3, user side)."""
+    """Return each attribute's reports (CLLDP, Algorithm 3, user side).
+
+    People are dealt to attributes; with LabelDP everyone sends all attributes and one randomised label.
+    """
+    if isinstance(responses[0], LabelOnlyResponse):
+        return _gather_everything(rows, responses, responses[0].selection, seed)
     groups = deal(len(rows), len(rows.sizes), seed=seed, stream="attributes")
-    found = []
+    gathered = []
     for attribute, response in enumerate(responses):
         people = np.flatnonzero(groups == attribute)
         part = rows[people]
         noise = derive_seed(seed, f"attribute/{attribute}")
         reports = response.randomise(part.codes[:, attribute], part.labels, seed=noise)
-        found.append(AttributeReports(attribute, response, reports, people))
-    return found
+        gathered.append(AttributeReports(attribute, response, reports, people))
+    return gathered
 
 
-def gather_label_only(
-    rows: LabelledRows, responses: Sequence[LabelOnlyResponse], *, seed: int | None
+def _gather_everything(
+    rows: LabelledRows, responses: Sequence[LabelResponse], selection: SubsetSelection, seed: int | None
 ) -> list[AttributeReports]:
-    """Return LabelDP's reports: everyone's true attributes with one randomised label."""
-    sets = responses[0].selection.randomise(rows.labels, seed=derive_seed(seed, "label"))
-    found = []
-    for attribute, response in enumerate(responses):
-        values = np.concatenate([rows.codes[:, [attribute]].astype(np.uint16), sets.values], axis=1)
-        reports = Reports(values, None, sets.is_simulation)
-        found.append(AttributeReports(attribute, response, reports, np.arange(len(rows))))
-    return found
+    sets = selection.randomise(rows.labels, seed=derive_seed(seed, "label"))
+    everyone = np.arange(len(rows))
+    return [
+        AttributeReports(attribute, response, Reports(values, None, sets.is_simulation), everyone)
+        for attribute, response in enumerate(responses)
+        for values in [np.concatenate([rows.codes[:, [attribute]].astype(np.uint16), sets.values], axis=1)]
+    ]

@@ -1,4 +1,10 @@
-"""Gradient-boosted trees from scikit-learn: the strong plain learner every network is measured against."""
+"""Plain learners from scikit-learn, which every network is measured against.
+
+Gradient-boosted trees are the strong one. Imputation fills the secret in from the attacker's records that
+look most like the release. It is a baseline of the reconstruction paper, whose own source (Kabir, Craig,
+Mehnaz 2025) is not followed in detail: the reading here is the plain one, the mean of the secret over the
+nearest clean records.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +12,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from sidelight.foundation.arrays import Array, Positions
+
 _FEWEST = 10
 """A value with fewer records is not learnt: the split that stops training must have it on both sides."""
 
@@ -42,9 +48,7 @@ def fit_regression(rows: Array, secrets: Array, seed: int) -> Callable[[Array], 
     return predict
 
 
-def fit_classification(
-    rows: Array, codes: NDArray[np.intp], seed: int
-) -> Callable[[Array], NDArray[np.intp]]:
+def fit_classification(rows: Array, codes: Positions, seed: int) -> Callable[[Array], Positions]:
     """Return the function from rows to the likeliest code.
 
     Args:
@@ -64,11 +68,25 @@ def fit_classification(
     with _one_thread():
         model.fit(rows[kept], codes[kept])
 
-    def predict(released: Array) -> NDArray[np.intp]:
+    def predict(released: Array) -> Positions:
         with _one_thread():
             return np.asarray(model.predict(released), dtype=np.intp)
 
     return predict
+
+
+def fit_imputation(rows: Array, secrets: Array, neighbours: int = 10) -> Callable[[Array], Array]:
+    """Return the function from released rows to the mean secret of the nearest clean ones.
+
+    Args:
+        rows: (n, attributes) the attacker's clean records without the secret.
+        secrets: (n, targets) their secrets.
+        neighbours: how many records are averaged.
+    """
+    from sklearn.neighbors import KNeighborsRegressor
+
+    model = KNeighborsRegressor(n_neighbors=min(neighbours, len(rows))).fit(rows, secrets)
+    return lambda released: np.asarray(model.predict(released), dtype=np.float64)
 
 
 def _one_thread() -> AbstractContextManager[object]:

@@ -12,23 +12,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sidelight.attacks.attack import Guess, attack
 from sidelight.attacks.result import AttackResult
+from sidelight.foundation.arrays import Array, Mask, Positions, Whole
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
 from sidelight.mechanisms.numeric import Laplace
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Test = Callable[[Array, Array], Mask]
 """From reports and candidates to whether each could have made each, shape (reports, candidates)."""
 
 _WORDS = 2.0**53
 _NEAR = 4
+"""How many of the 2^53 uniform numbers to either side are tried: rounding in exp and log moves the place."""
 _TARGET = "value"
 
 
@@ -60,15 +59,15 @@ def naive_test(scale: float) -> Test:
     """
 
     def feasible(reports: Array, candidates: Array) -> Mask:
-        found = np.zeros((len(reports), len(candidates)), dtype=np.bool_)
+        possible = np.zeros((len(reports), len(candidates)), dtype=np.bool_)
         for column, candidate in enumerate(candidates):
             noise = reports - candidate
             tail = 0.5 * np.exp(-np.abs(noise) / scale)
             place = np.rint(np.where(noise < 0, tail, 1 - tail) * _WORDS)
             for shift in range(-_NEAR, _NEAR + 1):
                 uniform = np.clip(place + shift, 0, _WORDS - 1) / _WORDS
-                found[:, column] |= candidate + _inverse(uniform, scale) == reports
-        return found
+                possible[:, column] |= candidate + _inverse(uniform, scale) == reports
+        return possible
 
     return feasible
 
@@ -85,8 +84,7 @@ def grid_test(mechanism: Laplace) -> Test:
         share = (np.clip(candidates, mechanism.lower, mechanism.upper) - mechanism.lower) / (
             mechanism.upper - mechanism.lower
         )
-        own = np.rint(share * mechanism.range_steps)
-        difference = steps[:, None] - own
+        difference = steps[:, None] - np.rint(share * mechanism.range_steps)
         exact = mechanism.lower + np.rint(steps) * mechanism.step == reports
         return np.asarray((np.abs(difference - np.rint(difference)) < 1e-3) & exact[:, None])
 
@@ -123,7 +121,7 @@ class FloatingPointAttacker:
         guesses = np.where(feasible.any(axis=1), left.argmin(axis=1), nearest)
         return Guess("floating-point", self.release, "error rate", guesses, nearest)
 
-    def truth(self, table: ArrayLike, secret: str) -> NDArray[Any]:  # noqa: ARG002 - there is one column
+    def truth(self, table: ArrayLike, secret: str) -> Positions:  # noqa: ARG002 - there is one column
         """Return the position of each true value among the candidates."""
         true = np.asarray(table, dtype=np.float64)
         place = np.searchsorted(self.candidates, true)
@@ -145,10 +143,10 @@ class FloatingPointResult:
 
     attack: AttackResult
     feasible: Mask
-    truth: NDArray[np.intp]
+    truth: Positions
 
     @cached_property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Whole:
         """How many candidates could have produced each report."""
         return np.asarray(self.feasible.sum(axis=1))
 
@@ -204,7 +202,7 @@ def attack_release(
     return _measure(points, true, reports, chosen, f"Laplace noise on a grid, budget {epsilon:g}")
 
 
-def _draw(candidates: Sequence[float], count: int, seed: int) -> tuple[Array, NDArray[np.intp]]:
+def _draw(candidates: Sequence[float], count: int, seed: int) -> tuple[Array, Positions]:
     points = np.unique(np.asarray(candidates, dtype=np.float64))
     if len(points) < 2:
         raise invalid("candidates", "at least two different numbers", list(candidates))
@@ -212,9 +210,7 @@ def _draw(candidates: Sequence[float], count: int, seed: int) -> tuple[Array, ND
     return points, np.random.default_rng(seed).integers(0, len(points), count)
 
 
-def _measure(
-    points: Array, true: NDArray[np.intp], reports: Array, test: Test, words: str
-) -> FloatingPointResult:
+def _measure(points: Array, true: Positions, reports: Array, test: Test, words: str) -> FloatingPointResult:
     feasible = test(reports, points)
     attacker = FloatingPointAttacker(tuple(points.tolist()), lambda *_: feasible, words)
     result = attack(reports, attacker, secret=_TARGET, truth=points[true])

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array, Codes
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.schema import Attribute, categorical, numeric
-
-Codes = NDArray[np.uint16]
 
 
 def learn_attributes(columns: NDArray[Any], bins: int, names: Sequence[str]) -> tuple[Attribute, ...]:
@@ -31,7 +30,7 @@ def _learn(column: NDArray[Any], bins: int, name: str) -> Attribute:
     return numeric(name, [float(edge) for edge in _edges(numbers, bins)])
 
 
-def _edges(numbers: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
+def _edges(numbers: Array, bins: int) -> Array:
     """Return the edges of equally full bins, with a bin of its own for every value that fills one.
 
     Plain quantiles would put such a value into one bin with its neighbours, or leave one bin altogether: nine
@@ -87,7 +86,7 @@ def check_present(column: NDArray[Any], name: str) -> None:
         )
 
 
-def _numbers(column: NDArray[Any], name: str) -> NDArray[np.float64] | None:
+def _numbers(column: NDArray[Any], name: str) -> Array | None:
     """Return the column as finite numbers, or None if it holds anything else."""
     if column.dtype.kind in "OUS" and any(isinstance(value, str) for value in column):
         return None

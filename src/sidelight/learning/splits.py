@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array, Mask
+from sidelight.foundation.simplex import to_simplex
 from sidelight.learning.decision import DecisionTree, Step
 from sidelight.learning.questions import Question
-from sidelight.learning.simplex import project
 
-Array = NDArray[np.float64]
 _LEAST_MASS = 1e-9
+"""A node with less mass is one that nobody comes to: shares of it would be nothing but noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +42,11 @@ class Evidence:
         """Return no evidence."""
         return cls(np.zeros((cells, labels)), 0.0, 0.0)
 
+    def fits(self, cells: int, labels: int) -> bool:
+        """Whether these can be estimates for this number of cells and labels."""
+        is_table = self.total.dtype == np.float64 and self.total.shape == (cells, labels)
+        return is_table and bool(np.isfinite(self.total).all())
+
     @property
     def joint(self) -> Array:
         """The averaged estimate."""
@@ -69,7 +74,7 @@ def node_tables(
     Tables from several questions are averaged, each weighted by its precision.
     """
     path = tree.nodes[number].path
-    found = {}
+    tables = {}
     for attribute in range(attributes):
         total, weight = None, 0.0
         for question, known in evidence.items():
@@ -79,8 +84,8 @@ def node_tables(
                 total = precision * cells if total is None else total + precision * cells
                 weight += precision
         if total is not None:
-            found[attribute] = NodeTable(np.asarray(total / weight), 1 / weight)
-    return found
+            tables[attribute] = NodeTable(np.asarray(total / weight), 1 / weight)
+    return tables
 
 
 def decide(
@@ -99,27 +104,16 @@ def decide(
         number: the open node.
         tables: of the attributes that are known there.
         last: whether children become leaves.
-        caution: a value is considered only if its records' labels differ from the node's by more than so many
-            standard errors, and the children's shares are drawn towards the node's by as much as noise
+        caution: a value is considered only if its records' labels differ from the node's by more than this
+            many standard errors, and the children's shares are drawn towards the node's by as much as noise
             explains; 0 is the published rule.
         defer: leave a node without a useful value open, so that the next round adds to what is known of it.
     """
     node = tree.nodes[number]
     shares, mass = _label_shares(tables, np.asarray(node.shares), node.mass)
     mass = mass if node.path else 1.0  # everyone comes to the root
-    best: tuple[float, int, int, Array] | None = None
-    for attribute, table in tables.items():
-        possible = _possible(node.path, attribute, len(table.cells))
-        if np.count_nonzero(possible) < 2:
-            continue
-        cells = np.zeros_like(table.cells)
-        cells[possible] = project(table.cells[possible], mass)
-        scores = _gini_after(cells)
-        scores[~possible | ~_is_clear(cells, shares, caution**2 * table.variance)] = np.inf
-        value = int(scores.argmin())
-        if np.isfinite(scores[value]) and (best is None or scores[value] < best[0]):
-            best = (float(scores[value]), attribute, value, cells)
-    if best is None or _gini(shares) <= best[0]:
+    best = _best_split(tables, node.path, shares, mass, caution)
+    if best is None or 1 - (shares**2).sum() <= best[0]:
         return tree.settled(number, shares, mass, is_open=defer)
     _, attribute, value, cells = best
     noise = tables[attribute].variance if caution > 0 else 0.0
@@ -128,7 +122,26 @@ def decide(
     return tree.split(number, attribute, value, (yes, no), last=last)
 
 
-def _possible(path: Sequence[Step], attribute: int, size: int) -> NDArray[np.bool_]:
+def _best_split(
+    tables: Mapping[int, NodeTable], path: Sequence[Step], shares: Array, mass: float, caution: float
+) -> tuple[float, int, int, Array] | None:
+    """Return the Gini index, attribute and value of the best split, with the attribute's projected table."""
+    best: tuple[float, int, int, Array] | None = None
+    for attribute, table in tables.items():
+        possible = _possible(path, attribute, len(table.cells))
+        if np.count_nonzero(possible) < 2:
+            continue
+        cells, estimates = np.zeros_like(table.cells), table.cells[possible]
+        cells[possible] = to_simplex(estimates.ravel(), mass, shift=False).reshape(estimates.shape)
+        scores = _gini_after(cells)
+        scores[~possible | ~_is_clear(cells, shares, caution**2 * table.variance)] = np.inf
+        value = int(scores.argmin())
+        if np.isfinite(scores[value]) and (best is None or scores[value] < best[0]):
+            best = (float(scores[value]), attribute, value, cells)
+    return best
+
+
+def _possible(path: Sequence[Step], attribute: int, size: int) -> Mask:
     """Return which values of the attribute records at the end of the path can have; the others are noise."""
     possible = np.ones(size, dtype=np.bool_)
     for step in path:
@@ -148,13 +161,13 @@ def _label_shares(tables: Mapping[int, NodeTable], shares: Array, mass: float) -
         precision = 1 / (table.variance * len(table.cells))
         total += precision * table.cells.sum(axis=0)
         weight += precision
-    found = float(total.sum() / weight) if weight > 0 else 0.0
-    if found <= _LEAST_MASS:
+    reached = float(total.sum() / weight) if weight > 0 else 0.0
+    if reached <= _LEAST_MASS:
         return shares, max(mass, _LEAST_MASS)
-    return project(total / weight, found) / found, found
+    return to_simplex(total / weight, reached, shift=False) / reached, reached
 
 
-def _is_clear(cells: Array, shares: Array, noise: float) -> NDArray[np.bool_]:
+def _is_clear(cells: Array, shares: Array, noise: float) -> Mask:
     """Whether the labels of each value's records differ from the node's by more than noise."""
     weights = cells.sum(axis=1, keepdims=True)
     distance = ((cells - weights * shares) ** 2).sum(axis=1)
@@ -170,10 +183,6 @@ def _drawn_to(weights: Array, shares: Array, noise: float) -> Array:
         return np.asarray(expected)
     kept = max(0.0, 1 - noise * len(shares) / distance)
     return np.asarray(np.maximum(expected + kept * (weights - expected), 0.0))
-
-
-def _gini(shares: Array) -> float:
-    return float(1 - (shares**2).sum())
 
 
 def _gini_after(cells: Array) -> Array:

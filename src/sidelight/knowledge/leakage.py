@@ -1,35 +1,32 @@
-"""One adversary, any method: the figure and what it claims."""
+"""What one adversary learns, by any method: exact, certified, published, or by group privacy alone."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief
 from sidelight.foundation.arguments import check_is
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, TooLargeError, check_choice, check_number
-from sidelight.knowledge.adversary import ADVERSARY_FIX, Adversary, mask_of
-from sidelight.knowledge.cells import LARGEST_LISTED, Cells, cells_of, check_listable, check_query
+from sidelight.knowledge.adversary import ADVERSARY_FIX, Adversary
+from sidelight.knowledge.cells import LARGEST_LISTED, Cells, cells_of, check_one_belief, check_query
 from sidelight.knowledge.densities import normalised
-from sidelight.knowledge.edges import certified_values
 from sidelight.knowledge.exact import exact_leakage
-from sidelight.knowledge.graph import WeightedGraph
-from sidelight.knowledge.group import group_bound
+from sidelight.knowledge.graph import GROUP_UPWARDS, WeightedGraph, certified_bound, certified_values
 from sidelight.knowledge.query import QUERY_FIX, Query
 from sidelight.knowledge.tree import tree_leakage
-from sidelight.leakage.bounds import Bound, Claim
+from sidelight.leakage.bounds import Bound
 
-Array = NDArray[np.float64]
 Method = Literal["exact", "certified", "published", "group"]
 METHODS: tuple[Method, ...] = ("exact", "certified", "published", "group")
 
 
 def prior_leakage(
-    belief: Belief | Sequence[Belief], query: Query, adversary: Adversary, method: Method = "exact"
+    belief: Belief | Iterable[Belief], query: Query, adversary: Adversary, method: Method = "exact"
 ) -> Bound:
     """Return what a noisy answer tells an adversary who already knows some attributes (PDP, Definition 2).
 
@@ -48,25 +45,37 @@ def prior_leakage(
     check_is("query", query, Query, QUERY_FIX)
     check_is("adversary", adversary, Adversary, ADVERSARY_FIX)
     check_choice("method", method, METHODS)
-    check_listable(belief)
-    if not isinstance(belief, Belief):
+    if isinstance(belief, Iterable):
         beliefs = list(belief)
         if not beliefs:
             raise InputError("a set of distributions needs at least one belief, got none.")
-        return max(
-            (prior_leakage(each, query, adversary, method) for each in beliefs), key=lambda found: found.value
-        )
+        bounds = (prior_leakage(each, query, adversary, method) for each in beliefs)
+        return max(bounds, key=lambda bound: bound.value)
+    check_one_belief(belief)
     check_query(belief, query)
     adversary.check(query.schema.names)
     if method == "exact":
         return _exact(belief, query, adversary)
     if method == "certified":
-        place = query.schema.index(adversary.target), mask_of(query.schema.names, adversary.known)
-        kind: Claim = "model" if belief.is_model else "certified"
-        return Bound(float(certified_values(belief, query)[place]), kind, "sound edges, least path")
+        return certified_bound(certified_values(belief, query), belief, adversary)
     if method == "published":
         return WeightedGraph.from_belief(belief, query).bound(adversary)
     return group_bound(belief, query, adversary)
+
+
+def group_bound(belief: Belief, query: Query, adversary: Adversary) -> Bound:
+    """Return the sum of the sensitivities of the target and all unknown attributes over the scale (eq. (16)).
+
+    Sound for every joint distribution of the values that can occur; rounded up.
+    """
+    check_one_belief(belief)
+    check_is("adversary", adversary, Adversary, ADVERSARY_FIX)
+    check_query(belief, query)
+    names = query.schema.names
+    adversary.check(names)
+    reach = query.reaches([belief.prior(name) > 0 for name in names])
+    free = [float(reach[names.index(name)]) for name in names if name not in adversary.known]
+    return Bound(sum(free) * GROUP_UPWARDS, "certified", "group privacy (PDP, eq. (16))")
 
 
 def posterior(
@@ -128,5 +137,4 @@ def _exact(belief: Belief, query: Query, adversary: Adversary) -> Bound:
         except TooLargeError:
             if math.prod(query.schema.sizes) > LARGEST_LISTED:
                 raise
-    kind: Claim = "model" if belief.is_model else "exact"
-    return exact_leakage(cells_of(belief, query), query, adversary, kind)
+    return exact_leakage(cells_of(belief, query), query, adversary)

@@ -1,4 +1,4 @@
-"""The people's side of a tree's rounds: each draws a choice, answers it, and keeps an own ledger.
+"""The people's side of a tree's rounds: each person draws a choice, answers it and keeps a ledger.
 
 `answer` simulates all people at once. A `Participant` is one person's device in a real collection: it takes
 neither the collector's omega nor its budgets on trust, and refuses a round that would break the promise.
@@ -10,17 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Whole
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.randomness import derive_seed
-from sidelight.labels.budgets import Ledger
-from sidelight.labels.devices import LabelledRows, deal
+from sidelight.labels.budgets import LabelLedger
+from sidelight.labels.collection import LabelledRows, deal
 from sidelight.labels.omega import Omega
-from sidelight.labels.responses import BasicResponse
-from sidelight.learning.decision import DecisionTree
 from sidelight.learning.questions import Question
-from sidelight.learning.rounds import Choice, Key, Round, TreeSettings, question_omega, response_width
+from sidelight.learning.rounds import Choice, Key, Round, TreeSettings, question_omega
 from sidelight.mechanisms.mechanism import Aggregate
 from sidelight.mechanisms.reports import Reports
 
@@ -35,13 +33,11 @@ class Answers:
     """
 
     aggregates: Mapping[Key, Aggregate]
-    groups: NDArray[np.int64]
+    groups: Whole
 
 
-def answer(
-    asked: Round, rows: LabelledRows, groups: NDArray[np.int64], *, seed: int | None = None
-) -> Answers:
-    """Answer a round on the people's side: each draws a choice of the own group, and reports.
+def answer(asked: Round, rows: LabelledRows, groups: Whole, *, seed: int | None = None) -> Answers:
+    """Answer a round on the people's side: each person draws one of the group's choices and reports.
 
     Args:
         asked: the round.
@@ -70,16 +66,10 @@ def answer(
             part = rows[members[drawn == place]]
             if len(part) and choice.question is not None and choice.response is not None:
                 noise = derive_seed(seed, f"{stream}/{number}/{place}")
-                aggregates[number, place] = _reported(choice, part, asked.tree, noise)
+                cells = choice.question.code(part.codes, asked.tree)
+                reports = choice.response.randomise(cells, part.labels, seed=noise)
+                aggregates[number, place] = choice.response.aggregate(reports)
     return Answers(aggregates, after)
-
-
-def _reported(choice: Choice, part: LabelledRows, tree: DecisionTree, seed: int | None) -> Aggregate:
-    question, response = choice.question, choice.response
-    if question is None or response is None:
-        raise InputError("a silent choice has nothing to report.")
-    cells = question.code(part.codes, tree)
-    return response.aggregate(response.randomise(cells, part.labels, seed=seed))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +89,7 @@ class Participant:
         codes: the record.
         label: its label.
         omegas: of each attribute, as published at the start; the promise rests on them.
-        ledger: what the own reports have spent.
+        ledger: what this person's reports have spent.
         group: the group after the rounds so far.
         turn: the only round to answer in; None before it is drawn, or if all are answered.
     """
@@ -107,7 +97,7 @@ class Participant:
     codes: tuple[int, ...]
     label: int
     omegas: tuple[Omega, ...]
-    ledger: Ledger
+    ledger: LabelLedger
     group: int = 0
     turn: int | None = None
 
@@ -123,9 +113,9 @@ class Participant:
         return cls(tuple(int(code) for code in codes), int(label), tuple(omegas), settings.ledger())
 
     def answer(self, asked: Round, *, seed: int | None = None) -> tuple[Participant, Answer | None]:
-        """Return who one is after the round, and what to send; nothing in a silent round.
+        """Return the participant's state after the round, and what to send; None in a silent round.
 
-        Keep the first before the second is sent: whoever forgets an answer may give it twice.
+        Store the state before the answer is sent: a device that forgets an answer may give it twice.
 
         Args:
             asked: the published round.
@@ -146,14 +136,12 @@ class Participant:
         report = choice.response.randomise(cell, [self.label], seed=noise)
         return replace(after, ledger=ledger), Answer(self.group, place, report)
 
-    def _spent(self, choice: Choice) -> Ledger:
-        """Return the own ledger after the response, by the published omegas; refuses to overspend."""
+    def _spent(self, choice: Choice) -> LabelLedger:
+        """Return this person's ledger after the response, by the published omegas; refuses to overspend."""
         question, response = choice.question, choice.response
         if question is None or response is None or response.values != question.cells:
             raise InputError("the response does not fit its question; the published round is damaged.")
-        width = response_width(response)
-        is_basic = isinstance(response, BasicResponse)
-        omega = 1.0 if is_basic else question_omega(self._question(question), self.omegas, width)
+        omega = question_omega(self._question(question), self.omegas, response.width)
         return self.ledger.after(float(response.factor), omega, response.budget)
 
     def _question(self, question: Question) -> Question:
@@ -168,11 +156,7 @@ def add_up(asked: Round, answers: Sequence[Answer]) -> dict[Key, Aggregate]:
     sent: dict[Key, list[Reports]] = {}
     for part in answers:
         sent.setdefault((part.group, part.choice), []).append(part.report)
-    found = {}
-    for (group, place), reports in sent.items():
-        options = asked.choices[group] if 0 <= group < len(asked.choices) else ()
-        response = options[place].response if 0 <= place < len(options) else None
-        if response is None:
-            raise InputError(f"nobody was asked choice {place} of group {group}, but it has answers.")
-        found[group, place] = response.aggregate(Reports.joined(reports))
-    return found
+    return {
+        (group, place): asked.response(group, place).aggregate(Reports.joined(reports))
+        for (group, place), reports in sent.items()
+    }
