@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sidelight.foundation import compiled
+from sidelight.foundation import arrays
 from sidelight.foundation.bits import row_bytes
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms import MECHANISMS, Reports, create, reports_from_arrow, reports_to_arrow
@@ -243,10 +243,10 @@ def test_factor_bounds_every_ratio_of_the_stated_matrix(name: str):
 def test_numpy_and_compiled_paths_give_the_same_bits(name: str, size: int, monkeypatch: pytest.MonkeyPatch):
     mechanism = make(name, size)
     values = inputs(mechanism, 700)
-    monkeypatch.setattr(compiled, "LARGE", 1 << 60)
+    monkeypatch.setattr(arrays, "LARGE", 1 << 60)
     plain = mechanism.randomise(values, seed=3, offset=11)
     sums = mechanism.aggregate(plain).sums
-    monkeypatch.setattr(compiled, "LARGE", 0)
+    monkeypatch.setattr(arrays, "LARGE", 0)
     assert_same(plain, mechanism.randomise(values, seed=3, offset=11))
     np.testing.assert_array_equal(sums, mechanism.aggregate(plain).sums)
 
@@ -254,8 +254,8 @@ def test_numpy_and_compiled_paths_give_the_same_bits(name: str, size: int, monke
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("path", [0, 1 << 60])
 def test_chunks_agree_with_the_whole(name: str, path: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(compiled, "LARGE", path)
-    monkeypatch.setattr(compiled, "CHUNK", 64)
+    monkeypatch.setattr(arrays, "LARGE", path)
+    monkeypatch.setattr(arrays, "CHUNK", 64)
     for size in (3, 20, 70):
         mechanism = make(name, size)
         values = inputs(mechanism, 101)
@@ -337,7 +337,7 @@ def test_unseeded_is_secure_and_never_the_same(name: str):
 @pytest.mark.parametrize("path", [0, 1 << 60])
 def test_secure_reports_have_the_stated_law_too(name: str, path: int, monkeypatch: pytest.MonkeyPatch):
     """Secure noise has no fixed seed; 7 standard errors give one false alarm in 4e11 comparisons."""
-    monkeypatch.setattr(compiled, "LARGE", path)
+    monkeypatch.setattr(arrays, "LARGE", path)
     mechanism = make(name, 4, 2.0)
     shares = skewed(4)
     values = inputs(mechanism, 40_000, shares)
@@ -351,7 +351,7 @@ def test_secure_reports_have_the_stated_law_too(name: str, path: int, monkeypatc
 def test_arrow_round_trip(name: str, path: int, monkeypatch: pytest.MonkeyPatch):
     import pyarrow as pa
 
-    monkeypatch.setattr(compiled, "LARGE", path)
+    monkeypatch.setattr(arrays, "LARGE", path)
     mechanism = make(name, 12)
     reports = mechanism.randomise(inputs(mechanism, 30), seed=6)
     column = reports_to_arrow(reports)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sidelight.foundation.errors import check_choice
-from sidelight.foundation.extras import require
+from sidelight.foundation.modules import require
 
 MODELS = ("mlp", "cnn", "rnn", "lstm", "attention")
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.belief.tree import Tree
-from sidelight.foundation.arguments import check_is
-from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
+from sidelight.foundation.errors import InputError, check_choice, check_is, check_number, invalid
 from sidelight.foundation.files import file_name
 from sidelight.foundation.html import html_table
 from sidelight.schema import Schema, categorical

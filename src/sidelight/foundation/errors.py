@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+from operator import length_hint
+from typing import SupportsFloat, SupportsIndex
 
 _ALIKE = 0.7
 """From here on a name is offered for another; 'nope' and 'income' are at 0.6."""
@@ -75,6 +77,19 @@ def unknown(noun: str, value: str, known: Iterable[str]) -> InputError:
     return InputError(f"there is no {kind} {value!r}{of}{whole}{hint} There are: {shown or 'none'}.")
 
 
+def check_is(name: str, value: object, kind: type, fix: str = "") -> None:
+    """Raise in terms of `name` unless `value` is of this kind; `fix` says where to get one.
+
+    >>> check_is("belief", 3, dict, "dict() makes one.")
+    Traceback (most recent call last):
+        ...
+    sidelight.foundation.errors.InputError: `belief` must be a `dict`, got 'int'. dict() makes one.
+    """
+    if not isinstance(value, kind):
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        raise invalid(name, f"{article} `{kind.__name__}`", type(value).__name__, fix)
+
+
 def check_number(
     name: str,
     value: object,
@@ -85,29 +100,24 @@ def check_number(
     infinite: bool = False,
 ) -> float:
     """Return `value` as a float, or raise in terms of `name`."""
-    bounds = [
-        f"above {above:g}" if above is not None else "",
-        f"of at least {at_least:g}" if at_least is not None else "",
-        f"below {below:g}" if below is not None else "",
-    ]
-    wanted = " and ".join(bound for bound in bounds if bound)
-    requirement = ("a number " if infinite else "a finite number ") + wanted
-    is_array = getattr(value, "ndim", 0) != 0
-    if isinstance(value, (bool, str)) or is_array or not hasattr(value, "__float__"):
-        raise invalid(name, requirement.strip(), value)
+    limits = {"above": above, "of at least": at_least, "below": below}
+    wanted = " and ".join(f"{words} {limit:g}" for words, limit in limits.items() if limit is not None)
+    requirement = f"a {'' if infinite else 'finite '}number {wanted}".strip()
+    # A string, or an array with one number in it, would pass `float` as well.
+    if isinstance(value, bool) or length_hint(value) or not isinstance(value, SupportsFloat):
+        raise invalid(name, requirement, value)
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise invalid(name, requirement.strip(), value) from None
+        raise invalid(name, requirement, value) from None
     fits = (
-        not math.isnan(number)
-        and (infinite or math.isfinite(number))
+        (infinite or math.isfinite(number))
         and (above is None or number > above)
         and (at_least is None or number >= at_least)
         and (below is None or number < below)
     )
-    if not fits:
-        raise invalid(name, requirement.strip(), value)
+    if math.isnan(number) or not fits:
+        raise invalid(name, requirement, value)
     return number
 
 
@@ -116,7 +126,7 @@ def check_whole(name: str, value: object, *, at_least: int, at_most: int | None 
     requirement = f"a whole number of at least {at_least}"
     if at_most is not None:
         requirement += f" and at most {at_most}"
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise invalid(name, requirement, value)
     try:
         number = int(value.__index__())

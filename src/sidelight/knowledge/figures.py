@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.belief import Belief
-from sidelight.foundation.arguments import check_is
-from sidelight.foundation.errors import InputError, TooLargeError, check_choice, check_number
+from sidelight.foundation.errors import InputError, TooLargeError, check_choice, check_is, check_number
 from sidelight.knowledge.adversary import ADVERSARY_FIX, Adversary, mask_of
 from sidelight.knowledge.cells import LARGEST_LISTED, Cells, cells_of, check_listable, check_query
 from sidelight.knowledge.densities import normalised

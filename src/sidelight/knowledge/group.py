@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.belief import Belief, check_belief
-from sidelight.foundation.arguments import check_is
+from sidelight.foundation.errors import check_is
 from sidelight.knowledge.adversary import ADVERSARY_FIX, Adversary, mask_of
 from sidelight.knowledge.cells import check_query
 from sidelight.knowledge.query import Query

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sidelight.belief import Credal
-from sidelight.foundation.arguments import check_is
-from sidelight.foundation.errors import invalid
+from sidelight.foundation.errors import check_is, invalid
 
 
 def check_channel(channel: object) -> None:

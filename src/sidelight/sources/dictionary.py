@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from sidelight.foundation.calendar import Unit
 from sidelight.foundation.errors import InputError, check_whole, invalid, unknown
 from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, write_text
-from sidelight.foundation.mapping import FrozenMapping
+from sidelight.foundation.frozen import FrozenMapping
 from sidelight.schema import BINNED, MISSING, OTHER, Attribute, Kind, Missing, Schema, written_edges
 from sidelight.sources.inference import UNUSED, Coding, Column, Unused
 

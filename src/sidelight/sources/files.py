@@ -22,8 +22,8 @@ import duckdb
 import pyarrow as pa
 
 from sidelight.foundation.errors import InputError, check_choice
-from sidelight.foundation.extras import require
 from sidelight.foundation.files import REPORTS_KEY, file_name
+from sidelight.foundation.modules import require
 from sidelight.sources.cells import HEAD, REAL, Form, Stated, looks_like, settle
 from sidelight.sources.faults import are_reports, reading
 from sidelight.sources.local import LocalSource, columns_of, kept, of_arrow, open_query, rename_notes

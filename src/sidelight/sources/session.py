@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from sidelight.foundation.errors import InputError, MissingExtraError
-from sidelight.foundation.extras import require
 from sidelight.foundation.logs import diverted_errors
+from sidelight.foundation.modules import require
 from sidelight.sources.files import format_of, locate, refuse_reports
 
 PURPOSE = "the Spark engine"

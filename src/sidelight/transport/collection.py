@@ -10,8 +10,7 @@ from typing import overload
 import numpy as np
 
 from sidelight.estimation.second_phase import learn_second_phase
-from sidelight.foundation.arguments import check_is
-from sidelight.foundation.errors import InputError, check_choice, invalid
+from sidelight.foundation.errors import InputError, check_choice, check_is, invalid
 from sidelight.foundation.randomness import derive_seed
 from sidelight.plan import PLAN_FIX, Plan
 from sidelight.protocols.direct import planned, product, smp, spl
