@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sidelight.attacks.numbers import Numbers
 from sidelight.foundation.errors import InputError, unknown
-from sidelight.sources.reading import open_settled
+from sidelight.sources.reader import open_settled
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -27,7 +27,7 @@ from sidelight.protocols.fake_data import FakeDataProtocol
 from sidelight.protocols.protocol import Array, RecordReports, RecordSums, check_once, fingerprint, mixed
 from sidelight.protocols.two_phase import origin_of
 from sidelight.schema import Schema
-from sidelight.sources.writing import write_rows
+from sidelight.sources.table import write_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -3,7 +3,7 @@
 from sidelight.sources.counts import Counts, Records
 from sidelight.sources.dictionary import Dictionary
 from sidelight.sources.engine import Engine, LocalEngine
-from sidelight.sources.reading import column_names, read, read_sql
+from sidelight.sources.reader import column_names, read, read_sql
 from sidelight.sources.table import Table
 
 __all__ = [

@@ -19,10 +19,13 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from sidelight.foundation.errors import InputError, invalid
-from sidelight.sources.local import PLACE, LocalSource
 from sidelight.sources.sql import literal, quoted
+
+if TYPE_CHECKING:
+    from sidelight.sources.local import LocalSource
 
 MARKERS = (
     "", "?", "-", "--", ".", "na", "n/a", "n.a.", "#n/a", "#n/a n/a", "#na", "<na>", "null", "#null!", "none",
@@ -273,9 +276,9 @@ def _is_doubtful(source: LocalSource, column: _Column, stated: Stated) -> bool:
     kinds, numbers, row = source.rows(
         f"count(DISTINCT {column.cell}) FILTER (WHERE {bad}), "
         f"count(DISTINCT {column.cell}) FILTER (WHERE {best.fits(column.cell)}), "
-        f"min(CASE WHEN {bad} THEN {PLACE} END)",
+        f"min(CASE WHEN {bad} THEN sidelight_place END)",
         column=column.name,
-        origin=source.numbered,
+        origin=f"(SELECT row_number() OVER () AS sidelight_place, * FROM {source.view})",
     )[0]
     if kinds > _STRAY or (numbers <= _FEW and others * _SHARE > column.present):
         return False

@@ -23,7 +23,7 @@ from sidelight.foundation.errors import InputError, check_whole, invalid, unknow
 from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, write_text
 from sidelight.foundation.frozen import FrozenMapping
 from sidelight.schema import BINNED, MISSING, OTHER, Attribute, Kind, Missing, Schema, written_edges
-from sidelight.sources.inference import UNUSED, Coding, Column, Unused
+from sidelight.sources.columns import UNUSED, Coding, Column, Unused
 
 if TYPE_CHECKING:
     from sidelight.sources.source import Source

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sidelight.foundation.errors import check_choice, check_whole
 from sidelight.schema import Attribute, Schema, categorical
 from sidelight.sources.counts import Counts
-from sidelight.sources.reading import read
+from sidelight.sources.reader import read
 from sidelight.sources.table import Table
 
 _TITANIC_SCHEMA = Schema(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -28,23 +30,20 @@ _INTERRUPTED = "Query interrupted"
 _HEAD = 1 << 16
 
 
-class reading:  # noqa: N801 - a context manager, read as a verb
+@contextmanager
+def reading(label: str, column: str = "", kind: str = "") -> Iterator[None]:
     """Turn DuckDB's errors into one line that names the file, and the column where one alone is asked for.
 
     An interruption while DuckDB works stays an interruption.
     """
-
-    def __init__(self, label: str, column: str = "", kind: str = "") -> None:
-        self.label, self.column, self.kind = label, column, kind
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+    try:
+        yield
+    except (duckdb.Error, RuntimeError) as error:
         if isinstance(error, duckdb.InterruptException) or str(error) == _INTERRUPTED:
             raise KeyboardInterrupt from error
-        if isinstance(error, duckdb.Error):
-            raise unreadable(self.label, error, self.column, self.kind) from error
+        if not isinstance(error, duckdb.Error):
+            raise
+        raise unreadable(label, error, column, kind) from error
 
 
 def unreadable(label: str, error: Exception, column: str = "", kind: str = "") -> InputError:

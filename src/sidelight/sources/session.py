@@ -13,7 +13,8 @@ from typing import Any
 from sidelight.foundation.errors import InputError, MissingExtraError
 from sidelight.foundation.logs import diverted_errors
 from sidelight.foundation.modules import require
-from sidelight.sources.files import format_of, locate, refuse_reports
+from sidelight.sources.files import refuse_reports
+from sidelight.sources.locations import format_of, locate
 
 PURPOSE = "the Spark engine"
 OLDEST_JAVA = 17
@@ -41,6 +42,11 @@ def need_java() -> None:
             f"install openjdk-{OLDEST_JAVA}-jre-headless), set JAVA_HOME, or name a Spark Connect server "
             f"({_REMOTE}host) as the master."
         )
+
+
+def is_spark(rows: object) -> bool:
+    """Whether an object is a DataFrame of Spark, classic or Connect."""
+    return type(rows).__module__.startswith("pyspark.sql") and hasattr(rows, "mapInArrow")
 
 
 def need_spark() -> None:

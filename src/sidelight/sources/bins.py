@@ -1,11 +1,16 @@
-"""Which bins fit dates and times: the calendar's where few span them, else equally full and rounded ones."""
+"""Which bins a column of numbers, dates or times is cut into.
+
+Numbers get bins that are equally full or equally wide; dates get the calendar's where few of its units span
+them, else equally full and rounded ones.
+"""
 
 from __future__ import annotations
 
-import re
+import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 
 from sidelight.foundation.calendar import (
     UNITS,
@@ -17,53 +22,53 @@ from sidelight.foundation.calendar import (
     seconds_of,
     starts_between,
 )
-
-ISO = r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?Z?)?"
-"""Text that is taken for a date; an engine must be able to read it as one besides."""
+from sidelight.sources.summaries import Summary
 
 _MORE = 2
 """A calendar may give so many bins more than were asked for: twelve months instead of ten bins."""
-_CLOCK_NAMES = re.compile(r"(unix|epoch|timestamp|time|ts)(_?s(ec(ond)?s?)?)?$|_at$|^(unix|epoch)")
-_EARLIEST, _LATEST = 315_532_800, 4_102_444_800
 
 
-def are_dates(labels: Iterable[str]) -> bool:
-    """Whether all labels look like dates in ISO form."""
-    return all(re.fullmatch(ISO, label) for label in labels)
+def width_edges(ends: tuple[float, float], bins: int) -> tuple[float, ...] | None:
+    """Return the inner edges of equally wide bins; None where doubles are too coarse for so many."""
+    low, high = ends
+    # Dividing first: the difference of the two ends may be too large for a double.
+    edges = tuple(low + (high / bins - low / bins) * i for i in range(1, bins))
+    return None if any(a >= b for a, b in pairwise((low, *edges, high))) else edges
 
 
-def tells_time(name: str) -> bool:
-    """Whether a column is called as one of moments is.
+def quantile_edges(summary: Summary, low: float) -> tuple[float, ...]:
+    """Return the edges of equally full bins, with a bin of its own for every value that fills one.
 
-    >>> [tells_time(name) for name in ("unix_time", "Timestamp", "created_at", "lifetime_value")]
-    [True, True, True, False]
+    A plain quantile rule would put such a value into one bin with its neighbours and so erase what it
+    leaks: nine in ten records of a census table have a capital gain of 0.
     """
-    return _CLOCK_NAMES.search(name.lower()) is not None
-
-
-def are_moments(low: float, high: float) -> bool:
-    """Whether numbers can be seconds since 1970, by their range: the years 1980 to 2100."""
-    return low >= _EARLIEST and high <= _LATEST
+    edges = {*summary.cuts, *summary.masses}
+    for mass, following in summary.following.items():
+        if following is not None and following not in edges:
+            edges.add(math.nextafter(mass, math.inf))
+    return tuple(sorted(edges - {float(low)}))
 
 
 def date_edges(
-    ends: tuple[float, float], cuts: Sequence[float], masses: Sequence[tuple[float, float | None]], bins: int
+    ends: tuple[float, float],
+    cuts: Sequence[float],
+    bins: int,
+    following: Mapping[float, float | None] = MappingProxyType({}),
 ) -> tuple[float, ...]:
     """Return the inner edges for dates or times.
 
     Args:
         ends: the first and the last.
         cuts: what cuts them into bins of equal weight or width.
-        masses: those that fill a bin of their own, each with the one that follows it.
         bins: how many bins are wanted.
+        following: the dates that fill a bin of their own, each with the one that follows it.
     """
-    values = sorted({*cuts, *(mass for mass, _ in masses)})
-    by_calendar = _fitting_calendar(ends, values, bins)
+    by_calendar = _fitting_calendar(ends, sorted({*cuts, *following}), bins)
     if by_calendar is not None:
         return by_calendar
     edges = {*_rounded(ends[0], sorted(set(cuts)))}
-    for mass, following in masses:
-        edges |= {mass} if following is None else {mass, _end_of(mass, following)}
+    for mass, after in following.items():
+        edges |= {mass} if after is None else {mass, _end_of(mass, after)}
     return tuple(sorted(edge for edge in map(_whole, edges) if edge is not None and edge > ends[0]))
 
 

@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.sources.coding import Columns
+from sidelight.sources.codebook import Columns
 
 Cells = NDArray[np.int64]
 Term = tuple[int, ...]
@@ -35,7 +35,7 @@ LARGEST_SHARED = 1 << 14
 _SHARED = (8.0, 32.0, math.inf)
 """How many sets a table may be expected to serve; with infinitely many, bitmaps are never worth making."""
 
-_FLUSH_ROWS = 1 << 31
+FLUSH_ROWS = 1 << 31
 """A cell of 32 bits may not count more records before it is added to one of 64."""
 
 
@@ -125,10 +125,10 @@ def plan_counting(sizes: Sequence[int], sets: Sequence[Sequence[int]]) -> Counti
     (((3, 4), (4, 5)), (-1, -1, 0, 1))
     """
     asked = tuple(tuple(columns) for columns in sets)
-    return min((_planned(tuple(sizes), asked, shared) for shared in _SHARED), key=lambda plan: plan.cost)
+    return min((planned(tuple(sizes), asked, shared) for shared in _SHARED), key=lambda plan: plan.cost)
 
 
-def _planned(sizes: tuple[int, ...], sets: tuple[Term, ...], shared: float) -> CountingPlan:
+def planned(sizes: tuple[int, ...], sets: tuple[Term, ...], shared: float) -> CountingPlan:
     """Plan with bitmaps for the sets that are cheaper so than their share of a table that serves `shared`."""
     tables = _covering(
         sizes, [set(columns) for columns in sets if not _suits_bitmaps(sizes, columns, shared)]
@@ -194,19 +194,19 @@ class Counter:
     compiled: bool
     rows: int = 0
     _waiting: int = 0
-    _cells: NDArray[np.uint32] = field(init=False)
+    narrow: NDArray[np.uint32] = field(init=False)
     _flushed: Cells = field(init=False)
     _together: Cells = field(init=False)
 
     def __post_init__(self) -> None:
-        self._cells = np.zeros(int(self.plan.bases[-1]), dtype=np.uint32)
+        self.narrow = np.zeros(int(self.plan.bases[-1]), dtype=np.uint32)
         self._flushed = np.zeros(0, dtype=np.int64)
         self._together = np.zeros(len(self.plan.terms[0]), dtype=np.int64)
 
     def add(self, codes: Columns) -> None:
         """Count a batch of codes, shape (attributes, records)."""
         rows = codes.shape[1]
-        if self._waiting + rows > _FLUSH_ROWS:
+        if self._waiting + rows > FLUSH_ROWS:
             self._flush()
         self._waiting += rows
         self.rows += rows
@@ -220,12 +220,12 @@ class Counter:
         if self.compiled:
             from sidelight.sources.kernels import count_tables
 
-            count_tables(codes, *plan.layout, plan.bases, self._cells)
+            count_tables(codes, *plan.layout, plan.bases, self.narrow)
             return
         for table, (begin, end) in zip(plan.tables, pairwise(plan.bases), strict=True):
             shape = plan.shape(table)
             flat = np.ravel_multi_index(tuple(codes[column].astype(np.intp) for column in table), shape)
-            self._cells[begin:end] += np.bincount(flat, minlength=end - begin).astype(np.uint32)
+            self.narrow[begin:end] += np.bincount(flat, minlength=end - begin).astype(np.uint32)
 
     def _count_together(self, bitmaps: NDArray[np.uint64]) -> None:
         if self.compiled:
@@ -239,9 +239,9 @@ class Counter:
 
     def _flush(self) -> None:
         if not len(self._flushed):
-            self._flushed = np.zeros(len(self._cells), dtype=np.int64)
-        self._flushed += self._cells
-        self._cells[:] = 0
+            self._flushed = np.zeros(len(self.narrow), dtype=np.int64)
+        self._flushed += self.narrow
+        self.narrow[:] = 0
         self._waiting = 0
 
     def __iadd__(self, other: Counter) -> Counter:
