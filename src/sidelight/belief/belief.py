@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.belief.tree import Tree
+from sidelight.foundation.arrays import Array, Positions, Whole, offsets
 from sidelight.foundation.errors import InputError, check_choice, check_is, check_number, invalid
 from sidelight.foundation.files import file_name
 from sidelight.foundation.html import html_table
-from sidelight.schema import Schema, categorical
+from sidelight.schema import Schema, plain_schema
 from sidelight.sources import Counts, Records, Table, read
 
 if TYPE_CHECKING:
     from sidelight.belief.credal import Credal
 
-Array = NDArray[np.float64]
 BeliefKind = Literal["joint", "pairwise", "tree"]
 LARGEST_RECORDS = 1 << 22
 _LEAST_SHARE = 1e-312
@@ -139,7 +139,7 @@ class Belief:
         least = float(array[array > 0].min())
         if least < _LEAST_SHARE:
             raise invalid("cells", f"0 or at least {_LEAST_SHARE:g}, where doubles end", least)
-        return cls._of_cells(_plain_schema(schema, array.shape), array, None, 0.0, source)
+        return cls._of_cells(_axes(schema, array.shape), array, None, 0.0, source)
 
     @classmethod
     def from_tree(cls, tree: Tree, *, source: str = "by hand") -> Belief:
@@ -185,9 +185,9 @@ class Belief:
         return cls(records.schema, "joint", records.pair_tables(), records, sample_size, smoothing, source)
 
     @cached_property
-    def offsets(self) -> NDArray[np.intp]:
+    def offsets(self) -> Positions:
         """Where each attribute's values start in `blocks`; last, the number of all values."""
-        return np.concatenate([[0], np.cumsum(self.schema.sizes)]).astype(np.intp)
+        return offsets(self.schema.sizes)
 
     @cached_property
     def weight(self) -> float:
@@ -262,7 +262,7 @@ class Belief:
         mass = (np.diagonal(self.blocks) + self._unmixed / sizes)[:, None]
         return np.asarray(np.divide(cells, mass, out=np.full_like(cells, np.nan), where=mass > 0))
 
-    def support(self, name: str) -> NDArray[np.int64] | None:
+    def support(self, name: str) -> Whole | None:
         """Return how many records have each value of the attribute; None for a belief given by hand."""
         if self.sample_size is None:
             return None
@@ -318,7 +318,7 @@ def _count_tables(given: Sequence[Any]) -> tuple[Counts, ...]:
     if not np.array_equal(cells, np.floor(cells)):
         raise InputError("`cells` must be whole numbers, being counts; use from_joint for probabilities.")
     _check_weights("cells", cells)
-    return (Counts(_plain_schema(given[1], cells.shape), cells.astype(np.int64)),)
+    return (Counts(_axes(given[1], cells.shape), cells.astype(np.int64)),)
 
 
 def _numbers(name: str, cells: ArrayLike) -> Array:
@@ -348,29 +348,27 @@ def _check_weights(name: str, cells: NDArray[Any]) -> None:
         raise InputError(f"`{name}` must not all be 0.")
 
 
-def _plain_schema(names: Schema | Sequence[str], shape: tuple[int, ...]) -> Schema:
+def _axes(names: Schema | Sequence[str], shape: tuple[int, ...]) -> Schema:
     """Return the schema as it is, or that of axes with these names."""
     if isinstance(names, Schema):
         return names
     is_listed = isinstance(names, Sequence) and all(isinstance(name, str) for name in names)
     if not is_listed or isinstance(names, str) or len(names) != len(shape):
         raise invalid("schema", f"a `Schema` or {len(shape)} names, one for each axis", names)
-    return Schema(
-        tuple(categorical(name, [str(i) for i in range(k)]) for name, k in zip(names, shape, strict=True))
-    )
+    return plain_schema(zip(names, shape, strict=True))
 
 
 def _assemble(schema: Schema, counts: Sequence[Counts]) -> Array:
     """Put the tables of all pairs into one block matrix, after checking that they belong together."""
-    offsets = np.concatenate([[0], np.cumsum(schema.sizes)]).astype(np.intp)
-    blocks = np.full((offsets[-1], offsets[-1]), np.nan)
+    at = offsets(schema.sizes)
+    blocks = np.full((at[-1], at[-1]), np.nan)
     for part in counts:
         if len(part.schema) != 2:
             raise InputError("several count tables must each be of two attributes, one for every pair.")
         i, j = (schema.index(name) for name in part.schema.names)
         if schema.select(part.schema.names) != part.schema:
             raise InputError(f"the tables of {' and '.join(part.schema.names)} disagree about their values.")
-        rows, columns = slice(offsets[i], offsets[i + 1]), slice(offsets[j], offsets[j + 1])
+        rows, columns = slice(at[i], at[i + 1]), slice(at[j], at[j + 1])
         blocks[rows, columns] = part.cells
         blocks[columns, rows] = part.cells.T
         for span, marginal in ((rows, part.cells.sum(axis=1)), (columns, part.cells.sum(axis=0))):

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, invalid, unknown
 from sidelight.foundation.files import file_name
 from sidelight.sources import Table
 
-Array = NDArray[np.float64]
 _SINGULAR = 1e-12
 
 
@@ -100,6 +100,11 @@ class Gaussian:
     def kind(self) -> str:
         """What kind of belief this is, in a word."""
         return "gaussian"
+
+    @property
+    def smoothing(self) -> float:
+        """How many evenly spread records were added: a Gaussian has none."""
+        return 0.0
 
     def index(self, name: str) -> int:
         """Return the position of an attribute."""

@@ -12,16 +12,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
 
-from sidelight.foundation.calendar import (
-    UNITS,
-    Unit,
-    floor_to,
-    length,
-    moment_of,
-    next_start,
-    seconds_of,
-    starts_between,
-)
+from sidelight.foundation import calendar
+from sidelight.foundation.calendar import UNITS, Unit, moment_of, seconds_of
 from sidelight.sources.summaries import Summary
 
 _MORE = 2
@@ -91,25 +83,25 @@ def _starts(
     ends: tuple[float, float], span: tuple[float, float], unit: Unit, most: int
 ) -> tuple[float, ...] | None:
     """Return the starts of the units that a span touches, as far as they part the dates between the ends."""
-    inside = starts_between(*span, unit, most)
+    inside = calendar.starts_between(*span, unit, most)
     if inside is None:
         return None
     last = moment_of(span[1])
-    outer = (_start_of(span[0], unit), span[1] if last is None else seconds_of(next_start(last, unit)))
-    starts = sorted({*inside, *outer})
+    end = span[1] if last is None else seconds_of(calendar.next_start(last, unit))
+    starts = sorted({*inside, _start_of(span[0], unit), end})
     return tuple(start for start in starts if ends[0] < start <= ends[1])
 
 
 def _rounded(low: float, cuts: Sequence[float]) -> list[float]:
     """Return each cut at the start of its unit: the longest that is at most half the shortest gap."""
     gap = min((b - a for a, b in pairwise([low, *cuts]) if b > a), default=0.0)
-    unit = next((unit for unit in UNITS if 2 * length(unit) <= gap), None)
+    unit = next((unit for unit in UNITS if 2 * calendar.length(unit) <= gap), None)
     return [cut if unit is None else _start_of(cut, unit) for cut in cuts]
 
 
 def _start_of(seconds: float, unit: Unit) -> float:
     moment = moment_of(seconds)
-    return seconds if moment is None else seconds_of(floor_to(moment, unit))
+    return seconds if moment is None else seconds_of(calendar.floor_to(moment, unit))
 
 
 def _end_of(mass: float, following: float) -> float:
@@ -118,8 +110,8 @@ def _end_of(mass: float, following: float) -> float:
     if moment is None:
         return following
     for unit in UNITS[UNITS.index("day") :]:
-        end = seconds_of(next_start(moment, unit))
-        if floor_to(moment, unit) == moment and end <= following:
+        end = seconds_of(calendar.next_start(moment, unit))
+        if calendar.floor_to(moment, unit) == moment and end <= following:
             return end
     return following
 

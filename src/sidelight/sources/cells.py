@@ -231,13 +231,8 @@ def looks_like(cells: Iterable[str | None]) -> Form | None:
     present = {cell.strip().lower() for cell in cells if cell is not None}
     guess = next((form for form in FORMS if present and all(map(form.looks.fullmatch, present))), None)
     if guess is WHOLE:  # all are numbers, and not all are plain: whole ones may be written in other ways
-        return REAL if _has_fractions(present) else None
+        return REAL if any(not {".", "e"}.isdisjoint(cell) for cell in present) else None
     return guess
-
-
-def _has_fractions(cells: Iterable[str | None]) -> bool:
-    """Whether cells that are numbers are not all whole ones, by the way they are written."""
-    return any(cell is not None and not {".", "e", "E"}.isdisjoint(cell) for cell in cells)
 
 
 def _stripped(name: str, markers: Sequence[str]) -> str:

@@ -7,21 +7,20 @@ they are and are looked up in a table; other numbers come as doubles and are pla
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import AnyCodes, Array
 from sidelight.foundation.bits import code_type
 from sidelight.foundation.errors import InputError
 from sidelight.schema import MISSING, OTHER, Attribute, Schema
 from sidelight.sources.sql import label_code, number, quoted
-
-Columns = NDArray[np.unsignedinteger[Any]]
-"""Codes column by column, shape (attributes, records)."""
 
 _TYPES: dict[str, type[np.integer[Any]]] = {
     "BOOLEAN": np.uint8, "UTINYINT": np.uint8, "USMALLINT": np.uint16, "UINTEGER": np.uint32,
@@ -38,34 +37,34 @@ _MANY_EDGES = 64
 """From so many edges on a binary search is faster than comparing with each."""
 
 
-class Coder(Protocol):
-    """How one attribute is asked for, and how the answer becomes codes."""
+@dataclass(frozen=True, eq=False)
+class Coder(ABC):
+    """How one attribute is asked for, and how the answer becomes codes.
 
-    @property
-    def select(self) -> str:
-        """The SQL expression to select."""
-
-    def write(self, column: pa.Array, out: Columns, compiled: bool) -> bool:
-        """Write the codes of a column to `out`; return whether every value has one."""
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """DuckDB gives the codes themselves."""
+    Attributes:
+        select: the SQL expression to select.
+    """
 
     select: str
 
-    def write(self, column: pa.Array, out: Columns, compiled: bool) -> bool:  # noqa: ARG002 - nothing to do
+    @abstractmethod
+    def write(self, column: pa.Array, out: AnyCodes, compiled: bool) -> bool:
+        """Write the codes of a column to `out`; return whether every value has one."""
+
+
+class Labelled(Coder):
+    """DuckDB gives the codes themselves."""
+
+    def write(self, column: pa.Array, out: AnyCodes, compiled: bool) -> bool:  # noqa: ARG002 - nothing to do
         """Copy the codes."""
         out[:] = raw(column)
         return not column.null_count
 
 
 @dataclass(frozen=True, eq=False)
-class LookedUp:
+class LookedUp(Coder):
     """DuckDB gives whole numbers of 8 or 16 bits; `table` has the code of each, -1 where there is none."""
 
-    select: str
     table: NDArray[np.int32]
 
     @cached_property
@@ -74,7 +73,7 @@ class LookedUp:
         size = int((self.table >= 0).sum())
         return size if np.array_equal(self.table[:size], np.arange(size)) else 0
 
-    def write(self, column: pa.Array, out: Columns, compiled: bool) -> bool:
+    def write(self, column: pa.Array, out: AnyCodes, compiled: bool) -> bool:
         """Look the numbers up."""
         values = raw(column)
         unsigned = values.view(f"u{values.itemsize}")
@@ -91,14 +90,13 @@ class LookedUp:
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class Placed(Coder):
     """DuckDB gives doubles, NaN for a missing one, whose code is `absent` (-1: there may be none)."""
 
-    select: str
-    edges: NDArray[np.float64]
+    edges: Array
     absent: int
 
-    def write(self, column: pa.Array, out: Columns, compiled: bool) -> bool:
+    def write(self, column: pa.Array, out: AnyCodes, compiled: bool) -> bool:
         """Count the edges at or below each number."""
         values = raw(column)
         if compiled and len(self.edges) < _MANY_EDGES:
@@ -145,7 +143,7 @@ class Codebook:
         complete = all(attribute.missing != "drop" for attribute in self.schema)
         return complete and self.select == ", ".join(quoted(name) for name in self.schema.names)
 
-    def codes(self, batch: pa.RecordBatch) -> Columns:
+    def codes(self, batch: pa.RecordBatch) -> AnyCodes:
         """Return a batch's codes, shape (attributes, records)."""
         out = np.empty((len(self.schema), batch.num_rows), dtype=code_type(max(self.schema.sizes)))
         for i, attribute in enumerate(self.schema):

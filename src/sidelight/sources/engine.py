@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 import numpy as np
 import pyarrow as pa
 
-from sidelight.foundation.arrays import Codes
+from sidelight.foundation.arrays import Codes, Whole
 from sidelight.foundation.progress import track
 from sidelight.schema import Schema
 from sidelight.sources.codebook import Codebook
-from sidelight.sources.counter import Cells, Counter, CountingPlan, plan_counting
+from sidelight.sources.counter import Counter, CountingPlan, plan_counting
 from sidelight.sources.counts import Counts, Records, distinct_records, merge_records
 from sidelight.sources.local import LocalSource
 from sidelight.sources.sql import where_complete
@@ -116,7 +116,7 @@ def plan_of(schema: Schema, sets: Sequence[Sequence[str]]) -> CountingPlan:
     return plan_counting(schema.sizes, [[schema.index(name) for name in names] for names in sets])
 
 
-def counted(schema: Schema, sets: Sequence[Sequence[str]], cells: Sequence[Cells]) -> list[Counts]:
+def counted(schema: Schema, sets: Sequence[Sequence[str]], cells: Sequence[Whole]) -> list[Counts]:
     """Return cells as counts of the sets they belong to."""
     return [Counts(schema.select(names), part) for names, part in zip(sets, cells, strict=True)]
 
@@ -135,7 +135,7 @@ def count_source(
     compiled: bool,
     threads: int,
     batches: int | None = None,
-) -> list[Cells]:
+) -> list[Whole]:
     """Count the sets of a plan in a source, in constant memory.
 
     Args:

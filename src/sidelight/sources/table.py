@@ -75,7 +75,9 @@ class Table:
     def counts(self, *sets: Sequence[str]) -> list[Counts]:
         """Count the records of every combination of values of the listed sets of attributes."""
         for names in sets:
-            _check_set(self.schema, names)
+            if isinstance(names, str) or not names:
+                raise invalid("sets", "lists of attribute names", names)
+            check_dense(self.schema.select(names).sizes)
         return self.engine.counts(self, sets) if sets else []
 
     def records(self, largest: int = 1 << 22) -> Records | None:
@@ -96,12 +98,6 @@ class Table:
         columns = ", ".join(quoted(name) for name in self.schema.names)
         rest = where_complete(self.schema, self.source.columns)
         return self.source.reader(columns, rest).__arrow_c_stream__(requested_schema)
-
-
-def _check_set(schema: Schema, names: Sequence[str]) -> None:
-    if isinstance(names, str) or not names:
-        raise invalid("sets", "lists of attribute names", names)
-    check_dense(schema.select(names).sizes)
 
 
 def write_table(table: Table, path: str | Path) -> Path:
