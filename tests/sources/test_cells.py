@@ -269,14 +269,9 @@ def test_masses_and_quantiles_are_those_of_plain_sorting(values, bins: int, copi
     masses = sorted({value for value in finite if finite.count(value) * bins >= len(finite)})
     others = [value for value in finite if value not in masses]
     assert list(summary.masses) == masses
-    cuts = (
-        duckdb.connect()
-        .execute(
-            "SELECT quantile_disc(v, ?) FROM unnest(?::DOUBLE[]) t(v)",
-            [[i / bins for i in range(1, bins)], others],
-        )
-        .fetchone()[0]
-    )
+    steps = ", ".join(repr(i / bins) for i in range(1, bins))  # literals, which DuckDB takes as decimals
+    query = f"SELECT quantile_disc(v, [{steps}]) FROM unnest(?::DOUBLE[]) t(v)"
+    cuts = duckdb.connect().execute(query, [others]).fetchone()[0]
     assert list(summary.cuts) == (cuts or [])
     for mass in masses:
         above = [value for value in column if value is not None and value > mass]
