@@ -55,8 +55,8 @@ def closest(value: object, known: Iterable[str]) -> str | None:
     ('grr', 'mechanism', None)
     """
     names = {name.casefold(): name for name in known}
-    found = get_close_matches(str(value).casefold(), names, n=1, cutoff=_ALIKE)
-    return names[found[0]] if found else None
+    matches = get_close_matches(str(value).casefold(), names, n=1, cutoff=_ALIKE)
+    return names[matches[0]] if matches else None
 
 
 def unknown(noun: str, value: str, known: Iterable[str]) -> InputError:

@@ -123,10 +123,10 @@ def _is_described(path: Path, suffix: str) -> bool:
     """Whether a file is a plan, a protocol, published parameters, a model or a graph."""
     try:
         text = path.read_text(encoding="utf-8")
-        found = tomllib.loads(text) if suffix == ".toml" else strict_json(text)
+        content = tomllib.loads(text) if suffix == ".toml" else strict_json(text)
     except (OSError, ValueError, RecursionError):
         return False
-    return isinstance(found, dict) and any(found.keys() >= keys for keys in _DESCRIBED)
+    return isinstance(content, dict) and any(content.keys() >= keys for keys in _DESCRIBED)
 
 
 def check_not_read(path: str | Path, *sources: str | Path | None) -> None:
@@ -153,8 +153,8 @@ def _is_among(target: Path, source: str) -> bool:
         files = list(place.rglob("*"))
         would_find = place.resolve() in (target.resolve(), *named.parents)
     else:
-        found = [source] if place.exists() else glob.iglob(source, recursive=True)  # noqa: PTH207 - any root
-        files = [Path(name) for name in found]
+        names = [source] if place.exists() else glob.iglob(source, recursive=True)  # noqa: PTH207 - any root
+        files = [Path(name) for name in names]
         pattern = Path(os.path.realpath(place.parent), place.name)
         would_find = fnmatch(str(named), str(pattern)) if "**" in source else named.match(str(pattern))
     return would_find or any(target.exists() and file.exists() and target.samefile(file) for file in files)
@@ -232,10 +232,10 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _refuse_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("a key is given twice")
-    return found
+    return members
 
 
 def json_number(value: float) -> float | str:

@@ -35,10 +35,10 @@ def diverted_errors(program: str) -> Iterator[None]:
 
 def kept_logs() -> list[Path]:
     """Return the logs that say something; from now on they stay."""
-    found = [path for path in _open if path.exists() and path.stat().st_size]
-    for path in found:
+    written = [path for path in _open if path.exists() and path.stat().st_size]
+    for path in written:
         _open.remove(path)
-    return found
+    return written
 
 
 @atexit.register

@@ -40,7 +40,7 @@ def printable_json(text: str) -> str:
     >>> printable_json('{"a\u202e": "\x9b"}')
     '{"a\\u202e": "\\u009b"}'
     """
-    return re.sub(r"[^\n -~]", lambda found: _json_shown(found[0]), text)
+    return re.sub(r"[^\n -~]", lambda match: _json_shown(match[0]), text)
 
 
 def _json_shown(sign: str) -> str:

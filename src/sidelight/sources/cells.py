@@ -248,7 +248,7 @@ def _looked(source: LocalSource, columns: Sequence[_Column], stated: Stated) -> 
         tests = [*(form.fits(column.cell) for form in column.forms), _CODE.format(column.cell)]
         parts += [f"count({column.cell})", *(f"count(*) FILTER (WHERE {test})" for test in tests)]
     figures = iter(source.rows(", ".join(parts))[0] if parts else ())
-    found = []
+    looked = []
     for column in columns:
         present, *fitting, codes = (next(figures) for _ in range(len(column.forms) + 2))
         codes = 0 if column.name in stated.numbers else codes
@@ -256,8 +256,8 @@ def _looked(source: LocalSource, columns: Sequence[_Column], stated: Stated) -> 
             (form for form, n in zip(column.forms, fitting, strict=True) if n == present and present), None
         )
         form = None if codes and whole in (WHOLE, HUGE, REAL) else whole
-        found.append(replace(column, present=present, fitting=tuple(fitting), codes=codes, form=form))
-    return found
+        looked.append(replace(column, present=present, fitting=tuple(fitting), codes=codes, form=form))
+    return looked
 
 
 def _is_doubtful(source: LocalSource, column: _Column, stated: Stated) -> bool:
@@ -290,10 +290,10 @@ def _notes(source: LocalSource, columns: Sequence[_Column]) -> Iterator[str]:
     """Say which markers were read as missing; columns with the same ones share a note."""
     alike: dict[tuple[str, ...], list[tuple[str, int]]] = {}
     for column in columns:
-        found = _missing_cells(source, column)
-        if found:
-            words = tuple(sorted(word for word, _ in found))
-            alike.setdefault(words, []).append((column.name, sum(count for _, count in found)))
+        markers = _missing_cells(source, column)
+        if markers:
+            words = tuple(sorted(word for word, _ in markers))
+            alike.setdefault(words, []).append((column.name, sum(count for _, count in markers)))
     for words, counts in alike.items():
         names = ", ".join(repr(name) for name, _ in counts[:_NAMED])
         more = f" and {len(counts) - _NAMED} more" if len(counts) > _NAMED else ""
@@ -319,10 +319,10 @@ def _without(source: LocalSource, names: Iterable[str], markers: tuple[str, ...]
     listed = ", ".join(map(literal, markers))
     stated = (float(marker) for marker in markers if REAL.looks.fullmatch(marker))
     numbers = ", ".join(repr(number) for number in stated if math.isfinite(number))
-    found = {}
+    replaced = {}
     for name, kind in source.columns.items():
         if name in names and "[" not in kind and "(" not in kind:
             test = f"lower(trim({quoted(name)}::VARCHAR)) NOT IN ({listed})"
             test += f" AND {quoted(name)} NOT IN ({numbers})" if numbers and kind in _REALS else ""
-            found[name] = f"CASE WHEN {test} THEN {quoted(name)} END"
-    return found
+            replaced[name] = f"CASE WHEN {test} THEN {quoted(name)} END"
+    return replaced

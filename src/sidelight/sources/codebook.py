@@ -186,8 +186,8 @@ def _whole_numbers(attribute: Attribute, kind: str) -> dict[int, int]:
         truths = {"false": 0, "true": 1}
         return {truths[label]: code for code, label in enumerate(attribute.values) if label in truths}
     least, most = _WHOLE[kind].min, _WHOLE[kind].max
-    found = {int(label): code for code, label in enumerate(attribute.values) if _NUMBER.fullmatch(label)}
-    return {value: code for value, code in found.items() if least <= value <= most}
+    codes = {int(label): code for code, label in enumerate(attribute.values) if _NUMBER.fullmatch(label)}
+    return {value: code for value, code in codes.items() if least <= value <= most}
 
 
 def _narrow(attribute: Attribute, kind: str, numbers: dict[int, int]) -> Coder:

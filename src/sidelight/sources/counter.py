@@ -79,9 +79,9 @@ class CountingPlan:
         grids = [self._grid(self.sets[number]) for number in numbers]
         if not grids:
             return np.empty((0, 3), dtype=np.int32), {}
-        found, places = np.unique(np.concatenate(grids), axis=0, return_inverse=True)
+        terms, places = np.unique(np.concatenate(grids), axis=0, return_inverse=True)
         ends = np.cumsum([len(grid) for grid in grids])[:-1]
-        return found[1:], dict(zip(numbers, np.split(places.reshape(-1), ends), strict=True))
+        return terms[1:], dict(zip(numbers, np.split(places.reshape(-1), ends), strict=True))
 
     def _grid(self, columns: Term) -> NDArray[np.int32]:
         """Return the bitmaps of every cell of a set, shape (cells, 3); a first value asks for none."""
@@ -270,15 +270,15 @@ class Counter:
         alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
         for number in self.plan.terms[1]:
             alike[self.plan.shape(self.plan.sets[number])].append(number)
-        found: dict[int, Whole] = {}
+        tables: dict[int, Whole] = {}
         for shape, numbers in alike.items():
             places = np.stack([self.plan.terms[1][number] for number in numbers])
             cells = together[places].reshape(-1, *shape)
             for axis in range(1, cells.ndim):
                 along = np.moveaxis(cells, axis, 0)
                 along[0] -= along[1:].sum(axis=0)
-            found.update(zip(numbers, cells, strict=True))
-        return found
+            tables.update(zip(numbers, cells, strict=True))
+        return tables
 
 
 def _packed(codes: AnyCodes, wanted: dict[tuple[int, int], int]) -> Words:

@@ -63,10 +63,10 @@ def running() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        found = re.search(r"InputError: (.+)", str(error))
-        if found is None or isinstance(error, InputError):
+        reason = re.search(r"InputError: (.+)", str(error))
+        if reason is None or isinstance(error, InputError):
             raise
-        raise InputError(found.group(1).strip()) from error
+        raise InputError(reason.group(1).strip()) from error
 
 
 def gathered(frame: Any) -> pa.Table:
@@ -115,10 +115,10 @@ class SparkSource(Source):
         """Return the labels of the `most` most frequent values; ties go to the smaller value."""
         values = self.frame.select(self._value(column).alias("value")).where("value IS NOT NULL")
         order = (F.col("count").desc(), F.col("value"))
-        found = values.groupBy("value").count().orderBy(*order).limit(most).select("value").toArrow()
+        frequent = values.groupBy("value").count().orderBy(*order).limit(most).select("value").toArrow()
         connection = connect()
-        connection.register("found", found)
-        return [row[0] for row in connection.execute("SELECT value::VARCHAR FROM found").fetchall()]
+        connection.register("frequent", frequent)
+        return [row[0] for row in connection.execute("SELECT value::VARCHAR FROM frequent").fetchall()]
 
     def dates(self, column: str) -> int:
         """Return how many values of a column of text are dates in ISO form."""

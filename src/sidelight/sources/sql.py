@@ -74,8 +74,8 @@ def label_code(attribute: Attribute, kind: str) -> str:
 
 def _shortest(labels: Sequence[str]) -> Sequence[str]:
     """Return labels with 0.50 as 0.5, which is how a decimal is labelled; plans of old have the former."""
-    found = [repr(float(label)) if _DECIMAL.fullmatch(label) else label for label in labels]
-    return found if len(set(found)) == len(found) else labels
+    shortest = [repr(float(label)) if _DECIMAL.fullmatch(label) else label for label in labels]
+    return shortest if len(set(shortest)) == len(shortest) else labels
 
 
 def where_complete(schema: Schema, types: dict[str, str]) -> str:
