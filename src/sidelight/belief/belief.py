@@ -1,4 +1,4 @@
-"""Belief: a joint distribution of the attributes, or all its pairs, with how it was come by."""
+"""Belief: a joint distribution of the attributes, or of all pairs of them, and where it came from."""
 
 from __future__ import annotations
 
@@ -25,19 +25,18 @@ if TYPE_CHECKING:
 BeliefKind = Literal["joint", "pairwise", "tree"]
 LARGEST_RECORDS = 1 << 22
 _LEAST_SHARE = 1e-312
-"""Doubles hold ten digits of this probability, and fewer of a smaller one."""
+"""Below this probability, doubles keep fewer than ten digits."""
 _LEAST_SMOOTHING = 1e-200
-"""A cell's part of so few records is still above the least probability in any table that fits in memory."""
+"""Spread over any table that fits in memory, this much still leaves every cell a usable probability."""
 
 
 @dataclass(frozen=True, eq=False)
 class Belief:
     """A distribution of the attributes.
 
-    Make one with `from_data`, `from_counts`, `from_joint` or `from_tree`. With `smoothing` s the belief is
-    the one of s further records spread evenly over all combinations of values, so every table it gives is a
-    marginal of one joint distribution. A tree learnt from data is a model of them: all its tables are those
-    of the tree, also where the data say otherwise.
+    Make one with `from_data`, `from_counts`, `from_joint` or `from_tree`. Smoothing adds records spread
+    evenly over all combinations of values, so every table is a marginal of one joint distribution. A tree
+    learnt from data is a model of them: all tables are the tree's, even where the data disagree.
 
     Attributes:
         schema: the attributes.
@@ -221,6 +220,7 @@ class Belief:
         """Return the probabilities of all pairs, smoothing included, laid out as `blocks`."""
         share = np.repeat(1 / np.asarray(self.schema.sizes), self.schema.sizes)
         spread = np.outer(share, share)
+        # Evenly spread records have independent attributes, and each attribute equals itself.
         for start, stop in pairwise(self.offsets):
             spread[start:stop, start:stop] = np.diag(share[start:stop])
         return np.asarray((self.blocks + self._unmixed * spread) / (self.weight + self._unmixed))
@@ -301,7 +301,7 @@ class Belief:
 
 
 def check_belief(name: str, value: object) -> None:
-    """Raise in terms of `name` unless the value is a belief."""
+    """Raise an error that names the argument unless the value is a belief."""
     check_is(name, value, Belief, "Belief.from_data makes one from a table.")
 
 
@@ -322,7 +322,7 @@ def _count_tables(given: Sequence[Any]) -> tuple[Counts, ...]:
 
 
 def _numbers(name: str, cells: ArrayLike) -> Array:
-    """Return cells as an array of numbers, or raise in terms of `name`."""
+    """Return cells as an array of numbers, or raise an error that names the argument."""
     try:
         return np.asarray(cells, dtype=np.float64)
     except (TypeError, ValueError):
@@ -332,7 +332,7 @@ def _numbers(name: str, cells: ArrayLike) -> Array:
 
 
 def _check_smoothing(smoothing: object) -> float:
-    """Return how many records to add; so few that a cell's part of them has no digits left are refused."""
+    """Return how many records to add; an amount too small for doubles once it is spread is refused."""
     amount = check_number("smoothing", smoothing, at_least=0)
     if 0 < amount < _LEAST_SMOOTHING:
         raise invalid("smoothing", f"0 or at least {_LEAST_SMOOTHING:g}", smoothing)

@@ -30,7 +30,9 @@ _TOTALS_SHARE = 0.1
 _FEW_VALUES = 4
 _FEW_SETS = 6
 _OUTWARD = 1e-12
+"""Limits are moved outward by this much, which is more than rounding can err."""
 _NOTHING_KNOWN = 1e3
+"""An exponent for values that were never seen: their limit is 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +163,7 @@ def binomial_limit(counts: Array, totals: Array, risk: float) -> Array:
     """Return the upper limit of Clopper and Pearson (1934), which fails with probability at most `risk`."""
     from scipy.special import betainccinv
 
-    inner = counts < totals
+    inner = counts < totals  # if every record is in the set, nothing rules out a probability of 1
     limits = betainccinv(np.where(inner, counts + 1, 1.0), np.where(inner, totals - counts, 1.0), risk)
     return np.asarray(np.minimum(np.where(inner, limits + _OUTWARD, 1.0), 1.0))
 
@@ -178,7 +180,7 @@ def chernoff_limit(shares: Array, exponent: Array) -> Array:
     p = middle + np.sqrt(np.maximum(middle**2 - q**2, 0.0))
     p = np.minimum(p, q + np.sqrt(exponent / 2))
     p = np.minimum(p, 1 - (1 - q) * np.exp(-1 - exponent / np.maximum(1 - q, _OUTWARD)))
-    for _ in range(8):
+    for _ in range(8):  # from above: stopping early leaves a limit that is too wide, never one too narrow
         inside = (p > q) & (p < 1)
         safe = np.where(inside, p, 0.5)
         gap = _divergence(q, safe) - exponent

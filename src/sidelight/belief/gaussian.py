@@ -15,6 +15,7 @@ from sidelight.foundation.files import file_name
 from sidelight.sources import Table
 
 _SINGULAR = 1e-12
+"""Eigenvalues of correlations are computed to about this much for each attribute."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,7 @@ class Gaussian:
         names: the attributes.
         covariance: (n, n), symmetric and positive definite.
         source: where it came from, in words.
-        is_model: whether it stands for a table that is not Gaussian itself.
+        is_model: whether it is a model of a table, which need not be Gaussian.
         sample_size: the number of records behind it; None if it was given by hand.
         ranges: how far apart the values of each attribute are in the table; None if it was given by hand.
     """

@@ -131,7 +131,7 @@ class Tree:
         above, position = -1, self.schema.index(name)
         while position >= 0:
             below = parents[position]
-            if below >= 0:
+            if below >= 0:  # Bayes' rule turns the edge round
                 table = self.marginals[below][:, None] * self.conditionals[position]
                 conditionals[below] = _rows(table.T)
             parents[position], above, position = above, position, below
@@ -256,7 +256,7 @@ def _mutual_information(blocks: Array, at: Positions) -> Array:
     """Return the mutual information of every pair of attributes, shape (attributes, attributes)."""
     marginal = np.diagonal(blocks)
     expected = np.outer(marginal, marginal)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):  # 0 log 0 is 0, and is chosen by `where`
         terms = np.where(blocks > 0, blocks * np.log(blocks / expected), 0.0)
     starts = at[:-1]
     return np.asarray(np.add.reduceat(np.add.reduceat(terms, starts, axis=0), starts, axis=1))

@@ -30,7 +30,7 @@ CHUNK = 1 << 15
 
 
 def is_large(rows: int) -> bool:
-    """Whether work on so many rows is worth loading the compiled loops."""
+    """Whether this many rows are worth loading the compiled loops."""
     return rows >= LARGE
 
 

@@ -16,7 +16,9 @@ Rows = NDArray[np.uint8]
 
 _ALL = np.uint64((1 << 64) - 1)
 _TOGETHER = 12
+"""After this many bits, 64 numbers of a word are all decided with probability 0.98."""
 _ROUND = 1 << 56
+"""Each bit of a number comes from positions this far on, which no stream of rows reaches."""
 
 
 def row_bytes(size: int) -> int:

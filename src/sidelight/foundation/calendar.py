@@ -32,7 +32,7 @@ _DAY_SECONDS = 86_400.0
 
 
 def moment_of(seconds: float) -> datetime | None:
-    """Return the moment so many seconds after 1970, to the microsecond; None outside the years 1 to 9999."""
+    """Return the moment this many seconds after 1970, to the microsecond; None outside years 1 to 9999."""
     try:
         return _START + timedelta(microseconds=round(seconds * 1e6))
     except (OverflowError, ValueError):

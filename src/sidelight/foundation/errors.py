@@ -15,7 +15,7 @@ from operator import length_hint
 from typing import SupportsFloat, SupportsIndex
 
 _ALIKE = 0.7
-"""From here on a name is offered for another; 'nope' and 'income' are at 0.6."""
+"""Names at least this similar are suggested; 'nope' and 'income' have 0.6."""
 
 
 class SidelightError(Exception):
@@ -78,7 +78,7 @@ def unknown(noun: str, value: str, known: Iterable[str]) -> InputError:
 
 
 def check_is(name: str, value: object, kind: type, fix: str = "") -> None:
-    """Raise in terms of `name` unless `value` is of this kind; `fix` says where to get one.
+    """Raise an error that names the argument unless it is of this kind; `fix` says where to get one.
 
     >>> check_is("belief", 3, dict, "dict() makes one.")
     Traceback (most recent call last):
@@ -99,7 +99,7 @@ def check_number(
     below: float | None = None,
     infinite: bool = False,
 ) -> float:
-    """Return `value` as a float, or raise in terms of `name`."""
+    """Return `value` as a float, or raise an error that names the argument."""
     limits = {"above": above, "of at least": at_least, "below": below}
     wanted = " and ".join(f"{words} {limit:g}" for words, limit in limits.items() if limit is not None)
     requirement = f"a {'' if infinite else 'finite '}number {wanted}".strip()
@@ -122,7 +122,7 @@ def check_number(
 
 
 def check_whole(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
-    """Return `value` as an int of at least `at_least`, or raise in terms of `name`."""
+    """Return `value` as an int within the limits, or raise an error that names the argument."""
     requirement = f"a whole number of at least {at_least}"
     if at_most is not None:
         requirement += f" and at most {at_most}"
@@ -138,7 +138,7 @@ def check_whole(name: str, value: object, *, at_least: int, at_most: int | None 
 
 
 def check_choice(name: str, value: object, options: Collection[str]) -> str:
-    """Return `value` if it is one of `options`, or raise in terms of `name`."""
+    """Return `value` if it is one of `options`, or raise an error that names the argument."""
     if not isinstance(value, str) or value not in options:
         close = closest(value, options)
         fix = "" if close is None else f"Did you mean {close!r}?"

@@ -1,4 +1,4 @@
-"""What the programs that we start say: kept in a file that is named when something fails, else removed."""
+"""The error output of programs we start: kept in a file if something fails, otherwise removed."""
 
 from __future__ import annotations
 

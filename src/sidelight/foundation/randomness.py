@@ -25,6 +25,7 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _AGAIN = 1 << 56
+"""Words that are drawn again come from positions this far on, which no stream of rows reaches."""
 _KEY_BYTES = 32
 
 
@@ -121,7 +122,7 @@ def order_key(seed: int | None) -> bytes:
 
 
 def permutation(key: bytes, size: int) -> Positions:
-    """Return the order of so many rows that belongs to a key; to whoever lacks it all are equally likely.
+    """Return the permutation of `size` rows that belongs to a key; without the key, all are equally likely.
 
     >>> sorted(permutation(order_key(3), 5).tolist())
     [0, 1, 2, 3, 4]

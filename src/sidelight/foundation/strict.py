@@ -1,4 +1,4 @@
-"""The content of files that people write: nothing is guessed, and a misspelt key is named."""
+"""Strict parsing of files that people write: nothing is guessed, and a misspelt key is named."""
 
 from __future__ import annotations
 

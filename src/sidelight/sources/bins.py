@@ -17,11 +17,11 @@ from sidelight.foundation.calendar import UNITS, Unit, moment_of, seconds_of
 from sidelight.sources.summaries import Summary
 
 _MORE = 2
-"""A calendar may give so many bins more than were asked for: twelve months instead of ten bins."""
+"""How many bins more than requested a calendar unit may give: twelve months instead of ten bins."""
 
 
 def width_edges(ends: tuple[float, float], bins: int) -> tuple[float, ...] | None:
-    """Return the inner edges of equally wide bins; None where doubles are too coarse for so many."""
+    """Return the inner edges of equally wide bins; None where doubles are too coarse for that many."""
     low, high = ends
     # Dividing first: the difference of the two ends may be too large for a double.
     edges = tuple(low + (high / bins - low / bins) * i for i in range(1, bins))

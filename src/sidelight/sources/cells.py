@@ -31,10 +31,10 @@ MARKERS = (
     "", "?", "-", "--", ".", "na", "n/a", "n.a.", "#n/a", "#n/a n/a", "#na", "<na>", "null", "#null!", "none",
     "nan", "-nan", "nat", "nil", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan",
 )  # fmt: skip
-"""What stands for a missing value in a column not of text; capitals and spaces around do not count."""
+"""Markers of a missing value in columns other than text; case and surrounding spaces are ignored."""
 
 HEAD = 200
-"""What a column may be is seen from so many rows; all of them decide whether it is."""
+"""The first rows suggest what a column may be; then all rows decide whether it is."""
 _AT_ONCE = 50
 _REALS = ("FLOAT", "DOUBLE", "DECIMAL")
 _STRAY, _SHARE, _FEW = 10, 100, 20
@@ -43,12 +43,12 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class Form:
-    """One thing that text can stand for.
+    """A form that the text of a cell can have, such as a number or a date.
 
     Attributes:
         name: what to call its values.
-        looks: what a cell looks like, lower-case and without spaces around.
-        value: SQL for the value of a cell, NULL for one that is none; {} stands for the cell.
+        looks: a pattern for the cell in lower case, without surrounding spaces.
+        value: SQL for the value of the cell {}; NULL if the cell does not have this form.
         test: a further SQL condition that a cell must meet.
     """
 

@@ -34,7 +34,7 @@ _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,19}")
 
 _WIDEST = 1 << 16
 _MANY_EDGES = 64
-"""From so many edges on a binary search is faster than comparing with each."""
+"""With this many edges or more, a binary search is faster than comparing with each of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +196,7 @@ def _narrow(attribute: Attribute, kind: str, numbers: dict[int, int]) -> Coder:
     size = 1 << _WHOLE[kind].bits
     table = np.full(size, other, dtype=np.int32)
     for value, code in numbers.items():
-        table[value % size] = code
+        table[value % size] = code  # negative numbers are looked up by their unsigned bits
     name = quoted(attribute.name)
     return LookedUp(f"{name}::UTINYINT" if kind == "BOOLEAN" else name, table)
 

@@ -65,8 +65,8 @@ class Coding:
         edges: the inner edges of the bins, for the named columns.
         values: the alphabet in order, for the named columns; what is not listed becomes "(other)".
         kinds: the kind, for the named columns; "identifier" or "ignored" leaves a column out.
-        max_values: above so many values the rarest are folded into "(other)".
-        few: a column of numbers with at most so many distinct values is categorical.
+        max_values: above this many values, the rarest are merged into "(other)".
+        few: a column of numbers with at most this many distinct values is categorical.
         missing: whether a missing value is a value of its own or drops its record.
         columns: what a data dictionary states; `kinds`, `edges` and `values` come before it.
     """

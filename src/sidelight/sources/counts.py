@@ -18,6 +18,7 @@ from sidelight.schema import Schema
 LARGEST_DENSE = 1 << 26
 _GRAM_ROWS = 1 << 14
 LARGEST_GRAM = 4096
+"""With more values than this, one product of indicators would mostly multiply zeros."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +196,7 @@ def _grouped(codes: Codes, columns: Sequence[int], hashes: Callable[[int], Words
         starts[1:] = ordered[1:] != ordered[:-1]
         same = np.flatnonzero(~starts[1:])
         first, second = order[same], order[same + 1]
+        # Neighbours in the order of the hashes are all that have to be compared: groups are runs.
         if all(np.array_equal(codes[first, column], codes[second, column]) for column in columns):
             group = np.empty(len(codes), dtype=np.intp)
             group[order] = np.cumsum(starts) - 1

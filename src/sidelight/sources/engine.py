@@ -32,7 +32,7 @@ T = TypeVar("T")
 BATCH_ROWS = 1 << 16
 _COUNTED_ROWS = 1 << 17
 LARGE_VALUES = 1 << 23
-"""From so many values on, loading the compiled loops takes less than they save."""
+"""With this many values or more, the compiled loops save more time than loading them takes."""
 
 _LARGEST_COPIED = 1 << 21
 """Counters with more cells are not copied for each thread: one thread counts."""
@@ -103,7 +103,7 @@ class LocalEngine(Engine):
 
 
 def _source(table: Table) -> LocalSource:
-    return cast(LocalSource, table.source)  # whoever made the table chose the engine by its source
+    return cast(LocalSource, table.source)  # `read` chooses the engine that fits the source
 
 
 def is_worth_compiling(table: Table) -> bool:
@@ -144,7 +144,7 @@ def count_source(
         plan: the sets.
         compiled: whether there is enough work for compiled loops.
         threads: how many may code and count; one, where each would need a large table of its own.
-        batches: how many batches to expect, for whoever watches the progress.
+        batches: how many batches to expect, for a progress bar.
     """
     book = Codebook(schema, source.columns, source.label, compiled)
     threads = threads if int(plan.bases[-1]) <= _LARGEST_COPIED else 1

@@ -76,7 +76,7 @@ def refuse_reports(pattern: str, label: str) -> None:
 
 
 def _is_small(pattern: str, label: str) -> bool:
-    """Whether Parquet files have so few values that keeping them is faster than scanning them often."""
+    """Whether Parquet files are small enough that loading them once is faster than scanning them often."""
     metadata = f"SELECT sum(num_rows) FROM parquet_file_metadata({literal(pattern)})"
     columns = (
         f"SELECT count(*) FROM parquet_schema({literal(pattern)}) WHERE type IS NOT NULL GROUP BY file_name"

@@ -38,9 +38,9 @@ _TEXT = ("BOOLEAN", "VARCHAR", "ENUM", "UUID")
 _INTEGER = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _REAL = ("FLOAT", "DOUBLE", "DECIMAL")
 _FEW_RECORDS = 20
-"""Among so few records nothing is taken for an identifier."""
+"""With this few records, no column is taken for an identifier."""
 _GLANCE = 20
-"""So many values tell whether a column of text is worth a closer look."""
+"""This many values tell whether a column of text is worth a closer look."""
 
 
 def infer(

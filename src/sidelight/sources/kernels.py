@@ -106,6 +106,7 @@ def count_tables(
         end = min(codes.shape[1], begin + _BLOCK)
         block = codes[:, begin:end]
         for table in range(starts.shape[0] - 1):
+            # Member by member over the whole block: such loops become vector instructions.
             cells[:] = np.uint32(0)
             for member in range(starts[table], starts[table + 1]):
                 column, stride = block[members[member]], strides[member]

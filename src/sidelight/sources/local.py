@@ -25,7 +25,7 @@ from sidelight.sources.summaries import Summary, summarise
 
 _serial = count()
 _VALUES_AT_ONCE = 1 << 23
-"""Quantiles hold the numbers of so many columns in memory as make up this many values."""
+"""Quantiles keep their numbers in memory, so columns are summarised together up to this many values."""
 
 
 def _fresh_view() -> str:
@@ -34,7 +34,7 @@ def _fresh_view() -> str:
 
 @dataclass(frozen=True, eq=False)
 class LocalSource(Source):
-    """Something DuckDB can scan again and again.
+    """Rows on this machine that DuckDB can scan repeatedly.
 
     Attributes:
         start: opens the rows anew, so that one scan does not disturb another. A relation of the caller's own
@@ -67,7 +67,7 @@ class LocalSource(Source):
         return self.loader(columns) if self.loader is not None else self
 
     def prepared(self, columns: Sequence[str], stated: Stated) -> LocalSource:
-        """Return the named columns, text files read once, with text as what it stands for."""
+        """Return the named columns with text parsed; a text file is read only once."""
         return settle(self.load(columns), columns, stated)
 
     def replacing(self, values: Mapping[str, str]) -> LocalSource:
@@ -106,7 +106,7 @@ class LocalSource(Source):
             return self._query(select, rest, origin).fetchall()
 
     def batches(self, select: str, rest: str, rows: int) -> Iterator[pa.RecordBatch]:
-        """Run `SELECT select FROM source rest` and stream its rows, so many at a time."""
+        """Run `SELECT select FROM source rest` and stream its rows in batches of `rows`."""
         with reading(self.label), self.reader(select, rest, rows) as reader:
             yield from reader
 
@@ -151,7 +151,7 @@ class LocalSource(Source):
             self._summaries.update(zip(some, summaries, strict=True))
 
     def summary(self, column: str, bins: int) -> Summary:
-        """Return what cutting a column of numbers into so many bins asks for."""
+        """Return what is needed to cut a column of numbers into `bins` bins."""
         self.foresee([column], bins)
         return self._summaries[column]
 

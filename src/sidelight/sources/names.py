@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 ISO = r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?Z?)?"
-"""Text that is taken for a date; an engine must be able to read it as one besides."""
+"""What a date in text looks like; the engine must also be able to parse it."""
 _CLOCK_NAMES = re.compile(r"(unix|epoch|timestamp|time|ts)(_?s(ec(ond)?s?)?)?$|_at$|^(unix|epoch)")
 _EARLIEST, _LATEST = 315_532_800, 4_102_444_800
 """The years 1980 to 2100, in seconds since 1970."""
@@ -65,7 +65,7 @@ def are_dates(labels: Iterable[str]) -> bool:
 
 
 def tells_time(name: str) -> bool:
-    """Whether a column is called as one of moments is.
+    """Whether the name of a column suggests that it holds points in time.
 
     >>> [tells_time(name) for name in ("unix_time", "Timestamp", "created_at", "lifetime_value")]
     [True, True, True, False]

@@ -23,11 +23,11 @@ from sidelight.sources.source import Source
 from sidelight.sources.table import Table
 
 MOST_COLUMNS = 1_000
-"""An audit of so many columns has half a million pairs; beyond that nobody would wait for it."""
+"""An audit of this many columns has half a million pairs; more would take too long."""
 
 
 class ReadOptions(TypedDict, total=False):
-    """What `read` and `read_sql` take besides the rows.
+    """The options of `read` and `read_sql`.
 
     Attributes:
         columns: the columns to use, all by default.
@@ -42,12 +42,12 @@ class ReadOptions(TypedDict, total=False):
         values: the alphabet in order, for the named columns.
         kinds: the kind ("categorical", "ordinal", "numeric", "date", "time"), for the named columns, or
             "identifier" or "ignored", which leave a column out.
-        max_values: above so many values (50) the rarest are folded into "(other)".
-        few: numbers with at most so many distinct values (20) are categorical.
+        max_values: above this many values (50), the rarest are merged into "(other)".
+        few: a column of numbers with at most this many distinct values (20) is categorical.
         missing: "value" (a value of its own, the default) or "drop" (the record is left out).
-        na: the cells that are missing, in every column, as "-9" or ["-9", "refused"]. The usual markers, as
-            "NA" and "?", are missing besides in columns of numbers, dates and truth values, unless na is "";
-            in a column of text they are values.
+        na: cells that count as missing in every column, such as "-9" or ["-9", "refused"]. The usual markers,
+            such as "NA" and "?", also count as missing in columns of numbers, dates and truth values, unless
+            na is ""; in a column of text they are values.
         label: what to call the source in messages and reports; its path or type by default.
     """
 
@@ -180,7 +180,7 @@ def column_names(path: str | Path, encoding: str = "utf-8", sql: str | None = No
 
 
 def open_settled(path: str | Path, encoding: str = "utf-8") -> LocalSource:
-    """Open a file with its columns of text as what they stand for."""
+    """Open a file with its columns of text parsed."""
     source = open_path(path, encoding)
     return source.prepared(list(source.columns), Stated())
 

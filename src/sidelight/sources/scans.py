@@ -18,7 +18,7 @@ from sidelight.sources.store import LARGE, Store, connect
 
 _KEPT = "sidelight_rows"
 _GZIP_RATIO = 8
-"""So many times as large a compressed text is taken to be."""
+"""How many times larger than its compressed file a text is assumed to be."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Scan:
         return f"{self.reader}({', '.join([literal(pattern or self.pattern), *(options or self.options)])})"
 
     def load(self, columns: Sequence[str], notes: tuple[str, ...]) -> LocalSource:
-        """Read the named columns into a store; text becomes what its first rows stand for as it is read."""
+        """Read the named columns into a store; text is parsed on the way, as its first rows suggest."""
         with reading(self.label):
             store = Store(large=self._bytes > LARGE)
             forms = self._forms(columns)
@@ -82,6 +82,7 @@ class Scan:
         try:
             store.keep(_KEPT, f"SELECT {wanted} FROM {self.scan(options=typed)}")
         except (duckdb.ConversionException, duckdb.InvalidInputException):
+            # A later cell is no double; the column is read as text, and `settle` looks at all of it.
             if not typed:
                 raise
             store.keep(_KEPT, f"SELECT {wanted} FROM {self.scan()}")
@@ -92,7 +93,7 @@ class Scan:
         return {name: f"{quoted(name)} ->> '$'" for name in columns if kinds.get(name) == "JSON"}
 
     def _forms(self, columns: Sequence[str]) -> dict[str, Form]:
-        """Return what the columns of a text file stand for by their first rows, where these agree."""
+        """Return the form that the first rows of each column of a text file have in common, if any."""
         if self.reader != "read_csv":
             return {}
         head = self.source().rows(", ".join(map(quoted, columns)), f"LIMIT {HEAD}")

@@ -33,7 +33,7 @@ class Source(ABC):
 
     @abstractmethod
     def prepared(self, columns: Sequence[str], stated: Stated) -> Self:
-        """Return the named columns, read once if that is cheaper, with text as what it stands for."""
+        """Return the named columns with text parsed, read only once if scans would be slow."""
 
     @abstractmethod
     def profile(self, columns: Sequence[str]) -> tuple[int, list[tuple[int, int]]]:
@@ -53,7 +53,7 @@ class Source(ABC):
 
     @abstractmethod
     def summary(self, column: str, bins: int) -> Summary:
-        """Return what cutting a column of numbers into so many bins asks for."""
+        """Return what is needed to cut a column of numbers into `bins` bins."""
 
     @abstractmethod
     def complete(self, schema: Schema) -> int:

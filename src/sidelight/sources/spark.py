@@ -127,7 +127,7 @@ class SparkSource(Source):
         return int(self._row(self.frame.agg(F.count_if(is_date)))[0])
 
     def summary(self, column: str, bins: int) -> Summary:
-        """Return what cutting a column of numbers into so many bins asks for; asked for once."""
+        """Return what is needed to cut a column of numbers into `bins` bins; it is computed once."""
         if column not in self._summaries:
             self._summaries[column] = self._summarised(column, bins)
         return self._summaries[column]
@@ -147,7 +147,7 @@ class SparkSource(Source):
         return Summary(count, (low, high), (least, most), cuts, masses, following)
 
     def _cuts(self, finite: Any, count: int, bins: int) -> tuple[float, ...]:
-        """Return the numbers that cut so many into equally full bins.
+        """Return the numbers that cut `count` finite ones into equally full bins.
 
         The number at a rank is asked for by a share between it and the next, which no rounding can move.
         """

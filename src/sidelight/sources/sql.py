@@ -73,7 +73,7 @@ def label_code(attribute: Attribute, kind: str) -> str:
 
 
 def _shortest(labels: Sequence[str]) -> Sequence[str]:
-    """Return labels with 0.50 as 0.5, which is how a decimal is labelled; plans of old have the former."""
+    """Return labels with 0.50 as 0.5, which is how a decimal is labelled; old plans have 0.50."""
     shortest = [repr(float(label)) if _DECIMAL.fullmatch(label) else label for label in labels]
     return shortest if len(set(shortest)) == len(shortest) else labels
 

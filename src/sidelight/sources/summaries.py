@@ -14,10 +14,10 @@ from itertools import islice
 from typing import Any
 
 _FINER = 4
-"""So many fine quantiles a bin: a value that fills one equals at least three of them, ..."""
+"""Fine quantiles per bin: a value that fills a bin equals at least `_SPANNED` of them, ..."""
 _SPANNED = 3
 _ROUGH = 10
-"""... where there are at least so many records a fine quantile."""
+"""... if there are at least this many records per fine quantile."""
 
 Ask = Callable[[Sequence[str]], Sequence[Any]]
 """Return what SQL aggregates give; number i is called vi in them, and fi where it is finite."""
@@ -45,7 +45,7 @@ class Summary:
 
 
 def summarise(ask: Ask, columns: int, bins: int) -> list[Summary]:
-    """Return the summaries of so many columns."""
+    """Return the summaries of several columns of numbers."""
     parts = []
     for i in range(columns):
         parts += [f"count(f{i})", f"min(f{i})", f"max(f{i})", f"min(v{i})", f"max(v{i})"]

@@ -21,7 +21,7 @@ from sidelight.sources.store import connect
 _SAMPLE = "sample_size = 2048"
 _WRITTEN = "Delimiter, Quote, Escape, SkipRows, HasHeader, Columns"
 _ROWS_ALIKE = 3
-"""So many skipped lines with equally many separators are rows, not a title."""
+"""This many skipped lines with the same number of separators are rows, not a title."""
 
 
 def open_text(pattern: str, label: str, encoding: str, options: list[str]) -> LocalSource:
@@ -63,7 +63,7 @@ def _sniffed(file: str, label: str, options: Sequence[str]) -> tuple[Any, ...]:
 
 
 def _first_lines(file: str, encoding: str, count: int) -> list[str]:
-    """Return so many lines of a text file, which may be compressed."""
+    """Return the first `count` lines of a text file, which may be compressed."""
     opener: Callable[..., Any] = gzip.open if file.endswith(".gz") else open
     with opener(file, "rt", encoding=encoding, errors="replace") as text:
         return list(islice(text, count))
