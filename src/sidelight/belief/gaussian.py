@@ -15,7 +15,7 @@ from sidelight.foundation.files import file_name
 from sidelight.sources import Table
 
 _SINGULAR = 1e-12
-"""Eigenvalues of correlations are computed to about this much for each attribute."""
+"""An eigenvalue of the correlations this close to 0, times the number of attributes, counts as 0."""
 
 
 @dataclass(frozen=True, eq=False)
