@@ -202,6 +202,16 @@ def plain_schema(sizes: Iterable[tuple[str, int]]) -> Schema:
     return Schema(tuple(categorical(name, [str(code) for code in range(k)]) for name, k in sizes))
 
 
+def axes_schema(names: Schema | Sequence[str], shape: tuple[int, ...]) -> Schema:
+    """Return the schema of an array's axes: as it is given, or made of these names."""
+    if isinstance(names, Schema):
+        return names
+    is_listed = isinstance(names, Sequence) and all(isinstance(name, str) for name in names)
+    if not is_listed or isinstance(names, str) or len(names) != len(shape):
+        raise invalid("schema", f"a `Schema` or {len(shape)} names, one for each axis", names)
+    return plain_schema(zip(names, shape, strict=True))
+
+
 def numeric(name: str, edges: Sequence[float], *, missing: Missing = "absent") -> Attribute:
     """Return a numeric attribute binned at the given inner edges.
 

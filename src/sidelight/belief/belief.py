@@ -16,8 +16,9 @@ from sidelight.foundation.arrays import Array, Positions, Whole, offsets
 from sidelight.foundation.errors import InputError, check_choice, check_is, check_number, invalid
 from sidelight.foundation.files import file_name
 from sidelight.foundation.html import html_table
-from sidelight.schema import Schema, plain_schema
-from sidelight.sources import Counts, Records, Table, read
+from sidelight.schema import Schema, axes_schema
+from sidelight.sources import Counts, Records, Table
+from sidelight.sources.reader import as_table
 
 if TYPE_CHECKING:
     from sidelight.belief.credal import Credal
@@ -80,7 +81,7 @@ class Belief:
         """
         check_choice("kind", kind, ("auto", "joint", "pairwise", "tree"))
         amount = _check_smoothing(smoothing)
-        table = table if isinstance(table, Table) else read(table)
+        table = as_table(table)
         source = file_name(table.source.label)
         if kind in ("auto", "joint"):
             records = table.records(LARGEST_RECORDS)
@@ -138,7 +139,7 @@ class Belief:
         least = float(array[array > 0].min())
         if least < _LEAST_SHARE:
             raise invalid("cells", f"0 or at least {_LEAST_SHARE:g}, where doubles end", least)
-        return cls._of_cells(_axes(schema, array.shape), array, None, 0.0, source)
+        return cls._of_cells(axes_schema(schema, array.shape), array, None, 0.0, source)
 
     @classmethod
     def from_tree(cls, tree: Tree, *, source: str = "by hand") -> Belief:
@@ -318,7 +319,7 @@ def _count_tables(given: Sequence[Any]) -> tuple[Counts, ...]:
     if not np.array_equal(cells, np.floor(cells)):
         raise InputError("`cells` must be whole numbers, being counts; use from_joint for probabilities.")
     _check_weights("cells", cells)
-    return (Counts(_axes(given[1], cells.shape), cells.astype(np.int64)),)
+    return (Counts(axes_schema(given[1], cells.shape), cells.astype(np.int64)),)
 
 
 def _numbers(name: str, cells: ArrayLike) -> Array:
@@ -346,16 +347,6 @@ def _check_weights(name: str, cells: NDArray[Any]) -> None:
         raise InputError(f"`{name}` must be finite and at least 0 everywhere.")
     if cells.sum() <= 0:
         raise InputError(f"`{name}` must not all be 0.")
-
-
-def _axes(names: Schema | Sequence[str], shape: tuple[int, ...]) -> Schema:
-    """Return the schema as it is, or that of axes with these names."""
-    if isinstance(names, Schema):
-        return names
-    is_listed = isinstance(names, Sequence) and all(isinstance(name, str) for name in names)
-    if not is_listed or isinstance(names, str) or len(names) != len(shape):
-        raise invalid("schema", f"a `Schema` or {len(shape)} names, one for each axis", names)
-    return plain_schema(zip(names, shape, strict=True))
 
 
 def _assemble(schema: Schema, counts: Sequence[Counts]) -> Array:

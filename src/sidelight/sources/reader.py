@@ -98,6 +98,11 @@ def read(
     return _read(open_object(source), LocalEngine(), options)
 
 
+def as_table(rows: object) -> Table:
+    """Return a table as it is, and anything else as `read` opens it by its own rules."""
+    return rows if isinstance(rows, Table) else read(rows)
+
+
 def read_sql(query: str, connection: Any, **options: Unpack[ReadOptions]) -> Table:
     """Open the rows of a query on a DuckDB connection or any DB-API 2.0 connection.
 
