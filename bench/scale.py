@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 
 import sidelight as sl
 from bench.timing import Row, best_of, show
-from sidelight.sources.coding import Codebook
-from sidelight.sources.counting import Counter, plan_counting
+from sidelight.sources.codebook import Codebook
+from sidelight.sources.counter import Counter, plan_counting
 from sidelight.sources.counts import block_counts
 from sidelight.sources.engine import source_batches
 

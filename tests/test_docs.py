@@ -29,7 +29,7 @@ import sidelight as sl
 from browser import PHONE, WIDE, browser_fixture, complaints, requests, show
 from conftest import AT_MOST
 from sidelight import cli
-from sidelight.sources.writing import write_table
+from sidelight.sources.table import write_table
 
 __all__ = ["browser_fixture"]
 

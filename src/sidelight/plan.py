@@ -16,11 +16,18 @@ from typing import Any, Literal, get_args
 import numpy as np
 from pydantic import Field
 
-from sidelight.foundation.arguments import check_is
-from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid, unknown
+from sidelight.foundation.errors import (
+    InputError,
+    check_choice,
+    check_is,
+    check_number,
+    check_whole,
+    invalid,
+    unknown,
+)
 from sidelight.foundation.files import check_overwrite, json_number, strict_json, write_text
+from sidelight.foundation.frozen import FrozenMapping
 from sidelight.foundation.html import html_table, listed
-from sidelight.foundation.mapping import FrozenMapping
 from sidelight.foundation.strict import Strict, validated
 from sidelight.mechanisms import Channel, Mechanism, make, mechanism_class
 from sidelight.schema import (

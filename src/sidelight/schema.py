@@ -13,17 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
-from sidelight.foundation.calendar import (
-    clock_labels,
-    clock_text,
-    is_writable,
-    moment_labels,
-    moment_text,
-    parse_clock,
-    parse_moment,
-)
+from sidelight.foundation import calendar
 from sidelight.foundation.errors import InputError, check_choice, check_number, invalid, unknown
 from sidelight.foundation.html import html_table, listed
 
@@ -35,6 +27,11 @@ Missing = Literal["absent", "value", "drop"]
 OTHER = "(other)"
 MISSING = "(missing)"
 LARGEST_ALPHABET = 65_536
+
+
+def _twice(items: Sequence[str]) -> str | None:
+    """Return the first item that is listed more than once; None if all are different."""
+    return None if len(set(items)) == len(items) else next(item for item in items if items.count(item) > 1)
 
 
 @dataclass(frozen=True)
@@ -65,8 +62,7 @@ class Attribute:
             raise InputError(
                 f"attribute {self.name!r} must have 1 to {LARGEST_ALPHABET} values, got {len(self.values)}."
             )
-        if len(set(self.values)) != len(self.values):
-            twice = next(value for value in self.values if self.values.count(value) > 1)
+        if (twice := _twice(self.values)) is not None:
             raise InputError(f"attribute {self.name!r} lists the value {twice!r} twice.")
         if (self.missing == "value") != (MISSING in self.values):
             raise InputError(
@@ -81,12 +77,12 @@ class Attribute:
             )
 
     def _check_edges(self) -> None:
-        if not all(math.isfinite(edge) for edge in self.edges) or any(
-            a >= b for a, b in pairwise(self.edges)
-        ):
+        is_finite = all(math.isfinite(edge) for edge in self.edges)
+        if not is_finite or any(a >= b for a, b in pairwise(self.edges)):
             raise invalid(f"edges of {self.name}", "finite and strictly increasing", self.edges)
         is_clock = self.kind == "time"
-        if self.kind != "numeric" and not all(is_writable(edge, clock=is_clock) for edge in self.edges):
+        are_writable = all(calendar.is_writable(edge, clock=is_clock) for edge in self.edges)
+        if self.kind != "numeric" and not are_writable:
             within = "times of day" if is_clock else "dates from the year 1 to 9999"
             raise invalid(f"edges of {self.name}", f"{within}, in whole microseconds", self.edges)
         bins = len(self.values) - (self.missing == "value")
@@ -130,9 +126,7 @@ class Schema:
     attributes: tuple[Attribute, ...]
 
     def __post_init__(self) -> None:
-        names = self.names
-        if len(set(names)) != len(names):
-            twice = next(name for name in names if names.count(name) > 1)
+        if (twice := _twice(self.names)) is not None:
             raise InputError(f"the attribute {twice!r} is listed twice.")
 
     @cached_property
@@ -177,10 +171,16 @@ class Schema:
 
 def as_schema(value: object) -> Schema:
     """Return a schema, or that of a table, a belief or a plan."""
-    found = getattr(value, "schema", value)
-    if not isinstance(found, Schema):
+    schema = value.schema if isinstance(value, _HasSchema) else value
+    if not isinstance(schema, Schema):
         raise invalid("schema", "a `Schema`", type(value).__name__, "A table's is table.schema.")
-    return found
+    return schema
+
+
+@runtime_checkable
+class _HasSchema(Protocol):
+    @property
+    def schema(self) -> Schema: ...
 
 
 def file_version(schema: Schema, version: int) -> int:
@@ -195,6 +195,21 @@ def categorical(name: str, values: Sequence[str], *, ordinal: bool = False) -> A
     2
     """
     return Attribute(name, "ordinal" if ordinal else "categorical", tuple(str(value) for value in values))
+
+
+def plain_schema(sizes: Iterable[tuple[str, int]]) -> Schema:
+    """Return attributes of these names and sizes, whose values are called 0, 1 and so on."""
+    return Schema(tuple(categorical(name, [str(code) for code in range(k)]) for name, k in sizes))
+
+
+def axes_schema(names: Schema | Sequence[str], shape: tuple[int, ...]) -> Schema:
+    """Return the schema of an array's axes: as it is given, or made of these names."""
+    if isinstance(names, Schema):
+        return names
+    is_listed = isinstance(names, Sequence) and all(isinstance(name, str) for name in names)
+    if not is_listed or isinstance(names, str) or len(names) != len(shape):
+        raise invalid("schema", f"a `Schema` or {len(shape)} names, one for each axis", names)
+    return plain_schema(zip(names, shape, strict=True))
 
 
 def numeric(name: str, edges: Sequence[float], *, missing: Missing = "absent") -> Attribute:
@@ -219,7 +234,7 @@ def binned(name: str, kind: Kind, edges: Sequence[object], missing: Missing = "a
 
 def read_edges(name: str, kind: Kind, edges: Sequence[object]) -> tuple[float, ...]:
     """Return inner edges as numbers: those of dates and times may be written as such, or be Python's own."""
-    parse = {"date": parse_moment, "time": parse_clock}.get(kind)
+    parse = {"date": calendar.parse_moment, "time": calendar.parse_clock}.get(kind)
     try:
         return tuple(
             check_number("edge", edge) if parse is None or isinstance(edge, float) else parse(edge)
@@ -231,7 +246,7 @@ def read_edges(name: str, kind: Kind, edges: Sequence[object]) -> tuple[float, .
 
 def written_edges(kind: Kind, edges: Sequence[float]) -> list[Any]:
     """Return inner edges as a file has them: dates and times as text."""
-    write = {"date": moment_text, "time": clock_text}.get(kind)
+    write = {"date": calendar.moment_text, "time": calendar.clock_text}.get(kind)
     return [edge if write is None else write(edge) for edge in edges]
 
 
@@ -241,7 +256,7 @@ def bin_labels(inner: Sequence[float], kind: Kind = "numeric") -> tuple[str, ...
     if not edges:
         return ("any",)
     if kind != "numeric":
-        return moment_labels(edges) if kind == "date" else clock_labels(edges)
+        return calendar.moment_labels(edges) if kind == "date" else calendar.clock_labels(edges)
     first = f"up to {_plain(_before(edges[0]))}" if _is_after(edges[0]) else f"below {_plain(edges[0])}"
     middle = [_label(low, high) for low, high in pairwise(edges)]
     last = f"above {_plain(_before(edges[-1]))}" if _is_after(edges[-1]) else f"{_plain(edges[-1])} or more"

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 import sidelight as sl
 from enumeration import generic, randomised_response, sup_ratio, total
-from sidelight.belief.credal import Region, _binomial_limit, _chernoff_limit
+from sidelight.belief.credal import Region, binomial_limit, chernoff_limit
 from sidelight.leakage import credal as credal_module
 from sidelight.leakage.credal import robust_generic, share_bounds
 from sidelight.mechanisms import AnyChannel, DenseChannel, FavouringChannel
@@ -27,8 +27,8 @@ def region_of(counts: np.ndarray, risk: float = 1e-3) -> Region:
 @pytest.mark.parametrize("risk", [0.05, 1e-6])
 def test_limits_fail_no_oftener_than_their_risk(size: int, risk: float) -> None:
     counts = np.arange(size + 1, dtype=np.float64)
-    exact = _binomial_limit(counts, np.float64(size), risk)
-    chernoff = _chernoff_limit(counts / size, np.float64(-math.log(risk) / size))
+    exact = binomial_limit(counts, np.float64(size), risk)
+    chernoff = chernoff_limit(counts / size, np.float64(-math.log(risk) / size))
     assert (chernoff >= exact - 1e-9).all()
     assert (chernoff <= np.minimum(counts / size + math.sqrt(-math.log(risk) / 2 / size), 1) + 1e-9).all()
     for limits in (exact, chernoff):
@@ -38,9 +38,9 @@ def test_limits_fail_no_oftener_than_their_risk(size: int, risk: float) -> None:
             assert failing <= risk * (1 + 1e-9)
 
 
-def test_chernoff_limit_is_the_root_it_names() -> None:
+def testchernoff_limit_is_the_root_it_names() -> None:
     shares = np.array([0.0, 1e-4, 0.1, 0.5, 0.97])
-    limits = _chernoff_limit(shares, np.float64(0.02))
+    limits = chernoff_limit(shares, np.float64(0.02))
     for q, p in zip(shares, limits, strict=True):
         first = q * math.log(q / p) if q else 0.0
         assert first + (1 - q) * math.log((1 - q) / (1 - p)) == pytest.approx(0.02, rel=1e-6)

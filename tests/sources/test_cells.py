@@ -226,8 +226,8 @@ def test_a_title_in_one_of_several_files_costs_no_row(tmp_path: Path) -> None:
 def test_a_text_file_is_scanned_once(tmp_path: Path, monkeypatch) -> None:
     columns = {f"x{i}": _with(["?"]) for i in range(20)}
     scans = []
-    ask = LocalSource._opened
-    monkeypatch.setattr(LocalSource, "_opened", lambda self: scans.append(self.store) or ask(self))
+    ask = LocalSource.opened
+    monkeypatch.setattr(LocalSource, "opened", lambda self: scans.append(self.store) or ask(self))
     table = sl.read(_csv(tmp_path / "a.csv", columns))
     table.pair_counts()
     assert len([store for store in scans if store is None]) == 2  # for names and first rows
@@ -235,7 +235,7 @@ def test_a_text_file_is_scanned_once(tmp_path: Path, monkeypatch) -> None:
 
 def test_what_was_kept_on_disk_goes_with_the_table(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "kept"))
-    monkeypatch.setattr("sidelight.sources.files.LARGE", 10)
+    monkeypatch.setattr("sidelight.sources.scans.LARGE", 10)
     (tmp_path / "kept").mkdir()
     path = _csv(tmp_path / "a.csv", {"x": _with(["?"]), "y": list("ab") * (ROWS // 2)})
     table = sl.read(path)
@@ -264,23 +264,18 @@ def test_markers_are_written_as_they_are_compared() -> None:
 def test_masses_and_quantiles_are_those_of_plain_sorting(values, bins: int, copies: int) -> None:
     column = [None if value is None else float(value) for value in values * copies]
     source = open_object(pa.table({"x": pa.array(column, pa.float64())}))
-    source.foresee(["x"], bins)
+    summary = source.summary("x", bins)
     finite = sorted(value for value in column if value is not None and np.isfinite(value))
     masses = sorted({value for value in finite if finite.count(value) * bins >= len(finite)})
     others = [value for value in finite if value not in masses]
-    assert list(source.masses("x")) == masses
-    cuts = (
-        duckdb.connect()
-        .execute(
-            "SELECT quantile_disc(v, ?) FROM unnest(?::DOUBLE[]) t(v)",
-            [[i / bins for i in range(1, bins)], others],
-        )
-        .fetchone()[0]
-    )
-    assert list(source.quantiles("x")) == (cuts or [])
+    assert list(summary.masses) == masses
+    steps = ", ".join(repr(i / bins) for i in range(1, bins))  # literals, which DuckDB takes as decimals
+    query = f"SELECT quantile_disc(v, [{steps}]) FROM unnest(?::DOUBLE[]) t(v)"
+    cuts = duckdb.connect().execute(query, [others]).fetchone()[0]
+    assert list(summary.cuts) == (cuts or [])
     for mass in masses:
         above = [value for value in column if value is not None and value > mass]
-        assert source.following("x", mass) == (min(above) if above else None)
+        assert summary.following[mass] == (min(above) if above else None)
 
 
 def test_columns_are_typed_while_a_file_is_read_and_strays_are_found_out(tmp_path: Path) -> None:

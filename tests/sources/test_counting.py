@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import sidelight as sl
 from sidelight.schema import MISSING, OTHER, Attribute
-from sidelight.sources import counting, engine, spark
-from sidelight.sources.coding import Codebook, Labelled, LookedUp, Placed
-from sidelight.sources.counting import Counter, plan_counting
+from sidelight.sources import engine, spark
+from sidelight.sources.codebook import Codebook, Labelled, LookedUp, Placed
+from sidelight.sources.counter import LARGEST_SHARED, Counter, CountingPlan, plan_counting, planned
 
 
 def naive(codes: np.ndarray, sizes: list[int], columns: tuple[int, ...]) -> np.ndarray:
@@ -24,7 +24,7 @@ def naive(codes: np.ndarray, sizes: list[int], columns: tuple[int, ...]) -> np.n
     return cells
 
 
-def counted(codes: np.ndarray, plan: counting.CountingPlan, is_compiled: bool, cuts: list[int]) -> list:
+def counted(codes: np.ndarray, plan: CountingPlan, is_compiled: bool, cuts: list[int]) -> list:
     counters = [Counter(plan, is_compiled), Counter(plan, is_compiled)]
     for number, part in enumerate(np.split(codes, cuts, axis=1)):
         counters[number % 2].add(np.ascontiguousarray(part))
@@ -55,7 +55,7 @@ def test_bitmaps_count_single_attributes_pairs_and_triples(is_compiled: bool, rn
     sizes = (2, 3, 2, 4)
     codes = np.stack([rng.integers(0, size, 333) for size in sizes]).astype(np.uint8)
     sets = tuple(columns for length in (1, 2, 3) for columns in combinations((3, 0, 1, 2), length))
-    plan = counting._planned(sizes, sets, shared=1e-9)
+    plan = planned(sizes, sets, shared=1e-9)
     assert not plan.tables
     for columns, cells in zip(sets, counted(codes, plan, is_compiled, [100]), strict=True):
         assert np.array_equal(cells, naive(codes, sizes, columns))
@@ -80,16 +80,16 @@ def test_every_set_lies_in_its_home(rng) -> None:
     for columns, home in zip(plan.sets, plan.homes, strict=True):
         assert home < 0 or set(columns) <= set(plan.tables[home])
     shared = [table for table in plan.tables if len(table) > 3]
-    assert all(np.prod(plan.shape(table)) <= counting.LARGEST_SHARED for table in shared)
+    assert all(np.prod(plan.shape(table)) <= LARGEST_SHARED for table in shared)
 
 
 def test_narrow_cells_are_added_to_wide_ones_in_time(monkeypatch, rng) -> None:
-    monkeypatch.setattr(counting, "_FLUSH_ROWS", 100)
+    monkeypatch.setattr("sidelight.sources.counter.FLUSH_ROWS", 100)
     codes = rng.integers(0, 30, size=(2, 350)).astype(np.uint8)
     counter = Counter(plan_counting([30, 30], [(0, 1)]), compiled=True)
     for start in range(0, 350, 50):
         counter.add(np.ascontiguousarray(codes[:, start : start + 50]))
-        assert counter._cells.sum() <= 100
+        assert counter.narrow.sum() <= 100
     assert np.array_equal(counter.results()[0], naive(codes, [30, 30], (0, 1)))
 
 
@@ -117,7 +117,7 @@ def columns_of_every_type(rows: int) -> pa.Table:
 
 @pytest.mark.parametrize("large", [1, 10**9])
 def test_pairs_and_triples_equal_group_by(monkeypatch, large: int) -> None:
-    monkeypatch.setattr(engine, "_LARGE_VALUES", large)
+    monkeypatch.setattr(engine, "LARGE_VALUES", large)
     arrow = columns_of_every_type(3000)
     table = sl.read(arrow)
     chosen = table.schema.names[:5]
@@ -141,7 +141,7 @@ def test_pairs_and_triples_equal_group_by(monkeypatch, large: int) -> None:
 
 @pytest.mark.parametrize("large", [1, 10**9])
 def test_codes_are_those_of_the_labels(monkeypatch, large: int) -> None:
-    monkeypatch.setattr(engine, "_LARGE_VALUES", large)
+    monkeypatch.setattr(engine, "LARGE_VALUES", large)
     arrow = columns_of_every_type(3000)
     table = sl.read(arrow)
     codes = table.codes()
@@ -173,7 +173,7 @@ def test_every_type_is_coded_in_its_cheapest_way() -> None:
 @pytest.mark.parametrize("large", [1, 10**9])
 @pytest.mark.parametrize("kind", ["int8", "int16", "int32", "int64", "uint8", "bool"])
 def test_a_value_outside_the_alphabet_is_folded_or_refused(monkeypatch, kind: str, large: int) -> None:
-    monkeypatch.setattr(engine, "_LARGE_VALUES", large)
+    monkeypatch.setattr(engine, "LARGE_VALUES", large)
     values = [False, True, True, False, True] if kind == "bool" else [3, 4, 4, 100, 5]
     arrow = pa.table({"x": pa.array(values, pa.type_for_alias(kind))})
     listed = ("false",) if kind == "bool" else ("4", "3")
@@ -197,7 +197,7 @@ def test_a_value_outside_the_alphabet_is_folded_or_refused(monkeypatch, kind: st
 def test_a_label_that_no_number_of_the_type_has_stays_empty(
     monkeypatch, kind: str, values: list[int], stray: str, large: int
 ) -> None:
-    monkeypatch.setattr(engine, "_LARGE_VALUES", large)
+    monkeypatch.setattr(engine, "LARGE_VALUES", large)
     arrow = pa.table({"x": pa.array(values, pa.type_for_alias(kind))})
     schema = sl.Schema((Attribute("x", "categorical", (stray, "3", OTHER)),))
     assert sl.read(arrow, schema=schema).counts(["x"])[0].cells.tolist() == [0, 2, 1]
@@ -239,8 +239,8 @@ def test_a_missing_value_that_is_none_of_the_values_is_refused(kind: str) -> Non
 
 
 def test_threads_count_a_large_table_like_one(rng, monkeypatch) -> None:
-    monkeypatch.setattr(engine, "_LARGE_VALUES", 1)
-    monkeypatch.setattr(engine, "_processors", lambda: 3)
+    monkeypatch.setattr(engine, "LARGE_VALUES", 1)
+    monkeypatch.setattr(engine, "processors", lambda: 3)
     rows = 500_005
     codes = np.stack([rng.integers(0, size, rows) for size in (2, 2, 12, 15)]).astype(np.uint8)
     table = sl.read(pa.table({f"a{i}": column for i, column in enumerate(codes)}))
@@ -249,7 +249,7 @@ def test_threads_count_a_large_table_like_one(rng, monkeypatch) -> None:
 
 
 def test_an_error_in_a_thread_reaches_the_caller(rng, monkeypatch) -> None:
-    monkeypatch.setattr(engine, "_LARGE_VALUES", 1)
+    monkeypatch.setattr(engine, "LARGE_VALUES", 1)
     values = rng.integers(0, 3, 400_000).astype(np.uint8)
     values[-1] = 200
     schema = sl.Schema((sl.categorical("x", ["0", "1", "2"]),))
@@ -271,7 +271,7 @@ def test_a_partition_gives_its_distinct_records_or_says_that_they_are_too_many(
     schema = sl.Schema((Attribute("x", "categorical", ("0", "1"), missing="drop"),))
     batch = pa.record_batch({"c0": pa.array(values, pa.int8())})
     found = {}
-    for part in spark._distinct([batch], schema, "it", False, largest):
+    for part in spark.Partition(schema, "it", False).distinct([batch], largest):
         for record, weight in zip(*(column.to_pylist() for column in part.columns), strict=True):
             found[None if record is None else tuple(np.frombuffer(record, np.uint16))] = weight
     assert found == expected

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import sidelight as sl
 from sidelight.cli import app
-from sidelight.sources.codes import looks_like_a_code
+from sidelight.sources.names import looks_like_a_code
 
 ROWS = 400
 

@@ -17,7 +17,7 @@ import pytest
 import sidelight as sl
 from sidelight.schema import MISSING, OTHER, bin_labels
 from sidelight.sources.counts import block_counts, distinct_rows
-from sidelight.sources.writing import write_table
+from sidelight.sources.table import write_table
 
 ROWS = 400
 

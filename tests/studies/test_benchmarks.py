@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import sidelight as sl
 from sidelight.cli import app
 from sidelight.foundation.files import strict_json
-from sidelight.foundation.plugins import load_object
+from sidelight.foundation.modules import load_object
 from sidelight.studies.benchmarks import MAKERS, exact_analysis, frequency_error, statistical_analysis
 
 FOUR = [[0.2, 0.2, 0.05, 0.05], [0.05, 0.05, 0.2, 0.2]]

@@ -17,7 +17,7 @@ import numpy as np
 
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import check_choice, invalid
-from sidelight.foundation.extras import require
+from sidelight.foundation.modules import require
 from sidelight.foundation.progress import track
 
 Rows = tuple[Array, Array]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.arrays import Array, Mask, Positions
 from sidelight.foundation.errors import InputError, check_whole, invalid, unknown
-from sidelight.sources.reading import open_settled
+from sidelight.sources.reader import open_settled
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,8 +11,7 @@ from sidelight.auditing.result import Audit, SecretAudit, published_sum
 from sidelight.auditing.suppression import suppressed
 from sidelight.auditing.verdict import AdversaryName, adversary_of, check_decider
 from sidelight.belief import Belief, check_belief
-from sidelight.foundation.arguments import check_is
-from sidelight.foundation.errors import InputError, check_whole
+from sidelight.foundation.errors import InputError, check_is, check_whole
 from sidelight.foundation.progress import track
 from sidelight.leakage import (
     AverageLeakage,

@@ -1,4 +1,4 @@
-"""Belief: a joint distribution of the attributes, or all its pairs, with how it was come by."""
+"""Belief: a joint distribution of the attributes, or of all pairs of them, and where it came from."""
 
 from __future__ import annotations
 
@@ -12,33 +12,32 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.belief.tree import Tree
-from sidelight.foundation.arguments import check_is
-from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
+from sidelight.foundation.arrays import Array, Positions, Whole, offsets
+from sidelight.foundation.errors import InputError, check_choice, check_is, check_number, invalid
 from sidelight.foundation.files import file_name
 from sidelight.foundation.html import html_table
-from sidelight.schema import Schema, categorical
-from sidelight.sources import Counts, Records, Table, read
+from sidelight.schema import Schema, axes_schema
+from sidelight.sources import Counts, Records, Table
+from sidelight.sources.reader import as_table
 
 if TYPE_CHECKING:
     from sidelight.belief.credal import Credal
 
-Array = NDArray[np.float64]
 BeliefKind = Literal["joint", "pairwise", "tree"]
 LARGEST_RECORDS = 1 << 22
 _LEAST_SHARE = 1e-312
-"""Doubles hold ten digits of this probability, and fewer of a smaller one."""
+"""Below this probability, doubles keep fewer than ten digits."""
 _LEAST_SMOOTHING = 1e-200
-"""A cell's part of so few records is still above the least probability in any table that fits in memory."""
+"""Spread over any table that fits in memory, this much still leaves every cell a usable probability."""
 
 
 @dataclass(frozen=True, eq=False)
 class Belief:
     """A distribution of the attributes.
 
-    Make one with `from_data`, `from_counts`, `from_joint` or `from_tree`. With `smoothing` s the belief is
-    the one of s further records spread evenly over all combinations of values, so every table it gives is a
-    marginal of one joint distribution. A tree learnt from data is a model of them: all its tables are those
-    of the tree, also where the data say otherwise.
+    Make one with `from_data`, `from_counts`, `from_joint` or `from_tree`. Smoothing adds records spread
+    evenly over all combinations of values, so every table is a marginal of one joint distribution. A tree
+    learnt from data is a model of them: all tables are the tree's, even where the data disagree.
 
     Attributes:
         schema: the attributes.
@@ -82,7 +81,7 @@ class Belief:
         """
         check_choice("kind", kind, ("auto", "joint", "pairwise", "tree"))
         amount = _check_smoothing(smoothing)
-        table = table if isinstance(table, Table) else read(table)
+        table = as_table(table)
         source = file_name(table.source.label)
         if kind in ("auto", "joint"):
             records = table.records(LARGEST_RECORDS)
@@ -140,7 +139,7 @@ class Belief:
         least = float(array[array > 0].min())
         if least < _LEAST_SHARE:
             raise invalid("cells", f"0 or at least {_LEAST_SHARE:g}, where doubles end", least)
-        return cls._of_cells(_plain_schema(schema, array.shape), array, None, 0.0, source)
+        return cls._of_cells(axes_schema(schema, array.shape), array, None, 0.0, source)
 
     @classmethod
     def from_tree(cls, tree: Tree, *, source: str = "by hand") -> Belief:
@@ -186,9 +185,9 @@ class Belief:
         return cls(records.schema, "joint", records.pair_tables(), records, sample_size, smoothing, source)
 
     @cached_property
-    def offsets(self) -> NDArray[np.intp]:
+    def offsets(self) -> Positions:
         """Where each attribute's values start in `blocks`; last, the number of all values."""
-        return np.concatenate([[0], np.cumsum(self.schema.sizes)]).astype(np.intp)
+        return offsets(self.schema.sizes)
 
     @cached_property
     def weight(self) -> float:
@@ -222,6 +221,7 @@ class Belief:
         """Return the probabilities of all pairs, smoothing included, laid out as `blocks`."""
         share = np.repeat(1 / np.asarray(self.schema.sizes), self.schema.sizes)
         spread = np.outer(share, share)
+        # Evenly spread records have independent attributes, and each attribute equals itself.
         for start, stop in pairwise(self.offsets):
             spread[start:stop, start:stop] = np.diag(share[start:stop])
         return np.asarray((self.blocks + self._unmixed * spread) / (self.weight + self._unmixed))
@@ -263,7 +263,7 @@ class Belief:
         mass = (np.diagonal(self.blocks) + self._unmixed / sizes)[:, None]
         return np.asarray(np.divide(cells, mass, out=np.full_like(cells, np.nan), where=mass > 0))
 
-    def support(self, name: str) -> NDArray[np.int64] | None:
+    def support(self, name: str) -> Whole | None:
         """Return how many records have each value of the attribute; None for a belief given by hand."""
         if self.sample_size is None:
             return None
@@ -302,7 +302,7 @@ class Belief:
 
 
 def check_belief(name: str, value: object) -> None:
-    """Raise in terms of `name` unless the value is a belief."""
+    """Raise an error that names the argument unless the value is a belief."""
     check_is(name, value, Belief, "Belief.from_data makes one from a table.")
 
 
@@ -319,11 +319,11 @@ def _count_tables(given: Sequence[Any]) -> tuple[Counts, ...]:
     if not np.array_equal(cells, np.floor(cells)):
         raise InputError("`cells` must be whole numbers, being counts; use from_joint for probabilities.")
     _check_weights("cells", cells)
-    return (Counts(_plain_schema(given[1], cells.shape), cells.astype(np.int64)),)
+    return (Counts(axes_schema(given[1], cells.shape), cells.astype(np.int64)),)
 
 
 def _numbers(name: str, cells: ArrayLike) -> Array:
-    """Return cells as an array of numbers, or raise in terms of `name`."""
+    """Return cells as an array of numbers, or raise an error that names the argument."""
     try:
         return np.asarray(cells, dtype=np.float64)
     except (TypeError, ValueError):
@@ -333,7 +333,7 @@ def _numbers(name: str, cells: ArrayLike) -> Array:
 
 
 def _check_smoothing(smoothing: object) -> float:
-    """Return how many records to add; so few that a cell's part of them has no digits left are refused."""
+    """Return how many records to add; an amount too small for doubles once it is spread is refused."""
     amount = check_number("smoothing", smoothing, at_least=0)
     if 0 < amount < _LEAST_SMOOTHING:
         raise invalid("smoothing", f"0 or at least {_LEAST_SMOOTHING:g}", smoothing)
@@ -349,29 +349,17 @@ def _check_weights(name: str, cells: NDArray[Any]) -> None:
         raise InputError(f"`{name}` must not all be 0.")
 
 
-def _plain_schema(names: Schema | Sequence[str], shape: tuple[int, ...]) -> Schema:
-    """Return the schema as it is, or that of axes with these names."""
-    if isinstance(names, Schema):
-        return names
-    is_listed = isinstance(names, Sequence) and all(isinstance(name, str) for name in names)
-    if not is_listed or isinstance(names, str) or len(names) != len(shape):
-        raise invalid("schema", f"a `Schema` or {len(shape)} names, one for each axis", names)
-    return Schema(
-        tuple(categorical(name, [str(i) for i in range(k)]) for name, k in zip(names, shape, strict=True))
-    )
-
-
 def _assemble(schema: Schema, counts: Sequence[Counts]) -> Array:
     """Put the tables of all pairs into one block matrix, after checking that they belong together."""
-    offsets = np.concatenate([[0], np.cumsum(schema.sizes)]).astype(np.intp)
-    blocks = np.full((offsets[-1], offsets[-1]), np.nan)
+    at = offsets(schema.sizes)
+    blocks = np.full((at[-1], at[-1]), np.nan)
     for part in counts:
         if len(part.schema) != 2:
             raise InputError("several count tables must each be of two attributes, one for every pair.")
         i, j = (schema.index(name) for name in part.schema.names)
         if schema.select(part.schema.names) != part.schema:
             raise InputError(f"the tables of {' and '.join(part.schema.names)} disagree about their values.")
-        rows, columns = slice(offsets[i], offsets[i + 1]), slice(offsets[j], offsets[j + 1])
+        rows, columns = slice(at[i], at[i + 1]), slice(at[j], at[j + 1])
         blocks[rows, columns] = part.cells
         blocks[columns, rows] = part.cells.T
         for span, marginal in ((rows, part.cells.sum(axis=1)), (columns, part.cells.sum(axis=0))):

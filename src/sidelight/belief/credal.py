@@ -21,17 +21,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief.belief import Belief
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_number
 
-Array = NDArray[np.float64]
 _TOTALS_SHARE = 0.1
 _FEW_VALUES = 4
 _FEW_SETS = 6
 _OUTWARD = 1e-12
+"""Limits are moved outward by this much, which is more than rounding can err."""
 _NOTHING_KNOWN = 1e3
+"""An exponent for values that were never seen: their limit is 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,19 +63,19 @@ class Region:
         size = self.counts.shape[1]
         if size == 1:
             return np.ones_like(self.counts)
-        return 1 - _binomial_limit(self.totals - self.counts, self.totals, self._value_risk)
+        return 1 - binomial_limit(self.totals - self.counts, self.totals, self._value_risk)
 
     @cached_property
     def high(self) -> Array:
         """The largest probability of each value, shape (m, t)."""
-        return _binomial_limit(self.counts, self.totals, self._value_risk)
+        return binomial_limit(self.counts, self.totals, self._value_risk)
 
     def upper(self, sets: Array) -> Array:
         """Return the largest probability of each set, shape (m, sets); `sets` is 0 or 1, (t, sets)."""
         counts = self.counts @ sets
         size = self.counts.shape[1]
         if size <= _FEW_SETS:
-            limits = _binomial_limit(counts, self.totals, math.exp(self._log_set_risk))
+            limits = binomial_limit(counts, self.totals, math.exp(self._log_set_risk))
         else:
             limits = self.upper_share(counts / np.maximum(self.totals, 1))
         limits = np.minimum(limits, self.high @ sets)
@@ -94,7 +95,7 @@ class Region:
         """
         totals = self.totals[rows]
         exponent = -self._log_set_risk / np.maximum(totals, 1.0)
-        return _chernoff_limit(shares, np.where(totals > 0, exponent, _NOTHING_KNOWN))
+        return chernoff_limit(shares, np.where(totals > 0, exponent, _NOTHING_KNOWN))
 
     @property
     def _value_risk(self) -> float:
@@ -158,16 +159,16 @@ class Credal:
         return Region(counts, risk * share / seen)
 
 
-def _binomial_limit(counts: Array, totals: Array, risk: float) -> Array:
+def binomial_limit(counts: Array, totals: Array, risk: float) -> Array:
     """Return the upper limit of Clopper and Pearson (1934), which fails with probability at most `risk`."""
     from scipy.special import betainccinv
 
-    inner = counts < totals
+    inner = counts < totals  # if every record is in the set, nothing rules out a probability of 1
     limits = betainccinv(np.where(inner, counts + 1, 1.0), np.where(inner, totals - counts, 1.0), risk)
     return np.asarray(np.minimum(np.where(inner, limits + _OUTWARD, 1.0), 1.0))
 
 
-def _chernoff_limit(shares: Array, exponent: Array) -> Array:
+def chernoff_limit(shares: Array, exponent: Array) -> Array:
     """Return the largest p with kl(share, p) <= exponent, from above.
 
     kl(q, p) is at least (p - q)^2 / (2 p (1 - q)), 2 (p - q)^2 (Pinsker), and
@@ -179,7 +180,7 @@ def _chernoff_limit(shares: Array, exponent: Array) -> Array:
     p = middle + np.sqrt(np.maximum(middle**2 - q**2, 0.0))
     p = np.minimum(p, q + np.sqrt(exponent / 2))
     p = np.minimum(p, 1 - (1 - q) * np.exp(-1 - exponent / np.maximum(1 - q, _OUTWARD)))
-    for _ in range(8):
+    for _ in range(8):  # from above: stopping early leaves a limit that is too wide, never one too narrow
         inside = (p > q) & (p < 1)
         safe = np.where(inside, p, 0.5)
         gap = _divergence(q, safe) - exponent

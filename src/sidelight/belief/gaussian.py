@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, invalid, unknown
 from sidelight.foundation.files import file_name
 from sidelight.sources import Table
 
-Array = NDArray[np.float64]
 _SINGULAR = 1e-12
+"""An eigenvalue of the correlations this close to 0, times the number of attributes, counts as 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,7 @@ class Gaussian:
         names: the attributes.
         covariance: (n, n), symmetric and positive definite.
         source: where it came from, in words.
-        is_model: whether it stands for a table that is not Gaussian itself.
+        is_model: whether it is a model of a table, which need not be Gaussian.
         sample_size: the number of records behind it; None if it was given by hand.
         ranges: how far apart the values of each attribute are in the table; None if it was given by hand.
     """

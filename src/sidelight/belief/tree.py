@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sidelight.foundation.errors import InputError, TooLargeError, invalid
-from sidelight.schema import Schema, categorical
-from sidelight.sources.counts import LARGEST_DENSE
+from sidelight.foundation.arrays import Array, Positions, offsets
+from sidelight.foundation.errors import InputError, invalid
+from sidelight.schema import Schema, plain_schema
+from sidelight.sources.counts import check_dense
 
-Array = NDArray[np.float64]
 Edge = tuple[str, str]
 _TOLERANCE = 1e-9
 
@@ -52,14 +52,13 @@ class Tree:
         first = np.asarray(prior, dtype=np.float64)[None, :]
         rows = {edge: np.asarray(table, dtype=np.float64) for edge, table in conditionals.items()}
         sizes = {root: first.shape[1]} | {child: table.shape[-1] for (_, child), table in rows.items()}
-        schema = schema or _plain_schema(sizes)
+        schema = schema or plain_schema(sizes.items())
         parents = _parents(schema, list(rows), schema.index(root))
-        found = {schema.index(child): table for (_, child), table in rows.items()}
         for parent, child in rows:
             if parents[schema.index(child)] != schema.index(parent):
                 raise invalid("conditionals", f"edges that point away from {root!r}", (parent, child))
-        found[schema.index(root)] = first
-        tables = tuple(found[position] for position in range(len(schema)))
+        by_name = {root: first} | {child: table for (_, child), table in rows.items()}
+        tables = tuple(by_name[name] for name in schema.names)
         return cls(schema, parents, _checked(schema, parents, tables))
 
     @classmethod
@@ -72,26 +71,15 @@ class Tree:
         tables = {edge: np.asarray(table, dtype=np.float64) for edge, table in pairs.items()}
         if not tables:
             raise invalid("pairs", "at least one edge with its table", {})
-        sizes = {
-            name: size
-            for edge, table in tables.items()
-            for name, size in zip(edge, table.shape, strict=False)
-        }
-        schema = schema or _plain_schema(sizes)
+        pairs_of = (zip(edge, table.shape, strict=False) for edge, table in tables.items())
+        sizes = dict(chain.from_iterable(pairs_of))
+        schema = schema or plain_schema(sizes.items())
         parents = _parents(schema, list(tables), 0)
         either = tables | {(b, a): table.T for (a, b), table in tables.items()}
         _check_pairs(schema, either)
-        root = next(table for edge, table in either.items() if edge[0] == schema.names[0])
-        return cls(
-            schema,
-            parents,
-            tuple(
-                root.sum(axis=1)[None, :]
-                if parent < 0
-                else _rows(either[schema.names[parent], schema.names[position]])
-                for position, parent in enumerate(parents)
-            ),
-        )
+        names = schema.names
+        prior = next(table for edge, table in either.items() if edge[0] == names[0]).sum(axis=1)
+        return cls(schema, parents, _factors(parents, prior, lambda p, c: either[names[p], names[c]]))
 
     @classmethod
     def learn(cls, schema: Schema, blocks: Array) -> Tree:
@@ -103,36 +91,25 @@ class Tree:
             schema: the attributes.
             blocks: (values, values) probabilities of all pairs, see `Belief.blocks`.
         """
-        at = _offsets(schema)
+        at = offsets(schema.sizes)
         parents = _widest_spanning_tree(_mutual_information(blocks, at))
         spans = [slice(a, b) for a, b in pairwise(at)]
-        return cls(
-            schema,
-            parents,
-            tuple(
-                np.diagonal(blocks[spans[c], spans[c]])[None, :]
-                if p < 0
-                else _rows(blocks[spans[p], spans[c]])
-                for c, p in enumerate(parents)
-            ),
-        )
+        prior = np.diagonal(blocks[spans[0], spans[0]])
+        return cls(schema, parents, _factors(parents, prior, lambda p, c: blocks[spans[p], spans[c]]))
 
     @cached_property
     def order(self) -> tuple[int, ...]:
         """The attributes' positions, each after its parent."""
-        found = [self.parents.index(-1)]
-        for position in found:
-            found.extend(self.children[position])
-        return tuple(found)
+        order = [self.parents.index(-1)]
+        for position in order:  # which grows meanwhile
+            order.extend(self.children[position])
+        return tuple(order)
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
         """The positions of each attribute's children."""
-        found: list[list[int]] = [[] for _ in self.parents]
-        for child, parent in enumerate(self.parents):
-            if parent >= 0:
-                found[parent].append(child)
-        return tuple(tuple(row) for row in found)
+        places = range(len(self.parents))
+        return tuple(tuple(c for c in places if self.parents[c] == p) for p in places)
 
     @property
     def edges(self) -> tuple[Edge, ...]:
@@ -143,12 +120,10 @@ class Tree:
     @cached_property
     def marginals(self) -> tuple[Array, ...]:
         """The probabilities of each attribute's values."""
-        found: dict[int, Array] = {}
+        marginals: dict[int, Array] = {-1: np.ones(1)}
         for position in self.order:
-            parent = self.parents[position]
-            above = found[parent] if parent >= 0 else np.ones(1)
-            found[position] = above @ self.conditionals[position]
-        return tuple(found[position] for position in range(len(self.parents)))
+            marginals[position] = marginals[self.parents[position]] @ self.conditionals[position]
+        return tuple(marginals[position] for position in range(len(self.parents)))
 
     def rooted_at(self, name: str) -> Tree:
         """Return the same distribution with another root: the edges on the way to it are turned round."""
@@ -156,7 +131,7 @@ class Tree:
         above, position = -1, self.schema.index(name)
         while position >= 0:
             below = parents[position]
-            if below >= 0:
+            if below >= 0:  # Bayes' rule turns the edge round
                 table = self.marginals[below][:, None] * self.conditionals[position]
                 conditionals[below] = _rows(table.T)
             parents[position], above, position = above, position, below
@@ -170,7 +145,7 @@ class Tree:
         Given its parent an attribute is independent of every attribute placed before it, so its tables are
         its parent's times its conditional.
         """
-        at = _offsets(self.schema)
+        at = offsets(self.schema.sizes)
         spans = [slice(a, b) for a, b in pairwise(at)]
         blocks = np.zeros((at[-1], at[-1]))
         for position in self.order:
@@ -186,7 +161,7 @@ class Tree:
 
         Factors move from the leaves to the root; attributes that are not named are summed out on the way.
         """
-        self._check_dense(names)
+        check_dense([self.schema[name].size for name in names], "use tree propagation")
         wanted = [self.schema.index(name) for name in names]
         rooted = self.rooted_at(names[0])
         factors: dict[int, tuple[Array, list[int]]] = {}
@@ -194,38 +169,25 @@ class Tree:
             cells, axes = np.ones((self.schema.sizes[position], 1)), list[int]()
             for child in rooted.children[position]:
                 if child in factors:
-                    part, found = factors.pop(child)
+                    part, below = factors.pop(child)
                     cells = (cells[:, :, None] * part[:, None, :]).reshape(len(cells), -1)
-                    axes = axes + found
+                    axes = axes + below
             above = rooted.conditionals[position]
             if position in wanted:
-                factors[position] = (
-                    (above[:, :, None] * cells[None]).reshape(len(above), -1),
-                    [position, *axes],
-                )
+                joined = (above[:, :, None] * cells[None]).reshape(len(above), -1)
+                factors[position] = (joined, [position, *axes])
             elif axes:
                 factors[position] = (above @ cells, axes)
         cells, axes = factors[rooted.order[0]]
         shaped = cells.reshape([self.schema.sizes[position] for position in axes])
         return np.ascontiguousarray(shaped.transpose([axes.index(position) for position in wanted]))
 
-    def _check_dense(self, names: Sequence[str]) -> None:
-        size = float(np.prod([float(self.schema[name].size) for name in names]))
-        if size > LARGEST_DENSE:
-            raise TooLargeError(
-                f"the joint table of {len(names)} attributes has {size:.3g} cells, more than "
-                f"{LARGEST_DENSE}; ask for fewer attributes, or use tree propagation."
-            )
 
-
-def _plain_schema(sizes: Mapping[str, int]) -> Schema:
-    return Schema(
-        tuple(categorical(name, [str(value) for value in range(size)]) for name, size in sizes.items())
+def _factors(parents: Sequence[int], prior: Array, pair: Callable[[int, int], Array]) -> tuple[Array, ...]:
+    """Return the root's prior and every other attribute's conditional, from its table with its parent."""
+    return tuple(
+        prior[None, :] if parent < 0 else _rows(pair(parent, child)) for child, parent in enumerate(parents)
     )
-
-
-def _offsets(schema: Schema) -> NDArray[np.intp]:
-    return np.concatenate([[0], np.cumsum(schema.sizes)]).astype(np.intp)
 
 
 def _rows(table: Array) -> Array:
@@ -290,11 +252,11 @@ def _check_pairs(schema: Schema, tables: Mapping[Edge, Array]) -> None:
             raise InputError(f"the tables of {a!r} with its neighbours disagree about its own probabilities.")
 
 
-def _mutual_information(blocks: Array, at: NDArray[np.intp]) -> Array:
+def _mutual_information(blocks: Array, at: Positions) -> Array:
     """Return the mutual information of every pair of attributes, shape (attributes, attributes)."""
     marginal = np.diagonal(blocks)
     expected = np.outer(marginal, marginal)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):  # 0 log 0 is 0, and is chosen by `where`
         terms = np.where(blocks > 0, blocks * np.log(blocks / expected), 0.0)
     starts = at[:-1]
     return np.asarray(np.add.reduceat(np.add.reduceat(terms, starts, axis=0), starts, axis=1))

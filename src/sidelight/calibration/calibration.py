@@ -23,8 +23,7 @@ from sidelight.calibration.result import Alternative, Budgets, Calibration, Fron
 from sidelight.calibration.unequal import FEW, Certificate, certificate, unequal_budgets
 from sidelight.calibration.uniform import excess, shares_over, uniform_budget
 from sidelight.calibration.utility import Utility
-from sidelight.foundation.arguments import check_is
-from sidelight.foundation.errors import check_choice, check_number
+from sidelight.foundation.errors import check_choice, check_is, check_number
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.totals import TotalMethod, check_order

@@ -73,7 +73,7 @@ def analysers(
     json: Json = False,
 ) -> None:
     """Place analysers by how far they are below and above a reference, over all pairs of attributes."""
-    from sidelight.foundation.plugins import load_object
+    from sidelight.foundation.modules import load_object
     from sidelight.leakage.analysers import ANALYSERS
     from sidelight.report.bench_terminal import print_analysers
     from sidelight.studies.benchmarks import BUDGETS, benchmark_analysers
@@ -145,7 +145,7 @@ def _reference(name: str) -> Analyser:
     if name == "generic":
         return generic_analysis
     if ":" in name:
-        from sidelight.foundation.plugins import load_object
+        from sidelight.foundation.modules import load_object
 
         found: Analyser = load_object(name, "reference")
         return found
@@ -157,7 +157,7 @@ def _maker(name: str) -> Maker:
     from functools import partial
 
     from sidelight.foundation.errors import check_choice
-    from sidelight.foundation.plugins import load_object
+    from sidelight.foundation.modules import load_object
     from sidelight.mechanisms import MECHANISMS, create
 
     if ":" not in name:

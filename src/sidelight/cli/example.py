@@ -23,7 +23,7 @@ Seed = Annotated[int | None, typer.Option(help="Of the survey: which people are 
 
 def example(name: Name, output: Output, rows: Rows = None, seed: Seed = None, force: Force = False) -> None:
     """Write a bundled table to a file, to try the other commands on."""
-    from sidelight.sources.writing import write_table
+    from sidelight.sources.table import write_table
 
     check_writable(output, (".csv", ".parquet"), force=force)
     table = _table(name, rows, seed)

@@ -35,7 +35,7 @@ from sidelight.protocols.records import (
     reports_among,
 )
 from sidelight.schema import Schema
-from sidelight.sources.writing import write_rows
+from sidelight.sources.table import write_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa

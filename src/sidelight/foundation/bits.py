@@ -9,14 +9,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.compiled import is_large, spans
-from sidelight.foundation.randomness import Randomness, Seeded, Words
+from sidelight.foundation.arrays import Whole, Words, is_large, spans
+from sidelight.foundation.randomness import Randomness, Seeded
 
 Rows = NDArray[np.uint8]
 
 _ALL = np.uint64((1 << 64) - 1)
 _TOGETHER = 12
+"""After this many bits, 64 numbers of a word are all decided with probability 0.98."""
 _ROUND = 1 << 56
+"""Each bit of a number comes from positions this far on, which no stream of rows reaches."""
 
 
 def row_bytes(size: int) -> int:
@@ -49,17 +51,25 @@ def bernoulli(source: Randomness, start: int, count: int, threshold: int) -> Wor
     Each of the 64 bit positions is a random number, revealed bit by bit from the highest, until it differs
     from the threshold. Twelve bits decide nearly all; the few words left over go on alone.
     """
+    # After its lowest set bit a threshold has only zeros, below which no number can be.
     rounds = 64 - ((threshold & -threshold).bit_length() - 1) if threshold else 0
     result = np.zeros(count, dtype=np.uint64)
-    places, open_bits = [], []
+    places, undecided = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.uint64)]
     for span in spans(count):
-        undecided = np.full(span.stop - span.start, _ALL)
-        _begin(source, start + span.start, threshold, min(rounds, _TOGETHER), undecided, result[span])
-        left = np.flatnonzero(undecided)
+        still = np.full(span.stop - span.start, _ALL)
+        _begin(source, start + span.start, threshold, min(rounds, _TOGETHER), still, result[span])
+        left = np.flatnonzero(still)
         places.append(left + span.start)
-        open_bits.append(undecided[left])
-    if rounds > _TOGETHER and count:
-        _finish(source, start, threshold, rounds, np.concatenate(places), np.concatenate(open_bits), result)
+        undecided.append(still[left])
+    at, bits = np.concatenate(places), np.concatenate(undecided)
+    for turn in range(_TOGETHER, rounds):
+        if not len(at):
+            break
+        words = source.words_at(at.astype(np.uint64) + np.uint64(start + turn * _ROUND))
+        decided = result[at]
+        _narrow(words, bool(threshold >> (63 - turn) & 1), bits, decided)
+        result[at] = decided
+        at, bits = at[bits != 0], bits[bits != 0]
     return result
 
 
@@ -75,26 +85,6 @@ def _begin(
     for turn in range(turns):
         words = source.words(start + turn * _ROUND, len(result))
         _narrow(words, bool(threshold >> (63 - turn) & 1), undecided, result)
-
-
-def _finish(
-    source: Randomness,
-    start: int,
-    threshold: int,
-    rounds: int,
-    places: NDArray[np.intp],
-    undecided: Words,
-    result: Words,
-) -> None:
-    """Go on with the words at `places`, in which some number still equals the threshold's beginning."""
-    for turn in range(_TOGETHER, rounds):
-        if not len(places):
-            return
-        words = source.words_at(places.astype(np.uint64) + np.uint64(start + turn * _ROUND))
-        decided = result[places]
-        _narrow(words, bool(threshold >> (63 - turn) & 1), undecided, decided)
-        result[places] = decided
-        places, undecided = places[undecided != 0], undecided[undecided != 0]
 
 
 def _narrow(words: Words, bit: bool, undecided: Words, result: Words) -> None:
@@ -113,7 +103,7 @@ def last_word_mask(size: int) -> np.uint64:
     return np.uint64(np.tile(row, max(1, 8 // width)).view("<u8")[-1])
 
 
-def bit_counts(rows: Rows) -> NDArray[np.int64]:
+def bit_counts(rows: Rows) -> Whole:
     """Return how often each bit is set in packed rows, those after the last value's included."""
     width = rows.shape[1]
     if not is_large(len(rows)):
@@ -135,7 +125,7 @@ def code_type(size: int) -> type[np.uint8] | type[np.uint16]:
     return np.uint8 if size <= 256 else np.uint16
 
 
-def code_counts(codes: NDArray[np.unsignedinteger], size: int) -> NDArray[np.int64]:
+def code_counts(codes: NDArray[np.unsignedinteger], size: int) -> Whole:
     """Return how often each of the codes 0 to size-1 occurs."""
     if not is_large(len(codes)):
         return np.bincount(codes, minlength=size).astype(np.int64)

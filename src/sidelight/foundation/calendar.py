@@ -32,7 +32,7 @@ _DAY_SECONDS = 86_400.0
 
 
 def moment_of(seconds: float) -> datetime | None:
-    """Return the moment so many seconds after 1970, to the microsecond; None outside the years 1 to 9999."""
+    """Return the moment this many seconds after 1970, to the microsecond; None outside years 1 to 9999."""
     try:
         return _START + timedelta(microseconds=round(seconds * 1e6))
     except (OverflowError, ValueError):
@@ -88,14 +88,14 @@ def starts_between(low: float, high: float, unit: Unit, most: int) -> list[float
     first, last = moment_of(low), moment_of(high)
     if first is None or last is None:
         return None
-    found: list[float] = []
+    starts: list[float] = []
     start = next_start(first, unit)
     while start <= last:
-        found.append(seconds_of(start))
-        if len(found) > most:
+        starts.append(seconds_of(start))
+        if len(starts) > most:
             return None
         start = next_start(start, unit)
-    return found
+    return starts
 
 
 def parse_moment(text: object) -> float:
@@ -124,8 +124,8 @@ def parse_clock(text: object) -> float:
     >>> parse_clock("06:30"), parse_clock("24:00")
     (23400.0, 86400.0)
     """
-    found = _CLOCK.fullmatch(text.isoformat() if isinstance(text, time) else str(text))
-    hours, minutes, seconds = (float(part or 0) for part in found.groups()) if found else (25.0, 0.0, 0.0)
+    match = _CLOCK.fullmatch(text.isoformat() if isinstance(text, time) else str(text))
+    hours, minutes, seconds = (float(part or 0) for part in match.groups()) if match else (25.0, 0.0, 0.0)
     whole = round((hours * 3600 + minutes * 60 + seconds) * 1e6) / 1e6
     if whole > _DAY_SECONDS:
         raise invalid("time", "written as 06:30 or 06:30:15", text)

@@ -11,9 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+from operator import length_hint
+from typing import SupportsFloat, SupportsIndex
 
 _ALIKE = 0.7
-"""From here on a name is offered for another; 'nope' and 'income' are at 0.6."""
+"""Names at least this similar are suggested; 'nope' and 'income' have 0.6."""
 
 
 class SidelightError(Exception):
@@ -53,8 +55,8 @@ def closest(value: object, known: Iterable[str]) -> str | None:
     ('grr', 'mechanism', None)
     """
     names = {name.casefold(): name for name in known}
-    found = get_close_matches(str(value).casefold(), names, n=1, cutoff=_ALIKE)
-    return names[found[0]] if found else None
+    matches = get_close_matches(str(value).casefold(), names, n=1, cutoff=_ALIKE)
+    return names[matches[0]] if matches else None
 
 
 def unknown(noun: str, value: str, known: Iterable[str]) -> InputError:
@@ -75,6 +77,19 @@ def unknown(noun: str, value: str, known: Iterable[str]) -> InputError:
     return InputError(f"there is no {kind} {value!r}{of}{whole}{hint} There are: {shown or 'none'}.")
 
 
+def check_is(name: str, value: object, kind: type, fix: str = "") -> None:
+    """Raise an error that names the argument unless it is of this kind; `fix` says where to get one.
+
+    >>> check_is("belief", 3, dict, "dict() makes one.")
+    Traceback (most recent call last):
+        ...
+    sidelight.foundation.errors.InputError: `belief` must be a `dict`, got 'int'. dict() makes one.
+    """
+    if not isinstance(value, kind):
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        raise invalid(name, f"{article} `{kind.__name__}`", type(value).__name__, fix)
+
+
 def check_number(
     name: str,
     value: object,
@@ -84,39 +99,34 @@ def check_number(
     below: float | None = None,
     infinite: bool = False,
 ) -> float:
-    """Return `value` as a float, or raise in terms of `name`."""
-    bounds = [
-        f"above {above:g}" if above is not None else "",
-        f"of at least {at_least:g}" if at_least is not None else "",
-        f"below {below:g}" if below is not None else "",
-    ]
-    wanted = " and ".join(bound for bound in bounds if bound)
-    requirement = ("a number " if infinite else "a finite number ") + wanted
-    is_array = getattr(value, "ndim", 0) != 0
-    if isinstance(value, (bool, str)) or is_array or not hasattr(value, "__float__"):
-        raise invalid(name, requirement.strip(), value)
+    """Return `value` as a float, or raise an error that names the argument."""
+    limits = {"above": above, "of at least": at_least, "below": below}
+    wanted = " and ".join(f"{words} {limit:g}" for words, limit in limits.items() if limit is not None)
+    requirement = f"a {'' if infinite else 'finite '}number {wanted}".strip()
+    # A string, or an array with one number in it, would pass `float` as well.
+    if isinstance(value, bool) or length_hint(value) or not isinstance(value, SupportsFloat):
+        raise invalid(name, requirement, value)
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise invalid(name, requirement.strip(), value) from None
+        raise invalid(name, requirement, value) from None
     fits = (
-        not math.isnan(number)
-        and (infinite or math.isfinite(number))
+        (infinite or math.isfinite(number))
         and (above is None or number > above)
         and (at_least is None or number >= at_least)
         and (below is None or number < below)
     )
-    if not fits:
-        raise invalid(name, requirement.strip(), value)
+    if math.isnan(number) or not fits:
+        raise invalid(name, requirement, value)
     return number
 
 
 def check_whole(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
-    """Return `value` as an int of at least `at_least`, or raise in terms of `name`."""
+    """Return `value` as an int within the limits, or raise an error that names the argument."""
     requirement = f"a whole number of at least {at_least}"
     if at_most is not None:
         requirement += f" and at most {at_most}"
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise invalid(name, requirement, value)
     try:
         number = int(value.__index__())
@@ -128,7 +138,7 @@ def check_whole(name: str, value: object, *, at_least: int, at_most: int | None 
 
 
 def check_choice(name: str, value: object, options: Collection[str]) -> str:
-    """Return `value` if it is one of `options`, or raise in terms of `name`."""
+    """Return `value` if it is one of `options`, or raise an error that names the argument."""
     if not isinstance(value, str) or value not in options:
         close = closest(value, options)
         fix = "" if close is None else f"Did you mean {close!r}?"

@@ -34,7 +34,7 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def write_atomically(
-    path: str | Path, write: Callable[[Path], None], *, replace: bool = True, private: bool = False
+    path: str | Path, write: Callable[[Path], object], *, replace: bool = True, private: bool = False
 ) -> Path:
     """Let `write` fill a temporary file beside `path`, then move it into place.
 
@@ -61,7 +61,7 @@ def write_atomically(
 
 
 def _put(
-    target: Path, write: Callable[[Path], None], move: Callable[[Path, Path], object], mode: int
+    target: Path, write: Callable[[Path], object], move: Callable[[Path, Path], object], mode: int
 ) -> None:
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
@@ -123,10 +123,10 @@ def _is_described(path: Path, suffix: str) -> bool:
     """Whether a file is a plan, a protocol, published parameters, a model or a graph."""
     try:
         text = path.read_text(encoding="utf-8")
-        found = tomllib.loads(text) if suffix == ".toml" else strict_json(text)
+        content = tomllib.loads(text) if suffix == ".toml" else strict_json(text)
     except (OSError, ValueError, RecursionError):
         return False
-    return isinstance(found, dict) and any(found.keys() >= keys for keys in _DESCRIBED)
+    return isinstance(content, dict) and any(content.keys() >= keys for keys in _DESCRIBED)
 
 
 def check_not_read(path: str | Path, *sources: str | Path | None) -> None:
@@ -153,8 +153,8 @@ def _is_among(target: Path, source: str) -> bool:
         files = list(place.rglob("*"))
         would_find = place.resolve() in (target.resolve(), *named.parents)
     else:
-        found = [source] if place.exists() else glob.iglob(source, recursive=True)  # noqa: PTH207 - any root
-        files = [Path(name) for name in found]
+        names = [source] if place.exists() else glob.iglob(source, recursive=True)  # noqa: PTH207 - any root
+        files = [Path(name) for name in names]
         pattern = Path(os.path.realpath(place.parent), place.name)
         would_find = fnmatch(str(named), str(pattern)) if "**" in source else named.match(str(pattern))
     return would_find or any(target.exists() and file.exists() and target.samefile(file) for file in files)
@@ -173,11 +173,7 @@ def file_name(label: str) -> str:
 
 def write_text(path: str | Path, text: str, *, private: bool = False) -> Path:
     """Write `text` to `path` atomically, as UTF-8; where it is `private`, only for its owner to read."""
-    return write_atomically(path, lambda temporary: _fill(temporary, text), private=private)
-
-
-def _fill(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+    return write_atomically(path, lambda place: place.write_text(text, encoding="utf-8"), private=private)
 
 
 def _usual_mode() -> int:
@@ -222,17 +218,13 @@ def strict_json(text: str, *, halves: bool = False) -> Any:
         text: the JSON.
         halves: whether halves of characters may be in it, as in names of files that are no text.
     """
-    found = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins)
+    parsed = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins)
     if not halves and _SURROGATE.search(text):
-        _refuse_halves(found)
-    return found
-
-
-def _refuse_halves(found: Any) -> None:
-    try:
-        json.dumps(found, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise ValueError("a text holds half a character (a lone surrogate)") from None
+        try:
+            json.dumps(parsed, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("a text holds half a character (a lone surrogate)") from None
+    return parsed
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -240,10 +232,10 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _refuse_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("a key is given twice")
-    return found
+    return members
 
 
 def json_number(value: float) -> float | str:

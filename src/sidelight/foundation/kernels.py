@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Words = NDArray[np.uint64]
+from sidelight.foundation.arrays import Whole, Words
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -22,14 +22,20 @@ _ROWS_IN_A_BYTE = 255
 _BLOCK = 1024
 
 
+@njit(cache=True, inline="always")
+def _word(key: np.uint64, number: np.uint64) -> np.uint64:
+    """Return a word of a seeded stream; their numbers begin with 1 here."""
+    z = number * _GOLDEN + key
+    z = (z ^ (z >> np.uint64(30))) * _MIX_1
+    z = (z ^ (z >> np.uint64(27))) * _MIX_2
+    return z ^ (z >> np.uint64(31))
+
+
 @njit(cache=True)
 def fill_words(key: np.uint64, start: np.uint64, out: Words) -> None:
     """Write the words number `start` and following of a seeded stream."""
     for i in range(out.shape[0]):
-        z = (start + np.uint64(i) + np.uint64(1)) * _GOLDEN + key
-        z = (z ^ (z >> np.uint64(30))) * _MIX_1
-        z = (z ^ (z >> np.uint64(27))) * _MIX_2
-        out[i] = z ^ (z >> np.uint64(31))
+        out[i] = _word(key, start + np.uint64(i) + np.uint64(1))
 
 
 @njit(cache=True)
@@ -46,10 +52,7 @@ def draw_bits(
             base = start + np.uint64(first) + (np.uint64(turn) << np.uint64(56)) + np.uint64(1)
             bit = np.uint64(0) - ((threshold >> np.uint64(63 - turn)) & np.uint64(1))
             for i in range(left.shape[0]):
-                z = (base + np.uint64(i)) * _GOLDEN + key
-                z = (z ^ (z >> np.uint64(30))) * _MIX_1
-                z = (z ^ (z >> np.uint64(27))) * _MIX_2
-                word = z ^ (z >> np.uint64(31))
+                word = _word(key, base + np.uint64(i))
                 below[i] |= left[i] & ~word & bit
                 left[i] &= ~(word ^ bit)
 
@@ -67,7 +70,7 @@ def scale_words(words: Words, bounds: Words, least: Words, out: NDArray[np.uint3
 
 
 @njit(cache=True)
-def count_bits(words: Words, counts: NDArray[np.int64]) -> None:
+def count_bits(words: Words, counts: Whole) -> None:
     """Add to `counts` how often each bit is set in the rows of `words`, shape (rows, width).
 
     Eight byte-wide counters ride in one word, so at most 255 rows are added up at a time.
@@ -87,7 +90,7 @@ def count_bits(words: Words, counts: NDArray[np.int64]) -> None:
 
 
 @njit(cache=True)
-def count_codes(codes: NDArray[np.uint16], counts: NDArray[np.int64]) -> None:
+def count_codes(codes: NDArray[np.uint16], counts: Whole) -> None:
     """Add to the four rows of `counts` how often each code occurs; four, so that no add waits for another."""
     whole = codes.shape[0] // 4 * 4
     for i in range(0, whole, 4):

@@ -1,4 +1,4 @@
-"""What the programs that we start say: kept in a file that is named when something fails, else removed."""
+"""The error output of programs we start: kept in a file if something fails, otherwise removed."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def diverted_errors(program: str) -> Iterator[None]:
 
 def kept_logs() -> list[Path]:
     """Return the logs that say something; from now on they stay."""
-    found = [path for path in _open if path.exists() and path.stat().st_size]
-    for path in found:
+    written = [path for path in _open if path.exists() and path.stat().st_size]
+    for path in written:
         _open.remove(path)
-    return found
+    return written
 
 
 @atexit.register

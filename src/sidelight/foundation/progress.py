@@ -14,7 +14,7 @@ _tracker: ContextVar[Tracker | None] = ContextVar("sidelight_progress", default=
 
 
 def track(items: Iterable[T], description: str, total: int | None = None) -> Iterable[T]:
-    """Iterate over `items`, telling whoever listens how far the work is."""
+    """Iterate over `items` and report progress to the tracker, if there is one."""
     tracker = _tracker.get()
     if total is None and isinstance(items, Sequence):
         total = len(items)

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Mask, Positions
+from sidelight.foundation.arrays import Words as Words
 from sidelight.foundation.errors import check_whole
-
-Words = NDArray[np.uint64]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -24,6 +25,7 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _AGAIN = 1 << 56
+"""Words that are drawn again come from positions this far on, which no stream of rows reaches."""
 _KEY_BYTES = 32
 
 
@@ -119,8 +121,8 @@ def order_key(seed: int | None) -> bytes:
     return hashlib.blake2b(f"{number}/order of rows".encode(), digest_size=_KEY_BYTES).digest()
 
 
-def permutation(key: bytes, size: int) -> NDArray[np.intp]:
-    """Return the order of so many rows that belongs to a key; to whoever lacks it all are equally likely.
+def permutation(key: bytes, size: int) -> Positions:
+    """Return the permutation of `size` rows that belongs to a key; without the key, all are equally likely.
 
     >>> sorted(permutation(order_key(3), 5).tolist())
     [0, 1, 2, 3, 4]
@@ -162,11 +164,7 @@ def below(source: Randomness, start: int, rows: int, bounds: Words) -> NDArray[n
         out = np.empty(words.shape, dtype=np.uint32)
         if scale_words(words, bounds, least, out):
             return out
-    attempt = 0
-    while (lost := np.flatnonzero(words * bounds < least)).size:
-        attempt += 1
-        positions = lost.astype(np.uint64) + np.uint64(start + attempt * _AGAIN)
-        words.reshape(-1)[lost] = source.words_at(positions)
+    _draw_again(source, start, words, lambda: words * bounds < least)
     high, low = words >> _HALF, words & _LOW
     return ((high * bounds + ((low * bounds) >> _HALF)) >> _HALF).astype(np.uint32)
 
@@ -175,12 +173,18 @@ def below_each(source: Randomness, start: int, bounds: Words) -> Words:
     """Return one exactly uniform whole number below each bound; bounds stay below 2^63."""
     words = source.words(start, len(bounds))
     most = np.uint64((1 << 64) - 1) - (np.uint64(0) - bounds) % bounds
-    attempt = 0
-    while (lost := np.flatnonzero(words > most)).size:
-        attempt += 1
-        positions = lost.astype(np.uint64) + np.uint64(start + attempt * _AGAIN)
-        words[lost] = source.words_at(positions)
+    _draw_again(source, start, words, lambda: words > most)
     return np.asarray(words % bounds)
+
+
+def _draw_again(source: Randomness, start: int, words: Words, are_lost: Callable[[], Mask]) -> None:
+    """Replace words until none is lost; each attempt takes them from a range of positions of its own."""
+    attempt = 0
+    while (lost := np.flatnonzero(are_lost())).size:
+        attempt += 1
+        words.reshape(-1)[lost] = source.words_at(
+            lost.astype(np.uint64) + np.uint64(start + attempt * _AGAIN)
+        )
 
 
 def _key(seed: int, stream: str) -> int:

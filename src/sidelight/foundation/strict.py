@@ -1,4 +1,4 @@
-"""The content of files that people write: nothing is guessed, and a misspelt key is named."""
+"""Strict parsing of files that people write: nothing is guessed, and a misspelt key is named."""
 
 from __future__ import annotations
 
@@ -63,4 +63,4 @@ def _inner(annotation: Any) -> type[BaseModel] | None:
     """Return the model inside a type such as list[X]."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for part in get_args(annotation) if (found := _inner(part))), None)
+    return next((model for part in get_args(annotation) if (model := _inner(part))), None)

@@ -1,7 +1,7 @@
-"""The one door to the terminal: no name or value of anybody's may act upon it.
+"""All output to the terminal goes through here, so that no name or value in the data can control it.
 
-Text that comes from data may hold escape sequences, line ends, marks that turn the direction of writing, or
-what looks like rich's markup. It is shown, never obeyed.
+Text from data may contain escape sequences, line breaks, marks that change the writing direction, or what
+looks like rich's markup. It is shown literally.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def printable_json(text: str) -> str:
     >>> printable_json('{"a\u202e": "\x9b"}')
     '{"a\\u202e": "\\u009b"}'
     """
-    return re.sub(r"[^\n -~]", lambda found: _json_shown(found[0]), text)
+    return re.sub(r"[^\n -~]", lambda match: _json_shown(match[0]), text)
 
 
 def _json_shown(sign: str) -> str:

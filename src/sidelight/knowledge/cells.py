@@ -8,9 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from sidelight.belief import Belief, Gaussian
-from sidelight.foundation.arguments import check_is
 from sidelight.foundation.arrays import Array, Mask, Positions
-from sidelight.foundation.errors import InputError, TooLargeError, unknown
+from sidelight.foundation.errors import InputError, TooLargeError, check_is, unknown
 from sidelight.knowledge.query import Query
 from sidelight.leakage.bounds import Claim
 from sidelight.schema import Schema

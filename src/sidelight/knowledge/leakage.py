@@ -9,9 +9,8 @@ from typing import Literal
 import numpy as np
 
 from sidelight.belief import Belief
-from sidelight.foundation.arguments import check_is
 from sidelight.foundation.arrays import Array
-from sidelight.foundation.errors import InputError, TooLargeError, check_choice, check_number
+from sidelight.foundation.errors import InputError, TooLargeError, check_choice, check_is, check_number
 from sidelight.knowledge.adversary import ADVERSARY_FIX, Adversary
 from sidelight.knowledge.cells import LARGEST_LISTED, Cells, cells_of, check_one_belief, check_query
 from sidelight.knowledge.densities import normalised

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Credal
 from sidelight.belief.credal import Region
-from sidelight.foundation.arguments import check_is
-from sidelight.foundation.errors import InputError
+from sidelight.foundation.errors import InputError, check_is
 from sidelight.leakage.bounds import Bound, Claim, Leakage, Witness
 from sidelight.leakage.pair import check_fit, checked_channels, direct_leakage
 from sidelight.leakage.witnesses import records_behind, witnessed

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.belief import Belief, check_belief
-from sidelight.foundation.arguments import check_is
-from sidelight.foundation.errors import check_whole
+from sidelight.foundation.errors import check_is, check_whole
 from sidelight.foundation.randomness import randomness
 from sidelight.leakage.bounds import Bound, Claim, Leakage
 from sidelight.leakage.pair import conditional_rows, pair_leakage

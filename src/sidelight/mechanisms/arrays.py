@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.compiled import is_large, spans
+from sidelight.foundation.arrays import is_large, spans
 
 Words = NDArray[np.uint64]
 Codes = NDArray[np.unsignedinteger[Any]]

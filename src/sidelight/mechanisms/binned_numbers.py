@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.compiled import spans
+from sidelight.foundation.arrays import spans
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.mechanisms.channel import Channel
 from sidelight.mechanisms.checks import check_codes, check_shares

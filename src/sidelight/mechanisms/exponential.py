@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.compiled import is_large, spans
+from sidelight.foundation.arrays import is_large, spans
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.channel import LARGEST_MATRIX, Channel

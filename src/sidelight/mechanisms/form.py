@@ -8,8 +8,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import spans
 from sidelight.foundation.bits import code_type, row_bytes
-from sidelight.foundation.compiled import spans
 from sidelight.mechanisms.checks import impossible
 from sidelight.mechanisms.reports import Reports, check_reports
 

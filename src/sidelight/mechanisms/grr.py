@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sidelight.foundation.arrays import is_large, spans
 from sidelight.foundation.bits import code_counts
-from sidelight.foundation.compiled import is_large, spans
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel import FavouringChannel

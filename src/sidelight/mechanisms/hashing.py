@@ -21,8 +21,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation import compiled
-from sidelight.foundation.compiled import is_large, spans
+from sidelight.foundation import arrays
+from sidelight.foundation.arrays import is_large, spans
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.arrays import HASH_BITS, steps
@@ -104,7 +104,7 @@ class Hashing(FrequencyOracle):
         seeds = np.empty(len(codes), dtype=np.uint64)
         out = np.empty(len(codes), dtype=self.form.dtype)
         truth, other = np.uint64(self.response.truth), np.uint64(self.response.other)
-        bucket = np.empty(min(compiled.CHUNK, len(codes)), dtype=out.dtype)
+        bucket = np.empty(min(arrays.CHUNK, len(codes)), dtype=out.dtype)
         words = np.empty(len(bucket), dtype=np.uint64)
         for span in spans(len(codes)):
             rows = span.stop - span.start

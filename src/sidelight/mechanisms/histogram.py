@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.compiled import is_large, spans
+from sidelight.foundation.arrays import is_large, spans
 from sidelight.foundation.errors import check_number, check_whole, invalid
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.channel import FavouringChannel

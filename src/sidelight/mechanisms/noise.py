@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.foundation.errors import InputError, invalid
-from sidelight.foundation.extras import require
+from sidelight.foundation.modules import require
 from sidelight.foundation.randomness import Randomness
 
 Array = NDArray[np.float64]

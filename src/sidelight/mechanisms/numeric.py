@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.compiled import is_large, spans
+from sidelight.foundation.arrays import is_large, spans
 from sidelight.foundation.errors import InputError, check_number, check_whole, invalid
 from sidelight.foundation.randomness import Randomness, randomness
 from sidelight.mechanisms.channel import ContinuousChannel, LaplaceChannel

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.compiled import spans
+from sidelight.foundation.arrays import spans
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.mechanisms.channel import Channel, FavouringChannel
 from sidelight.mechanisms.checks import check_shares

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sidelight.foundation.arrays import is_large
 from sidelight.foundation.bits import random_rows
-from sidelight.foundation.compiled import is_large
 from sidelight.foundation.errors import InputError, check_number, invalid
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.checks import check_codes, check_offset, refuse_parameters

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sidelight.foundation.arrays import is_large, spans
 from sidelight.foundation.bits import code_counts
-from sidelight.foundation.compiled import is_large, spans
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import below, randomness
 from sidelight.mechanisms.arrays import steps

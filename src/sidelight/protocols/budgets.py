@@ -7,8 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from sidelight.foundation.arguments import check_is
-from sidelight.foundation.errors import check_choice
+from sidelight.foundation.errors import check_choice, check_is
 from sidelight.protocols.protocol import Array, Protocol
 
 Neighbours = Literal["any two records", "records that differ in one attribute"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sidelight.foundation.errors import InputError, check_choice
-from sidelight.foundation.plugins import load_object
+from sidelight.foundation.modules import load_object
 from sidelight.protocols.protocol import Design, Protocol
 from sidelight.schema import Schema
 

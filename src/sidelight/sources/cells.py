@@ -19,19 +19,22 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from sidelight.foundation.errors import InputError, invalid
-from sidelight.sources.local import PLACE, LocalSource
 from sidelight.sources.sql import literal, quoted
+
+if TYPE_CHECKING:
+    from sidelight.sources.local import LocalSource
 
 MARKERS = (
     "", "?", "-", "--", ".", "na", "n/a", "n.a.", "#n/a", "#n/a n/a", "#na", "<na>", "null", "#null!", "none",
     "nan", "-nan", "nat", "nil", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan",
 )  # fmt: skip
-"""What stands for a missing value in a column not of text; capitals and spaces around do not count."""
+"""Markers of a missing value in columns other than text; case and surrounding spaces are ignored."""
 
 HEAD = 200
-"""What a column may be is seen from so many rows; all of them decide whether it is."""
+"""The first rows suggest what a column may be; then all rows decide whether it is."""
 _AT_ONCE = 50
 _REALS = ("FLOAT", "DOUBLE", "DECIMAL")
 _STRAY, _SHARE, _FEW = 10, 100, 20
@@ -40,12 +43,12 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class Form:
-    """One thing that text can stand for.
+    """A form that the text of a cell can have, such as a number or a date.
 
     Attributes:
         name: what to call its values.
-        looks: what a cell looks like, lower-case and without spaces around.
-        value: SQL for the value of a cell, NULL for one that is none; {} stands for the cell.
+        looks: a pattern for the cell in lower case, without surrounding spaces.
+        value: SQL for the value of the cell {}; NULL if the cell does not have this form.
         test: a further SQL condition that a cell must meet.
     """
 
@@ -228,13 +231,8 @@ def looks_like(cells: Iterable[str | None]) -> Form | None:
     present = {cell.strip().lower() for cell in cells if cell is not None}
     guess = next((form for form in FORMS if present and all(map(form.looks.fullmatch, present))), None)
     if guess is WHOLE:  # all are numbers, and not all are plain: whole ones may be written in other ways
-        return REAL if _has_fractions(present) else None
+        return REAL if any(not {".", "e"}.isdisjoint(cell) for cell in present) else None
     return guess
-
-
-def _has_fractions(cells: Iterable[str | None]) -> bool:
-    """Whether cells that are numbers are not all whole ones, by the way they are written."""
-    return any(cell is not None and not {".", "e", "E"}.isdisjoint(cell) for cell in cells)
 
 
 def _stripped(name: str, markers: Sequence[str]) -> str:
@@ -250,7 +248,7 @@ def _looked(source: LocalSource, columns: Sequence[_Column], stated: Stated) -> 
         tests = [*(form.fits(column.cell) for form in column.forms), _CODE.format(column.cell)]
         parts += [f"count({column.cell})", *(f"count(*) FILTER (WHERE {test})" for test in tests)]
     figures = iter(source.rows(", ".join(parts))[0] if parts else ())
-    found = []
+    looked = []
     for column in columns:
         present, *fitting, codes = (next(figures) for _ in range(len(column.forms) + 2))
         codes = 0 if column.name in stated.numbers else codes
@@ -258,8 +256,8 @@ def _looked(source: LocalSource, columns: Sequence[_Column], stated: Stated) -> 
             (form for form, n in zip(column.forms, fitting, strict=True) if n == present and present), None
         )
         form = None if codes and whole in (WHOLE, HUGE, REAL) else whole
-        found.append(replace(column, present=present, fitting=tuple(fitting), codes=codes, form=form))
-    return found
+        looked.append(replace(column, present=present, fitting=tuple(fitting), codes=codes, form=form))
+    return looked
 
 
 def _is_doubtful(source: LocalSource, column: _Column, stated: Stated) -> bool:
@@ -273,9 +271,9 @@ def _is_doubtful(source: LocalSource, column: _Column, stated: Stated) -> bool:
     kinds, numbers, row = source.rows(
         f"count(DISTINCT {column.cell}) FILTER (WHERE {bad}), "
         f"count(DISTINCT {column.cell}) FILTER (WHERE {best.fits(column.cell)}), "
-        f"min(CASE WHEN {bad} THEN {PLACE} END)",
+        f"min(CASE WHEN {bad} THEN sidelight_place END)",
         column=column.name,
-        origin=source.numbered,
+        origin=f"(SELECT row_number() OVER () AS sidelight_place, * FROM {source.view})",
     )[0]
     if kinds > _STRAY or (numbers <= _FEW and others * _SHARE > column.present):
         return False
@@ -292,10 +290,10 @@ def _notes(source: LocalSource, columns: Sequence[_Column]) -> Iterator[str]:
     """Say which markers were read as missing; columns with the same ones share a note."""
     alike: dict[tuple[str, ...], list[tuple[str, int]]] = {}
     for column in columns:
-        found = _missing_cells(source, column)
-        if found:
-            words = tuple(sorted(word for word, _ in found))
-            alike.setdefault(words, []).append((column.name, sum(count for _, count in found)))
+        markers = _missing_cells(source, column)
+        if markers:
+            words = tuple(sorted(word for word, _ in markers))
+            alike.setdefault(words, []).append((column.name, sum(count for _, count in markers)))
     for words, counts in alike.items():
         names = ", ".join(repr(name) for name, _ in counts[:_NAMED])
         more = f" and {len(counts) - _NAMED} more" if len(counts) > _NAMED else ""
@@ -321,10 +319,10 @@ def _without(source: LocalSource, names: Iterable[str], markers: tuple[str, ...]
     listed = ", ".join(map(literal, markers))
     stated = (float(marker) for marker in markers if REAL.looks.fullmatch(marker))
     numbers = ", ".join(repr(number) for number in stated if math.isfinite(number))
-    found = {}
+    replaced = {}
     for name, kind in source.columns.items():
         if name in names and "[" not in kind and "(" not in kind:
             test = f"lower(trim({quoted(name)}::VARCHAR)) NOT IN ({listed})"
             test += f" AND {quoted(name)} NOT IN ({numbers})" if numbers and kind in _REALS else ""
-            found[name] = f"CASE WHEN {test} THEN {quoted(name)} END"
-    return found
+            replaced[name] = f"CASE WHEN {test} THEN {quoted(name)} END"
+    return replaced

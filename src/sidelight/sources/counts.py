@@ -9,16 +9,16 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array, Codes, Positions, Whole, Words, offsets
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.foundation.randomness import Seeded
 from sidelight.schema import Schema
 
-Codes = NDArray[np.uint16]
 LARGEST_DENSE = 1 << 26
 _GRAM_ROWS = 1 << 14
 LARGEST_GRAM = 4096
+"""With more values than this, one product of indicators would mostly multiply zeros."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Counts:
     """
 
     schema: Schema
-    cells: NDArray[np.int64]
+    cells: Whole
 
     def __post_init__(self) -> None:
         if self.cells.shape != self.schema.sizes:
@@ -61,7 +61,7 @@ class Records:
 
     schema: Schema
     codes: Codes
-    weights: NDArray[np.float64]
+    weights: Array
 
     @property
     def total(self) -> float:
@@ -69,18 +69,18 @@ class Records:
         return float(self.weights.sum())
 
     @cached_property
-    def offsets(self) -> NDArray[np.intp]:
+    def offsets(self) -> Positions:
         """Where each attribute's values start when all alphabets stand in one line; last, their number."""
-        return np.concatenate([[0], np.cumsum(self.schema.sizes)]).astype(np.intp)
+        return offsets(self.schema.sizes)
 
-    def pair_tables(self) -> NDArray[np.float64]:
+    def pair_tables(self) -> Array:
         """Return every pair's weights at once, as blocks of one (values, values) matrix.
 
         The diagonal blocks hold each attribute's own weights.
         """
         return block_counts(self.codes, self.schema.sizes, self.weights)
 
-    def cells(self, names: Sequence[str]) -> NDArray[np.float64]:
+    def cells(self, names: Sequence[str]) -> Array:
         """Return the weights of the named attributes as a dense array with one axis for each."""
         columns = [self.schema.index(name) for name in names]
         shape = tuple(self.schema.sizes[column] for column in columns)
@@ -88,7 +88,7 @@ class Records:
         flat = np.ravel_multi_index(tuple(self.codes[:, column].astype(np.intp) for column in columns), shape)
         return _weigh(flat, self.weights, size).reshape(shape)
 
-    def groups(self, names: Sequence[str]) -> tuple[NDArray[np.intp], int]:
+    def groups(self, names: Sequence[str]) -> tuple[Positions, int]:
         """Return a number for each record, the same for records that agree in the named attributes.
 
         The second value is how many such groups there are.
@@ -99,24 +99,29 @@ class Records:
         hidden = [column for column in range(len(self.schema)) if column not in columns]
         return _grouped(self.codes, columns, lambda salt: self._hash_without(hidden, salt))
 
-    def _hash_without(self, hidden: Sequence[int], salt: int) -> NDArray[np.uint64]:
+    def _hash_without(self, hidden: Sequence[int], salt: int) -> Words:
         """Return the records' hashes without some columns; the whole hash is kept for the next call."""
         if salt not in self._hashes:
             self._hashes[salt] = row_hashes(self.codes, range(len(self.schema)), salt)
         return np.asarray(self._hashes[salt] - row_hashes(self.codes, hidden, salt))
 
     @cached_property
-    def _hashes(self) -> dict[int, NDArray[np.uint64]]:
+    def _hashes(self) -> dict[int, Words]:
         return {}
 
 
-def check_dense(shape: Sequence[int]) -> int:
-    """Return the number of cells of a table of this shape, or raise if it would not fit in memory."""
+def check_dense(shape: Sequence[int], way: str = "for a bound that needs no dense table") -> int:
+    """Return the number of cells of a table of this shape, or raise if it would not fit in memory.
+
+    Args:
+        shape: the alphabets' sizes.
+        way: what the message advises besides asking for fewer attributes.
+    """
     size = math.prod(shape)
     if size > LARGEST_DENSE:
         raise TooLargeError(
             f"the joint table of {len(shape)} attributes has {float(size):.3g} cells, more than "
-            f"{LARGEST_DENSE}; ask for fewer attributes, or for a bound that needs no dense table."
+            f"{LARGEST_DENSE}; ask for fewer attributes, or {way}."
         )
     return size
 
@@ -144,7 +149,7 @@ def _merge(parts: Sequence[Records]) -> Records:
     return distinct_records(parts[0].schema, codes, weights)
 
 
-def distinct_records(schema: Schema, codes: Codes, weights: NDArray[np.float64]) -> Records:
+def distinct_records(schema: Schema, codes: Codes, weights: Array) -> Records:
     """Merge equal rows and add up their weights."""
     group, distinct = distinct_rows(codes)
     first = np.empty(distinct, dtype=np.intp)
@@ -152,11 +157,11 @@ def distinct_records(schema: Schema, codes: Codes, weights: NDArray[np.float64])
     return Records(schema, np.asfortranarray(codes[first]), _weigh(group, weights, distinct))
 
 
-def _weigh(group: NDArray[np.intp], weights: NDArray[np.float64], groups: int) -> NDArray[np.float64]:
+def _weigh(group: Positions, weights: Array, groups: int) -> Array:
     return np.bincount(group, weights=weights, minlength=groups).astype(np.float64, copy=False)
 
 
-def distinct_rows(codes: Codes) -> tuple[NDArray[np.intp], int]:
+def distinct_rows(codes: Codes) -> tuple[Positions, int]:
     """Return each row's group number and the number of groups of equal rows."""
     rows, columns = codes.shape
     if columns == 0:
@@ -164,7 +169,7 @@ def distinct_rows(codes: Codes) -> tuple[NDArray[np.intp], int]:
     return _grouped(codes, list(range(columns)), lambda salt: row_hashes(codes, range(columns), salt))
 
 
-def row_hashes(codes: Codes, columns: Iterable[int], salt: int) -> NDArray[np.uint64]:
+def row_hashes(codes: Codes, columns: Iterable[int], salt: int) -> Words:
     """Return the sum of a random word for the value of each listed column, for every row.
 
     Rows that are equal in those columns have equal sums, and others hardly ever.
@@ -177,22 +182,21 @@ def row_hashes(codes: Codes, columns: Iterable[int], salt: int) -> NDArray[np.ui
     return hashes
 
 
-def _grouped(
-    codes: Codes, columns: Sequence[int], hashes: Callable[[int], NDArray[np.uint64]]
-) -> tuple[NDArray[np.intp], int]:
+def _grouped(codes: Codes, columns: Sequence[int], hashes: Callable[[int], Words]) -> tuple[Positions, int]:
     """Number the groups of rows that are equal in some columns, given their hashes for a salt.
 
     Rows are compared by hash first; equal hashes of unequal rows are noticed and hashed anew.
     """
     salt = 0
     while True:
-        found = hashes(salt)
-        order = np.argsort(found)
-        ordered = found[order]
+        hashed = hashes(salt)
+        order = np.argsort(hashed)
+        ordered = hashed[order]
         starts = np.ones(len(codes), dtype=np.bool_)
         starts[1:] = ordered[1:] != ordered[:-1]
         same = np.flatnonzero(~starts[1:])
         first, second = order[same], order[same + 1]
+        # Neighbours in the order of the hashes are all that have to be compared: groups are runs.
         if all(np.array_equal(codes[first, column], codes[second, column]) for column in columns):
             group = np.empty(len(codes), dtype=np.intp)
             group[order] = np.cumsum(starts) - 1
@@ -200,30 +204,25 @@ def _grouped(
         salt += 1
 
 
-def block_counts(
-    codes: Codes, sizes: Sequence[int], weights: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
+def block_counts(codes: Codes, sizes: Sequence[int], weights: Array | None = None) -> Array:
     """Count all pairs of columns: block (i, j) of the result is the table of column i by column j.
 
     Small alphabets are counted by one matrix product of indicators, large ones pair by pair.
     """
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-    width = int(offsets[-1])
+    at = offsets(sizes)
+    width = int(at[-1])
     blocks = np.zeros((width, width))
     if width <= LARGEST_GRAM:
         rows = np.arange(_GRAM_ROWS)[:, None]
         for start in range(0, len(codes), _GRAM_ROWS):
-            chunk = codes[start : start + _GRAM_ROWS].astype(np.intp) + offsets[:-1]
-            indicators = np.zeros(
-                (len(chunk), width), dtype=np.float64 if weights is not None else np.float32
-            )
+            chunk = codes[start : start + _GRAM_ROWS].astype(np.intp) + at[:-1]
+            # A chunk's counts fit a float32 exactly, and its product takes half the time.
+            indicators = np.zeros((len(chunk), width), dtype=np.float32 if weights is None else np.float64)
             indicators[rows[: len(chunk)], chunk] = 1
-            weighted = indicators
-            if weights is not None:
-                weighted = indicators * weights[start : start + _GRAM_ROWS, None]
+            weighted = indicators if weights is None else indicators * weights[start:, None][: len(chunk)]
             blocks += indicators.T @ weighted
         return blocks
-    spans = list(pairwise(offsets))
+    spans = list(pairwise(at))
     for i, (a, b) in enumerate(spans):
         for j, (c, d) in enumerate(spans[: i + 1]):
             flat = codes[:, i].astype(np.intp) * (d - c) + codes[:, j]

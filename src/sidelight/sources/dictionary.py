@@ -16,14 +16,13 @@ from datetime import date, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from sidelight.foundation.calendar import Unit
 from sidelight.foundation.errors import InputError, check_whole, invalid, unknown
 from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, write_text
-from sidelight.foundation.mapping import FrozenMapping
+from sidelight.foundation.frozen import FrozenMapping
+from sidelight.foundation.strict import Strict, validated
 from sidelight.schema import BINNED, MISSING, OTHER, Attribute, Kind, Missing, Schema, written_edges
-from sidelight.sources.inference import UNUSED, Coding, Column, Unused
+from sidelight.sources.columns import UNUSED, Coding, Column, Unused
 
 if TYPE_CHECKING:
     from sidelight.sources.source import Source
@@ -93,8 +92,8 @@ class Dictionary:
     def schema(self, coding: Coding, given: Schema | None = None) -> Schema:
         """Return the attributes that are given, or stated in full and not contradicted by the coding."""
         known = given if given is not None else Schema(())
-        found = (coding.column(name).attribute(name) for name in self.columns if name not in known)
-        return Schema((*known, *(attribute for attribute in found if attribute is not None)))
+        stated = (coding.column(name).attribute(name) for name in self.columns if name not in known)
+        return Schema((*known, *filter(None, stated)))
 
     def notes(self, source: Source) -> tuple[str, ...]:
         """Say which columns of a source are not described; raise if one that is described lacks."""
@@ -150,8 +149,11 @@ class Dictionary:
         if stray or not isinstance(columns, dict):
             key = next(iter(stray), "column")
             raise InputError(f"{label}: {unknown('key', key, ('version', 'na', 'column.NAME'))}")
-        found = {name: _column(name, entry, label) for name, entry in columns.items()}
-        return cls(found, {}, label, _markers(data.get("na"), label))
+        na = data.get("na")
+        if na is not None and not (isinstance(na, list) and all(isinstance(word, str) for word in na)):
+            raise InputError(f"{label}: na must be a list of texts, as ['?', '-9'].")
+        parsed = {name: _column(name, entry, label) for name, entry in columns.items()}
+        return cls(parsed, {}, label, None if na is None else tuple(na))
 
 
 def as_dictionary(value: object) -> Dictionary:
@@ -163,17 +165,7 @@ def as_dictionary(value: object) -> Dictionary:
     return Dictionary.read(Path(value))
 
 
-def _markers(na: Any, label: str) -> tuple[str, ...] | None:
-    if na is None:
-        return None
-    if not isinstance(na, list) or not all(isinstance(word, str) for word in na):
-        raise InputError(f"{label}: na must be a list of texts, as ['?', '-9'].")
-    return tuple(na)
-
-
-class _ColumnFile(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
+class _ColumnFile(Strict):
     kind: Kind | Unused | None = None
     values: list[str] | None = None
     edges: list[float | str] | None = None
@@ -198,29 +190,22 @@ def _column(name: str, entry: Any, label: str) -> Column:
     """Return what a file states about a column."""
     if not isinstance(entry, dict):
         raise InputError(f"{label}: column {name!r} must be a table, as [column.{_key(name)}].")
-    for key in entry:
-        if key not in _ColumnFile.model_fields:
-            raise InputError(f"{label}: column {name!r}: {unknown('key', key, _ColumnFile.model_fields)}")
-    plain = {"values": _labels, "edges": _edge_texts}
+    where = f"{label}: column {name!r}"
     try:
         _check_choices(entry)
-        parsed = _ColumnFile.model_validate(
-            {key: plain[key](value) if key in plain else value for key, value in entry.items()}
-        )
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(f"{label}: column {name!r}: {first['loc'][0]}: {first['msg']}.") from None
     except InputError as error:
-        raise InputError(f"{label}: column {name!r}: {error}") from None
-    return Column(
-        parsed.kind,
-        _tuple(parsed.values),
-        _tuple(parsed.edges),
-        parsed.bins,
-        parsed.by,
-        parsed.missing,
-        parsed.description,
-    )
+        raise InputError(f"{where}: {error}") from None
+    plain = {key: [_plain(key, item) for item in part] if isinstance(part, list) else part
+             for key, part in entry.items()}  # fmt: skip
+    stated: dict[str, Any] = dict(validated(_ColumnFile, plain, where))
+    return Column(**(stated | {key: tuple(part) for key, part in stated.items() if isinstance(part, list)}))
+
+
+def _plain(key: str, value: Any) -> Any:
+    """Return TOML's own dates and times as text, and numbers and truth values that are labels."""
+    if key == "edges" and isinstance(value, date | time):
+        return value.isoformat()
+    return json.dumps(value) if key == "values" and isinstance(value, bool | int | float) else value
 
 
 def _check_choices(entry: Mapping[str, Any]) -> None:
@@ -231,32 +216,17 @@ def _check_choices(entry: Mapping[str, Any]) -> None:
             raise unknown(key, str(entry[key]), known)
 
 
-def _labels(values: Any) -> Any:
-    """Return values as labels: numbers and truth values may be written as such."""
-    if not isinstance(values, list):
-        return values
-    return [json.dumps(value) if isinstance(value, bool | int | float) else value for value in values]
-
-
-def _edge_texts(edges: Any) -> Any:
-    """Return edges with TOML's own dates and times as text."""
-    if not isinstance(edges, list):
-        return edges
-    return [edge.isoformat() if isinstance(edge, date | time) else edge for edge in edges]
-
-
-def _tuple(items: list[Any] | None) -> tuple[Any, ...] | None:
-    return None if items is None else tuple(items)
-
-
 def _check(name: str, column: Column) -> None:
     """Raise if what is stated about a column contradicts itself."""
-    stated = [key for key in ("values", "edges", "bins", "by") if getattr(column, key) is not None]
+    fitting = {
+        "values": (column.values, ("categorical", "ordinal")), "edges": (column.edges, BINNED),
+        "bins": (column.bins, BINNED), "by": (column.by, ("date", "time")),
+    }  # fmt: skip
+    stated = {key: kinds for key, (part, kinds) in fitting.items() if part is not None}
     if len(stated) > 1:
-        raise InputError(f"{stated[0]} and {stated[1]} exclude each other; keep one.")
-    fitting = {"values": ("categorical", "ordinal"), "edges": BINNED, "bins": BINNED, "by": ("date", "time")}
-    for key in stated:
-        if column.kind is not None and column.kind not in fitting[key]:
+        raise InputError("{} and {} exclude each other; keep one.".format(*stated))
+    for key, kinds in stated.items():
+        if column.kind is not None and column.kind not in kinds:
             raise InputError(f"it is {column.kind}, so it has no {key}; leave one out.")
     if column.bins is not None:
         check_whole("bins", column.bins, at_least=2, at_most=10_000)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
+import sys
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 
+from sidelight.foundation.arrays import Codes, Whole
 from sidelight.foundation.progress import track
 from sidelight.schema import Schema
-from sidelight.sources.coding import Codebook
-from sidelight.sources.counting import Cells, Counter, CountingPlan, plan_counting
-from sidelight.sources.counts import Codes, Counts, Records, distinct_records, merge_records
+from sidelight.sources.codebook import Codebook
+from sidelight.sources.counter import Counter, CountingPlan, plan_counting
+from sidelight.sources.counts import Counts, Records, distinct_records, merge_records
 from sidelight.sources.local import LocalSource
 from sidelight.sources.sql import where_complete
 
@@ -28,8 +31,8 @@ T = TypeVar("T")
 
 BATCH_ROWS = 1 << 16
 _COUNTED_ROWS = 1 << 17
-_LARGE_VALUES = 1 << 23
-"""From so many values on, loading the compiled loops takes less than they save."""
+LARGE_VALUES = 1 << 23
+"""With this many values or more, the compiled loops save more time than loading them takes."""
 
 _LARGEST_COPIED = 1 << 21
 """Counters with more cells are not copied for each thread: one thread counts."""
@@ -46,15 +49,24 @@ class Place:
     start: int
 
 
-class Engine(Protocol):
-    """What every engine offers, identical to the last count."""
+class Engine(ABC):
+    """What counts and maps the rows of a table; all engines agree to the last count.
 
+    Attributes:
+        keeps_row_numbers: whether a row has the same number whenever the table is read.
+    """
+
+    keeps_row_numbers: ClassVar[bool] = True
+
+    @abstractmethod
     def counts(self, table: Table, sets: Sequence[Sequence[str]]) -> list[Counts]:
         """Return the counts of every listed set of attributes, from one pass over the rows."""
 
+    @abstractmethod
     def records(self, table: Table, largest: int) -> Records | None:
         """Return the distinct records and how often each occurs; None if there are more than `largest`."""
 
+    @abstractmethod
     def map_batches(self, table: Table, function: Callable[[Codes, Place], T]) -> Iterator[T]:
         """Apply `function` to batches of codes (rows, attributes) and their places, in the table's order.
 
@@ -62,7 +74,7 @@ class Engine(Protocol):
         """
 
 
-class LocalEngine:
+class LocalEngine(Engine):
     """One machine: DuckDB streams the rows, threads code and count them."""
 
     def counts(self, table: Table, sets: Sequence[Sequence[str]]) -> list[Counts]:
@@ -70,8 +82,8 @@ class LocalEngine:
         plan = plan_of(table.schema, sets)
         batches = -(-table.rows // _COUNTED_ROWS)
         compiled = is_worth_compiling(table)
-        threads = _processors() if compiled else 1
-        cells = count_source(table.source, table.schema, plan, compiled, threads, batches)
+        threads = processors() if compiled else 1
+        cells = count_source(_source(table), table.schema, plan, compiled, threads, batches)
         return counted(table.schema, sets, cells)
 
     def records(self, table: Table, largest: int) -> Records | None:
@@ -83,16 +95,20 @@ class LocalEngine:
     def map_batches(self, table: Table, function: Callable[[Codes, Place], T]) -> Iterator[T]:
         """Apply `function` to batches of codes (rows, attributes) and their places, in the table's order."""
         total = -(-table.rows // BATCH_ROWS)
-        batches = coded_batches(table.source, table.schema, is_worth_compiling(table))
+        batches = coded_batches(_source(table), table.schema, is_worth_compiling(table))
         start = 0
         for codes in track(batches, "counting", total):
             yield function(codes, Place(0, start))
             start += len(codes)
 
 
+def _source(table: Table) -> LocalSource:
+    return cast(LocalSource, table.source)  # `read` chooses the engine that fits the source
+
+
 def is_worth_compiling(table: Table) -> bool:
     """Whether a table has enough values for compiled loops."""
-    return table.rows * len(table.schema) >= _LARGE_VALUES
+    return table.rows * len(table.schema) >= LARGE_VALUES
 
 
 def plan_of(schema: Schema, sets: Sequence[Sequence[str]]) -> CountingPlan:
@@ -100,7 +116,7 @@ def plan_of(schema: Schema, sets: Sequence[Sequence[str]]) -> CountingPlan:
     return plan_counting(schema.sizes, [[schema.index(name) for name in names] for names in sets])
 
 
-def counted(schema: Schema, sets: Sequence[Sequence[str]], cells: Sequence[Cells]) -> list[Counts]:
+def counted(schema: Schema, sets: Sequence[Sequence[str]], cells: Sequence[Whole]) -> list[Counts]:
     """Return cells as counts of the sets they belong to."""
     return [Counts(schema.select(names), part) for names, part in zip(sets, cells, strict=True)]
 
@@ -119,7 +135,7 @@ def count_source(
     compiled: bool,
     threads: int,
     batches: int | None = None,
-) -> list[Cells]:
+) -> list[Whole]:
     """Count the sets of a plan in a source, in constant memory.
 
     Args:
@@ -128,7 +144,7 @@ def count_source(
         plan: the sets.
         compiled: whether there is enough work for compiled loops.
         threads: how many may code and count; one, where each would need a large table of its own.
-        batches: how many batches to expect, for whoever watches the progress.
+        batches: how many batches to expect, for a progress bar.
     """
     book = Codebook(schema, source.columns, source.label, compiled)
     threads = threads if int(plan.bases[-1]) <= _LARGEST_COPIED else 1
@@ -160,10 +176,9 @@ def source_batches(source: LocalSource, book: Codebook, rows: int) -> Iterator[p
         yield from source.batches(book.select, where_complete(book.schema, book.types), rows)
 
 
-def _processors() -> int:
+def processors() -> int:
     """Return how many processors this process may use."""
-    allowed = getattr(os, "sched_getaffinity", None)
-    return len(allowed(0)) if allowed else os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def _in_threads(items: Iterable[T], work: Callable[[T], None], threads: int) -> None:

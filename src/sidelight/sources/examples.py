@@ -6,21 +6,20 @@ from functools import cache
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
+from sidelight.foundation.arrays import Array, Whole
 from sidelight.foundation.errors import check_choice, check_whole
 from sidelight.schema import Attribute, Schema, categorical
 from sidelight.sources.counts import Counts
-from sidelight.sources.reading import read
+from sidelight.sources.reader import read
 from sidelight.sources.table import Table
 
-_TITANIC_SCHEMA = Schema(
-    (
-        categorical("class", ["1st", "2nd", "3rd", "crew"], ordinal=True),
-        categorical("sex", ["female", "male"]),
-        categorical("age", ["child", "adult"], ordinal=True),
-        categorical("survived", ["no", "yes"]),
-    )
+_TITANIC_SCHEMA = (
+    categorical("class", ["1st", "2nd", "3rd", "crew"], ordinal=True),
+    categorical("sex", ["female", "male"]),
+    categorical("age", ["child", "adult"], ordinal=True),
+    categorical("survived", ["no", "yes"]),
 )
 # (class, sex, age, survived); British Board of Trade (1990), Report on the Loss of the "Titanic" (S.S.);
 # R. J. M. Dawson, The "unusual episode" data revisited, J. Statistics Education 3(3), 1995.
@@ -31,12 +30,10 @@ _TITANIC = [
     [[[0, 0], [3, 20]], [[0, 0], [670, 192]]],
 ]
 
-_ADMISSIONS_SCHEMA = Schema(
-    (
-        categorical("department", ["A", "B", "C", "D", "E", "F"]),
-        categorical("gender", ["female", "male"]),
-        categorical("admitted", ["no", "yes"]),
-    )
+_ADMISSIONS_SCHEMA = (
+    categorical("department", ["A", "B", "C", "D", "E", "F"]),
+    categorical("gender", ["female", "male"]),
+    categorical("admitted", ["no", "yes"]),
 )
 # (department, gender, admitted); Berkeley 1973, six largest departments.
 # P. J. Bickel, E. A. Hammel, J. W. O'Connell, Sex bias in graduate admissions, Science 187, 1975.
@@ -56,7 +53,7 @@ def titanic() -> Counts:
     >>> titanic().total
     2201
     """
-    return Counts(_TITANIC_SCHEMA, np.array(_TITANIC, dtype=np.int64))
+    return Counts(Schema(_TITANIC_SCHEMA), np.array(_TITANIC, dtype=np.int64))
 
 
 def admissions() -> Counts:
@@ -65,7 +62,7 @@ def admissions() -> Counts:
     >>> admissions().total
     4526
     """
-    return Counts(_ADMISSIONS_SCHEMA, np.array(_ADMISSIONS, dtype=np.int64))
+    return Counts(Schema(_ADMISSIONS_SCHEMA), np.array(_ADMISSIONS, dtype=np.int64))
 
 
 def example(name: str) -> Table:
@@ -85,15 +82,13 @@ def expand(counts: Counts, label: str) -> Table:
     return _labelled(counts.schema, codes, label)
 
 
-def _labelled(schema: Schema, codes: NDArray[np.int64], label: str) -> Table:
-    columns = {
-        attribute.name: np.asarray(attribute.values)[codes[:, i]] for i, attribute in enumerate(schema)
-    }
+def _labelled(schema: Schema, codes: Whole, label: str) -> Table:
+    columns = {item.name: np.asarray(item.values)[codes[:, i]] for i, item in enumerate(schema)}
     return read(pa.table(columns), schema=schema, label=label)
 
 
 @cache
-def survey_joint() -> tuple[Schema, NDArray[np.float64]]:
+def survey_joint() -> tuple[Schema, Array]:
     """Return the schema of the survey and its exact joint distribution, one axis for each attribute.
 
     A health survey as a Bayesian network: region and age are independent; education depends on age,
@@ -110,20 +105,17 @@ def survey_joint() -> tuple[Schema, NDArray[np.float64]]:
             [[0.7, 0.25, 0.05], [0.5, 0.4, 0.1], [0.3, 0.45, 0.25]],
         ]
     )
-    smokes = np.array([[0.35, 0.2, 0.1], [0.3, 0.22, 0.12], [0.2, 0.12, 0.08]])
-    diabetes = np.array([[0.01, 0.02], [0.05, 0.09], [0.16, 0.25]])
-    medication = np.array([0.02, 0.85])
-    joint = np.einsum(
-        "r,a,ae,rei,aes,asd,dm->raeisdm",
-        region,
-        age,
-        education,
-        income,
-        np.stack([1 - smokes, smokes], axis=-1),
-        np.stack([1 - diabetes, diabetes], axis=-1),
-        np.stack([1 - medication, medication], axis=-1),
-    )
-    return Schema(_SURVEY), joint
+    smokes = _no_yes([[0.35, 0.2, 0.1], [0.3, 0.22, 0.12], [0.2, 0.12, 0.08]])
+    diabetes = _no_yes([[0.01, 0.02], [0.05, 0.09], [0.16, 0.25]])
+    medication = _no_yes([0.02, 0.85])
+    factors = (region, age, education, income, smokes, diabetes, medication)
+    return Schema(_SURVEY), np.einsum("r,a,ae,rei,aes,asd,dm->raeisdm", *factors)
+
+
+def _no_yes(shares: ArrayLike) -> Array:
+    """Return the probabilities of no and yes where those of yes are given."""
+    yes = np.asarray(shares)
+    return np.stack([1 - yes, yes], axis=-1)
 
 
 _SURVEY: tuple[Attribute, ...] = (

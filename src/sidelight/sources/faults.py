@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -28,23 +30,20 @@ _INTERRUPTED = "Query interrupted"
 _HEAD = 1 << 16
 
 
-class reading:  # noqa: N801 - a context manager, read as a verb
+@contextmanager
+def reading(label: str, column: str = "", kind: str = "") -> Iterator[None]:
     """Turn DuckDB's errors into one line that names the file, and the column where one alone is asked for.
 
     An interruption while DuckDB works stays an interruption.
     """
-
-    def __init__(self, label: str, column: str = "", kind: str = "") -> None:
-        self.label, self.column, self.kind = label, column, kind
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+    try:
+        yield
+    except (duckdb.Error, RuntimeError) as error:
         if isinstance(error, duckdb.InterruptException) or str(error) == _INTERRUPTED:
             raise KeyboardInterrupt from error
-        if isinstance(error, duckdb.Error):
-            raise unreadable(self.label, error, self.column, self.kind) from error
+        if not isinstance(error, duckdb.Error):
+            raise
+        raise unreadable(label, error, column, kind) from error
 
 
 def unreadable(label: str, error: Exception, column: str = "", kind: str = "") -> InputError:
@@ -77,8 +76,8 @@ def unreadable(label: str, error: Exception, column: str = "", kind: str = "") -
 
 
 def _first_group(pattern: re.Pattern[str], text: str) -> str:
-    found = pattern.search(text)
-    return next((group.strip() for group in found.groups() if group), "") if found else ""
+    match = pattern.search(text)
+    return next((group.strip() for group in match.groups() if group), "") if match else ""
 
 
 def _not_utf8(where: str) -> str:
@@ -88,9 +87,9 @@ def _not_utf8(where: str) -> str:
 def _unfitting(where: str, text: str, column: str, kind: str) -> str:
     """Say which column has a value of another type."""
     line = re.search(r"line:? (\d+)", text.lower())
-    found = _COLUMN.search(text)
-    if found:
-        column, kind = (group for group in found.groups() if group)
+    match = _COLUMN.search(text)
+    if match:
+        column, kind = (group for group in match.groups() if group)
     subject = f"column {column!r} of {where}" if column else where
     kind = f"the type {kind}" if kind else "its column's type"
     place = f" (line {line.group(1)})" if line else ""
@@ -126,5 +125,5 @@ def are_reports(label: str, noun: str) -> InputError:
 def not_columns(label: str, error: Exception) -> InputError:
     """Say why an object is no table of columns of one type each, with Arrow's reason where it has no data."""
     texts = [str(part) for part in error.args] if isinstance(error, pa.ArrowException) else [str(error)]
-    found = next((match.group() for text in texts if (match := _ARROW.search(text))), "check its columns")
-    return InputError(f"{label} cannot be turned into columns of one type each: {found}.")
+    reason = next((match.group() for text in texts if (match := _ARROW.search(text))), "check its columns")
+    return InputError(f"{label} cannot be turned into columns of one type each: {reason}.")

@@ -12,8 +12,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-Codes = NDArray[np.unsignedinteger[Any]]
-Words = NDArray[np.uint64]
+from sidelight.foundation.arrays import AnyCodes, Array, Whole, Words
 
 _BLOCK = 4096
 
@@ -31,7 +30,7 @@ _ones: Any = intrinsic(_set_bits)
 
 
 @njit(cache=True, nogil=True)
-def look_up(column: Codes, table: NDArray[np.int32], out: Codes) -> bool:
+def look_up(column: AnyCodes, table: NDArray[np.int32], out: AnyCodes) -> bool:
     """Write `table[value]` for each value of a column; return whether all of them are codes."""
     fine = True
     for i in range(column.shape[0]):
@@ -42,7 +41,7 @@ def look_up(column: Codes, table: NDArray[np.int32], out: Codes) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def place(values: NDArray[np.float64], edges: NDArray[np.float64], out: Codes) -> int:
+def place(values: Array, edges: Array, out: AnyCodes) -> int:
     """Write how many edges are at or below each number; return how many are not numbers (they get 0)."""
     missing = 0
     for begin in range(0, values.shape[0], _BLOCK):
@@ -57,7 +56,7 @@ def place(values: NDArray[np.float64], edges: NDArray[np.float64], out: Codes) -
 
 
 @njit(cache=True, nogil=True)
-def count_together(bitmaps: Words, terms: NDArray[np.int32], counts: NDArray[np.int64]) -> None:
+def count_together(bitmaps: Words, terms: NDArray[np.int32], counts: Whole) -> None:
     """Add to `counts` in how many records all bits of a term are set.
 
     Args:
@@ -85,11 +84,11 @@ def count_together(bitmaps: Words, terms: NDArray[np.int32], counts: NDArray[np.
 
 @njit(cache=True, nogil=True)
 def count_tables(
-    codes: Codes,
+    codes: AnyCodes,
     starts: NDArray[np.int32],
     members: NDArray[np.int32],
     strides: NDArray[np.uint32],
-    bases: NDArray[np.int64],
+    bases: Whole,
     counts: NDArray[np.uint32],
 ) -> None:
     """Count several dense tables in one pass over the records, a block that stays in the cache at a time.
@@ -107,6 +106,7 @@ def count_tables(
         end = min(codes.shape[1], begin + _BLOCK)
         block = codes[:, begin:end]
         for table in range(starts.shape[0] - 1):
+            # Member by member over the whole block: such loops become vector instructions.
             cells[:] = np.uint32(0)
             for member in range(starts[table], starts[table + 1]):
                 column, stride = block[members[member]], strides[member]

@@ -15,28 +15,31 @@ import pyarrow as pa
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.files import REPORTS_KEY
 from sidelight.schema import Schema
-from sidelight.sources.dates import ISO
+from sidelight.sources.cells import Stated, settle
 from sidelight.sources.faults import are_reports, not_columns, reading
+from sidelight.sources.names import ISO
+from sidelight.sources.source import Source
 from sidelight.sources.sql import literal, number, present, quoted, where_complete
 from sidelight.sources.store import Store, connect
 from sidelight.sources.summaries import Summary, summarise
 
 _serial = count()
 _VALUES_AT_ONCE = 1 << 23
-PLACE = "sidelight_place"
-"""The column that numbers the rows where they are asked for by number."""
+"""Quantiles keep their numbers in memory, so columns are summarised together up to this many values."""
 
 
-@dataclass(frozen=True)
-class LocalSource:
-    """Something DuckDB can scan again and again.
+def _fresh_view() -> str:
+    return f"sidelight_source_{next(_serial)}"
+
+
+@dataclass(frozen=True, eq=False)
+class LocalSource(Source):
+    """Rows on this machine that DuckDB can scan repeatedly.
 
     Attributes:
         start: opens the rows anew, so that one scan does not disturb another. A relation of the caller's own
             connection can only be scanned once at a time.
-        label: what to call it in messages.
         arrow: the rows, where they are an Arrow table in memory.
-        notes: what a reader must know about how the rows were taken.
         loader: reads the named columns once, where each scan would read the whole text again.
         store: where the rows are kept once they were read.
         finder: says in which file and in which line a row is, the first being 1; by default its number.
@@ -44,24 +47,28 @@ class LocalSource:
     """
 
     start: Callable[[], duckdb.DuckDBPyRelation | None]
-    label: str
     arrow: pa.Table | None = None
-    notes: tuple[str, ...] = ()
     loader: Callable[[Sequence[str]], LocalSource] | None = None
     store: Store | None = None
     finder: Callable[[int], tuple[str, str]] | None = None
-    view: str = field(default_factory=lambda: f"sidelight_source_{next(_serial)}")
+    view: str = field(default_factory=_fresh_view)
+    _frequent: dict[str, tuple[int, list[str]]] = field(default_factory=dict, init=False, repr=False)
+    _summaries: dict[str, Summary] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def columns(self) -> dict[str, str]:
         """Every column's name and DuckDB type."""
         with reading(self.label):
-            relation = self._opened()
+            relation = self.opened()
             return dict(zip(relation.columns, map(_type_name, relation.types), strict=True))
 
     def load(self, columns: Sequence[str]) -> LocalSource:
         """Return the named columns in a form that can be scanned again and again."""
         return self.loader(columns) if self.loader is not None else self
+
+    def prepared(self, columns: Sequence[str], stated: Stated) -> LocalSource:
+        """Return the named columns with text parsed; a text file is read only once."""
+        return settle(self.load(columns), columns, stated)
 
     def replacing(self, values: Mapping[str, str]) -> LocalSource:
         """Return the source with some columns as SQL gives them; where rows are kept, worked out once."""
@@ -69,7 +76,7 @@ class LocalSource:
         select = f"* REPLACE ({changed})"
         if self.arrow is not None:
             return self._with_columns(self.arrow, values)
-        view = f"sidelight_source_{next(_serial)}"
+        view = _fresh_view()
         if self.store is None:
             return replace(self, start=lambda: self._query(select, ""), view=view)
         with reading(self.label):
@@ -81,15 +88,10 @@ class LocalSource:
         """Put columns into the table in memory; those that stay are not copied."""
         places = {name: place for place, name in enumerate(self.columns)}
         with reading(self.label):
-            found = self.reader(", ".join(values.values())).read_all()
-        for name, column in zip(values, found.columns, strict=True):
+            changed = self.reader(", ".join(values.values())).read_all()
+        for name, column in zip(values, changed.columns, strict=True):
             arrow = arrow.set_column(places[name], arrow.column_names[places[name]], column)
         return of_arrow(arrow, self.label, self.notes)
-
-    @property
-    def numbered(self) -> str:
-        """SQL for the rows with their number, from 1 on, as the column `PLACE`."""
-        return f"(SELECT row_number() OVER () AS {PLACE}, * FROM {self.view})"
 
     def place(self, row: int) -> tuple[str, str]:
         """Return where a row is, the first being 1: in what, and in which of its lines or rows."""
@@ -104,7 +106,7 @@ class LocalSource:
             return self._query(select, rest, origin).fetchall()
 
     def batches(self, select: str, rest: str, rows: int) -> Iterator[pa.RecordBatch]:
-        """Run `SELECT select FROM source rest` and stream its rows, so many at a time."""
+        """Run `SELECT select FROM source rest` and stream its rows in batches of `rows`."""
         with reading(self.label), self.reader(select, rest, rows) as reader:
             yield from reader
 
@@ -124,24 +126,14 @@ class LocalSource:
         return int(self.rows(f"count(DISTINCT {present(column, self.columns[column])})", "", column)[0][0])
 
     def frequent(self, column: str, most: int) -> list[str]:
-        """Return the labels of the `most` most frequent values; of equally frequent ones the first."""
+        """Return the labels of the `most` most frequent values; a longer list answers for shorter ones."""
         if most > self._frequent.get(column, (0, []))[0]:
-            self._frequent[column] = most, self._asked_frequent(column, most)
+            value = present(column, self.columns[column])
+            value = f"{value}::VARCHAR" if self.columns[column] == "ENUM" else value
+            rest = f"WHERE {value} IS NOT NULL GROUP BY {value} ORDER BY count(*) DESC, {value} LIMIT {most}"
+            rows = self.rows(f"any_value({value})::VARCHAR", rest, column)
+            self._frequent[column] = most, [row[0] for row in rows]
         return self._frequent[column][1][:most]
-
-    @cached_property
-    def _frequent(self) -> dict[str, tuple[int, list[str]]]:
-        return {}
-
-    def _asked_frequent(self, column: str, most: int) -> list[str]:
-        value = present(column, self.columns[column])
-        value = f"{value}::VARCHAR" if self.columns[column] == "ENUM" else value
-        found = self.rows(
-            f"any_value({value})::VARCHAR",
-            f"WHERE {value} IS NOT NULL GROUP BY {value} ORDER BY count(*) DESC, {value} LIMIT {most}",
-            column,
-        )
-        return [row[0] for row in found]
 
     def dates(self, column: str) -> int:
         """Return how many values of a column of text are dates in ISO form."""
@@ -152,17 +144,16 @@ class LocalSource:
     def foresee(self, columns: Sequence[str], bins: int) -> None:
         """Ask about several columns of numbers together; some at a time, as their quantiles take memory."""
         new = [column for column in columns if column not in self._summaries]
-        if not new:
-            return
-        at_once = max(1, _VALUES_AT_ONCE // max(1, self._count))
+        at_once = max(1, _VALUES_AT_ONCE // max(1, self._count)) if new else 1
         for start in range(0, len(new), at_once):
             some = new[start : start + at_once]
-            found = summarise(partial(self._figures, some), len(some), bins)
-            self._summaries.update(zip(some, found, strict=True))
+            summaries = summarise(partial(self._figures, some), len(some), bins)
+            self._summaries.update(zip(some, summaries, strict=True))
 
-    @cached_property
-    def _summaries(self) -> dict[str, Summary]:
-        return {}
+    def summary(self, column: str, bins: int) -> Summary:
+        """Return what is needed to cut a column of numbers into `bins` bins."""
+        self.foresee([column], bins)
+        return self._summaries[column]
 
     @cached_property
     def _count(self) -> int:
@@ -177,26 +168,6 @@ class LocalSource:
         origin = f"(SELECT *, {finite} FROM (SELECT {numbers} FROM {self.view}))"
         return self.rows(", ".join(parts), "", columns[0] if len(columns) == 1 else "", origin)[0]
 
-    def ends(self, column: str) -> tuple[float | None, float | None]:
-        """Return the least and the greatest finite number; None where there is none."""
-        return self._summaries[column].ends
-
-    def masses(self, column: str) -> Sequence[float]:
-        """Return, in order, the finite numbers that at least one in `bins` of them equals."""
-        return self._summaries[column].masses
-
-    def quantiles(self, column: str) -> Sequence[float]:
-        """Return the numbers that cut the finite ones, the masses set apart, into equally full bins."""
-        return self._summaries[column].cuts
-
-    def following(self, column: str, mass: float) -> float | None:
-        """Return the least number above a mass."""
-        return self._summaries[column].following[mass]
-
-    def reach(self, column: str) -> tuple[float, float]:
-        """Return the least and the greatest number, infinite ones among them."""
-        return self._summaries[column].reach
-
     def complete(self, schema: Schema) -> int:
         """Return the number of rows that lack no value whose absence drops its record."""
         return int(self.rows("count(*)", where_complete(schema, self.columns))[0][0])
@@ -209,9 +180,10 @@ class LocalSource:
 
     def ask(self, name: str, query: str) -> duckdb.DuckDBPyRelation:
         """Return the rows of a query that calls the source by a name."""
-        return _present(self._opened().query(name, query), self.label)
+        return _present(self.opened().query(name, query), self.label)
 
-    def _opened(self) -> duckdb.DuckDBPyRelation:
+    def opened(self) -> duckdb.DuckDBPyRelation:
+        """Open the rows anew."""
         return _present(self.start(), self.label)
 
 
@@ -235,11 +207,11 @@ def open_object(rows: object) -> LocalSource:
     """Open a DuckDB relation, columns in memory, or anything that offers the Arrow stream interface."""
     if isinstance(rows, duckdb.DuckDBPyRelation):
         relation = rows
-        return LocalSource(lambda: relation, "the DuckDB relation")
+        return LocalSource(lambda: relation, label="the DuckDB relation")
     if isinstance(rows, pa.RecordBatch):
         rows = pa.Table.from_batches([rows])
-    if type(rows).__name__ == "LazyFrame" and hasattr(rows, "collect"):
-        rows = rows.collect()
+    if type(rows).__name__ == "LazyFrame":  # of polars, which need not be installed
+        rows = rows.collect()  # type: ignore[attr-defined]
     label = f"the {type(rows).__name__}"
     columns = _columns(rows)
     if columns is None and not hasattr(rows, "__arrow_c_stream__"):
@@ -291,7 +263,7 @@ def _as_arrow(rows: object, label: str) -> pa.Table:
 def of_arrow(table: pa.Table, label: str, notes: tuple[str, ...] = ()) -> LocalSource:
     """Return the rows of an Arrow table in memory."""
     root = connect()
-    return LocalSource(lambda: root.cursor().from_arrow(table), label, table, notes)
+    return LocalSource(lambda: root.cursor().from_arrow(table), table, label=label, notes=notes)
 
 
 def kept(
@@ -302,13 +274,15 @@ def kept(
     finder: Callable[[int], tuple[str, str]] | None = None,
 ) -> LocalSource:
     """Return the rows of a table in a store."""
-    return LocalSource(lambda: store.rows(name), label, notes=notes, store=store, finder=finder, view=name)
+    return LocalSource(
+        lambda: store.rows(name), store=store, finder=finder, view=name, label=label, notes=notes
+    )
 
 
 def open_query(query: str, connection: Any) -> LocalSource:
     """Open the result of a query on a DuckDB connection or any DB-API 2.0 connection."""
     if isinstance(connection, duckdb.DuckDBPyConnection):
-        return LocalSource(lambda: connection.sql(query), "the query")
+        return LocalSource(lambda: connection.sql(query), label="the query")
     if not hasattr(connection, "cursor"):
         raise invalid("connection", "a DuckDB or DB-API 2.0 connection", type(connection).__name__)
     cursor = connection.cursor()
@@ -323,14 +297,14 @@ def open_query(query: str, connection: Any) -> LocalSource:
     names = [column[0] for column in cursor.description]
     if len(set(names)) < len(names):
         raise InputError("the query returns two columns of the same name; rename one with AS.")
-    rows = cursor.fetchall()
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
-    return of_arrow(columns_of(dict(zip(names, columns, strict=True)), "the query"), "the query")
+    return of_rows(names, cursor.fetchall(), "the query")
 
 
-def columns_of(values: Mapping[str, Sequence[Any]], label: str) -> pa.Table:
-    """Return columns as an Arrow table; one with words among its numbers is text."""
-    return pa.table({name: _column(name, list(column), label) for name, column in values.items()})
+def of_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], label: str) -> LocalSource:
+    """Return rows of Python's own values; a column with words among its numbers is text."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
+    named = zip(names, columns, strict=True)
+    return of_arrow(pa.table({name: _column(name, list(column), label) for name, column in named}), label)
 
 
 def _column(name: str, values: list[Any], label: str) -> pa.Array:

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from sidelight.foundation.errors import InputError, MissingExtraError
-from sidelight.foundation.extras import require
 from sidelight.foundation.logs import diverted_errors
-from sidelight.sources.files import format_of, locate, refuse_reports
+from sidelight.foundation.modules import require
+from sidelight.sources.files import refuse_reports
+from sidelight.sources.locations import format_of, locate
 
 PURPOSE = "the Spark engine"
 OLDEST_JAVA = 17
@@ -27,20 +28,25 @@ def java_version() -> str:
     if not program or not Path(program).exists():
         return ""
     shown = subprocess.run([program, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
-    found = re.search(r'version "([^"]+)"', shown)
-    return found.group(1) if found else ""
+    match = re.search(r'version "([^"]+)"', shown)
+    return match.group(1) if match else ""
 
 
 def need_java() -> None:
     """Raise unless there is a Java that Spark can run on."""
     version = java_version()
     if not version or int(re.split(r"\D", version, maxsplit=1)[0] or 0) < OLDEST_JAVA:
-        found = f"Java {version}" if version else "none"
+        present = f"Java {version}" if version else "none"
         raise MissingExtraError(
-            f"{PURPOSE} needs Java {OLDEST_JAVA} or newer, got {found}: install it (on Debian: apt-get "
+            f"{PURPOSE} needs Java {OLDEST_JAVA} or newer, got {present}: install it (on Debian: apt-get "
             f"install openjdk-{OLDEST_JAVA}-jre-headless), set JAVA_HOME, or name a Spark Connect server "
             f"({_REMOTE}host) as the master."
         )
+
+
+def is_spark(rows: object) -> bool:
+    """Whether an object is a DataFrame of Spark, classic or Connect."""
+    return type(rows).__module__.startswith("pyspark.sql") and hasattr(rows, "mapInArrow")
 
 
 def need_spark() -> None:

@@ -3,6 +3,7 @@
 Only the DataFrame API is used, so a session of Spark Connect serves as well. Spark itself answers what a
 schema is found by; codes and counts come from the workers, where every partition goes through the local
 engine's own steps: DuckDB's coding and the same compiled loops. Spark merges what the partitions counted.
+This module loads PySpark, so it is loaded only where there is a DataFrame.
 """
 
 from __future__ import annotations
@@ -12,28 +13,43 @@ import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from sidelight.foundation.errors import InputError
+from sidelight.foundation.arrays import Codes, offsets
+from sidelight.foundation.errors import InputError, invalid
+from sidelight.foundation.modules import require
 from sidelight.schema import Schema
-from sidelight.sources.counting import CountingPlan
-from sidelight.sources.counts import Codes, Counts, Records, distinct_records, merge_records
-from sidelight.sources.dates import ISO
-from sidelight.sources.engine import Place, coded_batches, count_source, counted, is_worth_compiling, plan_of
+from sidelight.sources.cells import Stated
+from sidelight.sources.counter import CountingPlan
+from sidelight.sources.counts import Counts, Records, distinct_records, merge_records
+from sidelight.sources.engine import (
+    Engine,
+    Place,
+    coded_batches,
+    count_source,
+    counted,
+    is_worth_compiling,
+    plan_of,
+)
 from sidelight.sources.local import LocalSource, open_object
+from sidelight.sources.names import ISO
+from sidelight.sources.session import PURPOSE
+from sidelight.sources.source import Source
 from sidelight.sources.sql import is_temporal
 from sidelight.sources.store import connect
+from sidelight.sources.summaries import Summary
 
 if TYPE_CHECKING:
     from sidelight.sources.table import Table
 
+F: Any = require("pyspark.sql.functions", "spark", PURPOSE)
 T = TypeVar("T")
 Batches = Iterable[pa.RecordBatch]
 
@@ -47,10 +63,10 @@ def running() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        found = re.search(r"InputError: (.+)", str(error))
-        if found is None or isinstance(error, InputError):
+        reason = re.search(r"InputError: (.+)", str(error))
+        if reason is None or isinstance(error, InputError):
             raise
-        raise InputError(found.group(1).strip()) from error
+        raise InputError(reason.group(1).strip()) from error
 
 
 def gathered(frame: Any) -> pa.Table:
@@ -59,128 +75,88 @@ def gathered(frame: Any) -> pa.Table:
         return frame.toArrow()
 
 
-def is_spark(rows: object) -> bool:
-    """Whether an object is a DataFrame of Spark, classic or Connect."""
-    return type(rows).__module__.startswith("pyspark.sql") and hasattr(rows, "mapInArrow")
-
-
 @dataclass(frozen=True, eq=False)
-class SparkSource:
+class SparkSource(Source):
     """A DataFrame that can be asked about.
 
     Attributes:
         frame: the DataFrame.
-        label: what to call it in messages.
-        notes: what a reader must know about how the rows were taken.
     """
 
     frame: Any
-    label: str = "the Spark DataFrame"
-    notes: tuple[str, ...] = ()
+    _summaries: dict[str, Summary] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def columns(self) -> dict[str, str]:
         """Every column's name and the name that DuckDB has for its type."""
         return open_object(self.frame.limit(0).toArrow()).columns
 
+    def prepared(self, columns: Sequence[str], stated: Stated) -> SparkSource:  # noqa: ARG002 - all stay there
+        """Return the source itself; a DataFrame has types, and its text is left as it is."""
+        if stated.na is not None:
+            raise InputError("`na` is not for Spark; replace such cells in the DataFrame first.")
+        return self
+
     def profile(self, columns: Sequence[str]) -> tuple[int, list[tuple[int, int]]]:
         """Return the number of rows and, for each column, its values and about how many are distinct."""
-        from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
-
         parts = [F.count(F.lit(1))]
         for column in columns:
             value = self._value(column)
             nested = "[" in self.columns[column] or "(" in self.columns[column]
-            parts += [
-                F.count(value),
-                F.lit(0) if nested else F.approx_count_distinct(value, _PRECISION),
-            ]
+            parts += [F.count(value), F.lit(0) if nested else F.approx_count_distinct(value, _PRECISION)]
         figures = self._row(self.frame.agg(*(part.alias(str(i)) for i, part in enumerate(parts))))
         return figures[0], list(zip(figures[1::2], figures[2::2], strict=True))
 
     def distinct(self, column: str) -> int:
         """Return exactly how many distinct values a column has."""
-        from pyspark.sql import functions as F  # noqa: N812
-
         return int(self._row(self.frame.agg(F.count_distinct(self._value(column))))[0])
 
     def frequent(self, column: str, most: int) -> list[str]:
-        """Return the labels of the `most` most frequent values; of equally frequent ones the first."""
-        from pyspark.sql import functions as F  # noqa: N812
-
+        """Return the labels of the `most` most frequent values; ties go to the smaller value."""
         values = self.frame.select(self._value(column).alias("value")).where("value IS NOT NULL")
         order = (F.col("count").desc(), F.col("value"))
-        found = values.groupBy("value").count().orderBy(*order).limit(most).select("value").toArrow()
+        frequent = values.groupBy("value").count().orderBy(*order).limit(most).select("value").toArrow()
         connection = connect()
-        connection.register("found", found)
-        return [row[0] for row in connection.execute("SELECT value::VARCHAR FROM found").fetchall()]
+        connection.register("frequent", frequent)
+        return [row[0] for row in connection.execute("SELECT value::VARCHAR FROM frequent").fetchall()]
 
     def dates(self, column: str) -> int:
         """Return how many values of a column of text are dates in ISO form."""
-        from pyspark.sql import functions as F  # noqa: N812
-
         value = self._value(column)
         is_date = value.rlike(f"^({ISO})$") & value.try_cast("timestamp_ntz").isNotNull()
         return int(self._row(self.frame.agg(F.count_if(is_date)))[0])
 
-    def foresee(self, columns: Sequence[str], bins: int) -> None:
-        """Remember the bins; Spark's jobs ask about one column at a time."""
-        self._bins.update(dict.fromkeys(columns, bins))
+    def summary(self, column: str, bins: int) -> Summary:
+        """Return what is needed to cut a column of numbers into `bins` bins; it is computed once."""
+        if column not in self._summaries:
+            self._summaries[column] = self._summarised(column, bins)
+        return self._summaries[column]
 
-    @cached_property
-    def _bins(self) -> dict[str, int]:
-        return {}
+    def _summarised(self, column: str, bins: int) -> Summary:
+        value = F.col("value")
+        numbers = self.frame.select(self._number(column).alias("value"))
+        finite = numbers.where(F.abs(value) < math.inf)
+        inside = F.when(F.abs(value) < math.inf, value)
+        parts = (F.count(inside), F.min(inside), F.max(inside), F.min(value), F.max(value))
+        count, low, high, least, most = self._row(numbers.agg(*parts))
+        often = finite.groupBy("value").count().where(f"count >= {-(-count // bins)}").toArrow().to_pydict()
+        masses = tuple(sorted(often["value"]))
+        others = finite.where(~value.isin(*masses)) if masses else finite
+        cuts = self._cuts(others, count - sum(often["count"]), bins)
+        following = {mass: self._row(numbers.where(value > mass).agg(F.min("value")))[0] for mass in masses}
+        return Summary(count, (low, high), (least, most), cuts, masses, following)
 
-    def ends(self, column: str) -> tuple[float | None, float | None]:
-        """Return the least and the greatest finite number; None where there is none."""
-        _, low, high = self._summary(column)
-        return low, high
-
-    def masses(self, column: str) -> list[float]:
-        """Return, in order, the finite numbers that at least one in `bins` of them equals."""
-        if column in self._masses:
-            return self._masses[column]
-        least = -(-self._summary(column)[0] // self._bins[column])
-        counts = self._finite(column).groupBy("value").count().where(f"count >= {least}")
-        self._masses[column] = sorted(counts.select("value").toArrow().column("value").to_pylist())
-        return self._masses[column]
-
-    @cached_property
-    def _masses(self) -> dict[str, list[float]]:
-        return {}
-
-    def quantiles(self, column: str) -> list[float]:
-        """Return the numbers that cut the finite ones, the masses set apart, into equally full bins.
+    def _cuts(self, finite: Any, count: int, bins: int) -> tuple[float, ...]:
+        """Return the numbers that cut `count` finite ones into equally full bins.
 
         The number at a rank is asked for by a share between it and the next, which no rounding can move.
         """
-        from pyspark.sql import functions as F  # noqa: N812
-
-        bins, apart = self._bins[column], self.masses(column)
-        finite = self._finite(column).where(~F.col("value").isin(*apart)) if apart else self._finite(column)
-        count = finite.count()
         if not count:
-            return []
+            return ()
         ranks = [math.ceil(count * Fraction(repr(step / bins))) for step in range(1, bins)]
         shares = ", ".join(f"{(rank - 0.5) / count!r}D" for rank in ranks)
         cuts = F.expr(f"percentile_disc(array({shares})) WITHIN GROUP (ORDER BY value)")
-        return [float(cut) for cut in self._row(finite.agg(cuts))[0]]
-
-    def following(self, column: str, mass: float) -> float | None:
-        """Return the least number above a mass."""
-        from pyspark.sql import functions as F  # noqa: N812
-
-        numbers = self.frame.select(self._number(column).alias("value")).where(F.col("value") > mass)
-        least: float | None = self._row(numbers.agg(F.min("value")))[0]
-        return least
-
-    def reach(self, column: str) -> tuple[float, float]:
-        """Return the least and the greatest number, infinite ones among them."""
-        from pyspark.sql import functions as F  # noqa: N812
-
-        value = self._number(column)
-        low, high = self._row(self.frame.agg(F.min(value).alias("low"), F.max(value).alias("high")))
-        return low, high
+        return tuple(float(cut) for cut in self._row(finite.agg(cuts))[0])
 
     def complete(self, schema: Schema) -> int:
         """Return the number of rows that lack no value whose absence drops its record."""
@@ -196,8 +172,6 @@ class SparkSource:
 
     def _value(self, column: str) -> Any:
         """Return the column with NaN as missing, one value for 0.0 and -0.0, and decimals as doubles."""
-        from pyspark.sql import functions as F  # noqa: N812
-
         value = named(column)
         kind = self.columns[column]
         if kind == "DECIMAL":
@@ -208,8 +182,6 @@ class SparkSource:
 
     def _number(self, column: str) -> Any:
         """Return the column as a double, as DuckDB does; dates and times count seconds since 1970."""
-        from pyspark.sql import functions as F  # noqa: N812
-
         kind, value = self.columns[column], self._value(column)
         if kind == "VARCHAR":
             kind, value = "TIMESTAMP", value.cast("timestamp_ntz")
@@ -224,66 +196,38 @@ class SparkSource:
             return F.timestamp_diff("MICROSECOND", start, value).cast("double") / 1e6
         return F.unix_micros(value).cast("double") / 1e6
 
-    def _summary(self, column: str) -> tuple[int, float | None, float | None]:
-        """Return how many finite numbers a column has, the least and the greatest; asked for once."""
-        from pyspark.sql import functions as F  # noqa: N812
-
-        if column not in self._summaries:
-            parts = (F.count("value"), F.min("value"), F.max("value"))
-            self._summaries[column] = tuple(self._row(self._finite(column).agg(*parts)))
-        return self._summaries[column]
-
-    @cached_property
-    def _summaries(self) -> dict[str, tuple[int, float | None, float | None]]:
-        return {}
-
-    def _finite(self, column: str) -> Any:
-        """Return the finite numbers of a column as the one column `value`."""
-        from pyspark.sql import functions as F  # noqa: N812
-
-        numbers = self.frame.select(self._number(column).alias("value"))
-        return numbers.where(F.abs(F.col("value")) < math.inf)
-
     def _row(self, frame: Any) -> list[Any]:
         return list(frame.collect()[0])
 
 
 def named(column: str) -> Any:
     """Return a column by its name, whatever signs the name has."""
-    from pyspark.sql import functions as F  # noqa: N812
-
     return F.col("`" + column.replace("`", "``") + "`")
 
 
-class SparkEngine:
+class SparkEngine(Engine):
     """A cluster: workers code and count their partitions, Spark adds up."""
+
+    keeps_row_numbers: ClassVar[bool] = False
 
     def counts(self, table: Table, sets: Sequence[Sequence[str]]) -> list[Counts]:
         """Return the counts of every listed set of attributes, from one pass over the rows."""
         plan = plan_of(table.schema, sets)
-        schema, label, compiled = table.schema, table.source.label, is_worth_compiling(table)
-
-        def count(batches: Batches) -> Iterator[pa.RecordBatch]:
-            yield from _counted(batches, schema, plan, label, compiled)
-
-        partial = _selected(table).mapInArrow(count, "cell long, count long")
-        merged = gathered(partial.groupBy("cell").sum("count"))
+        work = Partition.of(table)
+        cells = _mapped(table, lambda batches: work.counts(batches, plan), "cell long, count long")
+        merged = gathered(cells.groupBy("cell").sum("count"))
         shapes = [plan.shape(columns) for columns in plan.sets]
-        ends = np.cumsum([math.prod(shape) for shape in shapes])
-        flat = np.zeros(int(ends[-1]) if len(ends) else 0, dtype=np.int64)
+        at = offsets([math.prod(shape) for shape in shapes])
+        flat = np.zeros(at[-1], dtype=np.int64)
         flat[merged.column(0).to_numpy()] = merged.column(1).to_numpy()
-        parts = zip(np.split(flat, ends[:-1]), shapes, strict=True) if len(ends) else ()
-        return counted(schema, sets, [cells.reshape(shape) for cells, shape in parts])
+        parts = zip(pairwise(at), shapes, strict=True)
+        return counted(table.schema, sets, [flat[a:b].reshape(shape) for (a, b), shape in parts])
 
     def records(self, table: Table, largest: int) -> Records | None:
         """Return the distinct records and how often each occurs; None if there are more than `largest`."""
-        schema, label, compiled = table.schema, table.source.label, is_worth_compiling(table)
-
-        def distinct(batches: Batches) -> Iterator[pa.RecordBatch]:
-            yield from _distinct(batches, schema, label, compiled, largest)
-
-        partial = _selected(table).mapInArrow(distinct, "record binary, weight long")
-        merged = gathered(partial.groupBy("record").sum("weight").limit(largest + 1))
+        schema, work = table.schema, Partition.of(table)
+        distinct = _mapped(table, lambda each: work.distinct(each, largest), "record binary, weight long")
+        merged = gathered(distinct.groupBy("record").sum("weight").limit(largest + 1))
         if merged.num_rows > largest or merged.column(0).null_count:
             return None
         packed = b"".join(merged.column(0).to_pylist())
@@ -312,84 +256,94 @@ def map_frame(table: Table, function: Callable[[Codes, Place], dict[str, Any]], 
         function: gives the further columns, by name; it runs on the workers.
         columns: the names and types of all columns, as Spark writes them.
     """
-    schema, label, compiled = table.schema, table.source.label, is_worth_compiling(table)
-
-    def work(batches: Batches) -> Iterator[pa.RecordBatch]:
-        yield from _mapped(batches, schema, label, compiled, function)
-
-    return _selected(table).mapInArrow(work, columns)
+    work = Partition.of(table)
+    return _mapped(table, lambda batches: work.apply(batches, function), columns)
 
 
-def _selected(table: Table) -> Any:
-    """Return the attributes' columns under plain names; for workers Spark refuses some signs in a name."""
-    names = table.schema.names
-    return table.source.frame.select(*(named(name).alias(f"c{i}") for i, name in enumerate(names)))
+def _mapped(table: Table, work: Callable[[Batches], Batches], columns: str) -> Any:
+    """Return the DataFrame of what some work makes of each partition's batches.
 
-
-def _arriving(batches: Batches, schema: Schema, label: str) -> LocalSource | None:
-    """Return a partition's batches as something DuckDB scans once, in this thread; None if there are none."""
-    rest = (batch.rename_columns(list(schema.names)) for batch in batches)
-    first = next(rest, None)
-    if first is None:
-        return None
-    reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rest))
-    connection = connect(threads=1)
-    return LocalSource(lambda: connection.from_arrow(reader), label)
-
-
-def _counted(
-    batches: Batches, schema: Schema, plan: CountingPlan, label: str, compiled: bool
-) -> Iterator[pa.RecordBatch]:
-    """Give the cells that a partition's records are in, all sets in one line, and how many each has."""
-    source = _arriving(batches, schema, label)
-    if source is not None:
-        cells = count_source(source, schema, plan, compiled, threads=1)
-        flat = np.concatenate([part.reshape(-1) for part in cells])
-        places = np.flatnonzero(flat)
-        yield pa.record_batch({"cell": places.astype(np.int64), "count": flat[places]})
-
-
-def _distinct(
-    batches: Batches, schema: Schema, label: str, compiled: bool, largest: int
-) -> Iterator[pa.RecordBatch]:
-    """Give a partition's distinct records, each as the bytes of its codes, and how often each occurs.
-
-    A partition that alone has more than `largest` gives one row without a record instead.
+    Columns get plain names, since for workers Spark refuses some signs in a name.
     """
-    source = _arriving(batches, schema, label)
-    if source is None:
-        return
-    nothing = distinct_records(schema, np.empty((0, len(schema)), dtype=np.uint16), np.empty(0))
-    parts = (
-        distinct_records(schema, codes, np.ones(len(codes)))
-        for codes in coded_batches(source, schema, compiled)
-    )
-    merged = merge_records(chain([nothing], parts), largest)
-    if merged is None:
-        yield pa.record_batch({"record": pa.nulls(1, pa.binary()), "weight": pa.array([0], pa.int64())})
-        return
-    packed = np.ascontiguousarray(merged.codes, dtype=np.uint16)
-    width = packed.shape[1] * packed.itemsize
-    fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(packed), [None, pa.py_buffer(packed)])
-    yield pa.record_batch({"record": fixed.cast(pa.binary()), "weight": merged.weights.astype(np.int64)})
+    if not isinstance(table.source, SparkSource):
+        engine = type(table.engine).__name__
+        raise invalid("table", "read from a Spark DataFrame", engine, "Use `collect`.")
+    chosen = (named(name).alias(f"c{i}") for i, name in enumerate(table.schema.names))
+    return table.source.frame.select(*chosen).mapInArrow(work, columns)
 
 
-def _mapped(
-    batches: Batches,
-    schema: Schema,
-    label: str,
-    compiled: bool,
-    function: Callable[[Codes, Place], dict[str, Any]],
-) -> Iterator[pa.RecordBatch]:
-    """Give what a function makes of a partition's batches of codes, with the batch's place."""
-    from pyspark import TaskContext
+@dataclass(frozen=True)
+class Partition:
+    """What a worker does with the batches of its partition, in which columns are called c0, c1 and so on.
 
-    context = TaskContext.get()
-    part = context.partitionId() if context else 0
-    source = _arriving(batches, schema, label)
-    start = 0
-    for codes in coded_batches(source, schema, compiled) if source is not None else ():
-        made = function(codes, Place(part, start))
-        fixed = {"part": pa.array([part], pa.int32()), "start": pa.array([start], pa.int64())}
-        yield pa.record_batch(fixed | {name: pa.array([value]) for name, value in made.items()})
-        start += len(codes)
+    Attributes:
+        schema: how the columns are coded.
+        label: what to call the table in messages.
+        compiled: whether there is enough work for compiled loops.
+    """
+
+    schema: Schema
+    label: str
+    compiled: bool
+
+    @classmethod
+    def of(cls, table: Table) -> Partition:
+        """Return the work on a table's partitions."""
+        return cls(table.schema, table.source.label, is_worth_compiling(table))
+
+    def counts(self, batches: Batches, plan: CountingPlan) -> Iterator[pa.RecordBatch]:
+        """Give the cells that the records are in, all sets in one line, and how many each has."""
+        source = self._arriving(batches)
+        if source is not None:
+            cells = count_source(source, self.schema, plan, self.compiled, threads=1)
+            flat = np.concatenate([part.reshape(-1) for part in cells])
+            places = np.flatnonzero(flat)
+            yield pa.record_batch({"cell": places.astype(np.int64), "count": flat[places]})
+
+    def distinct(self, batches: Batches, largest: int) -> Iterator[pa.RecordBatch]:
+        """Give the distinct records, each as the bytes of its codes, and how often each occurs.
+
+        A partition that alone has more than `largest` gives one row without a record instead.
+        """
+        nothing = np.empty((0, len(self.schema)), dtype=np.uint16)
+        parts = (
+            distinct_records(self.schema, codes, np.ones(len(codes)))
+            for codes in chain([nothing], self._coded(batches))
+        )
+        merged = merge_records(parts, largest)
+        if merged is None:
+            yield pa.record_batch({"record": pa.nulls(1, pa.binary()), "weight": pa.array([0], pa.int64())})
+            return
+        packed = np.ascontiguousarray(merged.codes, dtype=np.uint16)
+        width, buffers = packed.shape[1] * packed.itemsize, [None, pa.py_buffer(packed)]
+        fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(packed), buffers)
+        yield pa.record_batch({"record": fixed.cast(pa.binary()), "weight": merged.weights.astype(np.int64)})
+
+    def apply(
+        self, batches: Batches, function: Callable[[Codes, Place], dict[str, Any]]
+    ) -> Iterator[pa.RecordBatch]:
+        """Give what a function makes of the batches of codes, with each batch's place."""
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        part = context.partitionId() if context else 0
+        start = 0
+        for codes in self._coded(batches):
+            made = function(codes, Place(part, start))
+            fixed = {"part": pa.array([part], pa.int32()), "start": pa.array([start], pa.int64())}
+            yield pa.record_batch(fixed | {name: pa.array([value]) for name, value in made.items()})
+            start += len(codes)
+
+    def _coded(self, batches: Batches) -> Iterator[Codes]:
+        source = self._arriving(batches)
+        return iter(()) if source is None else coded_batches(source, self.schema, self.compiled)
+
+    def _arriving(self, batches: Batches) -> LocalSource | None:
+        """Return batches as something DuckDB scans once, in this thread; None if there are none."""
+        rest = (batch.rename_columns(list(self.schema.names)) for batch in batches)
+        first = next(rest, None)
+        if first is None:
+            return None
+        reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rest))
+        connection = connect(threads=1)
+        return LocalSource(lambda: connection.from_arrow(reader), label=self.label)

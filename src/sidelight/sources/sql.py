@@ -73,22 +73,17 @@ def label_code(attribute: Attribute, kind: str) -> str:
 
 
 def _shortest(labels: Sequence[str]) -> Sequence[str]:
-    """Return labels with 0.50 as 0.5, which is how a decimal is labelled; plans of old have the former."""
-    found = [repr(float(label)) if _DECIMAL.fullmatch(label) else label for label in labels]
-    return found if len(set(found)) == len(found) else labels
+    """Return labels with 0.50 as 0.5, which is how a decimal is labelled; old plans have 0.50."""
+    shortest = [repr(float(label)) if _DECIMAL.fullmatch(label) else label for label in labels]
+    return shortest if len(set(shortest)) == len(shortest) else labels
 
 
 def where_complete(schema: Schema, types: dict[str, str]) -> str:
     """Return the SQL condition that drops records with a missing value where an attribute asks for it."""
-    dropping = [attribute for attribute in schema if attribute.missing == "drop"]
-    kept = [
-        f"{number(a.name, types[a.name])} IS NOT NULL" if a.is_binned else _is_present(a, types)
-        for a in dropping
-    ]
-    return "WHERE " + " AND ".join(kept) if kept else ""
-
-
-def _is_present(attribute: Attribute, types: dict[str, str]) -> str:
-    name = quoted(attribute.name)
-    not_a_number = f" AND {_is_number(name)}" if types[attribute.name] in ("FLOAT", "DOUBLE") else ""
-    return f"{name} IS NOT NULL{not_a_number}"
+    tests = []
+    for item in schema:
+        if item.missing == "drop":
+            kind, name = types[item.name], quoted(item.name)
+            tests.append(f"{number(item.name, kind) if item.is_binned else name} IS NOT NULL")
+            tests += [_is_number(name)] if kind in ("FLOAT", "DOUBLE") and not item.is_binned else []
+    return "WHERE " + " AND ".join(tests) if tests else ""

@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 
 LARGE = 256 << 20
-"""From so many bytes on a text file is kept on disk, so that memory stays bounded."""
+"""Text files of this many bytes or more are kept on disk, so that memory stays bounded."""
 
 
 def connect(database: str = ":memory:", **config: Any) -> duckdb.DuckDBPyConnection:

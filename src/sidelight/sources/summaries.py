@@ -8,15 +8,16 @@ counted, in the second scan; the third finds the quantiles of the others.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 _FINER = 4
-"""So many fine quantiles a bin: a value that fills one equals at least three of them, ..."""
+"""Fine quantiles per bin: a value that fills a bin equals at least `_SPANNED` of them, ..."""
 _SPANNED = 3
 _ROUGH = 10
-"""... where there are at least so many records a fine quantile."""
+"""... if there are at least this many records per fine quantile."""
 
 Ask = Callable[[Sequence[str]], Sequence[Any]]
 """Return what SQL aggregates give; number i is called vi in them, and fi where it is finite."""
@@ -27,95 +28,83 @@ class Summary:
     """What is known of a column of numbers.
 
     Attributes:
-        place: its place among the columns that are asked about together.
-        count: how many finite ones there are.
-        ends: the least and the greatest finite one, None where there is none.
-        reach: the same with infinite ones.
+        count: how many finite numbers there are.
+        ends: the least and the greatest finite number, None where there is none.
+        reach: the same with infinite numbers.
         cuts: the numbers that cut the finite ones into equally full bins, frequent values set apart.
         masses: the values that fill a bin or more, in order.
         following: for each of these the least number above it.
     """
 
-    place: int
     count: int
     ends: tuple[float | None, float | None]
     reach: tuple[float, float]
     cuts: tuple[float, ...] = ()
     masses: tuple[float, ...] = ()
-    following: dict[float, float | None] = field(default_factory=dict)
+    following: Mapping[float, float | None] = field(default_factory=dict)
 
 
 def summarise(ask: Ask, columns: int, bins: int) -> list[Summary]:
-    """Return the summaries of so many columns."""
-    found = _ends(ask, columns, bins)
-    counted = _masses(ask, [summary for summary, _ in found], [fine for _, fine in found], bins)
-    return _set_apart(ask, counted, bins)
-
-
-def _ends(ask: Ask, columns: int, bins: int) -> list[tuple[Summary, list[float]]]:
-    steps = _steps(bins * _FINER)
+    """Return the summaries of several columns of numbers."""
     parts = []
     for i in range(columns):
         parts += [f"count(f{i})", f"min(f{i})", f"max(f{i})", f"min(v{i})", f"max(v{i})"]
-        parts.append(f"quantile_disc(f{i}, [{steps}])")
+        parts.append(f"quantile_disc(f{i}, [{_steps(bins * _FINER)}])")
     figures = iter(ask(parts))
-    found = []
-    for place in range(columns):
-        count, low, high, least, most, fine = _next(figures, 6)
-        cuts = tuple(float(cut) for cut in (fine or ())[_FINER - 1 :: _FINER])
-        found.append((Summary(place, count, (low, high), (least, most), cuts), list(fine or ())))
-    return found
-
-
-def _masses(ask: Ask, summaries: Sequence[Summary], fine: Sequence[list[float]], bins: int) -> list[Summary]:
-    candidates = [
-        _candidates(summary, quantiles, bins) for summary, quantiles in zip(summaries, fine, strict=True)
-    ]
-    parts = [
-        f"count(*) FILTER (WHERE v{summary.place} = {candidate!r})"
-        for summary, some in zip(summaries, candidates, strict=True)
-        for candidate in some
-    ]
-    figures = iter(ask(parts))
-    return [
-        replace(summary, masses=tuple(mass for mass in some if next(figures) * bins >= summary.count))
-        for summary, some in zip(summaries, candidates, strict=True)
-    ]
+    summaries, candidates = [], []
+    for _ in range(columns):
+        count, low, high, least, most, fine = islice(figures, 6)
+        cuts = _floats((fine or ())[_FINER - 1 :: _FINER])
+        summaries.append(Summary(count, (low, high), (least, most), cuts))
+        candidates.append(_candidates(summaries[-1], fine or (), bins))
+    return _set_apart(ask, _with_masses(ask, summaries, candidates, bins), bins)
 
 
 def _candidates(summary: Summary, fine: Sequence[float], bins: int) -> list[float]:
     """Return, in order, the values that may fill a bin."""
-    if summary.count < _ROUGH * _FINER * bins:
-        return sorted({float(value) for value in (*fine, *summary.ends) if value is not None})
-    ends = [end for end in summary.ends if end is not None]
-    often = Counter(float(value) for value in (*fine, *ends))
-    return sorted(value for value, times in often.items() if times >= _SPANNED)
+    often = Counter(_floats(value for value in (*fine, *summary.ends) if value is not None))
+    is_rough = summary.count < _ROUGH * _FINER * bins
+    return sorted(value for value, times in often.items() if is_rough or times >= _SPANNED)
+
+
+def _with_masses(
+    ask: Ask, summaries: Sequence[Summary], candidates: Sequence[Sequence[float]], bins: int
+) -> list[Summary]:
+    """Count the candidates and keep those that fill a bin."""
+    parts = [
+        f"count(*) FILTER (WHERE v{i} = {value!r})" for i, some in enumerate(candidates) for value in some
+    ]
+    figures = iter(ask(parts))
+    return [
+        replace(summary, masses=tuple(value for value in some if next(figures) * bins >= summary.count))
+        for summary, some in zip(summaries, candidates, strict=True)
+    ]
 
 
 def _set_apart(ask: Ask, summaries: Sequence[Summary], bins: int) -> list[Summary]:
+    """Cut the other numbers of the columns that have masses into equally full bins."""
     parts = []
-    for summary in summaries:
+    for i, summary in enumerate(summaries):
         if summary.masses:
-            listed = ", ".join(map(repr, summary.masses))
-            others = f"FILTER (WHERE f{summary.place} NOT IN ({listed}))"
-            parts.append(f"quantile_disc(f{summary.place}, [{_steps(bins)}]) {others}")
-            above = "min(v{0}) FILTER (WHERE v{0} > {1!r})"
-            parts += [above.format(summary.place, mass) for mass in summary.masses]
+            others = f"FILTER (WHERE f{i} NOT IN ({', '.join(map(repr, summary.masses))}))"
+            parts.append(f"quantile_disc(f{i}, [{_steps(bins)}]) {others}")
+            parts += [f"min(v{i}) FILTER (WHERE v{i} > {mass!r})" for mass in summary.masses]
     figures = iter(ask(parts))
-    found = []
-    for summary in summaries:
-        if not summary.masses:
-            found.append(summary)
-            continue
-        cuts, *after = _next(figures, 1 + len(summary.masses))
-        following = dict(zip(summary.masses, after, strict=True))
-        found.append(replace(summary, cuts=tuple(float(cut) for cut in cuts or ()), following=following))
-    return found
+    return [
+        replace(
+            summary,
+            cuts=_floats(next(figures) or ()),
+            following={mass: next(figures) for mass in summary.masses},
+        )
+        if summary.masses
+        else summary
+        for summary in summaries
+    ]
 
 
 def _steps(bins: int) -> str:
     return ", ".join(repr(step / bins) for step in range(1, bins))
 
 
-def _next(figures: Iterator[Any], count: int) -> list[Any]:
-    return [next(figures) for _ in range(count)]
+def _floats(values: Iterable[Any]) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
+from sidelight.foundation.arrays import Codes
 from sidelight.foundation.errors import invalid
+from sidelight.foundation.files import write_atomically
 from sidelight.foundation.html import html_table, listed
 from sidelight.schema import OTHER, Schema
-from sidelight.sources.counts import Codes, Counts, Records, check_dense
+from sidelight.sources.columns import Guess, SetAside
+from sidelight.sources.counts import Counts, Records, check_dense
 from sidelight.sources.engine import Engine
-from sidelight.sources.inference import Guess, SetAside
+from sidelight.sources.source import Source
 from sidelight.sources.sql import quoted, where_complete
 
 
@@ -33,12 +37,12 @@ class Table:
     """
 
     schema: Schema
-    source: Any
+    source: Source
     engine: Engine
     rows: int
     dropped: int = 0
-    set_aside: tuple[SetAside, ...] = field(default=())
-    guesses: tuple[Guess, ...] = field(default=())
+    set_aside: tuple[SetAside, ...] = ()
+    guesses: tuple[Guess, ...] = ()
 
     def __len__(self) -> int:
         return self.rows
@@ -53,25 +57,27 @@ class Table:
 
     def notes(self) -> list[str]:
         """Return what a reader of figures about the table must know: what was renamed, left out or folded."""
-        found = list(self.source.notes)
-        found += [
+        notes = list(self.source.notes)
+        notes += [
             f"Column {item.column!r} {item.reason}; set aside{'; ' * bool(item.remedy)}{item.remedy}."
             for item in self.set_aside
         ]
-        found += [f"Column {item.column!r} {item.reason}: a guess; {item.remedy}." for item in self.guesses]
-        found += [
+        notes += [f"Column {item.column!r} {item.reason}: a guess; {item.remedy}." for item in self.guesses]
+        notes += [
             f"Column {item.name!r} keeps {len(item.listed)} values; all others count as one, {OTHER}."
             for item in self.schema
             if item.has_other
         ]
         if self.dropped:
-            found.append(f"Records with a missing value, left out: {self.dropped}.")
-        return found
+            notes.append(f"Records with a missing value, left out: {self.dropped}.")
+        return notes
 
     def counts(self, *sets: Sequence[str]) -> list[Counts]:
         """Count the records of every combination of values of the listed sets of attributes."""
         for names in sets:
-            _check_set(self.schema, names)
+            if isinstance(names, str) or not names:
+                raise invalid("sets", "lists of attribute names", names)
+            check_dense(self.schema.select(names).sizes)
         return self.engine.counts(self, sets) if sets else []
 
     def records(self, largest: int = 1 << 22) -> Records | None:
@@ -94,7 +100,17 @@ class Table:
         return self.source.reader(columns, rest).__arrow_c_stream__(requested_schema)
 
 
-def _check_set(schema: Schema, names: Sequence[str]) -> None:
-    if isinstance(names, str) or not names:
-        raise invalid("sets", "lists of attribute names", names)
-    check_dense(schema.select(names).sizes)
+def write_table(table: Table, path: str | Path) -> Path:
+    """Write the attributes of `table` to a .csv or .parquet file, atomically; return where it is."""
+    return write_rows(pa.table(table), path)
+
+
+def write_rows(rows: pa.Table, path: str | Path) -> Path:
+    """Write rows to a .csv or .parquet file, atomically; return where it is."""
+    from pyarrow import csv, parquet
+
+    writers = {".csv": csv.write_csv, ".parquet": parquet.write_table}
+    writer = writers.get(Path(path).suffix.lower())
+    if writer is None:
+        raise invalid("path", "a .csv or .parquet file", str(path))
+    return write_atomically(path, lambda temporary: writer(rows, temporary))

@@ -10,8 +10,7 @@ from typing import overload
 import numpy as np
 
 from sidelight.estimation.second_phase import learn_second_phase
-from sidelight.foundation.arguments import check_is
-from sidelight.foundation.errors import InputError, invalid
+from sidelight.foundation.errors import InputError, check_is, invalid
 from sidelight.foundation.randomness import derive_seed
 from sidelight.plan import PLAN_FIX, Plan
 from sidelight.protocols.direct import planned
@@ -21,7 +20,6 @@ from sidelight.protocols.two_phase import SecondPhase, TwoPhase
 from sidelight.schema import Schema
 from sidelight.sources import Table
 from sidelight.sources.engine import Place
-from sidelight.sources.spark import SparkEngine
 
 
 @overload
@@ -90,7 +88,7 @@ def _phase_reports(
     table: Table, protocol: Protocol, seed: int | None, design: TwoPhase, is_first: bool
 ) -> Iterator[RecordReports]:
     """Randomise the rows of one phase, numbered throughout."""
-    if isinstance(table.engine, SparkEngine):
+    if not table.engine.keeps_row_numbers:
         raise InputError(
             "two phases need rows that keep their numbers, and those of a Spark DataFrame do not; split it "
             "by a public function of each person, and collect the phases apart."

@@ -19,7 +19,8 @@ from sidelight.plan import Plan
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordReports, RecordSums, check_same
 from sidelight.sources import Table
-from sidelight.sources.spark import SparkEngine, gathered, is_spark, map_frame, running
+from sidelight.sources.session import is_spark
+from sidelight.sources.spark import gathered, map_frame, running
 from sidelight.transport.collection import check_schema, design_of, reporter
 from sidelight.transport.report_files import from_arrow, to_arrow
 
@@ -76,14 +77,12 @@ def collect_into(table: Table, plan: Plan | Protocol, path: str, seed: int | Non
         path: where Spark writes, a folder that does not exist yet; any file system that Spark knows.
         seed: for simulation; every partition derives its own. Without one the noise is secure.
     """
-    if not isinstance(table.engine, SparkEngine):
-        raise invalid("table", "read from a Spark DataFrame", type(table.engine).__name__, "Use `collect`.")
     protocol = design_of(plan).first
     check_schema(table, protocol.schema)
     report = reporter(table, protocol, seed)
     frame = map_frame(table, lambda codes, place: _packed(report(codes, place)), COLUMNS)
     _write(frame, path)
-    return SparkReports(protocol, table.source.frame.sparkSession.read.parquet(path))
+    return SparkReports(protocol, frame.sparkSession.read.parquet(path))
 
 
 def _write(frame: Any, path: str) -> None:

@@ -7,21 +7,20 @@ they are and are looked up in a table; other numbers come as doubles and are pla
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import AnyCodes, Array
 from sidelight.foundation.bits import code_type
 from sidelight.foundation.errors import InputError
 from sidelight.schema import MISSING, OTHER, Attribute, Schema
 from sidelight.sources.sql import label_code, number, quoted
-
-Columns = NDArray[np.unsignedinteger[Any]]
-"""Codes column by column, shape (attributes, records)."""
 
 _TYPES: dict[str, type[np.integer[Any]]] = {
     "BOOLEAN": np.uint8, "UTINYINT": np.uint8, "USMALLINT": np.uint16, "UINTEGER": np.uint32,
@@ -35,37 +34,37 @@ _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,19}")
 
 _WIDEST = 1 << 16
 _MANY_EDGES = 64
-"""From so many edges on a binary search is faster than comparing with each."""
+"""With this many edges or more, a binary search is faster than comparing with each of them."""
 
 
-class Coder(Protocol):
-    """How one attribute is asked for, and how the answer becomes codes."""
+@dataclass(frozen=True, eq=False)
+class Coder(ABC):
+    """How one attribute is asked for, and how the answer becomes codes.
 
-    @property
-    def select(self) -> str:
-        """The SQL expression to select."""
-
-    def write(self, column: pa.Array, out: Columns, compiled: bool) -> bool:
-        """Write the codes of a column to `out`; return whether every value has one."""
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """DuckDB gives the codes themselves."""
+    Attributes:
+        select: the SQL expression to select.
+    """
 
     select: str
 
-    def write(self, column: pa.Array, out: Columns, compiled: bool) -> bool:  # noqa: ARG002 - nothing to do
+    @abstractmethod
+    def write(self, column: pa.Array, out: AnyCodes, compiled: bool) -> bool:
+        """Write the codes of a column to `out`; return whether every value has one."""
+
+
+class Labelled(Coder):
+    """DuckDB gives the codes themselves."""
+
+    def write(self, column: pa.Array, out: AnyCodes, compiled: bool) -> bool:  # noqa: ARG002 - nothing to do
         """Copy the codes."""
         out[:] = raw(column)
         return not column.null_count
 
 
 @dataclass(frozen=True, eq=False)
-class LookedUp:
+class LookedUp(Coder):
     """DuckDB gives whole numbers of 8 or 16 bits; `table` has the code of each, -1 where there is none."""
 
-    select: str
     table: NDArray[np.int32]
 
     @cached_property
@@ -74,7 +73,7 @@ class LookedUp:
         size = int((self.table >= 0).sum())
         return size if np.array_equal(self.table[:size], np.arange(size)) else 0
 
-    def write(self, column: pa.Array, out: Columns, compiled: bool) -> bool:
+    def write(self, column: pa.Array, out: AnyCodes, compiled: bool) -> bool:
         """Look the numbers up."""
         values = raw(column)
         unsigned = values.view(f"u{values.itemsize}")
@@ -91,14 +90,13 @@ class LookedUp:
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class Placed(Coder):
     """DuckDB gives doubles, NaN for a missing one, whose code is `absent` (-1: there may be none)."""
 
-    select: str
-    edges: NDArray[np.float64]
+    edges: Array
     absent: int
 
-    def write(self, column: pa.Array, out: Columns, compiled: bool) -> bool:
+    def write(self, column: pa.Array, out: AnyCodes, compiled: bool) -> bool:
         """Count the edges at or below each number."""
         values = raw(column)
         if compiled and len(self.edges) < _MANY_EDGES:
@@ -145,7 +143,7 @@ class Codebook:
         complete = all(attribute.missing != "drop" for attribute in self.schema)
         return complete and self.select == ", ".join(quoted(name) for name in self.schema.names)
 
-    def codes(self, batch: pa.RecordBatch) -> Columns:
+    def codes(self, batch: pa.RecordBatch) -> AnyCodes:
         """Return a batch's codes, shape (attributes, records)."""
         out = np.empty((len(self.schema), batch.num_rows), dtype=code_type(max(self.schema.sizes)))
         for i, attribute in enumerate(self.schema):
@@ -188,8 +186,8 @@ def _whole_numbers(attribute: Attribute, kind: str) -> dict[int, int]:
         truths = {"false": 0, "true": 1}
         return {truths[label]: code for code, label in enumerate(attribute.values) if label in truths}
     least, most = _WHOLE[kind].min, _WHOLE[kind].max
-    found = {int(label): code for code, label in enumerate(attribute.values) if _NUMBER.fullmatch(label)}
-    return {value: code for value, code in found.items() if least <= value <= most}
+    codes = {int(label): code for code, label in enumerate(attribute.values) if _NUMBER.fullmatch(label)}
+    return {value: code for value, code in codes.items() if least <= value <= most}
 
 
 def _narrow(attribute: Attribute, kind: str, numbers: dict[int, int]) -> Coder:
@@ -198,7 +196,7 @@ def _narrow(attribute: Attribute, kind: str, numbers: dict[int, int]) -> Coder:
     size = 1 << _WHOLE[kind].bits
     table = np.full(size, other, dtype=np.int32)
     for value, code in numbers.items():
-        table[value % size] = code
+        table[value % size] = code  # negative numbers are looked up by their unsigned bits
     name = quoted(attribute.name)
     return LookedUp(f"{name}::UTINYINT" if kind == "BOOLEAN" else name, table)
 

@@ -18,9 +18,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.sources.coding import Columns
+from sidelight.foundation.arrays import AnyCodes, Mask, Positions, Whole, Words, offsets
 
-Cells = NDArray[np.int64]
 Term = tuple[int, ...]
 
 TERM_COST, PACK_COST, TABLE_COST, MEMBER_COST = 0.0025, 0.06, 0.4, 0.035
@@ -35,7 +34,7 @@ LARGEST_SHARED = 1 << 14
 _SHARED = (8.0, 32.0, math.inf)
 """How many sets a table may be expected to serve; with infinitely many, bitmaps are never worth making."""
 
-_FLUSH_ROWS = 1 << 31
+FLUSH_ROWS = 1 << 31
 """A cell of 32 bits may not count more records before it is added to one of 64."""
 
 
@@ -64,12 +63,13 @@ class CountingPlan:
     @cached_property
     def bitmaps(self) -> dict[tuple[int, int], int]:
         """The place of the bitmap of each attribute and value that some set needs."""
-        asked = sorted({column for columns in self._by_bitmaps for column in columns})
+        by_bitmaps = (columns for columns, home in zip(self.sets, self.homes, strict=True) if home < 0)
+        asked = sorted({column for columns in by_bitmaps for column in columns})
         wanted = [(column, value) for column in asked for value in range(1, self.sizes[column])]
         return {pair: place for place, pair in enumerate(wanted)}
 
     @cached_property
-    def terms(self) -> tuple[NDArray[np.int32], dict[int, NDArray[np.intp]]]:
+    def terms(self) -> tuple[NDArray[np.int32], dict[int, Positions]]:
         """The combinations of bitmaps whose common bits are counted, and where each set finds its own.
 
         A term is a row of three bitmaps, -1 where there are fewer. Every set by bitmaps, by its number, has
@@ -79,9 +79,9 @@ class CountingPlan:
         grids = [self._grid(self.sets[number]) for number in numbers]
         if not grids:
             return np.empty((0, 3), dtype=np.int32), {}
-        found, places = np.unique(np.concatenate(grids), axis=0, return_inverse=True)
+        terms, places = np.unique(np.concatenate(grids), axis=0, return_inverse=True)
         ends = np.cumsum([len(grid) for grid in grids])[:-1]
-        return found[1:], dict(zip(numbers, np.split(places.reshape(-1), ends), strict=True))
+        return terms[1:], dict(zip(numbers, np.split(places.reshape(-1), ends), strict=True))
 
     def _grid(self, columns: Term) -> NDArray[np.int32]:
         """Return the bitmaps of every cell of a set, shape (cells, 3); a first value asks for none."""
@@ -92,19 +92,14 @@ class CountingPlan:
             along[..., 1:] = np.arange(first, first + self.sizes[column] - 1)
         return -np.sort(-grid.reshape(-1, 3), axis=1)
 
-    @property
-    def _by_bitmaps(self) -> list[Term]:
-        return [columns for columns, home in zip(self.sets, self.homes, strict=True) if home < 0]
-
     def shape(self, columns: Sequence[int]) -> tuple[int, ...]:
         """Return the alphabets' sizes of some attributes."""
         return tuple(self.sizes[column] for column in columns)
 
     @cached_property
-    def bases(self) -> NDArray[np.int64]:
+    def bases(self) -> Whole:
         """Where each table's cells begin when all stand in one line; last, their number."""
-        cells = [math.prod(self.shape(table)) for table in self.tables]
-        return np.concatenate([[0], np.cumsum(cells)]).astype(np.int64)
+        return offsets([math.prod(self.shape(table)) for table in self.tables]).astype(np.int64)
 
     @cached_property
     def layout(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint32]]:
@@ -125,10 +120,10 @@ def plan_counting(sizes: Sequence[int], sets: Sequence[Sequence[int]]) -> Counti
     (((3, 4), (4, 5)), (-1, -1, 0, 1))
     """
     asked = tuple(tuple(columns) for columns in sets)
-    return min((_planned(tuple(sizes), asked, shared) for shared in _SHARED), key=lambda plan: plan.cost)
+    return min((planned(tuple(sizes), asked, shared) for shared in _SHARED), key=lambda plan: plan.cost)
 
 
-def _planned(sizes: tuple[int, ...], sets: tuple[Term, ...], shared: float) -> CountingPlan:
+def planned(sizes: tuple[int, ...], sets: tuple[Term, ...], shared: float) -> CountingPlan:
     """Plan with bitmaps for the sets that are cheaper so than their share of a table that serves `shared`."""
     tables = _covering(
         sizes, [set(columns) for columns in sets if not _suits_bitmaps(sizes, columns, shared)]
@@ -165,7 +160,7 @@ def _covering(sizes: Sequence[int], sets: Sequence[set[int]]) -> list[Term]:
     return tables
 
 
-def _extended(sizes: Sequence[int], seed: set[int], inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _extended(sizes: Sequence[int], seed: set[int], inside: Mask) -> Mask:
     """Return a set's attributes with those that complete the most other sets, while the table stays small."""
     table = np.zeros(len(sizes), dtype=bool)
     table[list(seed)] = True
@@ -194,19 +189,19 @@ class Counter:
     compiled: bool
     rows: int = 0
     _waiting: int = 0
-    _cells: NDArray[np.uint32] = field(init=False)
-    _flushed: Cells = field(init=False)
-    _together: Cells = field(init=False)
+    narrow: NDArray[np.uint32] = field(init=False)
+    _flushed: Whole = field(init=False)
+    _together: Whole = field(init=False)
 
     def __post_init__(self) -> None:
-        self._cells = np.zeros(int(self.plan.bases[-1]), dtype=np.uint32)
+        self.narrow = np.zeros(int(self.plan.bases[-1]), dtype=np.uint32)
         self._flushed = np.zeros(0, dtype=np.int64)
         self._together = np.zeros(len(self.plan.terms[0]), dtype=np.int64)
 
-    def add(self, codes: Columns) -> None:
+    def add(self, codes: AnyCodes) -> None:
         """Count a batch of codes, shape (attributes, records)."""
         rows = codes.shape[1]
-        if self._waiting + rows > _FLUSH_ROWS:
+        if self._waiting + rows > FLUSH_ROWS:
             self._flush()
         self._waiting += rows
         self.rows += rows
@@ -215,19 +210,19 @@ class Counter:
         if self.plan.bitmaps:
             self._count_together(_packed(codes, self.plan.bitmaps))
 
-    def _count_tables(self, codes: Columns) -> None:
+    def _count_tables(self, codes: AnyCodes) -> None:
         plan = self.plan
         if self.compiled:
             from sidelight.sources.kernels import count_tables
 
-            count_tables(codes, *plan.layout, plan.bases, self._cells)
+            count_tables(codes, *plan.layout, plan.bases, self.narrow)
             return
         for table, (begin, end) in zip(plan.tables, pairwise(plan.bases), strict=True):
             shape = plan.shape(table)
             flat = np.ravel_multi_index(tuple(codes[column].astype(np.intp) for column in table), shape)
-            self._cells[begin:end] += np.bincount(flat, minlength=end - begin).astype(np.uint32)
+            self.narrow[begin:end] += np.bincount(flat, minlength=end - begin).astype(np.uint32)
 
-    def _count_together(self, bitmaps: NDArray[np.uint64]) -> None:
+    def _count_together(self, bitmaps: Words) -> None:
         if self.compiled:
             from sidelight.sources.kernels import count_together
 
@@ -239,9 +234,9 @@ class Counter:
 
     def _flush(self) -> None:
         if not len(self._flushed):
-            self._flushed = np.zeros(len(self._cells), dtype=np.int64)
-        self._flushed += self._cells
-        self._cells[:] = 0
+            self._flushed = np.zeros(len(self.narrow), dtype=np.int64)
+        self._flushed += self.narrow
+        self.narrow[:] = 0
         self._waiting = 0
 
     def __iadd__(self, other: Counter) -> Counter:
@@ -252,7 +247,7 @@ class Counter:
         self.rows += other.rows
         return self
 
-    def results(self) -> list[Cells]:
+    def results(self) -> list[Whole]:
         """Return the cells of every set, in the order they were asked for."""
         self._flush()
         by_bitmaps = self._from_bitmaps()
@@ -261,7 +256,7 @@ class Counter:
             for number, (columns, home) in enumerate(zip(self.plan.sets, self.plan.homes, strict=True))
         ]
 
-    def _from_table(self, columns: Term, home: int) -> Cells:
+    def _from_table(self, columns: Term, home: int) -> Whole:
         table = self.plan.tables[home]
         begin, end = self.plan.bases[home : home + 2]
         cells = self._flushed[begin:end].reshape(self.plan.shape(table))
@@ -269,24 +264,24 @@ class Counter:
         kept = [column for column in table if column in columns]
         return np.ascontiguousarray(cells.sum(axis=rest).transpose([kept.index(c) for c in columns]))
 
-    def _from_bitmaps(self) -> dict[int, Cells]:
+    def _from_bitmaps(self) -> dict[int, Whole]:
         """Start with "any value" in the place of every first value, and take the other values off it."""
         together = np.concatenate([[self.rows], self._together])
         alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
         for number in self.plan.terms[1]:
             alike[self.plan.shape(self.plan.sets[number])].append(number)
-        found: dict[int, Cells] = {}
+        tables: dict[int, Whole] = {}
         for shape, numbers in alike.items():
             places = np.stack([self.plan.terms[1][number] for number in numbers])
             cells = together[places].reshape(-1, *shape)
             for axis in range(1, cells.ndim):
                 along = np.moveaxis(cells, axis, 0)
                 along[0] -= along[1:].sum(axis=0)
-            found.update(zip(numbers, cells, strict=True))
-        return found
+            tables.update(zip(numbers, cells, strict=True))
+        return tables
 
 
-def _packed(codes: Columns, wanted: dict[tuple[int, int], int]) -> NDArray[np.uint64]:
+def _packed(codes: AnyCodes, wanted: dict[tuple[int, int], int]) -> Words:
     """Return a bitmap for every attribute and value asked for, shape (bitmaps, words)."""
     rows = codes.shape[1]
     bitmaps = np.zeros((len(wanted), -(-rows // 64)), dtype=np.uint64)

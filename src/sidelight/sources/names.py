@@ -1,8 +1,15 @@
-"""Whole numbers that name things, not amounts: told by the column's name, and always a guess."""
+"""What the name of a column, and a glance at its values, suggest: codes, dates, moments. Always a guess."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+
+ISO = r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?Z?)?"
+"""What a date in text looks like; the engine must also be able to parse it."""
+_CLOCK_NAMES = re.compile(r"(unix|epoch|timestamp|time|ts)(_?s(ec(ond)?s?)?)?$|_at$|^(unix|epoch)")
+_EARLIEST, _LATEST = 315_532_800, 4_102_444_800
+"""The years 1980 to 2100, in seconds since 1970."""
 
 _NAMING = re.compile(
     "ids?|[ugp]id|uuid|guid|codes?|cd|key|nbr|zip|postal|plz|fips|ssn|isbn|issn|ean|upc|sku|iban|bic|swift|serial|"
@@ -50,3 +57,22 @@ def looks_like_a_code(name: str, low: float) -> bool:
     if _JOINED.fullmatch(last) or _JOINED.fullmatch(pair):
         return True
     return _COUNTING.fullmatch(last) is not None and low >= _LEAST_CODE
+
+
+def are_dates(labels: Iterable[str]) -> bool:
+    """Whether all labels look like dates in ISO form."""
+    return all(re.fullmatch(ISO, label) for label in labels)
+
+
+def tells_time(name: str) -> bool:
+    """Whether the name of a column suggests that it holds points in time.
+
+    >>> [tells_time(name) for name in ("unix_time", "Timestamp", "created_at", "lifetime_value")]
+    [True, True, True, False]
+    """
+    return _CLOCK_NAMES.search(name.lower()) is not None
+
+
+def are_moments(low: float | None, high: float | None) -> bool:
+    """Whether numbers can be seconds since 1970, by their range; never where there are none."""
+    return low is not None and high is not None and low >= _EARLIEST and high <= _LATEST
