@@ -41,12 +41,12 @@ Pages = Annotated[
 def list_studies(json: Json = False) -> None:
     """List every study, paper by paper."""
     from sidelight.report.study_terminal import print_studies
-    from sidelight.studies.register import all_studies
+    from sidelight.studies.register import CATALOGUE, all_studies
 
     if json:
         echo_json([_described(study) for study in all_studies()])
     else:
-        print_studies(all_studies())
+        print_studies(CATALOGUE.values())
 
 
 @app.command("show")

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.table import Table as Grid
 
 from sidelight.report.console import open_console
+from sidelight.studies.register import Listing
 from sidelight.studies.runner import Outcome
 from sidelight.studies.study import OURS, Study
 from sidelight.studies.tables import missing_tables
 
 
-def print_studies(studies: Sequence[Study]) -> None:
+def print_studies(studies: Iterable[Listing]) -> None:
     """Print every study's name, paper and title."""
     grid = Grid(box=None, pad_edge=False)
     for title in ("study", "paper", "title"):

@@ -15,13 +15,13 @@ STYLES = ("-", "--", "-.", ":")
 
 
 def canvas(
-    width: float, height: float, panels: int = 1, *, sharey: bool = False
+    width: float, height: float, panels: int = 1, rows: int = 1, *, sharey: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """Return an empty figure of a width and height in inches, and its panels from left to right."""
+    """Return an empty figure of a width and height in inches, and its panels row by row."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, list(figure.subplots(1, panels, sharey=sharey, squeeze=False)[0])
+    return figure, list(figure.subplots(rows, panels, sharey=sharey, squeeze=False).ravel())
 
 
 def grid(axes: Axes) -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sidelight.studies.corr_rr.records import available_tables, correlations, real
 from sidelight.studies.figures import canvas
-from sidelight.studies.study import Drawing, Study, StudyResult, Verdict, Work
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from sidelight.studies.study import Drawing, Reading, StudyResult, Work, judged
 
 Array = NDArray[np.float64]
 PRINTED = {"clave": (16, 2, -0.07, 0.05), "nursery": (8, 3, -0.07, 0.05), "mushroom": (9, 6, -0.37, 0.6)}
@@ -42,10 +39,6 @@ class TableRow:
         attributes, values, least, largest = self.printed
         same = self.attributes == attributes and set(self.values) == {values}
         return same and abs(self.least - least) < 0.011 and abs(self.largest - largest) < 0.011
-
-
-def _rows(_quick: bool) -> list[TableRow]:
-    return [_row(name) for name in available_tables()]
 
 
 def _row(name: str) -> TableRow:
@@ -76,14 +69,14 @@ def _read_table_1(rows: list[TableRow]) -> StudyResult:
     table = tuple(
         (row.name, row.attributes, row.people, row.least, row.largest, str(row.agrees)) for row in rows
     )
-    return StudyResult(Verdict("differs" if differing else "reproduced", reason), dict(shown), columns, table)
+    return StudyResult(judged(not differing, reason), shown, columns, table)
 
 
 def _read_matrices(rows: list[TableRow]) -> StudyResult:
     result = _read_table_1(rows)
     drawing = Drawing("corr-rr-fig3", "correlations of the codes", partial(_matrices_figure, rows))
     ours = {f"{row.name}: largest correlation": row.largest for row in rows if row.printed is not None}
-    return StudyResult(result.verdict, ours, result.columns, result.rows, (drawing,))
+    return replace(result, ours=ours, drawings=(drawing,))
 
 
 def _matrices_figure(rows: list[TableRow]) -> Figure:
@@ -95,23 +88,18 @@ def _matrices_figure(rows: list[TableRow]) -> Figure:
     return figure
 
 
-_WORK = Work("corr-rr-tables", _rows, tables=tuple(PRINTED), uses=("adult",))
-TABLE_1 = Study(
-    "corr-rr-table1",
-    "Corr-RR",
-    "Table 1: the real tables",
-    _WORK,
-    _read_table_1,
-    {
-        name: f"{attributes} attributes, {values} values, correlations {least:.2f} to {largest:.2f}"
-        for name, (attributes, values, least, largest) in PRINTED.items()
-    },
+_WORK = Work(
+    "corr-rr-tables",
+    lambda _quick: [_row(name) for name in available_tables()],
+    tables=tuple(PRINTED),
+    uses=("adult",),
 )
-FIGURE_3 = Study(
-    "corr-rr-fig3",
-    "Corr-RR",
-    "Fig. 3: correlations of the real tables",
-    _WORK,
-    _read_matrices,
-    {f"{name}: largest correlation": printed[-1] for name, printed in PRINTED.items()},
-)
+_FORMS = {
+    name: f"{attributes} attributes, {values} values, correlations {least:.2f} to {largest:.2f}"
+    for name, (attributes, values, least, largest) in PRINTED.items()
+}
+_LARGEST = {f"{name}: largest correlation": printed[-1] for name, printed in PRINTED.items()}
+STUDIES = {
+    "corr-rr-table1": Reading(_WORK, _read_table_1, _FORMS),
+    "corr-rr-fig3": Reading(_WORK, _read_matrices, _LARGEST),
+}

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from sidelight.studies.figures import canvas, grid
 from sidelight.studies.study import Drawing, StudyResult, Value, Verdict
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,23 +25,14 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One figure with its verdict.
+    """One figure with its verdict."""
 
-    Attributes:
-        key: the study's name without the paper's.
-        title: what it shows.
-        axes: the names of both axes.
-        curves: its lines.
-        verdict: how it compares with what the paper says.
-        log: which axes are logarithmic: "", "y" or "xy".
-    """
-
-    key: str
-    title: str
-    axes: tuple[str, str]
-    curves: tuple[Curve, ...]
-    verdict: Verdict
-    log: str = ""
+    key: str  # the study's name without the paper's
+    title: str  # what it shows
+    axes: tuple[str, str]  # the names of both axes
+    curves: tuple[Curve, ...]  # its lines
+    verdict: Verdict  # how it compares with what the paper says
+    log: str = ""  # which axes are logarithmic: "", "y" or "xy"
 
     @property
     def drawing(self) -> Drawing:
@@ -65,13 +52,6 @@ def read_panel(key: str, ours: Callable[[Panel], dict[str, Value]], panels: list
     return StudyResult(panel.verdict, ours(panel), columns, tuple(rows), (panel.drawing,))
 
 
-def seconds_of(work: Callable[[], object]) -> float:
-    """Return how long a call takes."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def _figure(panel: Panel) -> Figure:
     figure, (axes,) = canvas(5.6, 3.9)
     for number, curve in enumerate(panel.curves):
@@ -84,8 +64,7 @@ def _figure(panel: Panel) -> Figure:
         axes.set_yscale("log")
     if "x" in panel.log:
         axes.set_xscale("log")
-    axes.set_xlabel(panel.axes[0])
-    axes.set_ylabel(panel.axes[1])
+    axes.set(xlabel=panel.axes[0], ylabel=panel.axes[1])
     axes.set_title(f"{panel.title} ({panel.verdict.kind})", fontsize=9)
     grid(axes)
     axes.legend(frameon=False)

@@ -9,7 +9,7 @@ attacker, and the control: the attacker without any release.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,17 +87,12 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class AttackStudy:
-    """All rows, and the distributions of distances that are drawn.
+    """All rows, and the distributions of distances that are drawn."""
 
-    Attributes:
-        rows: every attack in every setting.
-        densities: (bins,) by table and line, over `edges`: the distances of the MLP at one budget.
-        edges: (bins + 1,) by table.
-    """
-
-    rows: tuple[Row, ...]
+    rows: tuple[Row, ...]  # every attack in every setting
+    # (bins,) by table and line, over `edges`: the distances of the MLP at one budget
     densities: dict[tuple[str, str], Array] = field(default_factory=dict)
-    edges: dict[str, Array] = field(default_factory=dict)
+    edges: dict[str, Array] = field(default_factory=dict)  # (bins + 1,) by table
 
 
 def run(quick: bool = False) -> AttackStudy:
@@ -160,8 +155,7 @@ def _row(
 ) -> Row:
     release = result.baseline.value if result.baseline else 0.0
     named = (setting.figure, table.name, table.kind, setting.family, released.level, model, kind)
-    gain = result.gain
-    return Row(*named, release, result.control.value, result.score.value, gain.value, gain.lower, gain.upper)
+    return Row(*named, release, result.control.value, result.score.value, *astuple(result.gain))
 
 
 def _floating_row(setting: Setting, table: StudyTable, true: Array, level: float) -> Row:
@@ -180,8 +174,7 @@ def _floating_row(setting: Setting, table: StudyTable, true: Array, level: float
     )
     named = (setting.figure, table.name, table.kind, setting.family, level, "floating-point", "baseline")
     release = float(np.abs(reports - true).mean())
-    gain = result.gain
-    return Row(*named, release, result.control.value, result.score.value, gain.value, gain.lower, gain.upper)
+    return Row(*named, release, result.control.value, result.score.value, *astuple(result.gain))
 
 
 def _densities(drawn: dict[str, AttackResult]) -> tuple[Array, dict[str, Array]]:

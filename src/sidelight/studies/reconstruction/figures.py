@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from sidelight.studies.figures import canvas, grid
 from sidelight.studies.reconstruction.attacks import AttackStudy, Row, run
-from sidelight.studies.study import Drawing, Kind, Study, StudyResult, Value, Verdict, Work, plain_table
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from sidelight.studies.study import Drawing, Kind, Reading, StudyResult, Value, Verdict, Work, plain_table
 
 SHOWN = {
     "Fig. 2": ("Fig. 2",),
@@ -66,15 +63,16 @@ def levels_figure(rows: Sequence[Row], title: str) -> Figure:
 def _levels_panel(axes: Axes, rows: Sequence[Row]) -> None:
     levels = sorted({row.level for row in rows})
     ours = [row for row in rows if row.attacker != "baseline"]
-    for name, style in (("release", "k--"), ("control", "k:")):
-        values = [np.mean([getattr(row, name) for row in ours if row.level == level]) for level in levels]
-        axes.plot(levels, values, style, label={"release": "release itself", "control": "no release"}[name])
+    at = {level: [row for row in ours if row.level == level] for level in levels}
+    releases = [np.mean([row.release for row in at[level]]) for level in levels]
+    controls = [np.mean([row.control for row in at[level]]) for level in levels]
+    axes.plot(levels, releases, "k--", label="release itself")
+    axes.plot(levels, controls, "k:", label="no release")
     for attacker, style in (("published", "-"), ("noise-aware", "-."), ("baseline", ":")):
         for model in dict.fromkeys(row.model for row in rows if row.attacker == attacker):
             line = {row.level: row.score for row in rows if (row.attacker, row.model) == (attacker, model)}
-            axes.plot(
-                levels, [line[level] for level in levels], style, marker=".", label=f"{model}, {attacker}"
-            )
+            scores = [line[level] for level in levels]
+            axes.plot(levels, scores, style, marker=".", label=f"{model}, {attacker}")
     axes.set_yscale("log")
     if rows[0].family != "swap":
         axes.set_xscale("log")
@@ -84,12 +82,9 @@ def _levels_panel(axes: Axes, rows: Sequence[Row]) -> None:
 
 def distances_figure(study: AttackStudy) -> Figure:
     """Draw density and cumulative share of the distances, a row for each table."""
-    from matplotlib.figure import Figure
-
     tables = list(dict.fromkeys(table for table, _ in study.densities))
-    figure = Figure(figsize=(9, 3.2 * len(tables)), layout="constrained")
-    many = figure.subplots(len(tables), 2, squeeze=False)
-    for (density, cumulative), table in zip(many, tables, strict=True):
+    figure, many = canvas(9, 3.2 * len(tables), 2, len(tables))
+    for density, cumulative, table in zip(many[::2], many[1::2], tables, strict=True):
         edges = study.edges[table]
         for (owner, line), heights in study.densities.items():
             if owner == table:
@@ -98,7 +93,7 @@ def distances_figure(study: AttackStudy) -> Figure:
         density.set_ylabel(f"{table}: density")
         cumulative.set_ylabel("share of records within")
         for axes in (density, cumulative):
-            axes.set_xlabel("distance to the truth")
+            axes.set(xlabel="distance to the truth")
             grid(axes)
         cumulative.legend(frameon=False, fontsize=8)
     return figure
@@ -107,9 +102,6 @@ def distances_figure(study: AttackStudy) -> Figure:
 def _read_figure(number: str, study: AttackStudy) -> StudyResult:
     rows = rows_of(study.rows, f"Fig. {number}")
     stricter = rows_of(study.rows, _STRICTER) if number == "2" else []
-    every = (*rows, *stricter)
-    names, values = plain_table(every)
-    table = tuple((*cells, row.removed) for cells, row in zip(values, every, strict=True))
     draw = partial(levels_figure, rows, f"Fig. {number}")
     drawings = [Drawing(f"reconstruction-fig{number}", "mean distance to the truth", draw)]
     if stricter:
@@ -119,9 +111,8 @@ def _read_figure(number: str, study: AttackStudy) -> StudyResult:
     if number == "2" and study.densities:
         draw = partial(distances_figure, study)
         drawings.append(Drawing("reconstruction-fig2-distances", "density and share of distances", draw))
-    return StudyResult(
-        _verdict(number, study.rows), _ours(number, rows), (*names, "removed"), table, tuple(drawings)
-    )
+    table = plain_table((*rows, *stricter), "removed")
+    return StudyResult(_verdict(number, study.rows), _ours(number, rows), *table, tuple(drawings))
 
 
 def _verdict(number: str, rows: Sequence[Row]) -> Verdict:
@@ -178,9 +169,9 @@ def _wins(rows: Sequence[Row]) -> int:
 def _ours(number: str, rows: Sequence[Row]) -> dict[str, Value]:
     published = [row for row in rows if row.attacker == "published"]
     ours: dict[str, Value] = {
-        name: _removed([row for row in published if row.kind == kind])
-        for name, kind in _KINDS.items()
-        if name in _PUBLISHED[number]
+        name: _removed([row for row in published if row.kind == name.partition(":")[0]])
+        for name in _PUBLISHED[number]
+        if name in (_VEHICULAR, _FINANCE)
     }
     if _NEARER in _PUBLISHED[number]:
         ours[_NEARER] = f"{sum(row.score < row.release for row in published)} of {len(published)}"
@@ -195,38 +186,15 @@ def _removed(rows: Sequence[Row]) -> Value:
     return f"{min(shares):.1%} to {max(shares):.1%}, by budget and model"
 
 
-_KINDS = {
-    "vehicular: share of the noise removed": "vehicular",
-    "finance: share of the noise removed": "finance",
-}
+_VEHICULAR = "vehicular: share of the noise removed"
+_FINANCE = "finance: share of the noise removed"
 _PUBLISHED: dict[str, dict[str, Value]] = {
-    "2": {
-        "vehicular: share of the noise removed": "46.84%",
-        "finance: share of the noise removed": "50.50%",
-        _CONTROL: "no control",
-    },
+    "2": {_VEHICULAR: "46.84%", _FINANCE: "50.50%", _CONTROL: "no control"},
     "3": {_NEARER: "all", _CONTROL: "no control"},
-    "4": {
-        "vehicular: share of the noise removed": "38.58%",
-        "finance: share of the noise removed": "18.71%",
-        _CONTROL: "no control",
-    },
-    "5": {"vehicular: share of the noise removed": "33.28%", _CONTROL: "no control"},
+    "4": {_VEHICULAR: "38.58%", _FINANCE: "18.71%", _CONTROL: "no control"},
+    "5": {_VEHICULAR: "33.28%", _CONTROL: "no control"},
 }
-
-
-_TITLES = {
-    "2": "five networks under Laplace noise",
-    "3": "Laplace and Gaussian noise against the budget",
-    "4": "intervals",
-    "5": "swaps within an entity",
+STUDIES = {
+    f"reconstruction-fig{number}": Reading(_WORK, partial(_read_figure, number), published)
+    for number, published in _PUBLISHED.items()
 }
-
-
-def _figure(number: str) -> Study:
-    title = f"Fig. {number}: {_TITLES[number]}"
-    read = partial(_read_figure, number)
-    return Study(f"reconstruction-fig{number}", "Reconstruction", title, _WORK, read, _PUBLISHED[number])
-
-
-STUDIES = tuple(_figure(number) for number in _PUBLISHED)
