@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from sidelight.auditing import Audit
 from sidelight.leakage import Leakage
-from sidelight.report.figures import interval, witness_lines
+from sidelight.report.audit_figures import interval, witness_lines
 from sidelight.report.page import Figure
-from sidelight.report.palette import VERDICTS
-from sidelight.report.style import Trace, layout
+from sidelight.report.style import VERDICTS, Trace, layout, scatter
 from sidelight.report.wording import budget, factor, labels, nats, paragraph
 
 PER_SECRET = 3
@@ -123,15 +122,7 @@ def _lines(arrows: Sequence[Arrow], ends: Sequence[tuple[Point, Point]], width: 
         x.append(None)
         y.append(None)
     line = {"color": "@edge", "width": _WIDTHS[width]}
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": x,
-        "y": y,
-        "line": line,
-        "opacity": 0.6,
-        "hoverinfo": "skip",
-    }
+    return scatter("lines", x, y, line=line, opacity=0.6, hoverinfo="skip")
 
 
 def _width(arrow: Arrow) -> int:
@@ -165,15 +156,8 @@ def _nodes(audit: Audit, places: dict[str, Point]) -> Trace:
 
 
 def _points(points: Sequence[Point], marker: Trace) -> Trace:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [round(x, 4) for x, _ in points],
-        "y": [round(y, 4) for _, y in points],
-        "marker": marker,
-        "cliponaxis": False,
-        "hoverinfo": "text",
-    }
+    x, y = ([round(point[axis], 4) for point in points] for axis in (0, 1))
+    return scatter("markers", x, y, marker=marker, cliponaxis=False, hoverinfo="text")
 
 
 def _hover(arrow: Arrow) -> str:
