@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sidelight.studies.reconstruction.attacks import run
-from sidelight.studies.reconstruction.figures import STUDIES
+from sidelight.studies.reconstruction.attacks import STUDIES, run
 from sidelight.studies.tables import missing_tables
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from sidelight.auditing import NAMES, AdversaryName, Audit, Outcome, SecretAudit, worded
 from sidelight.belief import Belief
-from sidelight.leakage import Bound, Leakage, pairwise_sum, total_leakage
+from sidelight.leakage import Leakage, pairwise_sum, total_leakage
 from sidelight.plan import Plan
 from sidelight.report.audit_figures import MARKS, heat_figure, interval, is_point, totals_figure, worst_first
 from sidelight.report.console import open_console, print_notes, table_of
@@ -129,12 +129,12 @@ def is_understated(item: SecretAudit) -> bool:
 
 _STYLE: dict[Outcome, str] = {"within": "green", "exceeded": "bold red", "not certified": "yellow"}
 _COLUMNS = ("secret", "direct", "worst neighbour", "all reports together", "records", "limit")
-_EXTRA: dict[str, Callable[[SecretAudit], tuple[Bound, Bound] | None]] = {
-    "whole report": lambda item: (item.whole.lower, item.whole.upper) if item.whole else None,
-    "robust": lambda item: (item.robust.upper, item.robust.upper) if item.robust else None,
-    "tree": lambda item: (item.model, item.model) if item.model else None,
+_EXTRA: dict[str, Callable[[SecretAudit], str]] = {
+    "whole report": lambda item: _ends(item.whole) if item.whole else "",
+    "robust": lambda item: plain_nats(item.robust.value) if item.robust else "",
+    "tree": lambda item: plain_nats(item.model.value) if item.model else "",
 }
-"""The lower and the upper end of further figures, where an audit has them."""
+"""Further figures, where an audit has them."""
 _MOST_SYNERGIES = 10
 _FEW_RECORDS = 5
 _LONGEST_NAME = 40
@@ -145,14 +145,10 @@ def print_audit(audit: Audit, table: Table) -> None:
     """Print what the plan reveals about each secret, worst first, and what to know about the figures."""
     console = open_console()
     extra = [title for title, of in _EXTRA.items() if any(of(item) for item in audit.secrets.values())]
-    rows: list[tuple[str | Text, ...]] = [
-        (
-            *_cells(item),
-            *(_ends(_EXTRA[title](item)) for title in extra),
-            Text(item.statement, _STYLE[item.decision]),
-        )
-        for item in worst_first(audit)
-    ]
+    rows: list[list[str | Text]] = []
+    for item in worst_first(audit):
+        verdict = Text(item.statement, _STYLE[item.decision])
+        rows.append([*_cells(item), *(_EXTRA[title](item) for title in extra), verdict])
     columns = (*_COLUMNS, *extra, "verdict")
     words = ("secret", "worst neighbour", "all reports together", "verdict")
     console.print(table_of("What the release reveals about each secret (nats)", columns, rows, left=words))
@@ -224,33 +220,24 @@ def _deciding(audit: Audit) -> list[str]:
     return []
 
 
-def _ends(ends: tuple[Bound, Bound] | None) -> str:
-    """Write a figure that stands beside the total; both ends of an interval."""
-    if ends is None:
-        return ""
-    lower, upper = ends
-    is_exact = Leakage("", (), lower, upper).is_exact
-    return plain_nats(upper.value) if is_exact else f"{plain_nats(lower.value)} to {plain_nats(upper.value)}"
+def _ends(leakage: Leakage) -> str:
+    """Write a leakage: the figure if it is exact, else both ends."""
+    if leakage.is_exact:
+        return plain_nats(leakage.value)
+    return f"{plain_nats(leakage.lower.value)} to {plain_nats(leakage.upper.value)}"
 
 
 def _cells(item: SecretAudit) -> list[str]:
     worst = item.neighbours[0] if item.neighbours else None
     neighbour = f"{plain_nats(worst.value)}  {short(worst.through[0], _LONGEST_NAME)}" if worst else "none"
     support = item.total.lower.support
+    upper = item.total.upper.method
+    methods = [upper] if item.total.is_exact else dict.fromkeys([item.total.lower.method, upper])
     return [
         short(item.secret, _LONGEST_NAME),
         plain_nats(item.direct.value),
         neighbour,
-        _methods(item.total),
+        f"{_ends(item.total)}  ({'; '.join(methods)})",
         "" if support is None else str(support),
         plain_nats(item.limit),
     ]
-
-
-def _methods(leakage: Leakage) -> str:
-    """Say a leakage in one line: the figure if it is exact, else both ends and their methods."""
-    if leakage.is_exact:
-        return f"{plain_nats(leakage.value)}  ({leakage.upper.method})"
-    methods = dict.fromkeys([leakage.lower.method, leakage.upper.method])
-    ends = f"{plain_nats(leakage.lower.value)} to {plain_nats(leakage.upper.value)}"
-    return f"{ends}  ({'; '.join(methods)})"

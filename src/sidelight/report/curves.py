@@ -16,27 +16,16 @@ LARGEST_BUDGET = 8.0
 
 @dataclass(frozen=True)
 class Curve:
-    """The leakage of a secret through one neighbour as the neighbour's budget grows.
-
-    Attributes:
-        secret: the secret.
-        neighbour: its worst neighbour.
-        times: how many reports of the neighbour the plan collects; the curve is that of all of them.
-        planned: the plan's budget of one report.
-        epsilons: budgets; the plan's is among them.
-        values: the leakage at each; none if the figure is suppressed.
-        saturation: where it ends however large the budget.
-        colour: the palette name of its line.
-    """
+    """The leakage of a secret through one neighbour as the neighbour's budget grows."""
 
     secret: str
-    neighbour: str
-    times: int
-    planned: float
-    epsilons: tuple[float, ...]
-    values: tuple[float, ...]
-    saturation: float
-    colour: str
+    neighbour: str  # its worst neighbour
+    times: int  # how many reports of the neighbour the plan collects; the curve is that of all of them
+    planned: float  # the plan's nominal budget of one report
+    epsilons: tuple[float, ...]  # nominal budgets; the plan's is among them
+    values: tuple[float, ...]  # the leakage at each; none if the figure is suppressed
+    saturation: float  # where it ends however large the budget
+    colour: str  # the palette name of its line
 
     @property
     def at_plan(self) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from functools import singledispatch
 from typing import Any
@@ -195,23 +194,6 @@ _CASES = {
 }
 
 
-@dataclass(frozen=True)
-class Row:
-    """The figures of one adversary in a table; None where a method has none."""
-
-    adversary: Adversary
-    exact: float
-    published: float | None
-    certified: float | None
-    group: float
-    is_hidden: bool
-
-    @property
-    def is_understated(self) -> bool:
-        """Whether the published figure is below the truth."""
-        return self.published is not None and self.published < self.exact - 1e-9
-
-
 def knowledge_page(audit: KnowledgeAudit) -> Page:
     """Return the page of a query's leakage to adversaries with every amount of prior knowledge."""
     target = audit.worst.adversary.target
@@ -230,7 +212,7 @@ def knowledge_page(audit: KnowledgeAudit) -> Page:
         "rows": [_row(audit, each) for each in adversaries_of(audit.exact.names, target)],
         "lines": drawn_lines(audit),
         "edges": list(audit.graph.all_edges(target)) if audit.graph and graph is not None else [],
-        "is_gaussian": reaches_of(audit.query) is not None,
+        "is_gaussian": _asked(audit.query)[1] is not None,
         "enough": enough,
         "compared": compared,
         "sections": {key: text for key, text in _SECTIONS.items() if key not in hidden},
@@ -240,25 +222,27 @@ def knowledge_page(audit: KnowledgeAudit) -> Page:
     )
 
 
-def _target_rows(audit: KnowledgeAudit, target: str) -> dict[str, Row]:
+def _target_rows(audit: KnowledgeAudit, target: str) -> dict[str, dict[str, Any]]:
     """Return the weakest, the strongest and the worst adversary of a target."""
     everyone = adversaries_of(audit.exact.names, target)
     worst = max(everyone, key=audit.exact.of)
+    chosen = {"weakest": everyone[0], "strongest": everyone[-1], "worst": worst}
+    return {name: _row(audit, adversary) for name, adversary in chosen.items()}
+
+
+def _row(audit: KnowledgeAudit, adversary: Adversary) -> dict[str, Any]:
+    """Return the figures of one adversary in a table; None where a method has none."""
+    exact = audit.exact.of(adversary)
+    published = None if audit.published is None else audit.published.of(adversary)
     return {
-        name: _row(audit, each)
-        for name, each in (("weakest", everyone[0]), ("strongest", everyone[-1]), ("worst", worst))
+        "adversary": adversary,
+        "exact": exact,
+        "published": published,
+        "certified": None if audit.certified is None else audit.certified.of(adversary),
+        "group": audit.group.of(adversary),
+        "is_hidden": audit.is_hidden(adversary),
+        "is_understated": published is not None and published < exact - 1e-9,
     }
-
-
-def _row(audit: KnowledgeAudit, adversary: Adversary) -> Row:
-    return Row(
-        adversary,
-        audit.exact.of(adversary),
-        None if audit.published is None else audit.published.of(adversary),
-        None if audit.certified is None else audit.certified.of(adversary),
-        audit.group.of(adversary),
-        audit.is_hidden(adversary),
-    )
 
 
 STANDINGS = {
@@ -299,7 +283,7 @@ def print_adversary(
     console = open_console()
     console.print(_adversary_grid(item))
     said = [
-        f"A {query.name} of {attributes_of(query)} attributes with noise of scale {query.scale:g}; for an "
+        f"A {query.name} of {_asked(query)[0]} attributes with noise of scale {query.scale:g}; for an "
         f"adversary who knows {_belief(belief)} {table.source.label} ({belief.sample_size} records)."
     ]
     if item.exact.method == SUPPRESSED:
@@ -308,25 +292,14 @@ def print_adversary(
 
 
 @singledispatch
-def reaches_of(_query: Any) -> Mapping[str, float] | None:
-    """Return how far apart two values of each attribute may be, for a sum of numbers that are not binned."""
-    return None
+def _asked(query: Any) -> tuple[int, Mapping[str, float] | None]:
+    """Return how many attributes a query is about; for numbers that are not binned, also how far they reach."""
+    return len(query.schema), None
 
 
-@reaches_of.register
-def _(query: NumberSum) -> Mapping[str, float] | None:
-    return query.reaches
-
-
-@singledispatch
-def attributes_of(query: Any) -> int:
-    """Return how many attributes a query is about."""
-    return len(query.schema)
-
-
-@attributes_of.register
-def _(query: NumberSum) -> int:
-    return len(query.weights)
+@_asked.register
+def _(query: NumberSum) -> tuple[int, Mapping[str, float] | None]:
+    return len(query.weights), query.reaches
 
 
 def adversary_json(item: AdversaryAudit) -> str:
@@ -400,7 +373,7 @@ def _notes(audit: KnowledgeAudit, table: Table) -> list[str]:
     said = [STANDINGS[audit.standing], f"For adversaries who know {known} {table.source.label} ({size})."]
     if audit.understated:
         said.append(f"The published graph is below the truth for {audit.understated:.1%} of the adversaries.")
-    reaches = reaches_of(audit.query)
+    reaches = _asked(audit.query)[1]
     if reaches is not None:
         said += _gaussian_notes(audit, reaches, table)
     if audit.noise is not None:

@@ -29,17 +29,11 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Arrow:
-    """A pair worth drawing.
+    """A pair worth drawing."""
 
-    Attributes:
-        origin: the released attribute.
-        leakage: what it leaks about the secret.
-        share: of the largest leakage that is drawn.
-    """
-
-    origin: str
-    leakage: Leakage
-    share: float
+    origin: str  # the released attribute
+    leakage: Leakage  # what it leaks about the secret
+    share: float  # of the largest leakage that is drawn
 
 
 def arrows_of(audit: Audit) -> list[Arrow]:
@@ -170,11 +164,9 @@ def _hover(arrow: Arrow) -> str:
 
 
 def _node_hover(audit: Audit, name: str) -> str:
-    released = (
-        f"released with ε = {budget(audit.plan[name].randomiser().epsilon)}"
-        if name in audit.plan.names
-        else "not released"
-    )
+    released = "not released"
+    if name in audit.plan.names:
+        released = f"released with ε = {budget(audit.plan[name].randomiser().epsilon)}"
     if name not in audit.secrets:
         return paragraph(name, f"{released}; not a secret of this audit")
     item = audit.secrets[name]
@@ -195,14 +187,9 @@ def _caption(text: str, place: Point, is_radial: bool) -> Trace:
     is_beside = abs(y) < 0.25 if is_radial else abs(x) > 0.25
     vertical = "bottom" if y > 0 else "top"
     return {
-        "text": text,
-        "x": x,
-        "y": y,
-        "xshift": _GAP * x,
-        "yshift": _GAP * y,
-        "showarrow": False,
+        "text": text, "x": x, "y": y, "xshift": _GAP * x, "yshift": _GAP * y, "showarrow": False,
         "textangle": turn,
         "xanchor": "center" if abs(x) < 0.02 else ("left" if x > 0 else "right"),
         "yanchor": "middle" if is_beside else vertical,
         "font": {"size": 11 if is_radial else 13},
-    }
+    }  # fmt: skip

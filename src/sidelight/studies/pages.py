@@ -56,14 +56,10 @@ def write_pages(results: Path, folder: Path) -> list[Path]:
         for figure, _ in saved[name].figures:
             _shrink(place / f"{figure}.png", images / f"{figure}.png")
     pages = [
-        write_text(folder / f"{_file(paper)}.md", _page(paper, words, saved, tables))
+        write_text(folder / f"{paper.lower()}.md", _page(paper, words, saved, tables))
         for paper, words in PAPERS.items()
     ]
     return [write_text(folder / "index.md", _index(saved)), *pages]
-
-
-def _file(paper: str) -> str:
-    return paper.lower()
 
 
 def _of(paper: str, saved: Mapping[str, Saved]) -> list[tuple[Study, Saved]]:
@@ -88,8 +84,8 @@ def _index(saved: Mapping[str, Saved]) -> str:
         if paper != OURS:
             kinds = Counter(result.verdict.kind for _, result in _of(paper, saved))
             counts = " | ".join(str(kinds[kind]) for kind in KINDS)
-            lines.append(f"| [{paper}]({_file(paper)}.md) | {counts} |")
-    lines += ["", f"[Benchmarks of ours]({_file(OURS)}.md) that no paper has: {len(_of(OURS, saved))}."]
+            lines.append(f"| [{paper}]({paper.lower()}.md) | {counts} |")
+    lines += ["", f"[Benchmarks of ours]({OURS}.md) that no paper has: {len(_of(OURS, saved))}."]
     quick = sum(result.quick for result in saved.values())
     if quick:
         lines += ["", f"{quick} of {len(saved)} are shown from a quick run; the command below each says so."]

@@ -64,11 +64,9 @@ PDP in pdp.joints
   pdp-joints: Exact, certified and published curves on joints that exist
 ours in pdp.joints
   pdp-cost: Prior knowledge: seconds of exact figures
-Corr-RR in corr_rr.tables
-  corr-rr-table1: Table 1: the real tables
 Corr-RR in corr_rr.formulas
+  corr-rr-table1: Table 1: the real tables
   corr-rr-fig2: Fig. 2: the probability to copy
-Corr-RR in corr_rr.tables
   corr-rr-fig3: Fig. 3: correlations of the real tables
 Corr-RR in corr_rr.figures
   corr-rr-fig4: Fig. 4: two binary attributes, error against the budget
@@ -95,7 +93,7 @@ CLLDP in clldp.classifiers
   clldp-fig5: Fig. 5: labels guessed from the release
 CLLDP in clldp.joints
   clldp-fig6: Fig. 6: joint estimation against k
-Reconstruction in reconstruction.figures
+Reconstruction in reconstruction.attacks
   reconstruction-fig2: Fig. 2: five networks under Laplace noise
   reconstruction-fig3: Fig. 3: Laplace and Gaussian noise against the budget
   reconstruction-fig4: Fig. 4: intervals

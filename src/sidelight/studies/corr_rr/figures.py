@@ -12,10 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from sidelight.foundation.progress import track
+from sidelight.studies.corr_rr.formulas import TABLE_1
 from sidelight.studies.corr_rr.records import REAL
 from sidelight.studies.corr_rr.settings import Figure, Panel, all_figures
 from sidelight.studies.corr_rr.simulation import BASELINES, FURTHER, OURS, Cell, Setting, simulate, with_share
-from sidelight.studies.corr_rr.tables import PRINTED
 from sidelight.studies.figures import canvas, grid, legend_beside
 from sidelight.studies.study import Drawing, Reading, StudyResult, Value, Verdict, Work, judged
 
@@ -119,7 +119,7 @@ def _lowest(points: Points) -> Judged:
 
 
 def _lowest_on_its_tables(points: Points) -> Judged:
-    return _lowest({key: cell for key, cell in points.items() if key[0] in PRINTED})
+    return _lowest({key: cell for key, cell in points.items() if key[0] in TABLE_1})
 
 
 def _cut(panel: str, place: float, other: str) -> Callable[[Points], float]:
@@ -296,7 +296,7 @@ WORK = Work("collection", run, uses=REAL, minutes=12)
 
 def _figure(number: str) -> Reading:
     published = {name: printed for name, (printed, _) in CLAIMS[number].items()}
-    return Reading(WORK, partial(_read_figure, number), published, tuple(PRINTED) if number == "14" else ())
+    return Reading(WORK, partial(_read_figure, number), published, tuple(TABLE_1) if number == "14" else ())
 
 
 STUDIES = {f"corr-rr-fig{number}": _figure(number) for number in CLAIMS}

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Belief, Tree
 from sidelight.knowledge import Adversary, Query, all_adversaries, knowledge_audit, prior_leakage
-from sidelight.studies.pdp.figures import TUPLES
-from sidelight.studies.pdp.panels import Curve, Panel, read_panel
+from sidelight.studies.pdp.figures import TUPLES, Curve, Panel, read_panel
 from sidelight.studies.study import Reading, StudyResult, Verdict, Work, seconds_of
 
 Array = NDArray[np.float64]
