@@ -107,6 +107,7 @@ def _curves(results: dict[str, AttackResult]) -> list[Curve]:
 
 
 def _density_figure(curves: list[Curve], end: float) -> Figure:
+    # the square-root rule, between what shows a shape and what stays readable
     bins = int(np.clip(np.sqrt(len(curves[0].losses)), 10, _MOST_BINS))
     edges = np.linspace(0, end or 1.0, bins + 1)
     data = []

@@ -106,6 +106,7 @@ def _edge(items: Sequence[SecretAudit]) -> float:
     base = max(base, LEAST_SPAN) if base else 0.25
     others = [value for item in items for value in (item.total.upper.value, item.limit)]
     near = [value for value in others if value <= FAR * base]
+    # a quarter of room where something is left out, so that the arrows do not touch what is reached
     return 1.03 * max([base if len(near) == len(others) else 1.25 * base, *near])
 
 

@@ -293,7 +293,7 @@ def print_adversary(
 
 @singledispatch
 def _asked(query: Any) -> tuple[int, Mapping[str, float] | None]:
-    """Return how many attributes a query is about; for numbers that are not binned, also how far they reach."""
+    """Return how many attributes a query is about and, if its numbers are not binned, how far they reach."""
     return len(query.schema), None
 
 

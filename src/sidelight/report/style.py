@@ -126,6 +126,7 @@ def log_ticks(values: Sequence[float], most: int) -> Trace:
     last = min(step for step in steps if step >= largest)
     ticks = [step for step in steps if first <= step <= last]
     if len(ticks) > most:
+        # too many round numbers: powers of ten alone, every n-th, with the least n that keeps to the limit
         every = next(n for n in range(1, high - low + 2) if (high - low) // n + 1 <= most)
         ticks = [float(f"1e{power}") for power in range(low, high + 1, every)]
     ends = min(first, ticks[0]), max(last, ticks[-1])

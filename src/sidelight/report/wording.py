@@ -55,7 +55,7 @@ def factor(value: float) -> str:
     if value < math.log(1e6):
         number = math.exp(value)
         return f"{number:.2f}" if number < 10 else f"{float(f'{number:.3g}'):,.0f}"
-    exponent, rest = divmod(value / math.log(10), 1)
+    exponent, rest = divmod(value / math.log(10), 1)  # e to the power of 710 and more overflows a double
     return f"{10**rest:.2f} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
 
 
@@ -65,6 +65,7 @@ def certainty(value: float) -> str:
     >>> certainty(1.0), certainty(40.0), certainty(math.inf)
     ('73.1 %', 'over 99.9 %', '100 %')
     """
+    # from about 37 on the logistic function is 1 in double precision, which would read as certainty
     return share(1 / (1 + math.exp(-value)) if value < 20 or math.isinf(value) else 1 - 1e-9)
 
 

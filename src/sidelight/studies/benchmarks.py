@@ -241,8 +241,10 @@ def _made(belief: Belief, maker: Maker, epsilon: float, name: str) -> dict[str, 
     contract = "must take a number of values and a budget and return a mechanism, which has a channel"
     made = {part.name: _called(maker, name, contract, part.size, epsilon) for part in belief.schema}
     for mechanism in made.values():
-        if not hasattr(mechanism, "channel"):
-            raise invalid(f"what {name} makes", "a mechanism, which has a channel", mechanism)
+        try:
+            _ = mechanism.channel
+        except AttributeError as error:
+            raise invalid(f"what {name} makes", "a mechanism, which has a channel", mechanism) from error
     return made
 
 

@@ -79,6 +79,12 @@ def plain_table(rows: Sequence[Any], *extra: str) -> tuple[tuple[str, ...], tupl
     return names, tuple(tuple(getattr(row, name) for name in names) for row in rows)
 
 
+def columns_of(rows: Sequence[Any]) -> dict[str, tuple[Any, ...]]:
+    """Return the columns of a table whose rows are dataclasses, by name."""
+    names, cells = plain_table(rows)
+    return dict(zip(names, zip(*cells, strict=True), strict=True))
+
+
 def seconds_of(work: Callable[[], object]) -> float:
     """Return how long a call takes."""
     start = time.perf_counter()

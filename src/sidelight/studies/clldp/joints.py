@@ -124,7 +124,7 @@ def _read_figure_3(points: Sequence[Point]) -> StudyResult:
     rule = line_of(points, "figure 3", "kHR, k by eq. (8), stated")
     others = [line_of(points, "figure 3", f"{line}, stated") for line in COMPARED]
     above = [rule[key] / min(other[key] for other in others) - 1 for key in rule]
-    lowest = sum(excess <= 1e-9 for excess in above)
+    lowest = sum(excess <= 1e-9 for excess in above)  # a tie but for rounding is the lowest too
     best = line_of(points, "figure 3", "kHR, k by search, stated")
     spared = max(1 - best[key] / rule[key] for key in rule)
     ones, settings = _best_is_one(points)

@@ -105,6 +105,7 @@ def simulate(setting: Setting, trials: int) -> Cell:
     truths: list[Trial] = []
     while len(truths) < trials:
         start = len(truths)
+        # small trials share a call, so that they share its fixed cost too
         blocks = [setting.records(start)]
         together = min(max(1, _TOGETHER // len(blocks[0])), trials - start)
         blocks += [setting.records(trial) for trial in range(start + 1, start + together)]

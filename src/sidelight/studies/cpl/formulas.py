@@ -36,7 +36,7 @@ def example_rows() -> list[ExampleRow]:
     """Return Table III: eq. (28), the worst mechanism of the budget, and randomised response counted."""
     names = ["secret", "other"]
     belief = Belief.from_joint(EXAMPLE, names)
-    cells = np.rint(np.array(EXAMPLE) * 100_000).astype(np.int64)
+    cells = np.rint(np.array(EXAMPLE) * 100_000).astype(np.int64)  # 0.03 x 100,000 is 3,000 but for rounding
     schema = Schema(tuple(categorical(name, ["1", "2", "3", "4"]) for name in names))
     counted = Belief.from_counts(Counts(schema, cells))
     rows = []

@@ -79,7 +79,7 @@ def _belief(attributes: int, rows: int = 4000) -> Belief:
     codes = np.empty((rows, attributes), dtype=np.uint16)
     codes[:, 0] = rng.integers(0, 2, size=rows)
     for column in range(1, attributes):
-        codes[:, column] = codes[:, column - 1] ^ (rng.random(rows) < 0.2)
+        codes[:, column] = codes[:, column - 1] ^ (rng.random(rows) < 0.2)  # flips one in five
     schema = Schema(tuple(categorical(f"x{i}", ["no", "yes"]) for i in range(attributes)))
     return Belief.from_records(distinct_records(schema, codes, np.ones(rows)), source="a chain of coins")
 

@@ -262,6 +262,7 @@ def ratio_interval(above: Array, below: Array, confidence: float) -> Interval:
     Interval(value=0.5, lower=0.5, upper=0.5)
     """
     value = float(above.mean() / below.mean())
+    # to first order the ratio's error is the mean of (above - value x below) over the mean below
     rest = student_interval((above - value * below) / below.mean(), confidence)
     return Interval(value, value + rest.lower, value + rest.upper)
 

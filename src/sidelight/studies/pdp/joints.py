@@ -41,13 +41,14 @@ def alternating(tuples: int, strength: float) -> Array:
 def balanced(tuples: int, strength: float) -> Array:
     """Return bits whose sum stays near its middle: every correlation is negative."""
     sums = np.indices((2,) * tuples).sum(axis=0)
-    joint = np.exp(-4 * strength * (sums - tuples / 2) ** 2)
+    joint = np.exp(-4 * strength * (sums - tuples / 2) ** 2)  # a Gaussian in the sum, its middle likeliest
     return np.asarray(joint / joint.sum())
 
 
 def drawn(tuples: int, strength: float) -> Array:
     """Return a random joint; the stronger, the less even."""
     rng = np.random.default_rng(round(100 * strength))
+    # normalised gamma variates are Dirichlet; a smaller shape puts the mass on fewer cells
     joint = rng.gamma(max(1 - strength, 0.05), size=(2,) * tuples)
     return np.asarray(joint / joint.sum())
 

@@ -190,6 +190,7 @@ def _densities(drawn: dict[str, AttackResult]) -> tuple[Array, dict[str, Array]]
     lines["without a release"] = first.control_losses
     if first.baseline_losses is not None:
         lines["release itself"] = first.baseline_losses
+    # the last fiftieth of the distances would squeeze all others into the first bins
     end = max(float(np.quantile(losses, 0.98)) for losses in lines.values())
     edges = np.linspace(0, end, _BINS + 1)
     width = edges[1] - edges[0]
