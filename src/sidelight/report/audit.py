@@ -113,12 +113,12 @@ def verdict_sentence(counts: Mapping[Outcome, int], adversary: AdversaryName = "
     'All 2 secrets stay within their limits, for a guess.'
     """
     end = "." if adversary == "report" else f", for {NAMES[adversary]}."
-    counted = [(counts[verdict], _PHRASES[verdict]) for verdict in VERDICTS if counts.get(verdict)]
-    total = sum(number for number, _ in counted)
-    if len(counted) == 1:
-        one, many = counted[0][1]
+    phrases = [(counts[verdict], _PHRASES[verdict]) for verdict in VERDICTS if counts.get(verdict)]
+    total = sum(number for number, _ in phrases)
+    if len(phrases) == 1:
+        one, many = phrases[0][1]
         return f"The secret {one}{end}" if total == 1 else f"All {total} secrets {many}{end}"
-    parts = [f"{number} {one if number == 1 else many}" for number, (one, many) in counted]
+    parts = [f"{number} {one if number == 1 else many}" for number, (one, many) in phrases]
     return f"Of {total} secrets, {', '.join(parts[:-1])} and {parts[-1]}{end}"
 
 

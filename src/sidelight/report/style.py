@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sidelight.auditing import Outcome
+if TYPE_CHECKING:  # every page and table loads this module; the audits' code is loaded by those that need it
+    from sidelight.auditing import Outcome
 
 _COLOURS = {
     "page": ("#f6f7f9", "#10161c"),

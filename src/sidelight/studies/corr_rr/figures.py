@@ -70,7 +70,7 @@ def _simulated(settings: list[Setting], trials: int, workers: int) -> dict[Setti
     return cells
 
 
-def claim_of(study: ErrorStudy, figure: Figure) -> Canvas:
+def error_figure(study: ErrorStudy, figure: Figure) -> Canvas:
     """Return one of Figs. 4 to 14, a line for each method."""
     drawing, many = canvas(3.4 * len(figure.panels) + 1.4, 3.4, len(figure.panels))
     for axes, panel in zip(many, figure.panels, strict=True):
@@ -236,7 +236,7 @@ def _read_figure(number: str, study: ErrorStudy) -> StudyResult:
         {name: value for name, (value, _) in judged.items()},
         ("panel", "x", "method", "mse", "ratio_of_ours", "lower", "upper"),
         tuple(rows),
-        (Drawing(f"corr-rr-fig{number}", figure.title, partial(claim_of, study, figure)),),
+        (Drawing(f"corr-rr-fig{number}", figure.title, partial(error_figure, study, figure)),),
     )
 
 
