@@ -26,10 +26,10 @@ def main() -> int:
     for constraint in ("table", "tree", "published"):
         for budgets in ("uniform", "unequal"):
             start, used = time.perf_counter(), time.process_time()
-            found = sl.calibrate(belief, 1.0, constraint=constraint, budgets=budgets)
+            calibrated = sl.calibrate(belief, 1.0, constraint=constraint, budgets=budgets)
             taken, used = time.perf_counter() - start, time.process_time() - used
             slow |= taken > PROMISED
-            ratio, error = found.uniform_ratio, found.chosen.weighted_error
+            ratio, error = calibrated.uniform_ratio, calibrated.chosen.weighted_error
             print(
                 f"{constraint:<12}{budgets:<10}{taken:>9.2f}{used:>11.2f}{ratio:>14.2f}{error:>10.4g}",
                 flush=True,

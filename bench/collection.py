@@ -41,8 +41,8 @@ def _trial() -> Row:
 
     def ours() -> None:
         unbiased([split.randomise(records, seed=1).aggregate()])
-        faked(fakes.randomise(records, seed=2))
-        faked(realistic.randomise(records, seed=3))
+        faked(fakes, fakes.randomise(records, seed=2))
+        faked(realistic, realistic.randomise(records, seed=3))
         first = design.first.randomise(records[:cut], seed=4)
         second = learn_second_phase(design, first, people=PEOPLE - cut).second.randomise(
             records[cut:], seed=5

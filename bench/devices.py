@@ -38,10 +38,10 @@ def main() -> None:
     print(f"{'network':<40}" + "".join(f"{head:>12}" for head in heads))
     for model, width, batch in NETWORKS:
         trained = [_measure(model, width, batch, device) for device in devices]
-        seconds = [found for found, _ in trained]
+        seconds = [taken for taken, _ in trained]
         ratio = f"{seconds[0] / seconds[1]:.1f}" if len(seconds) > 1 else "no GPU"
         again = "yes" if all(same for _, same in trained) else "no"
-        cells = [*(f"{found:.2f}" for found in seconds), ratio, again]
+        cells = [*(f"{taken:.2f}" for taken in seconds), ratio, again]
         name = f"{model}, width {width}, batches of {batch}"
         print(f"{name:<40}" + "".join(f"{cell:>12}" for cell in cells), flush=True)
 

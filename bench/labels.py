@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def _heads_rows() -> list[Row]:
-    found = []
+    timings = []
     for name in ("U(1,50)", "N(25,1)", "D(25)"):
         omega = Omega.known(synthetic_conditionals(name))
         width = best_width(250, 1.0, omega.curve)
@@ -49,8 +49,8 @@ def _heads_rows() -> list[Row]:
             return response.joint(response.aggregate(reports))
 
         plain = best_of(lambda few=few, response=response: _plain(few, response), 1) * 20
-        found.append(Row(f"kHR, {name}, k = {width}", _peer(pairs), plain, best_of(ours)))
-    return found
+        timings.append(Row(f"kHR, {name}, k = {width}", _peer(pairs), plain, best_of(ours)))
+    return timings
 
 
 def _plain(pairs: np.ndarray, response: HeadsResponse) -> np.ndarray:
@@ -82,13 +82,13 @@ def _learner_rows() -> list[Row]:
         print(f"adult: no such table at {DATA}; set SIDELIGHT_DATA")
         return []
     rows, _, _ = labelled_rows(sl.read(str(path), drop=["split"]), "income")
-    found = [Row("Naive Bayes", None, None, best_of(lambda: private_bayes(rows, LabelSettings(1.0))))]
+    timings = [Row("Naive Bayes", None, None, best_of(lambda: private_bayes(rows, LabelSettings(1.0))))]
     for scheme in ("turns", "leaves", "published"):
         tree = TreeSettings(1.0, 5, scheme, caution=0.0 if scheme == "published" else 3.0)
         settings = LabelSettings(1.0, omega="known")
         seconds = best_of(lambda tree=tree, settings=settings: private_tree(rows, settings, tree))
-        found.append(Row(f"tree of depth 5, {scheme}", None, None, seconds))
-    return found
+        timings.append(Row(f"tree of depth 5, {scheme}", None, None, seconds))
+    return timings
 
 
 if __name__ == "__main__":

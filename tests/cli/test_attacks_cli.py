@@ -15,7 +15,7 @@ from selenium.webdriver import Chrome
 import sidelight as sl
 from browser import PHONE, WIDE, browser_fixture, complaints, show
 from sidelight.attacks import Noise, Numbers, fit_published, protect
-from sidelight.report.attack_page import attack_page, comparison_page, verdict_sentence
+from sidelight.report.attack import attack_page, comparison_page, verdict_sentence
 from sidelight.transport import write_reports
 
 __all__ = ["browser_fixture"]

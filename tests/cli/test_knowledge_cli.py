@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sidelight as sl
-from sidelight.report.knowledge_figures import MOST_DRAWN
+from sidelight.report.knowledge import MOST_DRAWN
 from sidelight.report.page import page_of, render
 from sidelight.studies.pdp.joints import alternating
 

@@ -32,7 +32,7 @@ from sidelight.protocols import (
 )
 from sidelight.protocols.groups import make_group
 from sidelight.protocols.records import fingerprint
-from sidelight.report.collection_terminal import print_estimates
+from sidelight.report.collection import print_estimates
 from sidelight.report.page import page_of, render
 from sidelight.transport import Aggregator, read_checkpoint, write_batches, write_checkpoint
 

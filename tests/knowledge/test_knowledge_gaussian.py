@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sidelight as sl
-from sidelight.report.knowledge_terminal import compared
+from sidelight.report.knowledge import compared
 from sidelight.report.page import page_of, render
 
 WEIGHTS = {"a": 2.0, "b": -1.0, "c": 0.5}

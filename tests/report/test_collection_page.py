@@ -11,8 +11,7 @@ from selenium.webdriver import Chrome
 import sidelight as sl
 from browser import PHONE, WIDE, browser_fixture, complaints, requests, show
 from sidelight.protocols import smp
-from sidelight.report.collection_page import errors_figure
-from sidelight.report.collection_terminal import print_advice
+from sidelight.report.collection import errors_figure, print_advice
 from sidelight.report.page import page_of, render
 from sidelight.transport import true_frequencies
 

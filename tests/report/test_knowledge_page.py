@@ -11,9 +11,9 @@ from selenium.webdriver import Chrome
 
 import sidelight as sl
 from browser import PHONE, WIDE, browser_fixture, complaints, requests, show
-from sidelight.report.knowledge_figures import drawn_lines
+from sidelight.report.knowledge import drawn_lines
 from sidelight.report.page import page_of, render
-from sidelight.report.palette import DARK, LIGHT
+from sidelight.report.style import DARK, LIGHT
 
 __all__ = ["browser_fixture"]
 

@@ -22,15 +22,13 @@ from selenium.webdriver.support.wait import WebDriverWait
 import sidelight as sl
 from browser import PHONE, WIDE, browser_fixture, complaints, point_at, requests, set_theme, show
 from conftest import AT_MOST
-from sidelight.report.audit_page import audit_page, is_understated
-from sidelight.report.calibration_figures import leakage_figure
+from sidelight.report.audit import audit_page, is_understated, print_audit
+from sidelight.report.audit_figures import heat_figure, totals_figure, worst_first
+from sidelight.report.calibration import leakage_figure
 from sidelight.report.curves import worst_curves
-from sidelight.report.figures import heat_figure, totals_figure, worst_first
 from sidelight.report.network import LEAST_SHARE, MOST_ARROWS, PER_SECRET, arrows_of
 from sidelight.report.page import page_of, render
-from sidelight.report.palette import DARK, LIGHT
-from sidelight.report.style import from_zero, log_ticks
-from sidelight.report.terminal import print_audit
+from sidelight.report.style import DARK, LIGHT, from_zero, log_ticks
 from sidelight.report.wording import labels, nats
 
 __all__ = ["browser_fixture"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sidelight as sl
-from sidelight.studies.cpl import calibration, channel
+from sidelight.studies.cpl import calibration
 from sidelight.studies.outputs import save
 from sidelight.studies.register import find_study
 from sidelight.studies.tables import existing_table
@@ -37,7 +37,7 @@ def test_what_holds_and_what_does_not(study) -> None:
 
 def test_unequal_budgets_and_optimal_channels_win(study) -> None:
     assert all(row.unequal < 0.9 * row.uniform < row.even for row in study.unequal)
-    channels = channel.run(quick=True)
+    channels = calibration.run_channels(quick=True)
     assert all(row.optimal > row.guess >= row.response for row in channels)
     assert all(row.balanced_optimal > row.balanced_response for row in channels)
 

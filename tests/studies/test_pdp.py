@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from sidelight.studies.pdp import examples, figures, joints
+from sidelight.studies.pdp import figures, joints
+from sidelight.studies.register import find_study
 
 
 def test_the_examples_are_those_of_the_paper() -> None:
-    result = examples.EXAMPLES.run(quick=True)
+    study = find_study("pdp-examples")
+    result = study.run(quick=True)
     assert result.verdict.kind == "reproduced"
-    for name, printed in examples.EXAMPLES.published.items():
+    for name, printed in study.published.items():
         assert result.ours[name] == pytest.approx(printed, abs=0.0055), name
 
 

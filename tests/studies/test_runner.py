@@ -27,7 +27,7 @@ from sidelight.studies.cache import (
     key_of,
     last_used,
 )
-from sidelight.studies.register import find_study, sharing
+from sidelight.studies.register import find_study
 from sidelight.studies.runner import Settings, run_studies
 
 QUICK = ("pdp-fig2", "pdp-theorem2")
@@ -42,7 +42,7 @@ def run(store: Path, *names: str, **options: object) -> list[tuple[str, str]]:
 
 def folder_of(store: Path, name: str) -> Path:
     work = find_study(name).work
-    return store / key_of(work, sharing(work), True)
+    return store / key_of(work, True)
 
 
 def test_a_second_run_takes_what_is_finished(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_torn_or_strange_folder_is_computed_again(tmp_path: Path) -> None:
 
 def _is_finished(store: Path, name: str) -> bool:
     work = find_study(name).work
-    return finished(store, key_of(work, sharing(work), True), sharing(work)) is not None
+    return finished(store, work, True) is not None
 
 
 def test_a_folder_of_the_users_is_never_replaced(tmp_path: Path) -> None:
@@ -103,16 +103,15 @@ def test_a_folder_of_the_users_is_never_replaced(tmp_path: Path) -> None:
 def test_the_key_holds_all_that_a_result_depends_on(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("SIDELIGHT_DATA", str(tmp_path))
     work = find_study("cpl-fig4a").work
-    studies = sharing(work)
-    keys = {key_of(work, studies, quick) for quick in (True, False)}
+    keys = {key_of(work, quick) for quick in (True, False)}
     (tmp_path / "adult.parquet").write_bytes(b"one")
-    keys.add(key_of(work, studies, True))
+    keys.add(key_of(work, True))
     (tmp_path / "adult.parquet").write_bytes(b"other")
-    keys.add(key_of(work, studies, True))
+    keys.add(key_of(work, True))
     monkeypatch.setattr("sidelight.studies.cache.code_version", lambda: "another")
-    keys.add(key_of(work, studies, True))
+    keys.add(key_of(work, True))
     monkeypatch.setattr("sidelight.studies.cache.version", lambda _library: "0.0")
-    keys.add(key_of(work, studies, True))
+    keys.add(key_of(work, True))
     assert len(keys) == 6
 
 
@@ -168,7 +167,7 @@ def test_an_interruption_keeps_what_is_finished(tmp_path: Path, how: signal.Sign
             process.kill()
     assert _are_gone(str(tmp_path)), "a process was left behind"
     small, large = (find_study(name) for name in ("pdp-fig2", "corr-rr-fig4"))
-    assert finished(tmp_path, folder_of(tmp_path, small.name).name, sharing(small.work))
+    assert finished(tmp_path, small.work, True)
     assert not folder_of(tmp_path, large.name).exists()
     assert run(tmp_path, "pdp-fig2") == [("pdp-fig2", "cached")]
 

@@ -91,7 +91,7 @@ def advise(
     if json:
         say_json(advice.to_json())
         return
-    from sidelight.report.collection_terminal import print_advice
+    from sidelight.report.collection import print_advice
 
     print_advice(advice)
     if written:
@@ -120,7 +120,7 @@ class _Assumed:
 
     def notes(self, written: Path | None) -> tuple[str, ...]:
         """Say what the table's reading left out, and what a protocol that is written holds of it."""
-        from sidelight.report.publishing import publishing_notes
+        from sidelight.report.columns import publishing_notes
 
         if self.table is None:
             return ()

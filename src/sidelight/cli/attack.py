@@ -211,7 +211,7 @@ def _show(result: AttackComparison, report: Path | None, json: bool) -> None:
     if json:
         say_json(result.to_json())
         return
-    from sidelight.report.attack_terminal import print_attack
+    from sidelight.report.attack import print_attack
 
     print_attack(result)
     if written:

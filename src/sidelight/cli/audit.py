@@ -79,7 +79,7 @@ def demo(report: ReportFile = None, json: Json = False) -> None:
         result = sl.audit(sl.Belief.from_data(table), plan)
     _show(result, table, report, json)
     if not json:
-        from sidelight.report.terminal import print_lesson
+        from sidelight.report.audit import print_lesson
 
         print_lesson()
 
@@ -201,7 +201,7 @@ def _show(result: Audit, table: Table, report: Path | None, json: bool) -> None:
     if json:
         say_json(result.to_json())
         return
-    from sidelight.report.terminal import print_audit
+    from sidelight.report.audit import print_audit
 
     print_audit(result, table)
     if written:

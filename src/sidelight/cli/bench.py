@@ -75,7 +75,7 @@ def analysers(
     """Place analysers by how far they are below and above a reference, over all pairs of attributes."""
     from sidelight.foundation.modules import load_object
     from sidelight.leakage.analysers import ANALYSERS
-    from sidelight.report.bench_terminal import print_analysers
+    from sidelight.report.studies import print_analysers
     from sidelight.studies.benchmarks import BUDGETS, benchmark_analysers
 
     check_writable(figure, (".svg", ".png"))
@@ -113,7 +113,7 @@ def mechanisms(
     json: Json = False,
 ) -> None:
     """Place mechanisms by frequency error and wrong guesses against their share of the worst leakage."""
-    from sidelight.report.bench_terminal import print_mechanisms
+    from sidelight.report.studies import print_mechanisms
     from sidelight.studies.benchmarks import BUDGETS, MAKERS, benchmark_mechanisms
 
     check_writable(figure, (".svg", ".png"))

@@ -280,7 +280,7 @@ def _show(
     if json:
         say_json(result.to_json())
         return
-    from sidelight.report.calibration_terminal import print_calibration
+    from sidelight.report.calibration import print_calibration
 
     print_calibration(result, table)
     if lender:

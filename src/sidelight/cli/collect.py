@@ -214,8 +214,8 @@ def _read(given: Any, data: str, drop: list[str], **rules: Any) -> Table:
 
 def _notes(reports: RecordReports, table: Table, given: Any) -> list[str]:
     """Return what whoever collects must know."""
-    from sidelight.report.collection_terminal import collected_notes
-    from sidelight.report.publishing import publishing_notes
+    from sidelight.report.collection import collected_notes
+    from sidelight.report.columns import publishing_notes
 
     if given is not None:
         return collected_notes(reports)

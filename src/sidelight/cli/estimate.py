@@ -112,7 +112,7 @@ def estimate(
 
 
 def _show_estimates(result: Any, learn: Path | None, output: Path | None, written: Path | None) -> None:
-    from sidelight.report.collection_terminal import print_estimates
+    from sidelight.report.collection import print_estimates
 
     print_estimates(result)
     said = {"parameters of the second phase are": learn, "estimates are": output, "report is": written}

@@ -188,7 +188,7 @@ def _update(follower: Follower, scan: Scan, showing: Showing) -> None:
     if isinstance(found, str):
         say(f"No estimates yet: {found}")
     else:
-        from sidelight.report.collection_terminal import print_estimates
+        from sidelight.report.collection import print_estimates
 
         print_estimates(found)
     left = f", {scan.left} files wait" if scan.left else ""
@@ -268,7 +268,7 @@ def _from_checkpoints(
     if showing.json:
         say_json(found.to_json())
     else:
-        from sidelight.report.collection_terminal import print_estimates
+        from sidelight.report.collection import print_estimates
 
         print_estimates(found)
     _report(whole, showing)

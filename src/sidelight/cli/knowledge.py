@@ -311,7 +311,7 @@ def _gaussian(wanted: Wanted, table: Table) -> Show:
 def _show_one(
     found: AdversaryAudit, belief: Belief | Gaussian, query: Query | NumberSum, table: Table
 ) -> Show:
-    from sidelight.report.knowledge_terminal import adversary_json, print_adversary
+    from sidelight.report.knowledge import adversary_json, print_adversary
 
     def show(json: bool) -> float:
         if json:
@@ -326,7 +326,7 @@ def _show_one(
 def _show_everyone(audit: KnowledgeAudit, wanted: Wanted, table: Table) -> Show:
     """Return what prints every adversary's figures and writes the files that were asked for."""
     import sidelight as sl
-    from sidelight.report.knowledge_terminal import print_knowledge
+    from sidelight.report.knowledge import print_knowledge
 
     def show(json: bool) -> float:
         report, graph = wanted.files["--report"], wanted.files["--graph"]

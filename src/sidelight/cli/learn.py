@@ -171,7 +171,7 @@ def _show(found: Learnt, output: Path | None, draw: Path | None, report: Path | 
         written.append(draw_tree(found.model, found.attributes, found.label, draw))
     if report:
         written.append(sl.write_report(found, report))
-    from sidelight.report.learning_terminal import notes, print_learnt
+    from sidelight.report.learning import notes, print_learnt
 
     if json:
         echo_json(found.to_data() | {"notes": notes(found)})

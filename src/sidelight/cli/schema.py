@@ -81,7 +81,7 @@ def schema(
     if json:
         echo_json(_plain(table))
         return
-    from sidelight.report.schema_terminal import print_schema
+    from sidelight.report.columns import print_schema
 
     print_schema(table)
     if written:

@@ -40,19 +40,19 @@ Pages = Annotated[
 @app.command("list")
 def list_studies(json: Json = False) -> None:
     """List every study, paper by paper."""
-    from sidelight.report.study_terminal import print_studies
-    from sidelight.studies.register import all_studies
+    from sidelight.report.studies import print_studies
+    from sidelight.studies.register import CATALOGUE, all_studies
 
     if json:
         echo_json([_described(study) for study in all_studies()])
     else:
-        print_studies(all_studies())
+        print_studies(CATALOGUE.values())
 
 
 @app.command("show")
 def show(name: Annotated[str, typer.Argument(help="A study's name.")], json: Json = False) -> None:
     """Show what is published about a study, and what it needs."""
-    from sidelight.report.study_terminal import print_study
+    from sidelight.report.studies import print_study
     from sidelight.studies.register import find_study
 
     study = find_study(name)
@@ -75,7 +75,7 @@ def run(
 ) -> None:
     """Run one study or `all`; finished ones are taken from the cache, and an interruption keeps them."""
     from sidelight.foundation.errors import InputError
-    from sidelight.report.study_terminal import print_tally
+    from sidelight.report.studies import print_tally
     from sidelight.studies.cache import default_store
     from sidelight.studies.register import all_studies, find_study
     from sidelight.studies.runner import Settings
@@ -125,7 +125,7 @@ def clean(
 def _run(chosen: tuple[Study, ...], settings: Settings, *, quiet: bool) -> list[Outcome]:
     """Run, telling each outcome as it comes."""
     from sidelight.foundation.progress import track
-    from sidelight.report.study_terminal import lines_of
+    from sidelight.report.studies import lines_of
     from sidelight.studies.runner import run_studies
 
     outcomes = []

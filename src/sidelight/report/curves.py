@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from sidelight.auditing import Audit, SecretAudit
 from sidelight.report.page import Figure
-from sidelight.report.palette import SERIES
-from sidelight.report.style import Trace, axis, finite, from_zero, layout
+from sidelight.report.style import SERIES, Trace, axis, finite, from_zero, layout, scatter
 from sidelight.report.wording import budget, label, nats
 
 LARGEST_BUDGET = 8.0
@@ -17,27 +16,16 @@ LARGEST_BUDGET = 8.0
 
 @dataclass(frozen=True)
 class Curve:
-    """The leakage of a secret through one neighbour as the neighbour's budget grows.
-
-    Attributes:
-        secret: the secret.
-        neighbour: its worst neighbour.
-        times: how many reports of the neighbour the plan collects; the curve is that of all of them.
-        planned: the plan's budget of one report.
-        epsilons: budgets; the plan's is among them.
-        values: the leakage at each; none if the figure is suppressed.
-        saturation: where it ends however large the budget.
-        colour: the palette name of its line.
-    """
+    """The leakage of a secret through one neighbour as the neighbour's budget grows."""
 
     secret: str
-    neighbour: str
-    times: int
-    planned: float
-    epsilons: tuple[float, ...]
-    values: tuple[float, ...]
-    saturation: float
-    colour: str
+    neighbour: str  # its worst neighbour
+    times: int  # how many reports of the neighbour the plan collects; the curve is that of all of them
+    planned: float  # the plan's nominal budget of one report
+    epsilons: tuple[float, ...]  # nominal budgets; the plan's is among them
+    values: tuple[float, ...]  # the leakage at each; none if the figure is suppressed
+    saturation: float  # where it ends however large the budget
+    colour: str  # the palette name of its line
 
     @property
     def at_plan(self) -> float:
@@ -86,8 +74,8 @@ def curves_figure(curves: Sequence[Curve]) -> Figure:
 
 def planned_budgets(curves: Sequence[Curve]) -> str:
     """Write the plan's budgets of the curves' neighbours: one, or from the least to the greatest."""
-    found = sorted({curve.planned for curve in curves})
-    return budget(found[0]) if len(found) == 1 else f"{budget(found[0])} to {budget(found[-1])}"
+    planned = sorted({curve.planned for curve in curves})
+    return budget(planned[0]) if len(planned) == 1 else f"{budget(planned[0])} to {budget(planned[-1])}"
 
 
 def _worst(item: SecretAudit) -> str:
@@ -117,36 +105,19 @@ def _curve(audit: Audit, item: SecretAudit, end: float, colour: str) -> Curve:
 
 def _curve_line(curve: Curve) -> Trace:
     name = f"{label(curve.secret, 18)} through {label(curve.neighbour, 18)}"
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "x": curve.epsilons,
-        "y": [finite(value) for value in curve.values],
-        "line": {"color": f"@{curve.colour}", "width": 2.5},
-        "hoverinfo": "x+text",
-        "hovertext": [f"{nats(value)}  {name}" for value in curve.values],
-    }
+    heights = [finite(value) for value in curve.values]
+    line = {"color": f"@{curve.colour}", "width": 2.5}
+    text = {"hoverinfo": "x+text", "hovertext": [f"{nats(value)}  {name}" for value in curve.values]}
+    return scatter("lines", curve.epsilons, heights, name=name, line=line, **text)
 
 
 def _saturation_line(curve: Curve) -> Trace:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [0, curve.epsilons[-1]],
-        "y": [curve.saturation, curve.saturation],
-        "line": {"color": f"@{curve.colour}", "width": 1.5, "dash": "dot"},
-        "hoverinfo": "skip",
-    }
+    line = {"color": f"@{curve.colour}", "width": 1.5, "dash": "dot"}
+    return scatter("lines", [0, curve.epsilons[-1]], [curve.saturation] * 2, line=line, hoverinfo="skip")
 
 
 def _plan_dots(curves: Sequence[Curve]) -> Trace:
     colours = [f"@{curve.colour}" for curve in curves]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [curve.planned for curve in curves],
-        "y": [finite(curve.at_plan) for curve in curves],
-        "marker": {"size": 11, "color": colours, "line": {"width": 2, "color": "@card"}},
-        "hoverinfo": "skip",
-    }
+    marker = {"size": 11, "color": colours, "line": {"width": 2, "color": "@card"}}
+    x, y = [curve.planned for curve in curves], [finite(curve.at_plan) for curve in curves]
+    return scatter("markers", x, y, marker=marker, hoverinfo="skip")

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from sidelight.auditing import Audit
 from sidelight.leakage import Leakage
-from sidelight.report.figures import interval, witness_lines
+from sidelight.report.audit_figures import interval, witness_lines
 from sidelight.report.page import Figure
-from sidelight.report.palette import VERDICTS
-from sidelight.report.style import Trace, layout
+from sidelight.report.style import VERDICTS, Trace, layout, scatter
 from sidelight.report.wording import budget, factor, labels, nats, paragraph
 
 PER_SECRET = 3
@@ -30,17 +29,11 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Arrow:
-    """A pair worth drawing.
+    """A pair worth drawing."""
 
-    Attributes:
-        origin: the released attribute.
-        leakage: what it leaks about the secret.
-        share: of the largest leakage that is drawn.
-    """
-
-    origin: str
-    leakage: Leakage
-    share: float
+    origin: str  # the released attribute
+    leakage: Leakage  # what it leaks about the secret
+    share: float  # of the largest leakage that is drawn
 
 
 def arrows_of(audit: Audit) -> list[Arrow]:
@@ -102,7 +95,7 @@ def _path(ends: tuple[Point, Point], at: float) -> Point:
 def _before_end(ends: tuple[Point, Point], distance: float) -> float:
     """Return where on the arc its end is `distance` away, by bisection; the radius is 1."""
     low, high = 0.5, 1.0
-    for _ in range(20):
+    for _ in range(20):  # halves the second half of the arc to 5e-7 of it, far below a pixel
         middle = (low + high) / 2
         low, high = (middle, high) if math.dist(_path(ends, middle), ends[1]) > distance else (low, middle)
     return low
@@ -123,15 +116,7 @@ def _lines(arrows: Sequence[Arrow], ends: Sequence[tuple[Point, Point]], width: 
         x.append(None)
         y.append(None)
     line = {"color": "@edge", "width": _WIDTHS[width]}
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": x,
-        "y": y,
-        "line": line,
-        "opacity": 0.6,
-        "hoverinfo": "skip",
-    }
+    return scatter("lines", x, y, line=line, opacity=0.6, hoverinfo="skip")
 
 
 def _width(arrow: Arrow) -> int:
@@ -165,15 +150,8 @@ def _nodes(audit: Audit, places: dict[str, Point]) -> Trace:
 
 
 def _points(points: Sequence[Point], marker: Trace) -> Trace:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [round(x, 4) for x, _ in points],
-        "y": [round(y, 4) for _, y in points],
-        "marker": marker,
-        "cliponaxis": False,
-        "hoverinfo": "text",
-    }
+    x, y = ([round(point[axis], 4) for point in points] for axis in (0, 1))
+    return scatter("markers", x, y, marker=marker, cliponaxis=False, hoverinfo="text")
 
 
 def _hover(arrow: Arrow) -> str:
@@ -186,11 +164,9 @@ def _hover(arrow: Arrow) -> str:
 
 
 def _node_hover(audit: Audit, name: str) -> str:
-    released = (
-        f"released with ε = {budget(audit.plan[name].randomiser().epsilon)}"
-        if name in audit.plan.names
-        else "not released"
-    )
+    released = "not released"
+    if name in audit.plan.names:
+        released = f"released with ε = {budget(audit.plan[name].randomiser().epsilon)}"
     if name not in audit.secrets:
         return paragraph(name, f"{released}; not a secret of this audit")
     item = audit.secrets[name]
@@ -211,14 +187,9 @@ def _caption(text: str, place: Point, is_radial: bool) -> Trace:
     is_beside = abs(y) < 0.25 if is_radial else abs(x) > 0.25
     vertical = "bottom" if y > 0 else "top"
     return {
-        "text": text,
-        "x": x,
-        "y": y,
-        "xshift": _GAP * x,
-        "yshift": _GAP * y,
-        "showarrow": False,
+        "text": text, "x": x, "y": y, "xshift": _GAP * x, "yshift": _GAP * y, "showarrow": False,
         "textangle": turn,
         "xanchor": "center" if abs(x) < 0.02 else ("left" if x > 0 else "right"),
         "yanchor": "middle" if is_beside else vertical,
         "font": {"size": 11 if is_radial else 13},
-    }
+    }  # fmt: skip

@@ -10,35 +10,35 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import check_overwrite, write_text
 from sidelight.report import wording
-from sidelight.report.palette import DARK, LIGHT
+from sidelight.report.style import DARK, LIGHT
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-PAGES = {
-    "sidelight.auditing.result:Audit": "sidelight.report.audit_page:audit_page",
-    "sidelight.knowledge.audit:KnowledgeAudit": "sidelight.report.knowledge_page:knowledge_page",
-    "sidelight.calibration.result:Calibration": "sidelight.report.calibration_page:calibration_page",
-    "sidelight.advice.advice:Advice": "sidelight.report.collection_page:advice_page",
-    "sidelight.estimation.estimates:Comparison": "sidelight.report.collection_page:comparison_page",
-    "sidelight.estimation.estimates:Estimates": "sidelight.report.collection_page:estimates_page",
-    "sidelight.learning.learnt:Learnt": "sidelight.report.learning_page:learnt_page",
-    "sidelight.attacks.result:AttackComparison": "sidelight.report.attack_page:comparison_page",
-    "sidelight.attacks.result:AttackResult": "sidelight.report.attack_page:attack_page",
+PAGES: dict[str, str | Callable[[Any], Page]] = {
+    "sidelight.auditing.result:Audit": "sidelight.report.audit:audit_page",
+    "sidelight.knowledge.audit:KnowledgeAudit": "sidelight.report.knowledge:knowledge_page",
+    "sidelight.calibration.result:Calibration": "sidelight.report.calibration:calibration_page",
+    "sidelight.advice.advice:Advice": "sidelight.report.collection:advice_page",
+    "sidelight.estimation.estimates:Comparison": "sidelight.report.collection:estimates_page",
+    "sidelight.estimation.estimates:Estimates": "sidelight.report.collection:estimates_page",
+    "sidelight.learning.learnt:Learnt": "sidelight.report.learning:learnt_page",
+    "sidelight.attacks.result:AttackComparison": "sidelight.report.attack:comparison_page",
+    "sidelight.attacks.result:AttackResult": "sidelight.report.attack:attack_page",
 }
-"""Every kind of result and the function that makes its page; it is loaded when it is asked for."""
+"""Every kind of result and the function that makes its page; one of ours is loaded when it is asked for."""
 
 _LONGEST_NAME = 80
 
@@ -96,6 +96,42 @@ class Page:
     figures: Mapping[str, Figure] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Section:
+    """A section that needs no template of its own: prose, a figure and a table, as far as there are any.
+
+    Attributes:
+        title: its heading.
+        prose: what to know before reading the rest.
+        figure: its figure.
+        columns: the heads of its table.
+        rows: the table; numbers are aligned to the right.
+    """
+
+    title: str
+    prose: str = ""
+    figure: Figure | None = None
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[object]] = ()
+
+
+def sections_page(title: str, headline: str, sections: Mapping[str, Section]) -> Page:
+    """Return a page of plain sections, by their anchors, under one sentence that says what was found."""
+    figures = {key: part.figure for key, part in sections.items() if part.figure is not None}
+    contents = {"summary": "Result"} | {key: part.title for key, part in sections.items()}
+    context = {"headline": headline, "parts": sections, "sections": contents}
+    return Page(title, "sections.html.j2", context, figures)
+
+
+def add_page(kind: type, maker: Callable[[Any], Page]) -> None:
+    """Let `write_report` take results of a type: `maker` turns one into its page."""
+    PAGES[_address(kind)] = maker
+
+
+def _address(kind: type) -> str:
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
 def write_report(result: object, path: str | Path) -> Path:
     """Write a result as one HTML file that needs no network.
 
@@ -112,10 +148,9 @@ def write_report(result: object, path: str | Path) -> Path:
 def page_of(result: object) -> Page:
     """Return the page of a result, by its type."""
     for kind in type(result).__mro__:
-        home = PAGES.get(f"{kind.__module__}:{kind.__qualname__}")
+        home = PAGES.get(_address(kind))
         if home is not None:
-            module, _, name = home.partition(":")
-            maker: Callable[[object], Page] = getattr(import_module(module), name)
+            maker: Callable[[Any], Page] = resolve_name(home) if isinstance(home, str) else home
             return maker(result)
     known = ", ".join(key.partition(":")[2] for key in PAGES)
     raise InputError(f"a report needs a result of one of the kinds {known}, got a {type(result).__name__}.")

@@ -1,15 +1,61 @@
-"""What all figures share: fonts, axes, hover boxes."""
+"""What all figures share: colours, fonts, axes, hover boxes.
+
+The colours are safe for colour-blind readers (after Okabe and Ito 2008). Figures and the style sheet name a
+colour; the page looks it up in the palette of the reader's theme.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # every page and table loads this module; the audits' code is loaded by those that need it
+    from sidelight.auditing import Outcome
+
+_COLOURS = {
+    "page": ("#f6f7f9", "#10161c"),
+    "card": ("#ffffff", "#18212a"),
+    "ink": ("#1b2733", "#e6ebf0"),
+    "muted": ("#566573", "#a3b0bc"),
+    "line": ("#dce1e7", "#2f3b47"),
+    "accent": ("#0b5f94", "#6fbdf0"),
+    "within": ("#0b6fa8", "#5db7ee"),
+    "within-soft": ("#e2f0f9", "#123247"),
+    "exceeded": ("#b84300", "#ff9a5c"),
+    "exceeded-soft": ("#fdebdf", "#46260f"),
+    "uncertified": ("#75651a", "#e0cb62"),
+    "uncertified-soft": ("#f7f2d8", "#3a3412"),
+    "neutral": ("#8b97a3", "#7f8c99"),
+    "own": ("#c9ced4", "#4a5663"),
+    "edge": ("#2f7fb0", "#6fb4de"),
+    "heat-0": ("#f4f7fa", "#1b2630"),
+    "heat-1": ("#c6dbe9", "#1f4a68"),
+    "heat-2": ("#7fb2d1", "#2f7fb0"),
+    "heat-3": ("#2f7fb0", "#7fc0e6"),
+    "heat-4": ("#0b3c66", "#e3f4ff"),
+    "series-1": ("#0072b2", "#56b4e9"),
+    "series-2": ("#d55e00", "#ff9a5c"),
+    "series-3": ("#009e73", "#2fd0a2"),
+    "series-4": ("#b0508c", "#e79ac6"),
+    "series-5": ("#a87900", "#e6c229"),
+    "series-6": ("#2a9fd6", "#9ad4f5"),
+    "series-7": ("#5b4bb0", "#b3a5ff"),
+    "series-8": ("#4d5a66", "#c3ccd4"),
+}
+LIGHT = {name: light for name, (light, _) in _COLOURS.items()}
+DARK = {name: dark for name, (_, dark) in _COLOURS.items()}
+HEAT = [[step / 4, f"@heat-{step}"] for step in range(5)]
+SERIES = tuple(f"series-{number}" for number in range(1, 9))
+VERDICTS: dict[Outcome, str] = {"exceeded": "exceeded", "not certified": "uncertified", "within": "within"}
+"""The colour of every verdict, worst first."""
+
 
 Trace = dict[str, Any]
 
 LEAST_SPAN = 0.01
 """No axis of leakages is shorter, in nats: figures that differ by a rounding error look alike."""
+LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
 CLEAR = "rgba(0,0,0,0)"
 _FONT = "system-ui, sans-serif"
 _BEYOND = 1.05
@@ -50,6 +96,11 @@ def axis(title: str, **changes: Any) -> dict[str, Any]:
     return common | changes
 
 
+def scatter(mode: str, x: Sequence[Any], y: Sequence[Any], **changes: Any) -> Trace:
+    """Return points or lines, or both: a trace of plotly's with changes."""
+    return {"type": "scatter", "mode": mode, "x": x, "y": y, **changes}
+
+
 def from_zero(values: Iterable[float]) -> list[float]:
     """Return the range of an axis of leakages: from 0 to a little beyond the largest finite value.
 
@@ -76,6 +127,7 @@ def log_ticks(values: Sequence[float], most: int) -> Trace:
     last = min(step for step in steps if step >= largest)
     ticks = [step for step in steps if first <= step <= last]
     if len(ticks) > most:
+        # too many round numbers: powers of ten alone, every n-th, with the least n that keeps to the limit
         every = next(n for n in range(1, high - low + 2) if (high - low) // n + 1 <= most)
         ticks = [float(f"1e{power}") for power in range(low, high + 1, every)]
     ends = min(first, ticks[0]), max(last, ticks[-1])

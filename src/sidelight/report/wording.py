@@ -13,6 +13,7 @@ _DIGITS = 6
 _ROUNDING = 5e-10  # half of what an audit allows
 WEAK = 10.0
 """Above it a guarantee is weak to none (Ponomareva et al. 2023, tier 3): odds may change 22,000-fold."""
+UNPROTECTED = "Computed from raw data: this is itself an unprotected statement about them."
 _MOST_NAMED = 5
 _LONGEST_LINE = 160
 """A line of a hover box is shortened to so many characters; the tables have names in full."""
@@ -34,6 +35,15 @@ def nats(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}f}" if value < 10 else f"{value:.{digits - 1}f}"
 
 
+def plain_nats(value: float) -> str:
+    """Write a leakage figure with three decimals, whatever its size.
+
+    >>> plain_nats(1.43378), plain_nats(-0.0), plain_nats(-1e-17), plain_nats(math.inf)
+    ('1.434', '0.000', '0.000', '∞')
+    """
+    return f"{value:.3f}".replace("-0.000", "0.000") if math.isfinite(value) else "∞"
+
+
 def factor(value: float) -> str:
     """Write e to the power of a leakage figure: the factor on odds.
 
@@ -45,7 +55,7 @@ def factor(value: float) -> str:
     if value < math.log(1e6):
         number = math.exp(value)
         return f"{number:.2f}" if number < 10 else f"{float(f'{number:.3g}'):,.0f}"
-    exponent, rest = divmod(value / math.log(10), 1)
+    exponent, rest = divmod(value / math.log(10), 1)  # e to the power of 710 and more overflows a double
     return f"{10**rest:.2f} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
 
 
@@ -55,6 +65,7 @@ def certainty(value: float) -> str:
     >>> certainty(1.0), certainty(40.0), certainty(math.inf)
     ('73.1 %', 'over 99.9 %', '100 %')
     """
+    # from about 37 on the logistic function is 1 in double precision, which would read as certainty
     return share(1 / (1 + math.exp(-value)) if value < 20 or math.isinf(value) else 1 - 1e-9)
 
 
@@ -143,13 +154,12 @@ def labels(texts: Iterable[str], width: int = 24) -> list[str]:
     >>> labels(["a year of 2019 in full", "a year of 2020 in full", "age"], width=11)
     ['a yea… full', 'a yea… full (2)', 'age']
     """
-    found = [label(text, width) for text in texts]
+    numbered = []
     seen: Counter[str] = Counter()
-    for place, text in enumerate(found):
+    for text in (label(text, width) for text in texts):
         seen[text] += 1
-        if seen[text] > 1:
-            found[place] = f"{text} ({seen[text]})"
-    return found
+        numbered.append(f"{text} ({seen[text]})" if seen[text] > 1 else text)
+    return numbered
 
 
 def paragraph(*lines: str, width: int = 52) -> str:

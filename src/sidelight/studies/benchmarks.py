@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import permutations
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -50,15 +51,9 @@ LARGEST_BUDGET = 30.0
 minus a double: at 30 its rounding, 2^-53, shifts the leakage by less than one part in ten thousand, at 37 it
 is all that is left, and from 44 on the 64 random bits of a report realise less than the budget."""
 
+_NAMES = {"GRR": "grr", "RAPPOR": "sue", "EXP": "exp", "OUE": "oue", "BLH": "blh", "OLH": "olh"}
 MAKERS: Mapping[str, Maker] = {
-    "GRR": partial(create, "grr"),
-    "RAPPOR": partial(create, "sue"),
-    "EXP": partial(create, "exp"),
-    "OUE": partial(create, "oue"),
-    "BLH": partial(create, "blh"),
-    "OLH": partial(create, "olh"),
-    "SS": partial(create, "ss"),
-    "SHE": partial(create, "she"),
+    label: partial(create, name) for label, name in (_NAMES | {"SS": "ss", "SHE": "she"}).items()
 }
 """The eight mechanisms of the paper by its names; its "RAPPOR" behaves as symmetric unary encoding."""
 _MARKS = "osD^vP*"
@@ -245,8 +240,10 @@ def _made(belief: Belief, maker: Maker, epsilon: float, name: str) -> dict[str, 
     contract = "must take a number of values and a budget and return a mechanism, which has a channel"
     made = {part.name: _called(maker, name, contract, part.size, epsilon) for part in belief.schema}
     for mechanism in made.values():
-        if not hasattr(mechanism, "channel"):
-            raise invalid(f"what {name} makes", "a mechanism, which has a channel", mechanism)
+        try:
+            _ = mechanism.channel
+        except AttributeError as error:
+            raise invalid(f"what {name} makes", "a mechanism, which has a channel", mechanism) from error
     return made
 
 
@@ -299,14 +296,10 @@ def exact_analysis(maker: Maker, *, guess: bool = False) -> Analyser:
 
     def analyse(belief: Belief, epsilon: float) -> Array:
         made = _made(belief, maker, epsilon, "the reference")
-        view = Mechanism.guess_channel if guess else _channel_of
-        return leakage_matrix(belief, {name: view(mechanism) for name, mechanism in made.items()})
+        views = {name: each.guess_channel() if guess else each.channel for name, each in made.items()}
+        return leakage_matrix(belief, views)
 
     return analyse
-
-
-def _channel_of(mechanism: Mechanism) -> Channel:
-    return mechanism.channel
 
 
 def statistical_analysis(maker: Maker, *, replicates: int = 50, seed: int = 1) -> Analyser:
@@ -325,36 +318,31 @@ def statistical_matrix(
     views = {part.name: maker(part.size, epsilon).guess_channel().matrix() for part in belief.schema}
     matrix = np.zeros((len(names), len(names)))
     infinite = 0
-    for i, seen in enumerate(names):
-        for j, secret in enumerate(names):
-            if i != j:
-                place = seed + i * len(names) + j
-                view = {seen: views[seen]}
-                estimate = statistical_leakage(belief, view, secret, replicates=replicates, seed=place)
-                matrix[i, j] = estimate.finite
-                infinite += math.isinf(estimate.value)
+    for (i, seen), (j, secret) in permutations(enumerate(names), 2):
+        place = seed + i * len(names) + j
+        view = {seen: views[seen]}
+        estimate = statistical_leakage(belief, view, secret, replicates=replicates, seed=place)
+        matrix[i, j] = estimate.finite
+        infinite += math.isinf(estimate.value)
     return matrix, infinite
 
 
 def analyser_figure(benchmarks: Mapping[str, AnalyserBenchmark]) -> Figure:
     """Return the undershoot and overshoot plane of Fig. 6, a panel for each table."""
-    from matplotlib.figure import Figure
-
     wide = min(len(benchmarks), 3)
     high = -(-len(benchmarks) // wide)
-    figure = Figure(figsize=(3.8 * wide + 1.2, 3.5 * high), layout="constrained")
-    panels = figure.subplots(high, wide, squeeze=False)
+    figure, panels = canvas(3.8 * wide + 1.2, 3.5 * high, wide, high)
     names = list(
         dict.fromkeys(point.analyser for benchmark in benchmarks.values() for point in benchmark.points)
     )
-    for axes, (title, benchmark) in zip(panels.ravel(), benchmarks.items(), strict=False):
+    for axes, (title, benchmark) in zip(panels, benchmarks.items(), strict=False):
         _plane(axes, benchmark, names)
         axes.set_title(f"{title}, against {benchmark.reference}", fontsize=8)
-    for axes in panels[:, 0]:
+    for axes in panels[::wide]:
         axes.set_ylabel("normalised overshoot")
-    for axes in panels[-1]:
+    for axes in panels[-wide:]:
         axes.set_xlabel("normalised undershoot")
-    legend_beside(panels[0, -1], 7)
+    legend_beside(panels[wide - 1], 7)
     return figure
 
 
@@ -373,12 +361,9 @@ def _plane(axes: Axes, benchmark: AnalyserBenchmark, names: Sequence[str]) -> No
         )
     axes.axhline(0, color="grey", linewidth=0.6)
     axes.axvline(0, color="grey", linewidth=0.6)
-    ends = [
-        1.1 * max((getattr(point, side) for point in benchmark.points), default=0.0)
-        for side in ("undershoot", "overshoot")
-    ]
-    reach = [max(end, _LEAST_REACH) for end in ends]
-    axes.set(xlim=(-0.06 * reach[0], reach[0]), ylim=(-0.06 * reach[1], reach[1]))
+    right = max(_LEAST_REACH, *(1.1 * point.undershoot for point in benchmark.points))
+    top = max(_LEAST_REACH, *(1.1 * point.overshoot for point in benchmark.points))
+    axes.set(xlim=(-0.06 * right, right), ylim=(-0.06 * top, top))
     axes.locator_params(nbins=5)
     for x, y, words in ((0.07, 0.07, "P1"), (0.92, 0.07, "R1"), (0.07, 0.93, "R2"), (0.5, 0.5, "R3")):
         axes.text(x, y, words, transform=axes.transAxes, color="grey", fontsize=8)
@@ -388,16 +373,16 @@ def mechanism_figure(benchmark: MechanismBenchmark, utility: str, label: str) ->
     """Return Fig. 7: an error against normalised TCPL, for a guess and for whole reports."""
     figure, panels = canvas(8.8, 3.6, 2)
     names = list(dict.fromkeys(point.mechanism for point in benchmark.points))
-    for axes, view, title in zip(
-        panels, ("guess", "report"), ("one guessed value", "whole report"), strict=True
-    ):
+    titles = ("one guessed value", "whole report")
+    for axes, title in zip(panels, titles, strict=True):
         for number, name in enumerate(names):
-            chosen = [
-                (getattr(point, view), getattr(point, utility))
+            points = [
+                (x, y)
                 for point in benchmark.points
                 if point.mechanism == name
+                and (x := point.guess if title == titles[0] else point.report) is not None
+                and (y := point.wrong if utility == "wrong" else point.frequency_error) is not None
             ]
-            points = [(x, y) for x, y in chosen if x is not None and y is not None]
             if points:
                 mark, colour = _MARKS[number % len(_MARKS)], COLOURS[number % len(COLOURS)]
                 axes.plot(*zip(*points, strict=True), mark + "-", color=colour, label=name, linewidth=0.6)

@@ -31,7 +31,7 @@ from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.files import lock
 from sidelight.studies.outputs import RESULT, Saved, load, save
 from sidelight.studies.register import all_studies, sharing
-from sidelight.studies.study import Study, StudyResult, Work
+from sidelight.studies.study import Work, run_together
 from sidelight.studies.tables import table_file
 
 _DIGITS = 16
@@ -67,8 +67,9 @@ def code_version() -> str:
     return digest.hexdigest()
 
 
-def key_of(work: Work, studies: tuple[Study, ...], quick: bool) -> str:
+def key_of(work: Work, quick: bool) -> str:
     """Return the name of a work's folder."""
+    studies = sharing(work)
     names = sorted({*work.tables, *work.uses, *(name for study in studies for name in study.tables)})
     parts = [work.name, str(quick), code_version(), *(_table_state(name) for name in names)]
     parts += [sys.version, *(f"{name} {_version(name)}" for name in _LIBRARIES)]
@@ -92,14 +93,15 @@ def _table_state(name: str) -> str:
     return f"{name} {state.st_size} {state.st_mtime_ns}"
 
 
-def finished(store: Path, key: str, studies: tuple[Study, ...]) -> dict[str, Saved] | None:
+def finished(store: Path, work: Work, quick: bool) -> dict[str, Saved] | None:
     """Return the results of a finished work, or None where it is not finished or cannot be read."""
+    folder = store / key_of(work, quick)
     try:
-        results = {study.name: load(store / key / study.name) for study in studies}
+        results = {study.name: load(folder / study.name) for study in sharing(work)}
     except (OSError, ValueError):
         return None
     with suppress(OSError):  # a cache that cannot be written is not cleaned either
-        (store / key / USED).touch()
+        (folder / USED).touch()
     return results
 
 
@@ -119,28 +121,21 @@ def last_used(folder: Path) -> float:
     return (mark if mark.exists() else folder).stat().st_mtime
 
 
-def keep(
-    store: Path,
-    key: str,
-    studies: tuple[Study, ...],
-    results: list[StudyResult],
-    *,
-    quick: bool,
-    seconds: float,
-) -> dict[str, Saved]:
-    """Write the results of a work; an interruption leaves nothing under its name."""
+def compute(work: Work, store: Path, *, quick: bool) -> None:
+    """Compute a work and keep the results of all its studies; an interruption leaves nothing behind."""
+    target = store / key_of(work, quick)  # before computing: if a table changes meanwhile, it is not taken
+    start = time.perf_counter()
+    results = run_together(sharing(work), quick)
+    seconds = time.perf_counter() - start
     store.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=ASIDE, dir=store) as temporary:
         whole = Path(temporary) / "whole"
-        saved = {
-            study.name: save(study, result, whole / study.name, quick=quick, seconds=seconds)
-            for study, result in zip(studies, results, strict=True)
-        }
+        for study, result in zip(sharing(work), results, strict=True):
+            save(study, result, whole / study.name, quick=quick, seconds=seconds)
         (whole / USED).touch()
-        if (store / key).exists():
-            shutil.move(store / key, Path(temporary) / "old")
-        whole.rename(store / key)
-    return saved
+        if target.exists():
+            shutil.move(target, Path(temporary) / "old")
+        whole.rename(target)
 
 
 @dataclass(frozen=True)
@@ -218,7 +213,7 @@ def _clean(store: Path, before: float, *, everything: bool) -> Cleaned:
 
 def _current_keys() -> set[str]:
     works = {study.work for study in all_studies()}
-    return {key_of(work, sharing(work), quick) for work in works for quick in (True, False)}
+    return {key_of(work, quick) for work in works for quick in (True, False)}
 
 
 def _is_work(path: Path) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sidelight.studies.study import columns_of
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -15,13 +17,13 @@ STYLES = ("-", "--", "-.", ":")
 
 
 def canvas(
-    width: float, height: float, panels: int = 1, *, sharey: bool = False
+    width: float, height: float, panels: int = 1, rows: int = 1, *, sharey: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """Return an empty figure of a width and height in inches, and its panels from left to right."""
+    """Return an empty figure of a width and height in inches, and its panels row by row."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, list(figure.subplots(1, panels, sharey=sharey, squeeze=False)[0])
+    return figure, list(figure.subplots(rows, panels, sharey=sharey, squeeze=False).ravel())
 
 
 def grid(axes: Axes) -> None:
@@ -31,9 +33,9 @@ def grid(axes: Axes) -> None:
 
 def draw_lines(axes: Axes, rows: Sequence[Any], x: str, lines: Mapping[str, tuple[str, str]]) -> None:
     """Draw columns of a table against another one; each has a label and a style."""
-    places = [getattr(row, x) for row in rows]
+    columns = columns_of(rows)
     for name, (label, style) in lines.items():
-        axes.plot(places, [getattr(row, name) for row in rows], style, marker="o", label=label)
+        axes.plot(columns[x], columns[name], style, marker="o", label=label)
 
 
 def legend_beside(axes: Axes, size: float | None = None) -> None:

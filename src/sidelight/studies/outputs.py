@@ -50,15 +50,15 @@ class Saved:
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON; a number that JSON lacks becomes its name."""
+        """Return it as plain JSON."""
         return {
             "study": self.study,
             "quick": self.quick,
             "verdict": self.verdict.kind,
             "reason": self.verdict.reason,
             "counter_example": self.verdict.counter_example,
-            "published": _plain(self.published),
-            "ours": _plain(self.ours),
+            "published": {name: _known(value) for name, value in self.published.items()},
+            "ours": {name: _known(value) for name, value in self.ours.items()},
             "figures": [list(figure) for figure in self.figures],
             "seconds": round(self.seconds, 3),
         }
@@ -102,7 +102,8 @@ def table_csv(result: StudyResult) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(result.columns)
-    writer.writerows([[_cell(value) for value in row] for row in result.rows])
+    for row in result.rows:
+        writer.writerow([f"{value:.6g}" if isinstance(value, float) else value for value in row])
     return out.getvalue()
 
 
@@ -142,19 +143,9 @@ def _draw(drawing: Drawing, folder: Path) -> None:
         save_figure(figure, folder / f"{drawing.name}.{kind}")
 
 
-def _cell(value: Any) -> Any:
-    return f"{value:.6g}" if isinstance(value, float) else value
-
-
-def _plain(values: dict[str, Value]) -> dict[str, Value]:
-    return {name: _known(value) for name, value in values.items()}
-
-
 def _known(value: Value) -> Value:
-    if isinstance(value, str):
-        return value
-    number = float(value)
-    return str(number) if math.isnan(number) else json_number(number)
+    """Return a value as JSON has it; a number that it lacks becomes its name."""
+    return value if isinstance(value, str) else "nan" if math.isnan(value) else json_number(float(value))
 
 
 def folders_of(results: Path, names: Sequence[str]) -> dict[str, Path]:

@@ -1,7 +1,7 @@
 """Run studies: finished ones are taken from the cache, the rest computed, several processes at a time.
 
-`python -m sidelight.studies.runner STORE WORK [--quick]` computes one work. That is what each process does:
-one that is killed takes no other with it, and what has ended is kept.
+`python -m sidelight.studies.runner STORE STUDY [--quick]` computes the work behind a study. That is what each
+process does: one that is killed takes no other with it, and what has ended is kept.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import IO, Literal
 
 from sidelight.foundation.errors import InputError, SidelightError, check_whole, invalid
-from sidelight.studies.cache import check_folder, clean_after_run, finished, holding, keep, key_of
+from sidelight.studies.cache import check_folder, clean_after_run, compute, finished, holding, key_of
 from sidelight.studies.outputs import Saved, check_replaceable, copy_folder
-from sidelight.studies.register import sharing
-from sidelight.studies.study import Study, Work, run_together
+from sidelight.studies.register import find_study, sharing
+from sidelight.studies.study import Study, Work
 
 _POLL = 0.05
 _WATCH = 0.5
@@ -32,10 +32,10 @@ _SET = dict.fromkeys(
     "1",
 )
 """For the processes: one thread of linear algebra, and no module from the folder we happen to work in."""
-_LOST = "its outputs are not there; did the package or a table change meanwhile?"
 State = Literal["computed", "cached", "failed"]
 _Failure = tuple[str, bool]
 """Why a process failed, and whether that is a fault of ours."""
+_LOST: _Failure = ("its outputs are not there; did the package or a table change meanwhile?", True)
 _REFUSED = 2
 """How a process ends for which there is bad input, or no room on the disk."""
 
@@ -94,56 +94,39 @@ def run_studies(studies: Sequence[Study], settings: Settings) -> Iterator[Outcom
         check_folder("out", settings.out)
         for study in studies:
             check_replaceable(settings.out / study.name)
-    works = list(dict.fromkeys(study.work for study in studies))
+    by_work: dict[Work, list[Study]] = {}
+    for study in studies:
+        by_work.setdefault(study.work, []).append(study)
     waiting = []
     with holding(settings.store):
-        for work in works:
-            done = None if settings.fresh else _finished(work, settings)
+        for work in by_work:
+            done = None if settings.fresh else finished(settings.store, work, settings.quick)
             if done is None:
                 waiting.append(work)
             else:
-                yield from _outcomes(work, studies, settings, "cached", done)
+                yield from _outcomes(by_work[work], settings, "cached", done)
         if waiting:
             check_folder("store", settings.store)
         waiting.sort(key=lambda work: -work.minutes)
         for work, failure in _in_processes(waiting, settings):
-            done = None if failure else _finished(work, settings)
-            yield from _outcomes(work, studies, settings, "computed", done, failure)
+            done = None if failure else finished(settings.store, work, settings.quick)
+            if done is None:
+                yield from (Outcome(study, "failed", None, *(failure or _LOST)) for study in by_work[work])
+            else:
+                yield from _outcomes(by_work[work], settings, "computed", done)
     if waiting:
         clean_after_run(settings.store)
 
 
-def compute(work: Work, store: Path, *, quick: bool) -> None:
-    """Compute a work and keep the results of all its studies."""
-    studies = sharing(work)
-    key = key_of(work, studies, quick)
-    start = time.perf_counter()
-    results = run_together(studies, quick)
-    keep(store, key, studies, results, quick=quick, seconds=time.perf_counter() - start)
-
-
-def _finished(work: Work, settings: Settings) -> dict[str, Saved] | None:
-    studies = sharing(work)
-    return finished(settings.store, key_of(work, studies, settings.quick), studies)
-
-
 def _outcomes(
-    work: Work,
-    studies: Sequence[Study],
-    settings: Settings,
-    state: State,
-    done: dict[str, Saved] | None,
-    failure: _Failure | None = None,
+    studies: Sequence[Study], settings: Settings, state: State, done: dict[str, Saved]
 ) -> Iterator[Outcome]:
-    folder = settings.store / key_of(work, sharing(work), settings.quick)
+    """Yield the outcomes of studies that share a work, their outputs copied to where they were asked for."""
+    folder = settings.store / key_of(studies[0].work, settings.quick)
     for study in studies:
-        if study.work == work and done is None:
-            words, is_fault = failure or (_LOST, True)
-            yield Outcome(study, "failed", None, words, is_fault)
-        elif study.work == work and done is not None:
-            if settings.out is not None:
-                copy_folder(folder / study.name, settings.out / study.name)
-            yield Outcome(study, state, done[study.name])
+        if settings.out is not None:
+            copy_folder(folder / study.name, settings.out / study.name)
+        yield Outcome(study, state, done[study.name])
 
 
 def _in_processes(works: Sequence[Work], settings: Settings) -> Iterator[tuple[Work, _Failure | None]]:
@@ -169,15 +152,12 @@ def _in_processes(works: Sequence[Work], settings: Settings) -> Iterator[tuple[W
 
 def _start(work: Work, settings: Settings) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
     words = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process has ended
-    command = [sys.executable, "-P", "-m", "sidelight.studies.runner", str(settings.store), work.name]
+    name = sharing(work)[0].name
+    command = [sys.executable, "-P", "-m", "sidelight.studies.runner", str(settings.store), name]
     command += ["--quick"] if settings.quick else []
+    inherited = os.environ | _SET
     process = subprocess.Popen(  # noqa: S603 - our own module, arguments of our own
-        command,
-        env=os.environ | _SET,
-        process_group=0,
-        stdin=subprocess.DEVNULL,
-        stdout=words,
-        stderr=words,
+        command, env=inherited, process_group=0, stdin=subprocess.DEVNULL, stdout=words, stderr=words
     )
     return process, words
 
@@ -206,16 +186,13 @@ def _last_words(process: subprocess.Popen[bytes], words: IO[bytes]) -> _Failure 
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Compute the work that the command line names."""
-    from sidelight.studies.register import all_studies
-
+    """Compute the work behind the study that the command line names."""
     names = [argument for argument in arguments if argument != "--quick"]
-    works = {study.work.name: study.work for study in all_studies()}
-    if len(names) != 2 or names[1] not in works:
-        raise InputError("name the folder to keep results in and a work: STORE WORK [--quick].")
+    if len(names) != 2:
+        raise InputError("name the folder to keep results in and a study: STORE STUDY [--quick].")
     if os.getpgrp() == os.getpid():
         threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    compute(works[names[1]], Path(names[0]), quick="--quick" in arguments)
+    compute(find_study(names[1]).work, Path(names[0]), quick="--quick" in arguments)
     return 0
 
 

@@ -6,6 +6,7 @@ figures of one simulation), which is then computed once.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
@@ -72,10 +73,55 @@ class StudyResult:
     drawings: tuple[Drawing, ...] = ()
 
 
-def plain_table(rows: Sequence[Any]) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-    """Return the column names and the rows of a table whose rows are dataclasses."""
-    names = tuple(field.name for field in fields(rows[0]))
+def plain_table(rows: Sequence[Any], *extra: str) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    """Return the column names and the rows of a table whose rows are dataclasses, with further properties."""
+    names = (*(field.name for field in fields(rows[0])), *extra)
     return names, tuple(tuple(getattr(row, name) for name in names) for row in rows)
+
+
+def columns_of(rows: Sequence[Any]) -> dict[str, tuple[Any, ...]]:
+    """Return the columns of a table whose rows are dataclasses, by name."""
+    names, cells = plain_table(rows)
+    return dict(zip(names, zip(*cells, strict=True), strict=True))
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """Return how long a call takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def judged(is_met: bool, reason: str) -> Verdict:
+    """Return the verdict on a claim that is met or not."""
+    return Verdict("reproduced" if is_met else "differs", reason)
+
+
+def gaps(ours: Mapping[str, Value], published: Mapping[str, Value]) -> dict[str, float]:
+    """Return how far our number is from each published one."""
+    return {name: abs(float(ours[name]) - float(printed)) for name, printed in published.items()}
+
+
+def against_exact(
+    figures: tuple[float, float],
+    words: tuple[str, str],
+    ours: Mapping[str, Value],
+    what: str,
+    label: str = "published",
+) -> StudyResult:
+    """Return the result for a published bound on one figure, which is refuted where the exact one is above.
+
+    Args:
+        figures: the published figure and the exact one.
+        words: the reason for the verdict, and the smallest counter-example.
+        ours: our value for each published one.
+        what: the name of the figure's column.
+        label: what the published figure is called in the table.
+    """
+    published, exact = figures
+    # both are computed in double precision: what differs by rounding refutes nothing
+    kind: Kind = "refuted" if exact > published + 1e-9 else "reproduced"
+    return StudyResult(Verdict(kind, *words), ours, ("figure", what), ((label, published), ("exact", exact)))
 
 
 @dataclass(frozen=True)
@@ -98,26 +144,35 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Study:
-    """One table or figure with what is published about it.
+class Reading:
+    """How a study is read from a work, and what is published about it.
 
     Attributes:
-        name: like "cpl-fig4a".
-        paper: the paper's short name, or "ours".
-        title: what it shows.
         work: the computation behind it.
         read: turns what the work computed into the result.
         published: the values and claims that the paper's text gives, by name; none for a study of ours.
         tables: tables it needs beyond those of its work.
     """
 
-    name: str
-    paper: str
-    title: str
     work: Work
     read: Callable[[Any], StudyResult]
     published: Mapping[str, Value] = field(default_factory=dict)
     tables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study(Reading):
+    """One table or figure with what is published about it.
+
+    Attributes:
+        name: like "cpl-fig4a".
+        paper: the paper's short name, or "ours".
+        title: what it shows.
+    """
+
+    name: str
+    paper: str
+    title: str
 
     @property
     def needs(self) -> tuple[str, ...]:

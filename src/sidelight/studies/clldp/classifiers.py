@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,15 @@ from sidelight.learning.synthetic import private_synthetic
 from sidelight.studies.clldp.joints import budgets
 from sidelight.studies.clldp.points import Point, drawing_of, line_of, mean_point, result_of
 from sidelight.studies.clldp.records import RealSet, adult, smart_grid
-from sidelight.studies.study import Study, StudyResult, Value, Verdict, Work
+from sidelight.studies.study import Reading, StudyResult, Value, Verdict, Work, judged
 
 PRINTED_SHARES = {"adult": 0.70, "smart grid with stab": 0.96}
 """Fig. 5 at epsilon 0.5 as the text gives it: the least share of labels guessed under LabelDP."""
+PRINTED_5: dict[str, Value] = {
+    "adult: share guessed under LabelDP": "over 0.70 at epsilon 0.5",
+    "smart grid: share guessed under LabelDP": "0.96 at epsilon 0.5",
+    "share guessed under kHR, at most": 0.6,
+}
 _LABELDP_FIRST = "Naive Bayes: LabelDP is at least as accurate as kHR"
 _BASIC_LAST = "Naive Bayes: kHR is at least as accurate as basic"
 
@@ -29,15 +35,8 @@ _BASIC_LAST = "Naive Bayes: kHR is at least as accurate as basic"
 def real_points(quick: bool) -> list[Point]:
     """Return the points of Figs. 4 and 5."""
     repeats = 1 if quick else 3
-    return [point for make in _real_sets() for point in learning_points(make, budgets(quick), repeats)]
-
-
-def _real_sets() -> list[Callable[[int], RealSet]]:
-    return [
-        adult,
-        lambda seed: smart_grid(seed, with_stab=False),
-        lambda seed: smart_grid(seed, with_stab=True),
-    ]
+    sets = (adult, partial(smart_grid, with_stab=False), partial(smart_grid, with_stab=True))
+    return [point for make in sets for point in learning_points(make, budgets(quick), repeats)]
 
 
 def learning_points(make: Callable[[int], RealSet], epsilons: Sequence[float], repeats: int) -> list[Point]:
@@ -53,10 +52,12 @@ def learning_points(make: Callable[[int], RealSet], epsilons: Sequence[float], r
 
 def _measured(data: RealSet, epsilon: float, seed: int) -> dict[tuple[str, str], float]:
     """Return every line of both figures at one budget."""
-    measured = {("figure 4 bayes", line): value for line, value in _bayes_lines(data, epsilon, seed).items()}
-    measured |= {("figure 4 tree", line): value for line, value in _tree_lines(data, epsilon, seed).items()}
-    measured |= {("figure 5", line): value for line, value in _attack_lines(data, epsilon, seed).items()}
-    return measured
+    figures = {"figure 4 bayes": _bayes_lines, "figure 4 tree": _tree_lines, "figure 5": _attack_lines}
+    return {
+        (figure, line): value
+        for figure, lines in figures.items()
+        for line, value in lines(data, epsilon, seed).items()
+    }
 
 
 def label_settings(epsilon: float) -> dict[str, LabelSettings]:
@@ -143,12 +144,11 @@ def _attack_lines(data: RealSet, epsilon: float, seed: int) -> dict[str, float]:
 WORK = Work("labels-real", real_points, tables=("adult", "smart_grid_augmented"), minutes=9)
 
 
-def _judged(met: Mapping[str, bool], reason: str) -> Verdict:
+def _all_judged(met: Mapping[str, bool], reason: str) -> Verdict:
     """Return the verdict on several claims: reproduced where all are met, else which are not."""
     missed = "; ".join(name for name, is_met in met.items() if not is_met)
-    if not missed:
-        return Verdict("reproduced", f"{reason}; healthcare is not available")
-    return Verdict("differs", f"not met: {missed}; {reason}; healthcare is not available")
+    said = f"not met: {missed}; {reason}" if missed else reason
+    return judged(not missed, f"{said}; healthcare is not available")
 
 
 def _read_figure_4(points: Sequence[Point]) -> StudyResult:
@@ -162,14 +162,11 @@ def _read_figure_4(points: Sequence[Point]) -> StudyResult:
         _BASIC_LAST: f"in {second} of {len(heads)} settings",
     }
     met = {_LABELDP_FIRST: 2 * first > len(heads), _BASIC_LAST: second == len(heads)}
-    parts = (
-        ("figure 4 bayes", "clldp-fig4-bayes", "Naive Bayes"),
-        ("figure 4 tree", "clldp-fig4-tree", "trees"),
+    drawings = (
+        drawing_of(points, "figure 4 bayes", "clldp-fig4-bayes", "accuracy of Naive Bayes"),
+        drawing_of(points, "figure 4 tree", "clldp-fig4-tree", "accuracy of trees"),
     )
-    drawings = tuple(
-        drawing_of(points, figure, name, f"accuracy of {title}") for figure, name, title in parts
-    )
-    return result_of(points, "figure 4", _judged(met, _excess_and_gains(points)), ours, *drawings)
+    return result_of(points, "figure 4", _all_judged(met, _excess_and_gains(points)), ours, *drawings)
 
 
 def _excess_and_gains(points: Sequence[Point]) -> str:
@@ -194,16 +191,6 @@ def _paired(points: Sequence[Point], line: str, other: str) -> str:
     return f"{changes.mean():+.4f} ({changes.mean() - half:+.4f} to {changes.mean() + half:+.4f})"
 
 
-FIGURE_4 = Study(
-    "clldp-fig4",
-    "CLLDP",
-    "Fig. 4: Naive Bayes and decision trees",
-    WORK,
-    _read_figure_4,
-    {_LABELDP_FIRST: "generally", _BASIC_LAST: "yes"},
-)
-
-
 def _read_figure_5(points: Sequence[Point]) -> StudyResult:
     attack, control, heads, best = (
         line_of(points, "figure 5", line)
@@ -216,12 +203,9 @@ def _read_figure_5(points: Sequence[Point]) -> StudyResult:
         name: f"{attack[name, least]:.3f} at epsilon {least:g} (commonest label {control[name, least]:.3f})"
         for name in PRINTED_SHARES
     }
-    ours: dict[str, Value] = {
-        "adult: share guessed under LabelDP": shares["adult"],
-        "smart grid: share guessed under LabelDP": shares["smart grid with stab"],
-        "share guessed under kHR, at most": hidden,
-    }
-    met = dict(zip(ours, (adult_share >= 0.70, grid_share >= 0.955, hidden <= 0.6), strict=True))
+    values: tuple[Value, ...] = (*shares.values(), hidden)
+    ours = dict(zip(PRINTED_5, values, strict=True))
+    met = dict(zip(PRINTED_5, (adult_share >= 0.70, grid_share >= 0.955, hidden <= 0.6), strict=True))
     shown = "; ".join(
         f"{name} {attack[name, least]:.3f} (printed {printed:g} or more, commonest label "
         f"{control[name, least]:.3f})"
@@ -233,18 +217,10 @@ def _read_figure_5(points: Sequence[Point]) -> StudyResult:
         f"attack on kHR up to {max(best[key] - control[key] for key in best):+.3f}"
     )
     drawing = drawing_of(points, "figure 5", "clldp-fig5", "share of labels guessed")
-    return result_of(points, "figure 5", _judged(met, reason), ours, drawing)
+    return result_of(points, "figure 5", _all_judged(met, reason), ours, drawing)
 
 
-FIGURE_5 = Study(
-    "clldp-fig5",
-    "CLLDP",
-    "Fig. 5: labels guessed from the release",
-    WORK,
-    _read_figure_5,
-    {
-        "adult: share guessed under LabelDP": "over 0.70 at epsilon 0.5",
-        "smart grid: share guessed under LabelDP": "0.96 at epsilon 0.5",
-        "share guessed under kHR, at most": 0.6,
-    },
-)
+STUDIES = {
+    "clldp-fig4": Reading(WORK, _read_figure_4, {_LABELDP_FIRST: "generally", _BASIC_LAST: "yes"}),
+    "clldp-fig5": Reading(WORK, _read_figure_5, PRINTED_5),
+}

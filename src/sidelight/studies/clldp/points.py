@@ -6,37 +6,25 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from sidelight.studies.figures import STYLES, canvas, grid, legend_beside
 from sidelight.studies.study import Drawing, StudyResult, Value, Verdict, plain_table
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 @dataclass(frozen=True)
 class Point:
-    """One point of a figure or table.
+    """One point of a figure or table."""
 
-    Attributes:
-        figure: which one.
-        data: the set of records.
-        line: the method.
-        x: the budget, k, or the number of a table's column.
-        value: the figure.
-        error: its standard error; 0 for an exact one.
-    """
-
-    figure: str
-    data: str
-    line: str
-    x: float
-    value: float
-    error: float = 0.0
+    figure: str  # which one
+    data: str  # the set of records
+    line: str  # the method
+    x: float  # the budget, k, or the number of a table's column
+    value: float  # the figure
+    error: float = 0.0  # its standard error; 0 for an exact one
 
 
 def mean_point(figure: str, data: str, line: str, x: float, values: Sequence[float]) -> Point:

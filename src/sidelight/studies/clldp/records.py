@@ -60,19 +60,12 @@ def synthetic_rows(name: str, people: int, rng: np.random.Generator) -> Labelled
 
 @dataclass(frozen=True, eq=False)
 class RealSet:
-    """Real records, split into training and testing.
+    """Real records, split into training and testing."""
 
-    Attributes:
-        name: what to call it.
-        train: 70 % of the records, or of the groups of records that belong together.
-        test: the rest.
-        attributes: the attributes.
-    """
-
-    name: str
-    train: LabelledRows
-    test: LabelledRows
-    attributes: tuple[Attribute, ...]
+    name: str  # what to call it
+    train: LabelledRows  # 70 % of the records, or of the groups of records that belong together
+    test: LabelledRows  # the rest
+    attributes: tuple[Attribute, ...]  # the attributes
 
     @property
     def control(self) -> float:

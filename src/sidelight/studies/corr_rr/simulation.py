@@ -30,6 +30,10 @@ from sidelight.studies.corr_rr.records import PEOPLE, real, schema_of, star
 Array = NDArray[np.float64]
 Codes = NDArray[np.unsignedinteger[Any]]
 Rows = dict[str, Array]
+Trial = list[Array]
+"""An array for each attribute."""
+Method = Callable[[list[Codes], int], list[Trial]]
+"""Takes the records of several trials and the first one's number; returns what it estimates in each."""
 
 BASELINES = ("spl", "rs+fd", "rs+rfd", "corr-rr", "smp")
 """What the study must not lose to."""
@@ -70,17 +74,11 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """The errors of every method in one setting.
+    """The errors of every method in one setting."""
 
-    Attributes:
-        setting: where it is.
-        errors: by method, (trials,) mean squared errors, paired by trial.
-        chosen: the protocol that ours chose, in words.
-    """
-
-    setting: Setting
-    errors: Rows
-    chosen: str
+    setting: Setting  # where it is
+    errors: Rows  # by method, (trials,) mean squared errors, paired by trial
+    chosen: str  # the protocol that ours chose, in words
 
     def mean(self, method: str) -> float:
         """Return the mean error of a method."""
@@ -103,18 +101,23 @@ def simulate(setting: Setting, trials: int) -> Cell:
     """Run all methods on the same records, several trials at a time."""
     schema = setting.schema
     methods = _methods(setting, schema)
-    estimates: dict[str, list[list[Array]]] = {name: [] for name in methods}
-    truths: list[list[Array]] = []
-    start = 0
-    while start < trials:
+    estimates: dict[str, list[Trial]] = {name: [] for name in methods}
+    own: list[tuple[Trial, Trial, Trial]] = []
+    truths: list[Trial] = []
+    while len(truths) < trials:
+        start = len(truths)
+        # small trials share a call, so that they share its fixed cost too
         blocks = [setting.records(start)]
         together = min(max(1, _TOGETHER // len(blocks[0])), trials - start)
         blocks += [setting.records(trial) for trial in range(start + 1, start + together)]
         truths += [_truth(schema, records) for records in blocks]
         for name, method in methods.items():
             estimates[name] += method(blocks, start)
-        start += together
-    return _cell(setting, schema, estimates, truths)
+        own += _own_trials(setting, schema, blocks, start)
+    results = {name: _stacked(rows) for name, rows in estimates.items()}
+    results["smp + simplex"] = [to_simplex(column) for column in results["smp"]]
+    results[OURS] = _ours(schema, own)
+    return Cell(setting, _errors(results, _stacked(truths)), _chosen(setting))
 
 
 def with_share(cell: Cell, setting: Setting) -> Cell:
@@ -125,92 +128,81 @@ def with_share(cell: Cell, setting: Setting) -> Cell:
     for trial in range(trials):
         records = setting.records(trial)
         estimate = two_phases(setting, schema, records, trial)
-        apart = zip(estimate, _truth(schema, records), strict=True)
-        errors.append(np.mean([((a - b) ** 2).mean() for a, b in apart]))
+        errors.append(_errors({"corr-rr": estimate}, _truth(schema, records))["corr-rr"])
     return Cell(setting, {**cell.errors, "corr-rr": np.array(errors)}, cell.chosen)
 
 
-def _cell(
-    setting: Setting, schema: Schema, estimates: dict[str, list[list[Array]]], truths: list[list[Array]]
-) -> Cell:
-    columns = {name: _stacked(rows) for name, rows in estimates.items()}
-    truth = _stacked(truths)
-    results = dict(columns)
-    results["smp + simplex"] = [to_simplex(column) for column in columns["smp"]]
-    best = _ours(schema, columns[OURS], results.pop("spread"))
-    lent = results.pop("borrowed")
-    results[OURS] = [np.where(np.isnan(a), b, a) for a, b in zip(lent, best, strict=True)]
-    errors = {
-        name: np.mean(
-            [((a - b) ** 2).mean(axis=-1) for a, b in zip(rows, truth, strict=True)], axis=0
-        )
+def _errors(results: dict[str, Trial], truth: Trial) -> Rows:
+    """Return the mean squared error of every trial, by method, over attributes and values."""
+    return {
+        name: np.mean([((a - b) ** 2).mean(axis=-1) for a, b in zip(rows, truth, strict=True)], axis=0)
         for name, rows in results.items()
-    }  # fmt: skip
+    }
+
+
+def _chosen(setting: Setting) -> str:
+    """Say which protocol ours chose."""
     own = own_protocol(setting)
-    groups = ", ".join(sorted({str(len(unit.names)) for unit in own.groups}))
-    kinds = ", ".join(sorted({unit.mechanism for unit in own.groups}))
-    return Cell(setting, errors, f"{own.name}, {len(own.groups)} units of {groups} ({kinds})")
+    groups = ", ".join(sorted({str(len(group.names)) for group in own.groups}))
+    kinds = ", ".join(sorted({group.mechanism for group in own.groups}))
+    return f"{own.name}, {len(own.groups)} units of {groups} ({kinds})"
 
 
-def _stacked(rows: list[list[Array]]) -> list[Array]:
+def _stacked(rows: Sequence[Trial]) -> Trial:
     """Return one array (trials, values) for each attribute."""
     return [np.stack([row[i] for row in rows]) for i in range(len(rows[0]))]
 
 
-def _ours(schema: Schema, columns: list[Array], spread: list[Array]) -> list[Array]:
-    """Return our estimates for all trials: shrunken or projected, domain by domain."""
-    result: list[Array] = list(columns)
+def _own_trials(
+    setting: Setting, schema: Schema, blocks: list[Codes], start: int
+) -> list[tuple[Trial, Trial, Trial]]:
+    """Return our unbiased estimates, their total variances, and what joints of groups say (NaN elsewhere)."""
+    trials = []
+    for reports in _reports(own_protocol(setting), blocks, start):
+        sums = reports.aggregate()
+        marginals = unbiased([sums])
+        lent = joint_marginals(schema, [sums], marginals)
+        items = [marginals[name] for name in schema.names]
+        spread = [np.array([item.variance(to_simplex(item.estimate)).sum()]) for item in items]
+        joint = [lent.get(name, np.full(schema[name].size, np.nan)) for name in schema.names]
+        trials.append(([item.estimate for item in items], spread, joint))
+    return trials
+
+
+def _ours(schema: Schema, own: list[tuple[Trial, Trial, Trial]]) -> Trial:
+    """Return our estimates for all trials: shrunken or projected, domain by domain, or a group's."""
+    best, spread, lent = (_stacked(rows) for rows in zip(*own, strict=True))
     for names in shared_domains(schema):
         index = [schema.index(name) for name in names]
-        estimates = np.stack([columns[i] for i in index], axis=1)
+        estimates = np.stack([best[i] for i in index], axis=1)
         totals = np.stack([spread[i][:, 0] for i in index], axis=1)
-        best = least_risk(estimates, totals)
+        shrunken = least_risk(estimates, totals)
         for place, i in enumerate(index):
-            result[i] = best[:, place]
-    return result
-
-
-Method = Callable[[list[Codes], int], list[list[Array]]]
+            best[i] = shrunken[:, place]
+    return [np.where(np.isnan(a), b, a) for a, b in zip(lent, best, strict=True)]
 
 
 def _methods(setting: Setting, schema: Schema) -> dict[str, Method]:
     epsilon = setting.epsilon
     uniform = rs_fd(schema, epsilon)
+
+    def realistic(records: Codes, seed: int) -> Trial:
+        """RS+RFD in its best case: its prior is the truth."""
+        priors = dict(zip(schema.names, _truth(schema, records), strict=True))
+        protocol = rs_rfd(schema, epsilon, priors, "the true frequencies")
+        return faked(protocol, protocol.randomise(records, seed=seed))
+
     methods: dict[str, Method] = {
         "spl": _inverted(spl(schema, epsilon)),
         "smp": _inverted(smp(schema, epsilon)),
-        "rs+fd": lambda blocks, start: [faked(part) for part in _reports(uniform, blocks, start)],
-        "rs+rfd": lambda blocks, start: [
-            faked(_with_truth(schema, epsilon, records).randomise(records, seed=start + i))
-            for i, records in enumerate(blocks)
-        ],
+        "rs+fd": lambda blocks, start: [faked(uniform, part) for part in _reports(uniform, blocks, start)],
+        "rs+rfd": lambda blocks, start: [realistic(records, start + i) for i, records in enumerate(blocks)],
         "corr-rr": lambda blocks, start: [
             two_phases(setting, schema, records, start + i) for i, records in enumerate(blocks)
         ],
     }
     if domain_size(schema.sizes) <= _LARGEST_PRODUCT:
         methods["product"] = _inverted(product(schema, epsilon))
-    remembered: dict[int, list[list[Array]]] = {}
-    lent: dict[int, list[list[Array]]] = {}
-
-    def ours(blocks: list[Codes], start: int) -> list[list[Array]]:
-        sums = [part.aggregate() for part in _reports(own_protocol(setting), blocks, start)]
-        marginals = [unbiased([part]) for part in sums]
-        rows = [[parts[name] for name in schema.names] for parts in marginals]
-        remembered[start] = [
-            [np.array([item.variance(to_simplex(item.estimate)).sum()]) for item in row] for row in rows
-        ]
-        lent[start] = [
-            [joint.get(name, np.full(schema[name].size, np.nan)) for name in schema.names]
-            for joint in (
-                joint_marginals(schema, [part], parts) for part, parts in zip(sums, marginals, strict=True)
-            )
-        ]
-        return [[item.estimate for item in row] for row in rows]
-
-    methods[OURS] = ours
-    methods["spread"] = lambda _, start: remembered.pop(start)
-    methods["borrowed"] = lambda _, start: lent.pop(start)
     return methods
 
 
@@ -228,23 +220,15 @@ def own_protocol(setting: Setting) -> Split | Sample:
 
 
 def _inverted(protocol: Split | Sample) -> Method:
-    def run(blocks: list[Codes], start: int) -> list[list[Array]]:
+    def run(blocks: list[Codes], start: int) -> list[Trial]:
         marginals = [unbiased([part.aggregate()]) for part in _reports(protocol, blocks, start)]
         return [[parts[name].estimate for name in protocol.schema.names] for parts in marginals]
 
     return run
 
 
-def _with_truth(schema: Schema, epsilon: float, records: Codes) -> FakeDataProtocol:
-    """Return RS+RFD in its best case: its prior is the truth."""
-    priors = dict(zip(schema.names, _truth(schema, records), strict=True))
-    return rs_rfd(schema, epsilon, priors, "the true frequencies")
-
-
-def faked(reports: RecordReports) -> list[Array]:
+def faked(protocol: FakeDataProtocol, reports: RecordReports) -> Trial:
     """Return RS+FD's and RS+RFD's own estimator: (d c/n - q - (d-1) r) / (p - q)."""
-    protocol = reports.protocol
-    assert isinstance(protocol, FakeDataProtocol)  # noqa: S101 - narrows the type
     count = len(protocol.schema)
     estimates = []
     for name, part in zip(protocol.schema.names, reports.aggregate().parts, strict=True):
@@ -261,7 +245,7 @@ def _design(setting: Setting) -> TwoPhase:
     return TwoPhase(setting.schema, setting.epsilon, share=setting.share)
 
 
-def two_phases(setting: Setting, schema: Schema, records: Codes, trial: int) -> list[Array]:
+def two_phases(setting: Setting, schema: Schema, records: Codes, trial: int) -> Trial:
     """Return Corr-RR's estimate, people assigned to phases anew in every trial."""
     design = _design(setting)
     rng = np.random.default_rng((20_250_717, trial))
@@ -274,5 +258,5 @@ def two_phases(setting: Setting, schema: Schema, records: Codes, trial: int) -> 
     return [estimates[name] for name in schema.names]
 
 
-def _truth(schema: Schema, records: Codes) -> list[Array]:
+def _truth(schema: Schema, records: Codes) -> Trial:
     return [np.bincount(records[:, i], minlength=size) / len(records) for i, size in enumerate(schema.sizes)]

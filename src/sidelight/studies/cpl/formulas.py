@@ -14,7 +14,7 @@ from sidelight.leakage.published import pairwise_sum
 from sidelight.mechanisms import create
 from sidelight.schema import Schema, categorical
 from sidelight.sources import Counts
-from sidelight.studies.study import Kind, Study, StudyResult, Value, Verdict, Work
+from sidelight.studies.study import Reading, StudyResult, Value, Verdict, Work, gaps, judged, plain_table
 
 Array = NDArray[np.float64]
 EXAMPLE = ((0.2, 0, 0, 0), (0, 0.2, 0, 0), (0.1, 0.15, 0.03, 0.02), (0.1, 0.15, 0.03, 0.02))
@@ -36,7 +36,7 @@ def example_rows() -> list[ExampleRow]:
     """Return Table III: eq. (28), the worst mechanism of the budget, and randomised response counted."""
     names = ["secret", "other"]
     belief = Belief.from_joint(EXAMPLE, names)
-    cells = np.rint(np.array(EXAMPLE) * 100_000).astype(np.int64)
+    cells = np.rint(np.array(EXAMPLE) * 100_000).astype(np.int64)  # 0.03 x 100,000 is 3,000 but for rounding
     schema = Schema(tuple(categorical(name, ["1", "2", "3", "4"]) for name in names))
     counted = Belief.from_counts(Counts(schema, cells))
     rows = []
@@ -77,14 +77,14 @@ def _sum_and_total(cells: Array) -> tuple[float, float]:
 class FormulaStudy:
     """Table III, and eq. (6) on one small case and on random ones."""
 
-    example: tuple[ExampleRow, ...]
+    example: list[ExampleRow]
     coins: tuple[float, float]
-    joints: tuple[tuple[float, float], ...]
+    joints: list[tuple[float, float]]
 
 
 def run_formulas(quick: bool) -> FormulaStudy:
     """Compute what needs no table."""
-    return FormulaStudy(tuple(example_rows()), exclusive_or(), tuple(random_joints(50 if quick else 500)))
+    return FormulaStudy(example_rows(), exclusive_or(), random_joints(50 if quick else 500))
 
 
 _FORMULAS = Work("cpl-formulas", run_formulas)
@@ -112,29 +112,18 @@ def _read_table_3(study: FormulaStudy) -> StudyResult:
         ours[f"epsilon {row.epsilon:g}, secret to other"] = row.back
         ours[f"epsilon {row.epsilon:g}, other to secret, estimated"] = row.seen_forth
         ours[f"epsilon {row.epsilon:g}, secret to other, estimated"] = row.seen_back
-    gaps = {name: abs(float(ours[name]) - float(printed)) for name, printed in PRINTED_3.items()}
+    apart = gaps(ours, PRINTED_3)
     gap, strayed = (
-        max(value for name, value in gaps.items() if name.endswith("estimated") == is_estimate)
+        max(value for name, value in apart.items() if name.endswith("estimated") == is_estimate)
         for is_estimate in (False, True)
     )
     columns = ("epsilon", "other to secret", "secret to other", "estimated forth", "estimated back")
-    rows = tuple((row.epsilon, row.forth, row.back, row.seen_forth, row.seen_back) for row in study.example)
     reason = (
         f"both directions within {gap:.4f}, the printed ones a little above the exact values; the estimates, "
         f"which depend on the draw, within {strayed:.3f}"
     )
-    kind: Kind = "reproduced" if gap < 5e-4 and strayed < 0.02 else "differs"
-    return StudyResult(Verdict(kind, reason), ours, columns, rows)
-
-
-TABLE_3 = Study(
-    "cpl-table3",
-    "CPL",
-    "Table III: eq. (28), all of the budget under weak correlation",
-    _FORMULAS,
-    _read_table_3,
-    PRINTED_3,
-)
+    verdict = judged(gap < 5e-4 and strayed < 0.02, reason)
+    return StudyResult(verdict, ours, columns, plain_table(study.example)[1])
 
 
 def _read_equation_6(study: FormulaStudy) -> StudyResult:
@@ -155,11 +144,11 @@ def _read_equation_6(study: FormulaStudy) -> StudyResult:
     return StudyResult(verdict, ours, columns, (("xor", stated, exact), *rows))
 
 
-EQUATION_6 = Study(
-    "cpl-eq6",
-    "CPL",
-    "Eq. (6): total leakage as a sum of pairs",
-    _FORMULAS,
-    _read_equation_6,
-    {"random joints in which the sum is below the truth": "none: it is called a bound"},
-)
+STUDIES = {
+    "cpl-table3": Reading(_FORMULAS, _read_table_3, PRINTED_3),
+    "cpl-eq6": Reading(
+        _FORMULAS,
+        _read_equation_6,
+        {"random joints in which the sum is below the truth": "none: it is called a bound"},
+    ),
+}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sidelight.leakage import correlation_matrix, leakage_error, mutual_information_matrix
@@ -15,10 +15,17 @@ from sidelight.leakage.analysers import generic_analysis, randomised_response_an
 from sidelight.studies.benchmarks import MAKERS, exact_analysis, statistical_matrix
 from sidelight.studies.cpl.records import DSS, FILES, THREE, available, belief_of
 from sidelight.studies.figures import COLOURS, canvas
-from sidelight.studies.study import Drawing, Kind, Study, StudyResult, Value, Verdict, Work
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from sidelight.studies.study import (
+    Drawing,
+    Reading,
+    StudyResult,
+    Value,
+    Verdict,
+    Work,
+    gaps,
+    judged,
+    plain_table,
+)
 
 Array = NDArray[np.float64]
 SEVEN = ("gender", "cholesterol", "gluc", "smoke", "alco", "active", "cardio")
@@ -27,21 +34,13 @@ SEVEN = ("gender", "cholesterol", "gluc", "smoke", "alco", "active", "cardio")
 
 @dataclass(frozen=True)
 class ErrorRow:
-    """How far estimated leakages are from a theory's, over all ordered pairs of a table (CPL, eq. (29)).
+    """How far estimated leakages are from a theory's, over all ordered pairs of a table (CPL, eq. (29))."""
 
-    Attributes:
-        data: the table.
-        epsilon: the budget of every attribute.
-        mechanism: what perturbs.
-        error: NMSE-CPL of the finite estimates.
-        infinite: how many estimates are infinite, since a cell was never seen.
-    """
-
-    data: str
-    epsilon: float
-    mechanism: str
-    error: float
-    infinite: int = 0
+    data: str  # the table
+    epsilon: float  # the budget of every attribute
+    mechanism: str  # what perturbs
+    error: float  # NMSE-CPL of the finite estimates
+    infinite: int = 0  # how many estimates are infinite, since a cell was never seen
 
 
 def statistical_errors(names: Sequence[str]) -> list[ErrorRow]:
@@ -71,19 +70,12 @@ def guess_errors(names: Sequence[str]) -> list[ErrorRow]:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Every ordered pair of a table at epsilon 1 with randomised response.
+    """Every ordered pair of a table at epsilon 1 with randomised response."""
 
-    Attributes:
-        names: of the attributes.
-        leakage: (n, n), what the row's report says about the column.
-        information: (n, n), normalised mutual information.
-        correlation: (n, n), absolute Pearson correlation of the codes.
-    """
-
-    names: tuple[str, ...]
-    leakage: Array
-    information: Array
-    correlation: Array
+    names: tuple[str, ...]  # of the attributes
+    leakage: Array  # (n, n), what the row's report says about the column
+    information: Array  # (n, n), normalised mutual information
+    correlation: Array  # (n, n), absolute Pearson correlation of the codes
 
     def apart(self, matrix: Array) -> Array:
         """Return the entries of a matrix for two different attributes."""
@@ -105,17 +97,16 @@ def pairs_of(name: str) -> Pairs:
 class PairStudy:
     """Tables I and II, Figs. 4(c), 4(d) and 5."""
 
-    first: tuple[ErrorRow, ...]
-    second: tuple[ErrorRow, ...]
+    first: Sequence[ErrorRow]
+    second: Sequence[ErrorRow]
     pairs: dict[str, Pairs]
 
 
 def run_pairs(_quick: bool) -> PairStudy:
     """Compute every pair of the tables that are there."""
     names = available()
-    return PairStudy(
-        tuple(statistical_errors(names)), tuple(guess_errors(names)), {name: pairs_of(name) for name in names}
-    )
+    pairs = {name: pairs_of(name) for name in names}
+    return PairStudy(statistical_errors(names), guess_errors(names), pairs)
 
 
 _PAIRS = Work("cpl-pairs", run_pairs, uses=THREE, minutes=0.3)
@@ -160,9 +151,9 @@ def _errors(rows: Sequence[ErrorRow]) -> dict[str, Value]:
     return {f"{row.data}, epsilon {row.epsilon:g}, {row.mechanism}": row.error for row in rows}
 
 
-def _error_table(rows: Sequence[ErrorRow]) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+def _error_result(verdict: Verdict, rows: Sequence[ErrorRow]) -> StudyResult:
     columns = ("data", "epsilon", "mechanism", "NMSE-CPL", "infinite pairs")
-    return columns, tuple((row.data, row.epsilon, row.mechanism, row.error, row.infinite) for row in rows)
+    return StudyResult(verdict, _errors(rows), columns, plain_table(rows)[1])
 
 
 def _read_table_1(study: PairStudy) -> StudyResult:
@@ -174,37 +165,20 @@ def _read_table_1(study: PairStudy) -> StudyResult:
         f"the binning is unpublished, and rare values make {lost} estimates infinite, which the errors leave "
         f"out; {DSS}"
     )
-    kind: Kind = "reproduced" if others < 5.5e-3 else "differs"
-    return StudyResult(Verdict(kind, reason), _errors(study.first), *_error_table(study.first))
+    return _error_result(judged(others < 5.5e-3, reason), study.first)
 
 
 def _read_table_2(study: PairStudy) -> StudyResult:
-    ours = _errors(study.second)
-    gaps = {name: abs(float(ours[name]) - float(printed)) for name, printed in PRINTED_2.items()}
-    gap = max(value for name, value in gaps.items() if name.startswith("CelebA"))
+    apart = gaps(_errors(study.second), PRINTED_2)
+    gap = max(value for name, value in apart.items() if name.startswith("CelebA"))
     reason = (
         f"on CelebA within {gap:.3f} of the printed figures for an adversary who keeps one guessed value; "
         "ours are exact, so GRR and SS, which reach the worst case there, have no error; an adversary who "
         "keeps the whole report gains the most that the budget allows from RAPPOR, OUE, BLH, OLH and SHE, so "
         "that they leak less is an artefact of the guess (see cpl-fig6e); on Adult and Cardio, whose binning "
-        f"is unpublished, within {max(gaps.values()):.2f}; {DSS}"
+        f"is unpublished, within {max(apart.values()):.2f}; {DSS}"
     )
-    kind: Kind = "reproduced" if max(gaps.values()) < 0.011 else "differs"
-    return StudyResult(Verdict(kind, reason), ours, *_error_table(study.second))
-
-
-TABLE_1 = Study(
-    "cpl-table1", "CPL", "Table I: estimates against exact figures", _PAIRS, _read_table_1, PRINTED_1, THREE
-)
-TABLE_2 = Study(
-    "cpl-table2",
-    "CPL",
-    "Table II: estimates against the worst mechanism",
-    _PAIRS,
-    _read_table_2,
-    PRINTED_2,
-    THREE,
-)
+    return _error_result(judged(max(apart.values()) < 0.011, reason), study.second)
 
 
 def heat_figure(pairs: Pairs) -> Figure:
@@ -217,8 +191,7 @@ def heat_figure(pairs: Pairs) -> Figure:
         axes.text(j, i, f"{value:.2f}", ha="center", va="center", color="white", fontsize=7)
     axes.set_xticks(range(len(SEVEN)), SEVEN, rotation=45, ha="right")
     axes.set_yticks(range(len(SEVEN)), SEVEN)
-    axes.set_xlabel("secret")
-    axes.set_ylabel("reported")
+    axes.set(xlabel="secret", ylabel="reported")
     figure.colorbar(shown, ax=axes, shrink=0.8)
     return figure
 
@@ -233,31 +206,18 @@ def _read_figure_4c(study: PairStudy) -> StudyResult:
     reason = "exact; the printed ones are estimates, and the paper names only some of its seven attributes"
     rows = tuple((a, b, float(pairs.leakage[place(a), place(b)])) for a in SEVEN for b in SEVEN if a != b)
     drawing = Drawing("cpl-fig4c", "leakage between seven attributes of Cardio", partial(heat_figure, pairs))
-    verdict = Verdict("reproduced" if close else "differs", reason)
-    return StudyResult(verdict, ours, ("reported", "secret", "leakage"), rows, (drawing,))
-
-
-FIGURE_4C = Study(
-    "cpl-fig4c",
-    "CPL",
-    "Fig. 4(c): leakage is not symmetric",
-    _PAIRS,
-    _read_figure_4c,
-    {"L(cardio -> cholesterol)": 0.3381, "L(cholesterol -> cardio)": 0.1769},
-    ("cardio",),
-)
+    return StudyResult(judged(close, reason), ours, ("reported", "secret", "leakage"), rows, (drawing,))
 
 
 def histogram_figure(pairs: Mapping[str, Pairs]) -> Figure:
     """Return Fig. 4(d): how often each size of leakage occurs."""
     figure, (axes,) = canvas(5.6, 3.6)
-    edges = np.linspace(0, 1, 21)
+    edges = np.linspace(0, 1, 21)  # at budget 1 no leakage is above 1
     for number, (name, table) in enumerate(pairs.items()):
         values = table.apart(table.leakage)
         heights = np.histogram(values, edges)[0] / len(values)
         axes.step(edges[:-1], heights, where="post", label=name, color=COLOURS[number])
-    axes.set_xlabel("leakage between two attributes, epsilon 1 (nats)")
-    axes.set_ylabel("share of the ordered pairs")
+    axes.set(xlabel="leakage between two attributes, epsilon 1 (nats)", ylabel="share of the ordered pairs")
     axes.legend(frameon=False)
     return figure
 
@@ -277,31 +237,18 @@ def _read_figure_4d(study: PairStudy) -> StudyResult:
         (name, float(value)) for name, pairs in study.pairs.items() for value in pairs.apart(pairs.leakage)
     )
     drawing = Drawing("cpl-fig4d", "how often each leakage occurs", partial(histogram_figure, study.pairs))
-    verdict = Verdict("differs" if worse else "reproduced", f"{reason}; {DSS}")
-    return StudyResult(verdict, ours, ("data", "leakage"), rows, (drawing,))
-
-
-FIGURE_4D = Study(
-    "cpl-fig4d",
-    "CPL",
-    "Fig. 4(d): most pairs leak little",
-    _PAIRS,
-    _read_figure_4d,
-    {f"{name}: pairs close to 0": "most" for name in FILES},
-    THREE,
-)
+    return StudyResult(judged(not worse, f"{reason}; {DSS}"), ours, ("data", "leakage"), rows, (drawing,))
 
 
 def metric_figure(pairs: Mapping[str, Pairs]) -> Figure:
     """Return Fig. 5: leakage against two measures of correlation, every pair a point, means in bins."""
     figure, panels = canvas(9.2, 3.6, 2)
-    for axes, metric, title in zip(
-        panels,
-        ("information", "correlation"),
-        ("normalised mutual information", "absolute Pearson correlation"),
-        strict=True,
-    ):
-        x = np.concatenate([table.apart(getattr(table, metric)) for table in pairs.values()])
+    measures = {
+        "normalised mutual information": [table.information for table in pairs.values()],
+        "absolute Pearson correlation": [table.correlation for table in pairs.values()],
+    }
+    for axes, (title, matrices) in zip(panels, measures.items(), strict=True):
+        x = np.concatenate([t.apart(matrix) for t, matrix in zip(pairs.values(), matrices, strict=True)])
         y = np.concatenate([table.apart(table.leakage) for table in pairs.values()])
         axes.plot(x, y, ".", color="#8b97a3", markersize=2, alpha=0.4, rasterized=True)
         edges = np.linspace(0, 1, 11)
@@ -310,22 +257,14 @@ def metric_figure(pairs: Mapping[str, Pairs]) -> Figure:
         means = [y[place == number].mean() for number in used]
         spread = [y[place == number].std() for number in used]
         axes.errorbar(edges[used] + 0.05, means, spread, fmt="o-", color="#0072b2", capsize=3)
-        axes.set_xlabel(title)
-        axes.set_ylabel("leakage, epsilon 1 (nats)")
+        axes.set(xlabel=title, ylabel="leakage, epsilon 1 (nats)")
     return figure
 
 
 def _read_figure_5(study: PairStudy) -> StudyResult:
     columns = ("data", "reported", "secret", "NMI", "absolute correlation", "leakage")
     rows = [
-        (
-            data,
-            a,
-            b,
-            float(pairs.information[i, j]),
-            float(pairs.correlation[i, j]),
-            float(pairs.leakage[i, j]),
-        )
+        (data, a, b, *(float(m[i, j]) for m in (pairs.information, pairs.correlation, pairs.leakage)))
         for data, pairs in study.pairs.items()
         for i, a in enumerate(pairs.names)
         for j, b in enumerate(pairs.names)
@@ -338,9 +277,8 @@ def _read_figure_5(study: PairStudy) -> StudyResult:
         "spread of leakage at one NMI": f"{np.ptp(leakage[near]):.2f} at 0.1 to 0.2; no pair is near 0.5",
         "leakage of pairs with hardly any correlation": f"up to {leakage[weak].max():.2f} below 0.1",
     }
-    wide = np.ptp(leakage[near]) > 0.4
-    verdict = Verdict(
-        "reproduced" if wide else "differs",
+    verdict = judged(
+        bool(np.ptp(leakage[near]) > 0.4),
         "neither measure tells the leakage: pairs of the same measure differ by most of the budget; "
         f"{DSS}, and with it the pairs of high mutual information",
     )
@@ -350,15 +288,25 @@ def _read_figure_5(study: PairStudy) -> StudyResult:
     return StudyResult(verdict, ours, columns, tuple(rows), (drawing,))
 
 
-FIGURE_5 = Study(
-    "cpl-fig5",
-    "CPL",
-    "Fig. 5: leakage against measures of correlation",
-    _PAIRS,
-    _read_figure_5,
-    {
-        "spread of leakage at one NMI": "about 0.6 at 0.5",
-        "leakage of pairs with hardly any correlation": "cannot be told from the correlation",
-    },
-    THREE,
-)
+STUDIES = {
+    "cpl-table1": Reading(_PAIRS, _read_table_1, PRINTED_1, THREE),
+    "cpl-table2": Reading(_PAIRS, _read_table_2, PRINTED_2, THREE),
+    "cpl-fig4c": Reading(
+        _PAIRS,
+        _read_figure_4c,
+        {"L(cardio -> cholesterol)": 0.3381, "L(cholesterol -> cardio)": 0.1769},
+        ("cardio",),
+    ),
+    "cpl-fig4d": Reading(
+        _PAIRS, _read_figure_4d, {f"{name}: pairs close to 0": "most" for name in FILES}, THREE
+    ),
+    "cpl-fig5": Reading(
+        _PAIRS,
+        _read_figure_5,
+        {
+            "spread of leakage at one NMI": "about 0.6 at 0.5",
+            "leakage of pairs with hardly any correlation": "cannot be told from the correlation",
+        },
+        THREE,
+    ),
+}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sidelight.belief import Belief
@@ -18,28 +17,19 @@ from sidelight.mechanisms.channel.generic import generic_worst
 from sidelight.plan import Plan
 from sidelight.schema import Schema, categorical
 from sidelight.sources import Counts
-from sidelight.sources.counts import Records, distinct_records
-from sidelight.studies.study import OURS, Drawing, Study, StudyResult, Verdict, Work
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from sidelight.sources.counts import distinct_records
+from sidelight.studies.figures import canvas
+from sidelight.studies.study import Drawing, Reading, StudyResult, Verdict, Work, seconds_of
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The seconds of one step at growing sizes, after one run that compiles and warms up.
+    """The seconds of one step at growing sizes, after one run that compiles and warms up."""
 
-    Attributes:
-        step: what is computed.
-        unit: what the sizes count.
-        sizes: the sizes.
-        seconds: the least of three wall times at each size.
-    """
-
-    step: str
-    unit: str
-    sizes: tuple[int, ...]
-    seconds: tuple[float, ...]
+    step: str  # what is computed
+    unit: str  # what the sizes count
+    sizes: tuple[int, ...]  # the sizes
+    seconds: tuple[float, ...]  # the least of three wall times at each size
 
 
 def run(quick: bool = False) -> list[Cost]:
@@ -55,17 +45,14 @@ def run(quick: bool = False) -> list[Cost]:
     ]
 
 
-def claim_of(costs: Sequence[Cost]) -> Figure:
+def cost_figure(costs: Sequence[Cost]) -> Figure:
     """Return the costs as small panels of seconds against size, both on logarithmic scales."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 5.5), layout="constrained")
-    axes = figure.subplots(2, math.ceil(len(costs) / 2), squeeze=False)
-    for panel, cost in zip(axes.ravel(), costs, strict=False):
+    figure, panels = canvas(10, 5.5, math.ceil(len(costs) / 2), 2)
+    for panel, cost in zip(panels, costs, strict=False):
         panel.loglog(cost.sizes, cost.seconds, marker="o")
         panel.set(title=cost.step, xlabel=cost.unit, ylabel="seconds")
         panel.grid(visible=True, which="both", alpha=0.3)
-    for panel in axes.ravel()[len(costs) :]:
+    for panel in panels[len(costs) :]:
         panel.set_visible(False)
     return figure
 
@@ -76,13 +63,8 @@ def _measure(
     seconds = []
     for size in sizes:
         work = prepare(size)
-        work()
-        times = []
-        for _ in range(3):
-            start = time.perf_counter()
-            work()
-            times.append(time.perf_counter() - start)
-        seconds.append(min(times))
+        work()  # compiles and warms up, which is not what is measured
+        seconds.append(min(seconds_of(work) for _ in range(3)))
     return Cost(step, unit, tuple(sizes), tuple(seconds))
 
 
@@ -91,21 +73,15 @@ def _generic(size: int) -> Callable[[], object]:
     return lambda: generic_worst(rows, math.exp(-1))
 
 
-def _schema(attributes: int) -> Schema:
-    return Schema(tuple(categorical(f"x{i}", ["no", "yes"]) for i in range(attributes)))
-
-
-def _records(attributes: int, rows: int = 4000) -> Records:
+def _belief(attributes: int, rows: int = 4000) -> Belief:
+    """Return a chain of coins, each equal to the one before with probability 0.8."""
     rng = np.random.default_rng(2)
     codes = np.empty((rows, attributes), dtype=np.uint16)
     codes[:, 0] = rng.integers(0, 2, size=rows)
     for column in range(1, attributes):
-        codes[:, column] = codes[:, column - 1] ^ (rng.random(rows) < 0.2)
-    return distinct_records(_schema(attributes), codes, np.ones(rows))
-
-
-def _belief(attributes: int) -> Belief:
-    return Belief.from_records(_records(attributes), source="a chain of coins")
+        codes[:, column] = codes[:, column - 1] ^ (rng.random(rows) < 0.2)  # flips one in five
+    schema = Schema(tuple(categorical(f"x{i}", ["no", "yes"]) for i in range(attributes)))
+    return Belief.from_records(distinct_records(schema, codes, np.ones(rows)), source="a chain of coins")
 
 
 def _pairs(mechanism: str) -> Callable[[int], Callable[[], object]]:
@@ -148,15 +124,9 @@ def _read_cost(costs: list[Cost]) -> StudyResult:
     slowest = max(costs, key=lambda cost: cost.seconds[-1])
     size = f"{slowest.sizes[-1]} {slowest.unit}"
     reason = f"the slowest, {slowest.step}, takes {slowest.seconds[-1]:.2g} s for {size}"
-    return StudyResult(
-        Verdict("measured", reason),
-        {},
-        ("step", "unit", "size", "seconds"),
-        tuple(rows),
-        (Drawing("leakage-cost", "seconds against size", partial(claim_of, costs)),),
-    )
+    drawing = Drawing("leakage-cost", "seconds against size", partial(cost_figure, costs))
+    columns = ("step", "unit", "size", "seconds")
+    return StudyResult(Verdict("measured", reason), {}, columns, tuple(rows), (drawing,))
 
 
-STUDY = Study(
-    "leakage-cost", OURS, "What leakage figures cost", Work("leakage-cost", run, minutes=1), _read_cost
-)
+STUDIES = {"leakage-cost": Reading(Work("leakage-cost", run, minutes=1), _read_cost)}

@@ -9,21 +9,18 @@ where the extra `numeric` is installed, the noise of a real release is tried as 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from sidelight.attacks.floating_point import FloatingPointResult, attack_naive, attack_release
 from sidelight.attacks.intervals import mean_interval, paired_interval
 from sidelight.foundation.errors import MissingExtraError
 from sidelight.studies.figures import canvas, grid, legend_beside
-from sidelight.studies.study import OURS, Drawing, Study, StudyResult, Verdict, Work, plain_table
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from sidelight.studies.study import Drawing, Reading, StudyResult, Verdict, Work, plain_table
 
 CANDIDATES: Mapping[str, tuple[int, ...]] = {
     "0 or 1": (0, 1),
@@ -51,39 +48,22 @@ _SEED = 1
 
 @dataclass(frozen=True)
 class FloatingPointRow:
-    """One release of one set of candidates under one test.
+    """One release of one set of candidates under one test."""
 
-    Attributes:
-        candidates: the values that a person can have, in words.
-        values: how many they are.
-        epsilon: the budget.
-        release: the sampler.
-        test: what excludes candidates: the "doubles" that a naive sampler can make, or our release's grid.
-        people: how many values were released.
-        recovered: the share of values that are the only feasible ones.
-        recovered_lower: the lower end of its interval.
-        recovered_upper: the upper end.
-        misled: the share of records whose only feasible value is a wrong one.
-        left: the mean size of the feasible set.
-        gain: how much rarer wrong guesses are than those of the nearest candidate.
-        gain_lower: the lower end of its interval.
-        gain_upper: the upper end.
-    """
-
-    candidates: str
-    values: int
-    epsilon: float
-    release: str
-    test: str
-    people: int
-    recovered: float
-    recovered_lower: float
-    recovered_upper: float
-    misled: float
-    left: float
-    gain: float
-    gain_lower: float
-    gain_upper: float
+    candidates: str  # the values that a person can have, in words
+    values: int  # how many they are
+    epsilon: float  # the budget
+    release: str  # the sampler
+    test: str  # what excludes candidates: the "doubles" that a naive sampler can make, or our release's grid
+    people: int  # how many values were released
+    recovered: float  # the share of values that are the only feasible ones
+    recovered_lower: float  # the lower end of its interval
+    recovered_upper: float  # the upper end
+    misled: float  # the share of records whose only feasible value is a wrong one
+    left: float  # the mean size of the feasible set
+    gain: float  # how much rarer wrong guesses are than those of the nearest candidate
+    gain_lower: float  # the lower end of its interval
+    gain_upper: float  # the upper end
 
     @property
     def excludes_nothing(self) -> bool:
@@ -93,15 +73,10 @@ class FloatingPointRow:
 
 @dataclass(frozen=True)
 class FloatingPointStudy:
-    """All rows.
+    """All rows."""
 
-    Attributes:
-        rows: candidates by candidates.
-        missing: why the noise of a real release was not tried; empty where it was.
-    """
-
-    rows: tuple[FloatingPointRow, ...]
-    missing: str = ""
+    rows: tuple[FloatingPointRow, ...]  # candidates by candidates
+    missing: str = ""  # why the noise of a real release was not tried; empty where it was
 
     def of(
         self, release: str, test: str | None = None, candidates: str | None = None
@@ -140,32 +115,18 @@ def _row(name: str, epsilon: float, release: str, test: str, result: FloatingPoi
     alone = result.sizes == 1
     recovered = mean_interval(own & alone, CONFIDENCE)
     gain = paired_interval(result.attack.control_losses - result.attack.losses, CONFIDENCE)
-    return FloatingPointRow(
-        name,
-        result.feasible.shape[1],
-        epsilon,
-        release,
-        test,
-        len(result.truth),
-        result.recovered,
-        recovered.lower,
-        recovered.upper,
-        float((alone & ~own).mean()),
-        result.mean_size,
-        gain.value,
-        gain.lower,
-        gain.upper,
-    )
+    named = (name, result.feasible.shape[1], epsilon, release, test, len(result.truth))
+    shares = (result.recovered, recovered.lower, recovered.upper, float((alone & ~own).mean()))
+    return FloatingPointRow(*named, *shares, result.mean_size, *astuple(gain))
 
 
 def meets(rows: Sequence[FloatingPointRow], low: float, high: float) -> bool:
     """Whether the shares recovered at these budgets, with their intervals, meet the range of a reference."""
-    return (
-        min(row.recovered_lower for row in rows) <= high and max(row.recovered_upper for row in rows) >= low
-    )
+    least, most = min(row.recovered_lower for row in rows), max(row.recovered_upper for row in rows)
+    return least <= high and most >= low
 
 
-def claim_of(study: FloatingPointStudy) -> Figure:
+def recovery_figure(study: FloatingPointStudy) -> Figure:
     """Return the share recovered, and the share of the candidates that are left, against the budget."""
     figure, panels = canvas(9.5, 4.2, 2)
     for number, name in enumerate(CANDIDATES):
@@ -191,14 +152,15 @@ def _lines(
         axes.set_xscale("log")
         axes.set_xticks(budgets, [f"{budget:g}" for budget in budgets], minor=False)
         axes.minorticks_off()
-        axes.set_xlabel("budget")
+        axes.set(xlabel="budget")
         grid(axes)
 
 
 def _read_floating_point(study: FloatingPointStudy) -> StudyResult:
     sampler, meets_reference = _naive_sampler(study)
     release, resists = _our_release(study)
-    drawing = Drawing("floating-point", "what is recovered, and what is left", partial(claim_of, study))
+    draw = partial(recovery_figure, study)
+    drawing = Drawing("floating-point", "what is recovered, and what is left", draw)
     verdict = Verdict("measured" if meets_reference and resists else "differs", f"{sampler}; {release}")
     return StudyResult(verdict, {}, *plain_table(study.rows), (drawing,))
 
@@ -208,10 +170,8 @@ def _naive_sampler(study: FloatingPointStudy) -> tuple[str, bool]:
     parts, missed = [], []
     for name, (words, low, high) in REFERENCE.items():
         rows = study.of(NAIVE, candidates=name)
-        share, left = (
-            _range([row.recovered for row in rows], ".1%"),
-            _range([row.left for row in rows], ".3g"),
-        )
+        share = _range([row.recovered for row in rows], ".1%")
+        left = _range([row.left for row in rows], ".3g")
         beside = f"reference {words}; {left} of {rows[0].values} candidates are left"
         parts.append(f"{share} where values are {name} ({beside})")
         missed += [] if meets(rows, low, high) else [name]
@@ -236,10 +196,4 @@ def _range(values: Sequence[float], digits: str) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-STUDY = Study(
-    "floating-point",
-    OURS,
-    "The floating-point attack on a naive sampler and on our release",
-    Work("floating-point", run),
-    _read_floating_point,
-)
+STUDIES = {"floating-point": Reading(Work("floating-point", run), _read_floating_point)}

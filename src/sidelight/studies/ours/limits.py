@@ -9,11 +9,12 @@ Whether he is beyond the limit is judged by what he *did* lose on the true recor
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sidelight.attacks.attack import Guess, losses
@@ -31,10 +32,7 @@ from sidelight.mechanisms import Reports
 from sidelight.plan import Plan, Release
 from sidelight.sources.examples import survey_joint
 from sidelight.studies.figures import canvas, legend_beside
-from sidelight.studies.study import OURS, Drawing, Study, StudyResult, Verdict, Work, plain_table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from sidelight.studies.study import Drawing, Reading, StudyResult, Verdict, Work, plain_table
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.uint16]
@@ -48,37 +46,21 @@ _SEED = 1
 
 @dataclass(frozen=True)
 class LimitRow:
-    """One learnt attack in one setting; losses are error rates, or distances in shares of the range.
+    """One learnt attack in one setting; losses are error rates, or distances in shares of the range."""
 
-    Attributes:
-        belief: the records' law, in words.
-        mechanism: what each attribute is reported through.
-        epsilon: the budget of each attribute.
-        attacker: who learns.
-        records: how many true records are attacked.
-        control: the expected loss without a release.
-        limit: the least expected loss of anyone.
-        expected: what the attacker's guesses are expected to lose given the reports.
-        share: of the way from the control to the limit.
-        share_lower: the lower end of its interval.
-        share_upper: the upper end.
-        beyond_lower: the lower end of the interval of what he did lose, less the limit.
-        beyond_upper: the upper end; below 0 he is beyond the limit by more than the interval.
-    """
-
-    belief: str
-    mechanism: str
-    epsilon: float
-    attacker: str
-    records: int
-    control: float
-    limit: float
-    expected: float
-    share: float
-    share_lower: float
-    share_upper: float
-    beyond_lower: float
-    beyond_upper: float
+    belief: str  # the records' law, in words
+    mechanism: str  # what each attribute is reported through
+    epsilon: float  # the budget of each attribute
+    attacker: str  # who learns
+    records: int  # how many true records are attacked
+    control: float  # the expected loss without a release
+    limit: float  # the least expected loss of anyone
+    expected: float  # what the attacker's guesses are expected to lose given the reports
+    share: float  # of the way from the control to the limit
+    share_lower: float  # the lower end of its interval
+    share_upper: float  # the upper end
+    beyond_lower: float  # the lower end of the interval of what he did lose, less the limit
+    beyond_upper: float  # the upper end; below 0 he is beyond the limit by more than the interval
 
     @property
     def setting(self) -> str:
@@ -93,23 +75,17 @@ class LimitRow:
 
 @dataclass(frozen=True)
 class LimitStudy:
-    """All rows.
+    """All rows."""
 
-    Attributes:
-        rows: setting by setting.
-        missing: why no network was tried; empty where one was.
-    """
-
-    rows: tuple[LimitRow, ...]
-    missing: str = ""
+    rows: tuple[LimitRow, ...]  # setting by setting
+    missing: str = ""  # why no network was tried; empty where one was
 
     def best(self) -> list[LimitRow]:
         """Return the row of the best attacker in each setting."""
-        settings = dict.fromkeys(row.setting for row in self.rows)
-        return [
-            max((row for row in self.rows if row.setting == setting), key=lambda row: row.share)
-            for setting in settings
-        ]
+        best: dict[str, LimitRow] = {}
+        for row in self.rows:
+            best[row.setting] = max(best.get(row.setting, row), row, key=lambda row: row.share)
+        return list(best.values())
 
 
 def run(quick: bool = False) -> LimitStudy:
@@ -130,9 +106,6 @@ def learners(quick: bool) -> tuple[list[str], str]:
     except MissingExtraError as error:
         return ["boosted"], str(error)
     return ["boosted", "mlp"], ""
-
-
-# values that people report as codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,9 +155,6 @@ def _two_halves(joint: Array, count: int) -> tuple[Codes, Codes]:
     cells = np.random.default_rng(_SEED).choice(joint.size, 2 * count, p=joint.reshape(-1))
     codes = np.stack(np.unravel_index(cells, joint.shape), axis=1).astype(np.uint16)
     return codes[:count], codes[count:]
-
-
-# numbers under Laplace noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,9 +229,6 @@ def _number_rows(case: _NumberCase, models: Sequence[str], quick: bool) -> Itera
 _WORDS = {"boosted": "boosted trees", "mlp": "MLP"}
 
 
-# one attack against the limit
-
-
 def _row(
     named: tuple[str, str, float, str], guess: Guess, exact: Posterior, points: Array, true: NDArray[Any]
 ) -> LimitRow:
@@ -276,7 +243,7 @@ def _row(
     share = ratio_interval(control - expected, control - limit, CONFIDENCE)
     beyond = student_interval(losses(guesses, true, guess.measure) - limit, CONFIDENCE)
     means = (float(control.mean()), float(limit.mean()), float(expected.mean()))
-    ends = (share.value, share.lower, share.upper, beyond.lower, beyond.upper)
+    ends = (*astuple(share), beyond.lower, beyond.upper)
     return LimitRow(*named, len(best), *means, *ends)
 
 
@@ -294,11 +261,12 @@ def ratio_interval(above: Array, below: Array, confidence: float) -> Interval:
     Interval(value=0.5, lower=0.5, upper=0.5)
     """
     value = float(above.mean() / below.mean())
+    # to first order the ratio's error is the mean of (above - value x below) over the mean below
     rest = student_interval((above - value * below) / below.mean(), confidence)
     return Interval(value, value + rest.lower, value + rest.upper)
 
 
-def claim_of(study: LimitStudy) -> Figure:
+def way_figure(study: LimitStudy) -> Figure:
     """Return every attack's share of the way with its interval, setting by setting."""
     settings = list(dict.fromkeys(row.setting for row in study.rows))[::-1]
     figure, (axes,) = canvas(9.5, 0.35 * len(settings) + 1.5)
@@ -333,15 +301,9 @@ def _read_limits(study: LimitStudy) -> StudyResult:
     )
     if study.missing:
         reason += f"; no network was tried: {study.missing}"
-    drawing = Drawing("attack-limit", "share of the way to the Bayes limit", partial(claim_of, study))
+    drawing = Drawing("attack-limit", "share of the way to the Bayes limit", partial(way_figure, study))
     verdict = Verdict("differs" if short or beyond else "measured", reason)
     return StudyResult(verdict, {}, *plain_table(study.rows), (drawing,))
 
 
-STUDY = Study(
-    "attack-limit",
-    OURS,
-    "Learnt attacks against the Bayes limit",
-    Work("attack-limit", run, minutes=0.5),
-    _read_limits,
-)
+STUDIES = {"attack-limit": Reading(Work("attack-limit", run, minutes=0.5), _read_limits)}

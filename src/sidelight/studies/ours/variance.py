@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sidelight.mechanisms import create
 from sidelight.studies.figures import STYLES, canvas, grid, legend_beside
-from sidelight.studies.study import OURS, Drawing, Study, StudyResult, Verdict, Work
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from sidelight.studies.study import Drawing, Reading, StudyResult, Verdict, Work
 
 COMPARED = ("grr", "ss", "oue", "olh", "sue", "the", "she", "blh", "hadamard", "rappor")
 _BUDGETS = np.geomspace(0.1, 6, 40)
@@ -25,23 +22,14 @@ _SIZES = np.unique(np.geomspace(2, 4096, 34).astype(int))
 
 @dataclass(frozen=True, eq=False)
 class VarianceStudy:
-    """The variance of one person's report about a value that nobody has, for each mechanism.
+    """The variance of one person's report about a value that nobody has, for each mechanism."""
 
-    Attributes:
-        budgets: (b,) the nominal budgets of the first panel.
-        by_budget: (b,) the variances at `size` values, by mechanism.
-        sizes: (s,) the numbers of values of the second panel.
-        by_size: (s,) the variances at budget `epsilon`, by mechanism.
-        size: the number of values in the first panel.
-        epsilon: the budget in the second panel.
-    """
-
-    budgets: NDArray[np.float64]
-    by_budget: dict[str, NDArray[np.float64]]
-    sizes: NDArray[np.int64]
-    by_size: dict[str, NDArray[np.float64]]
-    size: int
-    epsilon: float
+    budgets: NDArray[np.float64]  # (b,) the nominal budgets of the first panel
+    by_budget: dict[str, NDArray[np.float64]]  # (b,) the variances at `size` values, by mechanism
+    sizes: NDArray[np.int64]  # (s,) the numbers of values of the second panel
+    by_size: dict[str, NDArray[np.float64]]  # (s,) the variances at budget `epsilon`, by mechanism
+    size: int  # the number of values in the first panel
+    epsilon: float  # the budget in the second panel
 
 
 def variance_study(size: int = 100, epsilon: float = 1.0, names: Sequence[str] = COMPARED) -> VarianceStudy:
@@ -53,16 +41,16 @@ def variance_study(size: int = 100, epsilon: float = 1.0, names: Sequence[str] =
     >>> bool(study.by_size["grr"][-1] > study.by_size["oue"][-1])
     True
     """
-    by_budget = {name: np.array([_variance(name, size, budget) for budget in _BUDGETS]) for name in names}
-    by_size = {name: np.array([_variance(name, int(count), epsilon) for count in _SIZES]) for name in names}
+
+    def variance(name: str, size: int, epsilon: float) -> float:
+        return float(create(name, size, epsilon).variance(1, 0.0))
+
+    by_budget = {name: np.array([variance(name, size, budget) for budget in _BUDGETS]) for name in names}
+    by_size = {name: np.array([variance(name, int(count), epsilon) for count in _SIZES]) for name in names}
     return VarianceStudy(_BUDGETS, by_budget, _SIZES, by_size, size, epsilon)
 
 
-def _variance(name: str, size: int, epsilon: float) -> float:
-    return float(create(name, size, epsilon).variance(1, 0.0))
-
-
-def claim_of(study: VarianceStudy) -> Figure:
+def variance_figure(study: VarianceStudy) -> Figure:
     """Return both panels as one figure."""
     figure, (left, right) = canvas(9.5, 4.2, 2, sharey=True)
     _panel(left, study.budgets, study.by_budget, "nominal epsilon", f"{study.size} values")
@@ -77,40 +65,32 @@ def _panel(
 ) -> None:
     for number, (name, values) in enumerate(lines.items()):
         axes.loglog(x, values, STYLES[number % 4], label=name, linewidth=1.5)
-    axes.set_xlabel(label)
+    axes.set(xlabel=label)
     axes.set_title(title, fontsize=10)
     grid(axes)
 
 
 def _read_variance(study: VarianceStudy) -> StudyResult:
     rows = [
-        (name, "epsilon", float(x), float(y))
-        for name, heights in study.by_budget.items()
-        for x, y in zip(study.budgets, heights, strict=True)
-    ]
-    rows += [
-        (name, "values", float(x), float(y))
-        for name, heights in study.by_size.items()
-        for x, y in zip(study.sizes, heights, strict=True)
+        (name, against, float(x), float(y))
+        for against, places, lines in (
+            ("epsilon", study.budgets, study.by_budget),
+            ("values", study.sizes, study.by_size),
+        )
+        for name, heights in lines.items()
+        for x, y in zip(places, heights, strict=True)
     ]
     crossed = int((study.by_size["grr"] > study.by_size["oue"]).argmax())
     reason = (
         f"at epsilon {study.epsilon:g} randomised response errs less than unary encoding up to "
         f"{study.sizes[crossed - 1]} values, and more from {study.sizes[crossed]} on"
     )
-    return StudyResult(
-        Verdict("measured", reason),
-        {},
-        ("mechanism", "against", "x", "variance"),
-        tuple(rows),
-        (Drawing("mechanism-variance", "variance of a rare value's frequency", partial(claim_of, study)),),
-    )
+    draw = partial(variance_figure, study)
+    drawing = Drawing("mechanism-variance", "variance of a rare value's frequency", draw)
+    columns = ("mechanism", "against", "x", "variance")
+    return StudyResult(Verdict("measured", reason), {}, columns, tuple(rows), (drawing,))
 
 
-STUDY = Study(
-    "mechanism-variance",
-    OURS,
-    "Variance of every mechanism against budget and number of values",
-    Work("mechanism-variance", lambda _quick: variance_study()),
-    _read_variance,
-)
+STUDIES = {
+    "mechanism-variance": Reading(Work("mechanism-variance", lambda _quick: variance_study()), _read_variance)
+}

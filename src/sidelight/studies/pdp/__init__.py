@@ -1,5 +1,1 @@
 """Paper PDP: Examples 2 to 5, Figs. 2, 4 and 5, Theorem 2, and exact curves on joints that exist."""
-
-from sidelight.studies.pdp import examples, figures, joints
-
-STUDIES = (examples.EXAMPLES, examples.FIGURE_2, examples.THEOREM_2, *figures.STUDIES, *joints.STUDIES)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from sidelight.belief import Belief, Gaussian
 from sidelight.knowledge import Adversary, Query, gaussian_leakage, prior_leakage
 from sidelight.studies.figures import canvas
-from sidelight.studies.study import Drawing, Study, StudyResult, Value, Verdict, Work
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from sidelight.studies.study import Drawing, Reading, StudyResult, Value, Work, against_exact, gaps, judged
 
 _JOINTS = {
     "Example 2, (a), knows x2": ([[0.3, 0.2], [0.2, 0.3]], 1.0, ("x2",)),
@@ -48,31 +46,23 @@ def _examples(_quick: bool) -> dict[str, float]:
 
 
 def _read_examples(exact: dict[str, float]) -> StudyResult:
-    gap = max(abs(exact[name] - float(printed)) for name, printed in EXAMPLES.published.items())
-    rows = tuple((name, value, EXAMPLES.published[name]) for name, value in exact.items())
+    gap = max(gaps(exact, PRINTED).values())
+    rows = tuple((name, value, PRINTED[name]) for name, value in exact.items())
     reason = f"every example within {gap:.4f}; Example 2(b), 0.8146, is printed as 0.82"
-    verdict = Verdict("reproduced" if gap < 0.006 else "differs", reason)
-    return StudyResult(verdict, dict(exact), ("example", "exact", "printed"), rows)
+    return StudyResult(judged(gap < 0.006, reason), exact, ("example", "exact", "printed"), rows)
 
 
-EXAMPLES = Study(
-    "pdp-examples",
-    "PDP",
-    "Examples 2 to 5: leakage of two tuples",
-    Work("pdp-examples", _examples),
-    _read_examples,
-    {
-        "Example 2, (a), knows x2": 1.0,
-        "Example 2, (a), knows nothing": 1.19,
-        "Example 2, (b), knows nothing": 0.82,
-        "Example 3, (a'), knows nothing": 1.95,
-        "Example 3, (b'), knows nothing": 0.05,
-        "Example 4, (c), knows nothing": 2.0,
-        "Example 4, (d), knows nothing": 6.0,
-        "Example 5, correlation 0.5": 1.5,
-        "Example 5, correlation -0.5": 0.5,
-    },
-)
+PRINTED: dict[str, Value] = {
+    "Example 2, (a), knows x2": 1.0,
+    "Example 2, (a), knows nothing": 1.19,
+    "Example 2, (b), knows nothing": 0.82,
+    "Example 3, (a'), knows nothing": 1.95,
+    "Example 3, (b'), knows nothing": 0.05,
+    "Example 4, (c), knows nothing": 2.0,
+    "Example 4, (d), knows nothing": 6.0,
+    "Example 5, correlation 0.5": 1.5,
+    "Example 5, correlation -0.5": 0.5,
+}
 
 
 def _posteriors(_quick: bool) -> dict[str, tuple[float, float, float]]:
@@ -97,7 +87,7 @@ def _read_posteriors(posteriors: dict[str, tuple[float, float, float]]) -> Study
     }
     rows = tuple((name, *values) for name, values in posteriors.items())
     holds = together[0] > 0.8 and apart[:2] == (0.5, 0.0) and abs(alone[0] - alone[1]) < 1e-9
-    verdict = Verdict("reproduced" if holds else "differs", "posteriors after the answer 2, noise of scale 1")
+    verdict = judged(holds, "posteriors after the answer 2, noise of scale 1")
     columns = ("correlation", "weak after r = 2", "strong after r = 2", "strong before")
     drawing = Drawing("pdp-fig2", "posteriors of s1 = 1", partial(_bars, posteriors))
     return StudyResult(verdict, ours, columns, rows, (drawing,))
@@ -115,21 +105,6 @@ def _bars(posteriors: dict[str, tuple[float, float, float]]) -> Figure:
     return figure
 
 
-FIGURE_2 = Study(
-    "pdp-fig2",
-    "PDP",
-    "Fig. 2: what two adversaries infer from a noisy sum",
-    Work("pdp-posteriors", _posteriors),
-    _read_posteriors,
-    {
-        "perfectly positive, weak adversary": "s1 = 1 with high confidence",
-        "perfectly negative, weak adversary": "nothing",
-        "perfectly negative, strong adversary": "s1 = 0 for certain",
-        "independent, strong against weak adversary": "no gain",
-    },
-)
-
-
 def _theorem_2(_quick: bool) -> tuple[float, float]:
     """Return the published and the exact leakage of the smallest counter-example."""
     belief = Belief.from_joint([[0.5, 0.0], [0.45, 0.05]], ["x1", "x2"])
@@ -140,20 +115,25 @@ def _theorem_2(_quick: bool) -> tuple[float, float]:
 
 def _read_theorem_2(figures: tuple[float, float]) -> StudyResult:
     published, exact = figures
-    verdict = Verdict(
-        "refuted" if exact > published else "reproduced",
+    words = (
         f"Theorem 2 looks at one end of the answers only: it gives {published:.4f}, the truth is {exact:.4f}",
         "two bits, Pr(x2 = 1 | x1 = 0) = 0 and Pr(x2 = 1 | x1 = 1) = 0.1, noise of scale 1, nothing known",
     )
-    ours: dict[str, Value] = {"is an upper bound": f"{published:.4f} against the exact {exact:.4f}"}
-    return StudyResult(verdict, ours, ("figure", "leakage"), (("published", published), ("exact", exact)))
+    ours = {"is an upper bound": f"{published:.4f} against the exact {exact:.4f}"}
+    return against_exact(figures, words, ours, "leakage")
 
 
-THEOREM_2 = Study(
-    "pdp-theorem2",
-    "PDP",
-    "Theorem 2: the leakage of two correlated tuples",
-    Work("pdp-theorem2", _theorem_2),
-    _read_theorem_2,
-    {"is an upper bound": "yes"},
-)
+STUDIES = {
+    "pdp-examples": Reading(Work("pdp-examples", _examples), _read_examples, PRINTED),
+    "pdp-fig2": Reading(
+        Work("pdp-posteriors", _posteriors),
+        _read_posteriors,
+        {
+            "perfectly positive, weak adversary": "s1 = 1 with high confidence",
+            "perfectly negative, weak adversary": "nothing",
+            "perfectly negative, strong adversary": "s1 = 0 for certain",
+            "independent, strong against weak adversary": "no gain",
+        },
+    ),
+    "pdp-theorem2": Reading(Work("pdp-theorem2", _theorem_2), _read_theorem_2, {"is an upper bound": "yes"}),
+}

@@ -7,17 +7,28 @@ are reproduced as such.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sidelight.belief import Gaussian
 from sidelight.foundation.errors import InputError
 from sidelight.knowledge import Adversary, Edges, gaussian_leakage
 from sidelight.knowledge.graph import fast_search, full_search
-from sidelight.studies.pdp.panels import Curve, Panel, read_panel, seconds_of
-from sidelight.studies.study import Kind, Study, Value, Verdict, Work
+from sidelight.studies.figures import canvas, grid
+from sidelight.studies.study import (
+    Drawing,
+    Reading,
+    StudyResult,
+    Value,
+    Verdict,
+    Work,
+    judged,
+    seconds_of,
+)
 
 Array = NDArray[np.float64]
 TUPLES = 15
@@ -26,6 +37,64 @@ CONCENTRATION = 10.0
 CLOSE = (0.5, 0.8)
 """The mean edges at which the paper finds fast search very close to full-space search."""
 _FIG5 = {"fig5a": 0.2, "fig5b": 0.5, "fig5c": 0.8}
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One line: a name, where its points are, and their height; a spread where there were several runs."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    spread: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One figure with its verdict."""
+
+    key: str  # the study's name without the paper's
+    title: str  # what it shows
+    axes: tuple[str, str]  # the names of both axes
+    curves: tuple[Curve, ...]  # its lines
+    verdict: Verdict  # how it compares with what the paper says
+    log: str = ""  # which axes are logarithmic: "", "y" or "xy"
+
+    @property
+    def drawing(self) -> Drawing:
+        """The panel as a figure of its study."""
+        return Drawing(f"pdp-{self.key}", self.title, partial(_figure, self))
+
+
+def read_panel(key: str, ours: Callable[[Panel], dict[str, Value]], panels: list[Panel]) -> StudyResult:
+    """Return the result of the study that consists of one panel."""
+    panel = next(panel for panel in panels if panel.key == key)
+    rows = [
+        (curve.name, x, y, curve.spread[place] if curve.spread else 0.0)
+        for curve in panel.curves
+        for place, (x, y) in enumerate(zip(curve.x, curve.y, strict=True))
+    ]
+    columns = ("line", *panel.axes, "standard deviation")
+    return StudyResult(panel.verdict, ours(panel), columns, tuple(rows), (panel.drawing,))
+
+
+def _figure(panel: Panel) -> Figure:
+    figure, (axes,) = canvas(5.6, 3.9)
+    for number, curve in enumerate(panel.curves):
+        style = ("o-", "s--", "^-.", "d:")[number % 4]
+        axes.plot(curve.x, curve.y, style, label=curve.name, markersize=4, linewidth=1.4)
+        if curve.spread:
+            low, high = (np.array(curve.y) + sign * np.array(curve.spread) for sign in (-1, 1))
+            axes.fill_between(curve.x, low, high, alpha=0.2)
+    if "y" in panel.log:
+        axes.set_yscale("log")
+    if "x" in panel.log:
+        axes.set_xscale("log")
+    axes.set(xlabel=panel.axes[0], ylabel=panel.axes[1])
+    axes.set_title(f"{panel.title} ({panel.verdict.kind})", fontsize=9)
+    grid(axes)
+    axes.legend(frameon=False)
+    return figure
 
 
 def run(quick: bool = False) -> list[Panel]:
@@ -64,33 +133,23 @@ def beta_layers(tuples: int, means: Sequence[float], runs: int, key: str) -> Pan
         maxima = [layer_maxima(full_search(beta_edges(tuples, mean, seed))) for seed in range(runs)]
         heights = np.array(maxima).mean(axis=0)
         curves.append(Curve(f"mean edge {mean:g}", layers, tuple(float(value) for value in heights)))
-    broken = [curve.name for curve in curves if not _as_published(curve, means[0])]
-    if means[0] > 0:
+    # the paper says that the last layer is worst, for negative edges the first
+    worst = -1 if means[0] > 0 else 0
+    broken = [curve.name for curve in curves if curve.y[worst] < max(curve.y)]
+    if broken and means[0] > 0:
+        reason = (
+            f"not for {', '.join(broken)}: a node keeps its least path, so positive edges alone do not "
+            "make the weakest adversary worst, and Corollary 1(2) does not follow"
+        )
+    elif means[0] > 0:
         reason = "the weakest adversary is worst"
-        if broken:
-            reason = (
-                f"not for {', '.join(broken)}: a node keeps its least path, so positive edges alone do not "
-                "make the weakest adversary worst, and Corollary 1(2) does not follow"
-            )
     else:
         reason = (
             "another adversary is worst" if broken else "the strongest adversary is worst, no trend beyond"
         )
-    return Panel(
-        key,
-        "published graph with random edges",
-        ("layer", "privacy leakage"),
-        tuple(curves),
-        Verdict(
-            "differs" if broken else "reproduced",
-            f"{reason} (mean of {runs} runs; no joint distribution is behind these edges)",
-        ),
-    )
-
-
-def _as_published(curve: Curve, mean: float) -> bool:
-    """Whether the largest value is where the paper says: in the last layer, for negative edges the first."""
-    return curve.y[-1 if mean > 0 else 0] >= max(curve.y)
+    reason += f" (mean of {runs} runs; no joint distribution is behind these edges)"
+    title, axes = "published graph with random edges", ("layer", "privacy leakage")
+    return Panel(key, title, axes, tuple(curves), judged(not broken, reason))
 
 
 def gaussian_layers(tuples: int, correlations: Sequence[float], key: str) -> Panel:
@@ -106,22 +165,19 @@ def gaussian_layers(tuples: int, correlations: Sequence[float], key: str) -> Pan
             gaussian_leakage(belief, Adversary("x1", belief.names[1 + unknown :])).value
             for unknown in range(tuples)
         ]
-        curves.append(
-            Curve(f"correlation {correlation:g}", tuple(float(n + 1) for n in range(tuples)), tuple(values))
-        )
+        layers = tuple(float(n + 1) for n in range(tuples))
+        curves.append(Curve(f"correlation {correlation:g}", layers, tuple(values)))
     heights = np.array([curve.y for curve in curves])
     grows = bool((np.diff(heights, axis=1) >= -1e-9).all() and (np.diff(heights, axis=0) >= -1e-9).all())
-    reason = (
-        f"closed form; leakage {'grows' if grows else 'does not grow'} with the layer and the correlation"
-    )
+    trend = "grows" if grows else "does not grow"
+    verdict = judged(grows, f"closed form; leakage {trend} with the layer and the correlation")
     if missing:
-        reason = (
-            f"no covariance of {tuples} tuples has a common correlation below {-1 / (tuples - 1):.4f}, so "
-            f"{', '.join(f'{value:g}' for value in missing)} cannot be drawn"
-        )
-    kind: Kind = "not possible" if missing else "reproduced" if grows else "differs"
-    axes = ("layer", "privacy leakage")
-    return Panel(key, "Gaussian tuples", axes, tuple(curves), Verdict(kind, reason))
+        # equicorrelated covariances are positive semidefinite only down to -1 / (n - 1)
+        shown = ", ".join(f"{value:g}" for value in missing)
+        least = f"{-1 / (tuples - 1):.4f}"
+        reason = f"no covariance of {tuples} tuples has a common correlation below {least}, so {shown} cannot"
+        verdict = Verdict("not possible", f"{reason} be drawn")
+    return Panel(key, "Gaussian tuples", ("layer", "privacy leakage"), tuple(curves), verdict)
 
 
 def search_values(tuples: int, mean: float, runs: int, key: str) -> Panel:
@@ -140,16 +196,12 @@ def search_values(tuples: int, mean: float, runs: int, key: str) -> Panel:
     if not is_close:
         reason += "; the paper finds them very close here, but does not say how its edges are spread"
     x = tuple(float(count) for count in counts)
-    return Panel(
-        key,
-        f"full against fast search, mean edge {mean:g}",
-        ("tuples", "largest leakage"),
-        tuple(
-            Curve(name, x, tuple(table.mean(axis=1)), tuple(table.std(axis=1)))
-            for name, table in (("full space", full), ("fast", fast))
-        ),
-        Verdict("reproduced" if is_above and is_close else "differs", reason),
+    curves = tuple(
+        Curve(name, x, tuple(table.mean(axis=1)), tuple(table.std(axis=1)))
+        for name, table in (("full space", full), ("fast", fast))
     )
+    title, axes = f"full against fast search, mean edge {mean:g}", ("tuples", "largest leakage")
+    return Panel(key, title, axes, curves, judged(is_above and is_close, reason))
 
 
 def search_times(tuples: int, runs: int) -> Panel:
@@ -162,86 +214,54 @@ def search_times(tuples: int, runs: int) -> Panel:
             times[name].append(min(seconds_of(partial(search, edges)) for _ in range(min(runs, 5))))
     ratio = times["full space"][-1] / times["fast"][-1]
     x = tuple(float(count) for count in counts)
-    return Panel(
-        "fig5d",
-        "time of full and fast search",
-        ("tuples", "seconds"),
-        tuple(Curve(name, x, tuple(values)) for name, values in times.items()),
-        Verdict(
-            "reproduced" if ratio > 1 else "differs",
-            f"at {counts[-1]} tuples fast search takes {ratio:.0f} times less time",
-        ),
-        log="y",
-    )
+    curves = tuple(Curve(name, x, tuple(values)) for name, values in times.items())
+    verdict = judged(ratio > 1, f"at {counts[-1]} tuples fast search takes {ratio:.0f} times less time")
+    return Panel("fig5d", "time of full and fast search", ("tuples", "seconds"), curves, verdict, log="y")
 
 
 def _worst_layer(panel: Panel) -> dict[str, Value]:
     """Return in which layer each line has its largest value."""
     layers = {int(curve.x[curve.y.index(max(curve.y))]) for curve in panel.curves}
     last = int(max(panel.curves[0].x))
-    words = ", ".join(str(layer) for layer in sorted(layers))
-    return {"layer of the largest leakage": f"{words} (of {last})"}
+    return {_LAYER: f"{', '.join(str(layer) for layer in sorted(layers))} (of {last})"}
 
 
 def _gaps(panel: Panel) -> dict[str, Value]:
     full, fast = panel.curves
-    return {
-        "fast search over full search, at most": max(a / b for a, b in zip(fast.y, full.y, strict=True)),
-        "fast search is never below full search": str(
-            all(a >= b - 1e-9 for a, b in zip(fast.y, full.y, strict=True))
-        ).lower(),
-    }
+    pairs = list(zip(fast.y, full.y, strict=True))
+    is_above = all(a >= b - 1e-9 for a, b in pairs)
+    return {_MOST: max(a / b for a, b in pairs), _ABOVE: str(is_above).lower()}
 
 
 def _times(panel: Panel) -> dict[str, Value]:
     full, fast = panel.curves
-    return {"full search over fast search, time at the most tuples": full.y[-1] / fast.y[-1]}
+    return {_TIME: full.y[-1] / fast.y[-1]}
 
 
 def _negative(panel: Panel) -> dict[str, Value]:
     shown = ", ".join(curve.name.removeprefix("correlation ") for curve in panel.curves)
-    return {"correlations drawn": f"{shown}; the others are no covariance"}
+    return {_DRAWN: f"{shown}; the others are no covariance"}
 
 
+_LAYER = "layer of the largest leakage"
+_MOST = "fast search over full search, at most"
+_ABOVE = "fast search is never below full search"
+_TIME = "full search over fast search, time at the most tuples"
+_DRAWN = "correlations drawn"
 _FIGURES = Work("pdp-figures", run, minutes=3)
-_POSITIVE: dict[str, Value] = {"layer of the largest leakage": "the last: the weakest adversary"}
-_NEGATIVE: dict[str, Value] = {"layer of the largest leakage": "1: the strongest adversary"}
 
 
-def _panel(
-    key: str, title: str, published: dict[str, Value], ours: Callable[[Panel], dict[str, Value]]
-) -> Study:
-    read = partial(read_panel, key, ours)
-    return Study(f"pdp-{key}", "PDP", title, _FIGURES, read, published)
+def _panel(key: str, ours: Callable[[Panel], dict[str, Value]], published: dict[str, Value]) -> Reading:
+    return Reading(_FIGURES, partial(read_panel, key, ours), published)
 
 
-def _search(key: str, mean: float, close: str) -> Study:
-    published: dict[str, Value] = {
-        "fast search over full search, at most": close,
-        "fast search is never below full search": "generally",
-    }
-    return _panel(
-        key, f"Fig. {key[3]}({key[4]}): full against fast search, mean edge {mean:g}", published, _gaps
-    )
-
-
-STUDIES = (
-    _panel("fig4a", "Fig. 4(a): published graph, positive edges", _POSITIVE, _worst_layer),
-    _panel("fig4b", "Fig. 4(b): published graph, negative edges", _NEGATIVE, _worst_layer),
-    _panel("fig4c", "Fig. 4(c): Gaussian tuples, positive correlation", _POSITIVE, _worst_layer),
-    _panel(
-        "fig4d",
-        "Fig. 4(d): Gaussian tuples, negative correlation",
-        {"correlations drawn": "-0.2, -0.4, -0.6, -0.8"},
-        _negative,
-    ),
-    _search("fig5a", 0.2, "larger"),
-    _search("fig5b", 0.5, "very close to 1"),
-    _search("fig5c", 0.8, "very close to 1"),
-    _panel(
-        "fig5d",
-        "Fig. 5(d): time of full and fast search",
-        {"full search over fast search, time at the most tuples": "far more"},
-        _times,
-    ),
-)
+STUDIES = {
+    "pdp-fig4a": _panel("fig4a", _worst_layer, {_LAYER: "the last: the weakest adversary"}),
+    "pdp-fig4b": _panel("fig4b", _worst_layer, {_LAYER: "1: the strongest adversary"}),
+    "pdp-fig4c": _panel("fig4c", _worst_layer, {_LAYER: "the last: the weakest adversary"}),
+    "pdp-fig4d": _panel("fig4d", _negative, {_DRAWN: "-0.2, -0.4, -0.6, -0.8"}),
+    "pdp-fig5a": _panel("fig5a", _gaps, {_MOST: "larger", _ABOVE: "generally"}),
+    "pdp-fig5b": _panel("fig5b", _gaps, {_MOST: "very close to 1", _ABOVE: "generally"}),
+    "pdp-fig5c": _panel("fig5c", _gaps, {_MOST: "very close to 1", _ABOVE: "generally"}),
+    "pdp-fig5d": _panel("fig5d", _times, {_TIME: "far more"}),
+}

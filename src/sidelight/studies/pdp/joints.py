@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from sidelight.belief import Belief, Tree
 from sidelight.knowledge import Adversary, Query, all_adversaries, knowledge_audit, prior_leakage
-from sidelight.studies.pdp.figures import TUPLES
-from sidelight.studies.pdp.panels import Curve, Panel, read_panel, seconds_of
-from sidelight.studies.study import OURS, Study, StudyResult, Verdict, Work
+from sidelight.studies.pdp.figures import TUPLES, Curve, Panel, read_panel
+from sidelight.studies.study import Reading, StudyResult, Verdict, Work, seconds_of
 
 Array = NDArray[np.float64]
 
@@ -42,13 +41,14 @@ def alternating(tuples: int, strength: float) -> Array:
 def balanced(tuples: int, strength: float) -> Array:
     """Return bits whose sum stays near its middle: every correlation is negative."""
     sums = np.indices((2,) * tuples).sum(axis=0)
-    joint = np.exp(-4 * strength * (sums - tuples / 2) ** 2)
+    joint = np.exp(-4 * strength * (sums - tuples / 2) ** 2)  # a Gaussian in the sum, its middle likeliest
     return np.asarray(joint / joint.sum())
 
 
 def drawn(tuples: int, strength: float) -> Array:
     """Return a random joint; the stronger, the less even."""
     rng = np.random.default_rng(round(100 * strength))
+    # normalised gamma variates are Dirichlet; a smaller shape puts the mass on fewer cells
     joint = rng.gamma(max(1 - strength, 0.05), size=(2,) * tuples)
     return np.asarray(joint / joint.sum())
 
@@ -74,16 +74,13 @@ def joint_curves(family: str, tuples: int, strength: float = 0.6) -> Panel:
         "published": tuple(layer.published or 0.0 for layer in layers),
     }
     below = audit.understated or 0.0
-    return Panel(
-        f"joint-{family.replace(' ', '-')}",
-        f"{tuples} bits, {family}, strength {strength:g}",
-        ("layer", "largest leakage"),
-        tuple(Curve(name, x, value) for name, value in values.items()),
-        Verdict(
-            "refuted" if below > 0 else "reproduced",
-            f"the published graph is below the truth for {below:.1%} of the adversaries",
-        ),
+    verdict = Verdict(
+        "refuted" if below > 0 else "reproduced",
+        f"the published graph is below the truth for {below:.1%} of the adversaries",
     )
+    curves = tuple(Curve(name, x, value) for name, value in values.items())
+    key, title = f"joint-{family.replace(' ', '-')}", f"{tuples} bits, {family}, strength {strength:g}"
+    return Panel(key, title, ("layer", "largest leakage"), curves, verdict)
 
 
 def cost(tuples: int) -> Panel:
@@ -93,21 +90,15 @@ def cost(tuples: int) -> Panel:
     everyone = [seconds_of(partial(all_adversaries, *_random_bits(count))) for count in counts]
     lengths = (10, 30, 100, 300, 1000)
     chains = [seconds_of(partial(weakest_of_chain, length)) for length in lengths]
-    return Panel(
-        "cost",
-        "seconds for exact figures",
-        ("tuples", "seconds"),
-        (
-            Curve("all adversaries, bits", tuple(float(count) for count in counts), tuple(everyone)),
-            Curve("weakest adversary of a chain", tuple(float(n) for n in lengths), tuple(chains)),
-        ),
-        Verdict(
-            "measured",
-            f"all adversaries of {tuples} bits in {everyone[-1]:.2f} s, a chain of 1,000 in "
-            f"{chains[-1]:.2f} s",
-        ),
-        log="xy",
+    reason = (
+        f"all adversaries of {tuples} bits in {everyone[-1]:.2f} s, a chain of 1,000 in {chains[-1]:.2f} s"
     )
+    curves = (
+        Curve("all adversaries, bits", tuple(float(count) for count in counts), tuple(everyone)),
+        Curve("weakest adversary of a chain", tuple(float(n) for n in lengths), tuple(chains)),
+    )
+    verdict = Verdict("measured", reason)
+    return Panel("cost", "seconds for exact figures", ("tuples", "seconds"), curves, verdict, log="xy")
 
 
 def _random_bits(count: int) -> tuple[Belief, Query]:
@@ -142,20 +133,14 @@ def _read_joints(panels: list[Panel]) -> StudyResult:
 
 
 _COUNTER = "pdp-theorem2: two bits, 1.0653 published against 1.1586 exact"
-STUDIES = (
-    Study(
-        "pdp-joints",
-        "PDP",
-        "Exact, certified and published curves on joints that exist",
+STUDIES = {
+    "pdp-joints": Reading(
         Work("pdp-joints", lambda quick: [joint_curves(name, 5 if quick else 7) for name in FAMILIES]),
         _read_joints,
         {"the graph is a bound": "yes"},
     ),
-    Study(
-        "pdp-cost",
-        OURS,
-        "Prior knowledge: seconds of exact figures",
+    "pdp-cost": Reading(
         Work("pdp-cost", lambda quick: [cost(10 if quick else TUPLES)]),
         partial(read_panel, "cost", lambda _panel: {}),
     ),
-)
+}

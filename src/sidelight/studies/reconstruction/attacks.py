@@ -9,9 +9,12 @@ attacker, and the control: the attacker without any release.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
+from functools import partial
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sidelight.attacks.attack import attack
@@ -21,7 +24,9 @@ from sidelight.attacks.owner import Family, Noise, NoisyNumbers, protect
 from sidelight.attacks.reconstruction import Reconstructor, fit_aware, fit_published
 from sidelight.attacks.result import AttackResult
 from sidelight.foundation.progress import track
+from sidelight.studies.figures import canvas, grid
 from sidelight.studies.reconstruction.records import StudyTable, study_tables
+from sidelight.studies.study import Drawing, Kind, Reading, StudyResult, Value, Verdict, Work, plain_table
 
 Array = NDArray[np.float64]
 
@@ -86,17 +91,12 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class AttackStudy:
-    """All rows, and the distributions of distances that are drawn.
+    """All rows, and the distributions of distances that are drawn."""
 
-    Attributes:
-        rows: every attack in every setting.
-        densities: (bins,) by table and line, over `edges`: the distances of the MLP at one budget.
-        edges: (bins + 1,) by table.
-    """
-
-    rows: tuple[Row, ...]
+    rows: tuple[Row, ...]  # every attack in every setting
+    # (bins,) by table and line, over `edges`: the distances of the MLP at one budget
     densities: dict[tuple[str, str], Array] = field(default_factory=dict)
-    edges: dict[str, Array] = field(default_factory=dict)
+    edges: dict[str, Array] = field(default_factory=dict)  # (bins + 1,) by table
 
 
 def run(quick: bool = False) -> AttackStudy:
@@ -159,8 +159,7 @@ def _row(
 ) -> Row:
     release = result.baseline.value if result.baseline else 0.0
     named = (setting.figure, table.name, table.kind, setting.family, released.level, model, kind)
-    gain = result.gain
-    return Row(*named, release, result.control.value, result.score.value, gain.value, gain.lower, gain.upper)
+    return Row(*named, release, result.control.value, result.score.value, *astuple(result.gain))
 
 
 def _floating_row(setting: Setting, table: StudyTable, true: Array, level: float) -> Row:
@@ -179,8 +178,7 @@ def _floating_row(setting: Setting, table: StudyTable, true: Array, level: float
     )
     named = (setting.figure, table.name, table.kind, setting.family, level, "floating-point", "baseline")
     release = float(np.abs(reports - true).mean())
-    gain = result.gain
-    return Row(*named, release, result.control.value, result.score.value, gain.value, gain.lower, gain.upper)
+    return Row(*named, release, result.control.value, result.score.value, *astuple(result.gain))
 
 
 def _densities(drawn: dict[str, AttackResult]) -> tuple[Array, dict[str, Array]]:
@@ -191,9 +189,197 @@ def _densities(drawn: dict[str, AttackResult]) -> tuple[Array, dict[str, Array]]
     lines["without a release"] = first.control_losses
     if first.baseline_losses is not None:
         lines["release itself"] = first.baseline_losses
+    # the last fiftieth of the distances would squeeze all others into the first bins
     end = max(float(np.quantile(losses, 0.98)) for losses in lines.values())
     edges = np.linspace(0, end, _BINS + 1)
     width = edges[1] - edges[0]
     return edges, {
         line: np.histogram(losses, edges)[0] / (len(losses) * width) for line, losses in lines.items()
     }
+
+
+DRAWN = {
+    "Fig. 2": ("Fig. 2",),
+    "Fig. 2, stricter secret": ("Fig. 2, stricter secret",),
+    "Fig. 3": ("Fig. 2", "Fig. 3"),
+    "Fig. 4": ("Fig. 4",),
+    "Fig. 5": ("Fig. 5",),
+}
+"""Which rows each drawing shows: Fig. 3 has Laplace noise, which is Fig. 2's, beside Gaussian."""
+PRINTED_SHARES = {
+    ("Fig. 2", "vehicular"): 0.4684,
+    ("Fig. 2", "finance"): 0.5050,
+    ("Fig. 4", "vehicular"): 0.3858,
+    ("Fig. 4", "finance"): 0.1871,
+    ("Fig. 5", "vehicular"): 0.3328,
+}
+"""The share of noise that the paper's CNN (Fig. 5: its attack) removes, at an unstated budget."""
+_STRICTER = "Fig. 2, stricter secret"
+_STRONGEST: tuple[Kind, ...] = ("differs", "reproduced", "not possible")
+_CONTROL = "settings in which the published attack beats the guess without a release"
+_NEARER = "settings in which the published attack is nearer to the truth than the release"
+_WORK = Work(
+    "attacks", run, tables=("nyse_fundamentals",), uses=("geolife_sample", "sf_cabs_sample"), minutes=15
+)
+
+
+def rows_of(rows: Sequence[Row], figure: str) -> list[Row]:
+    """Return the rows that a drawing shows; from another figure, only the two models of Fig. 3."""
+    return [
+        row
+        for row in rows
+        if row.figure in DRAWN[figure] and (row.figure == figure or row.model in ("mlp", "cnn"))
+    ]
+
+
+def levels_figure(rows: Sequence[Row], title: str) -> Figure:
+    """Draw the mean distance against the level, a panel for each table and family."""
+    panels = list(dict.fromkeys((row.table, row.family) for row in rows))
+    figure, many = canvas(4.2 * len(panels), 3.8, len(panels))
+    for axes, (table, family) in zip(many, panels, strict=True):
+        _levels_panel(axes, [row for row in rows if (row.table, row.family) == (table, family)])
+        axes.set_title(f"{title}, {table}, {family}", fontsize=10)
+    many[0].set_ylabel("mean distance to the truth")
+    fullest = max(many, key=lambda axes: len(axes.lines))
+    figure.legend(handles=fullest.lines, frameon=False, fontsize=7, loc="outside right upper")
+    return figure
+
+
+def _levels_panel(axes: Axes, rows: Sequence[Row]) -> None:
+    levels = sorted({row.level for row in rows})
+    ours = [row for row in rows if row.attacker != "baseline"]
+    at = {level: [row for row in ours if row.level == level] for level in levels}
+    releases = [np.mean([row.release for row in at[level]]) for level in levels]
+    controls = [np.mean([row.control for row in at[level]]) for level in levels]
+    axes.plot(levels, releases, "k--", label="release itself")
+    axes.plot(levels, controls, "k:", label="no release")
+    for attacker, style in (("published", "-"), ("noise-aware", "-."), ("baseline", ":")):
+        for model in dict.fromkeys(row.model for row in rows if row.attacker == attacker):
+            line = {row.level: row.score for row in rows if (row.attacker, row.model) == (attacker, model)}
+            scores = [line[level] for level in levels]
+            axes.plot(levels, scores, style, marker=".", label=f"{model}, {attacker}")
+    axes.set_yscale("log")
+    if rows[0].family != "swap":
+        axes.set_xscale("log")
+    axes.set_xlabel("share swapped (no budget)" if rows[0].family == "swap" else "budget of the secret")
+    grid(axes)
+
+
+def distances_figure(study: AttackStudy) -> Figure:
+    """Draw density and cumulative share of the distances, a row for each table."""
+    tables = list(dict.fromkeys(table for table, _ in study.densities))
+    figure, many = canvas(9, 3.2 * len(tables), 2, len(tables))
+    for density, cumulative, table in zip(many[::2], many[1::2], tables, strict=True):
+        edges = study.edges[table]
+        for (owner, line), heights in study.densities.items():
+            if owner == table:
+                density.plot((edges[1:] + edges[:-1]) / 2, heights, label=line)
+                cumulative.plot(edges[1:], np.cumsum(heights) * (edges[1] - edges[0]), label=line)
+        density.set_ylabel(f"{table}: density")
+        cumulative.set_ylabel("share of records within")
+        for axes in (density, cumulative):
+            axes.set(xlabel="distance to the truth")
+            grid(axes)
+        cumulative.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _read_figure(number: str, study: AttackStudy) -> StudyResult:
+    rows = rows_of(study.rows, f"Fig. {number}")
+    stricter = rows_of(study.rows, _STRICTER) if number == "2" else []
+    draw = partial(levels_figure, rows, f"Fig. {number}")
+    drawings = [Drawing(f"reconstruction-fig{number}", "mean distance to the truth", draw)]
+    if stricter:
+        title = "mean distance where the secret has half of the others' budget"
+        draw = partial(levels_figure, stricter, _STRICTER)
+        drawings.append(Drawing("reconstruction-fig2-stricter", title, draw))
+    if number == "2" and study.densities:
+        draw = partial(distances_figure, study)
+        drawings.append(Drawing("reconstruction-fig2-distances", "density and share of distances", draw))
+    table = plain_table((*rows, *stricter), "removed")
+    return StudyResult(_verdict(number, study.rows), _ours(number, rows), *table, tuple(drawings))
+
+
+def _verdict(number: str, rows: Sequence[Row]) -> Verdict:
+    """Return the figure's verdict over all tables: the strongest of theirs, with every reason."""
+    figure = f"Fig. {number}"
+    parts = {place: _table_verdict(chosen) for place, chosen in _by_table(rows, figure).items()}
+    kind = min((part.kind for part in parts.values()), key=_STRONGEST.index)
+    if number == "3":
+        published = [row for row in rows_of(rows, figure) if row.attacker == "published"]
+        kind = "reproduced" if all(row.score < row.release for row in published) else "differs"
+    reasons = [f"{place}: {part.reason}" for place, part in parts.items()]
+    if kind == "not possible":
+        reasons.insert(0, "no share is published for the tables of this run")
+    return Verdict(kind, "; ".join(reasons))
+
+
+def _by_table(rows: Sequence[Row], figure: str) -> dict[str, list[Row]]:
+    """Return a figure's rows by table, those of its stricter secret apart."""
+    by_table: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.figure.partition(", ")[0] == figure:
+            place = f"{row.figure}, {row.table}".removeprefix(f"{figure}, ")
+            by_table.setdefault(place, []).append(row)
+    return by_table
+
+
+def _table_verdict(rows: Sequence[Row]) -> Verdict:
+    """Judge a figure on one table: against the paper's share, and against the control."""
+    published = [row for row in rows if row.attacker == "published"]
+    aware = [row for row in rows if row.attacker == "noise-aware"]
+    removed = [row.removed for row in published if row.model in ("mlp", "cnn")]
+    paper = PRINTED_SHARES.get((rows[0].figure.partition(",")[0], rows[0].kind))
+    kind: Kind = "not possible"
+    words, beside = "", "the paper states no share"
+    if paper is not None:
+        within = min(removed) <= paper <= max(removed)
+        kind = "reproduced" if within else "differs"
+        words = "reproduced at some budget, which is weak: " if within else "differs: "
+        beside = f"the paper states {paper:.1%} at an unstated budget"
+    better = sum(b.score <= a.score for a, b in zip(published, aware, strict=True))
+    reason = (
+        f"{words}the published MLP and CNN remove {min(removed):.0%} to {max(removed):.0%} of the noise "
+        f"({beside}) and beat the control in {_wins(published)} of {len(published)} settings; the "
+        f"noise-aware attacker is at least as good in {better} of {len(published)}, and beats the control "
+        f"in {_wins(aware)}"
+    )
+    return Verdict(kind, reason)
+
+
+def _wins(rows: Sequence[Row]) -> int:
+    return sum(row.beats_control for row in rows)
+
+
+def _ours(number: str, rows: Sequence[Row]) -> dict[str, Value]:
+    published = [row for row in rows if row.attacker == "published"]
+    ours: dict[str, Value] = {
+        name: _removed([row for row in published if row.kind == name.partition(":")[0]])
+        for name in _PUBLISHED[number]
+        if name in (_VEHICULAR, _FINANCE)
+    }
+    if _NEARER in _PUBLISHED[number]:
+        ours[_NEARER] = f"{sum(row.score < row.release for row in published)} of {len(published)}"
+    ours[_CONTROL] = f"{_wins(published)} of {len(published)}"
+    return ours
+
+
+def _removed(rows: Sequence[Row]) -> Value:
+    shares = [row.removed for row in rows if row.model in ("mlp", "cnn")]
+    if not shares:
+        return "not computed: quick, or its tables are missing"
+    return f"{min(shares):.1%} to {max(shares):.1%}, by budget and model"
+
+
+_VEHICULAR = "vehicular: share of the noise removed"
+_FINANCE = "finance: share of the noise removed"
+_PUBLISHED: dict[str, dict[str, Value]] = {
+    "2": {_VEHICULAR: "46.84%", _FINANCE: "50.50%", _CONTROL: "no control"},
+    "3": {_NEARER: "all", _CONTROL: "no control"},
+    "4": {_VEHICULAR: "38.58%", _FINANCE: "18.71%", _CONTROL: "no control"},
+    "5": {_VEHICULAR: "33.28%", _CONTROL: "no control"},
+}
+STUDIES = {
+    f"reconstruction-fig{number}": Reading(_WORK, partial(_read_figure, number), published)
+    for number, published in _PUBLISHED.items()
+}

@@ -33,19 +33,12 @@ _EARTH = 6_371_000.0
 
 @dataclass(frozen=True, eq=False)
 class StudyTable:
-    """A table of the studies.
+    """A table of the studies."""
 
-    Attributes:
-        name: what it is called in figures.
-        kind: "vehicular" or "finance", as the paper calls its two.
-        numbers: the records.
-        secrets: the targets.
-    """
-
-    name: str
-    kind: str
-    numbers: Numbers
-    secrets: tuple[str, ...]
+    name: str  # what it is called in figures
+    kind: str  # "vehicular" or "finance", as the paper calls its two
+    numbers: Numbers  # the records
+    secrets: tuple[str, ...]  # the targets
 
 
 def study_tables(*, quick: bool = False) -> list[StudyTable]:

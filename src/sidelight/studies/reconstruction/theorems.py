@@ -10,7 +10,7 @@ from sidelight.belief import Belief
 from sidelight.leakage import reconstruction_advanced, reconstruction_sum, total_leakage
 from sidelight.leakage.divergence import delta_at
 from sidelight.mechanisms import create
-from sidelight.studies.study import Study, StudyResult, Verdict, Work
+from sidelight.studies.study import Reading, StudyResult, Work, against_exact
 
 _SLACK = 1e-6
 
@@ -42,31 +42,28 @@ def _failure(belief: Belief) -> float:
 
 def _read_theorem(name: str, what: str, case: str, figures: dict[str, tuple[float, float]]) -> StudyResult:
     published, exact = figures[name]
-    verdict = Verdict(
-        "refuted" if exact > published + 1e-9 else "reproduced",
-        f"the secret's own report and the others' are seen together: {exact:.4g}, not {published:g}",
-        case,
-    )
-    return StudyResult(verdict, {what: exact}, ("figure", what), (("published", published), ("exact", exact)))
+    reason = f"the secret's own report and the others' are seen together: {exact:.4g}, not {published:g}"
+    return against_exact(figures[name], (reason, case), {what: exact}, what)
 
 
 _FORMULAS = Work("reconstruction-theorems", _theorems)
 
 
-def _theorem(number: str, what: str, printed: float, case: str) -> Study:
-    read = partial(_read_theorem, f"theorem {number}", what, case)
-    name, title = f"reconstruction-theorem{number}", f"Theorem {number}: the effective budget"
-    return Study(name, "Reconstruction", title, _FORMULAS, read, {what: printed})
+def _theorem(name: str, what: str, printed: float, case: str) -> Reading:
+    return Reading(_FORMULAS, partial(_read_theorem, name, what, case), {what: printed})
 
 
-STUDIES = (
-    _theorem(
-        "1", "budget spent on C", 2.0, "C = A + B, fair bits, randomised response of budget 1 on all three"
+STUDIES = {
+    "reconstruction-theorem1": _theorem(
+        "theorem 1",
+        "budget spent on C",
+        2.0,
+        "C = A + B, fair bits, randomised response of budget 1 on all three",
     ),
-    _theorem(
-        "2",
+    "reconstruction-theorem2": _theorem(
+        "theorem 2",
         "probability that budget 1 fails",
         _SLACK,
         "C = A + B, fair bits, budget 1 on C and 0.1 on A and B, slack 1e-6",
     ),
-)
+}

@@ -1,4 +1,4 @@
-"""The page of an attack: did it beat its control, and how far from the truth are its guesses."""
+"""An attack: did it beat its control, and how far from the truth are its guesses."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from sidelight.attacks.intervals import Interval
 from sidelight.attacks.result import AttackComparison, AttackResult
-from sidelight.report.attack_terminal import removed_share
+from sidelight.report.console import open_console, print_notes, table_of
 from sidelight.report.page import Figure, Page
-from sidelight.report.style import Trace, axis, layout
+from sidelight.report.style import LEGEND, Trace, axis, layout, scatter
 from sidelight.report.wording import label, labels
 
 Array = NDArray[np.float64]
@@ -25,7 +25,6 @@ _ATTACKS = ("series-1", "series-2", "series-3", "series-4", "series-5", "series-
 _DASHES = ("solid", "dash", "dashdot")
 _LINE = 22
 """The height of a line of the legend; on a phone every name has one of its own."""
-_LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
 _SECTIONS = {
     "summary": "Verdict",
     "table": "All figures",
@@ -93,21 +92,22 @@ def _curves(results: dict[str, AttackResult]) -> list[Curve]:
 
     Attacks on one release share its line; where the releases differ each has its own.
     """
-    found = [
+    curves = [
         Curve(name, colour, "solid", result.losses)
         for (name, result), colour in zip(results.items(), cycle(_ATTACKS), strict=False)
     ]
     first = next(iter(results.values()))
-    found.append(Curve("without a release", "neutral", "dot", first.control_losses))
+    curves.append(Curve("without a release", "neutral", "dot", first.control_losses))
     releases = {result.release: (name, result) for name, result in results.items()}
     for (name, result), dash in zip(releases.values(), cycle(_DASHES), strict=False):
         if result.baseline_losses is not None:
             said = "release itself" if len(releases) == 1 else f"release itself, {name}"
-            found.append(Curve(said, "series-8", dash, result.baseline_losses))
-    return found
+            curves.append(Curve(said, "series-8", dash, result.baseline_losses))
+    return curves
 
 
 def _density_figure(curves: list[Curve], end: float) -> Figure:
+    # the square-root rule, between what shows a shape and what stays readable
     bins = int(np.clip(np.sqrt(len(curves[0].losses)), 10, _MOST_BINS))
     edges = np.linspace(0, end or 1.0, bins + 1)
     data = []
@@ -129,20 +129,14 @@ def _cumulative_figure(curves: list[Curve], end: float) -> Figure:
 
 
 def _line(curve: Curve, x: Array, y: Array) -> Trace:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": label(curve.name, 36),
-        "x": [float(value) for value in x],
-        "y": [float(value) for value in y],
-        "line": {"color": f"@{curve.colour}", "width": 2.5, "dash": curve.dash},
-    }
+    line = {"color": f"@{curve.colour}", "width": 2.5, "dash": curve.dash}
+    return scatter("lines", x.tolist(), y.tolist(), name=label(curve.name, 36), line=line)
 
 
 def _drawn(data: list[Trace], title: str, description: str) -> Figure:
     changes = {
         "showlegend": True,
-        "legend": _LEGEND,
+        "legend": LEGEND,
         "margin": {"l": 8, "r": 8, "t": 30, "b": 8},
         "xaxis": axis("distance to the truth", rangemode="tozero"),
         "yaxis": axis(title, rangemode="tozero"),
@@ -165,16 +159,10 @@ def _errors_figure(results: dict[str, AttackResult]) -> Figure:
     }
     names = labels(results, 30)
     data = [_bars(kind, colour, names, values) for kind, (colour, values) in kinds.items() if any(values)]
+    axes = {"xaxis": axis(""), "yaxis": axis("share of wrong guesses", rangemode="tozero")}
     return Figure(
         data,
-        layout(
-            height=380,
-            barmode="group",
-            showlegend=True,
-            legend=_LEGEND,
-            xaxis=axis(""),
-            yaxis=axis("share of wrong guesses", rangemode="tozero"),
-        ),
+        layout(height=380, barmode="group", showlegend=True, legend=LEGEND, **axes),
         "The share of wrong guesses of every attack, of its control, its release and its limit.",
     )
 
@@ -195,3 +183,49 @@ def _bars(kind: str, colour: str, names: list[str], values: list[Interval | None
         },
         "marker": {"color": f"@{colour}"},
     }
+
+
+_COLUMNS = (
+    "attack", "measure", "attack's", "without a release", "release itself", "limit", "noise removed",
+    "gain over control",
+)  # fmt: skip
+_LEAST_REMOVED = -10.0
+
+
+def print_attack(comparison: AttackComparison) -> None:
+    """Print every result beside its control, its baseline and the limit, and what to know about them."""
+    console = open_console(180)
+    rows = [_cells(name, result) for name, result in comparison.results.items()]
+    console.print(table_of(comparison.title, _COLUMNS, rows, left=_COLUMNS[:2]))
+    warnings = [f"Warning: {result.warning}" for result in comparison.results.values() if result.warning]
+    print_notes(console, [*_releases(comparison.results), *comparison.notes, *warnings])
+
+
+def _releases(results: dict[str, AttackResult]) -> list[str]:
+    """Say what was released: once where all attacks are on one release, else for each."""
+    said = {name: f"{result.release}; {len(result.losses)} records." for name, result in results.items()}
+    if len(set(said.values())) == 1:
+        return [f"Release: {next(iter(said.values()))}"]
+    return [f"Release of {name}: {text}" for name, text in said.items()]
+
+
+def _cells(name: str, result: AttackResult) -> list[str]:
+    beside = map(_interval, (result.score, result.control, result.baseline, result.limit))
+    return [name, result.measure, *beside, removed_share(result.noise_removed), _interval(result.gain)]
+
+
+def removed_share(removed: float | None) -> str:
+    """Write the share of the noise that an attack removes; one that adds many times as much says no figure.
+
+    >>> removed_share(0.7), removed_share(-0.25), removed_share(-3e6), removed_share(None)
+    ('70.0%', '-25.0%', 'below -1000%', '')
+    """
+    if removed is None:
+        return ""
+    return f"{removed:.1%}" if removed >= _LEAST_REMOVED else f"below {_LEAST_REMOVED:.0%}"
+
+
+def _interval(interval: Interval | None) -> str:
+    if interval is None:
+        return ""
+    return f"{interval.value:.4f} ±{(interval.upper - interval.lower) / 2:.4f}"

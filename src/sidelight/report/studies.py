@@ -1,19 +1,24 @@
-"""Studies as lines and tables for a terminal."""
+"""Studies and benchmarks as lines and tables for a terminal."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rich.table import Table as Grid
 
-from sidelight.report.console import open_console
+from sidelight.report.console import open_console, print_notes, table_of
+from sidelight.studies.register import Listing
 from sidelight.studies.runner import Outcome
 from sidelight.studies.study import OURS, Study
 from sidelight.studies.tables import missing_tables
 
+if TYPE_CHECKING:  # a list of studies must not wait for what computes benchmarks
+    from sidelight.studies.benchmarks import AnalyserBenchmark, MechanismBenchmark
 
-def print_studies(studies: Sequence[Study]) -> None:
+
+def print_studies(studies: Iterable[Listing]) -> None:
     """Print every study's name, paper and title."""
     grid = Grid(box=None, pad_edge=False)
     for title in ("study", "paper", "title"):
@@ -30,12 +35,8 @@ def print_study(study: Study) -> None:
     if study.paper == OURS:
         console.print("A benchmark of ours; no paper publishes it.")
     else:
-        grid = Grid(title="Published", title_justify="left")
-        grid.add_column("what")
-        grid.add_column("value", justify="right")
-        for name, value in study.published.items():
-            grid.add_row(name, shown(value))
-        console.print(grid)
+        rows = [(name, shown(value)) for name, value in study.published.items()]
+        console.print(table_of("Published", ("what", "value"), rows, left=("what",)))
     if study.needs:
         absent = missing_tables(study.needs)
         console.print(
@@ -77,3 +78,36 @@ def shown(value: float | str) -> str:
     ('0.6201', 'R1', '8.89e-05')
     """
     return value if isinstance(value, str) else f"{value:.4g}"
+
+
+_REGIONS = {"P1": "exact", "R1": "only below", "R2": "only above", "R3": "both"}
+
+
+def print_analysers(benchmark: AnalyserBenchmark) -> None:
+    """Print undershoot, overshoot and region of every analyser."""
+    console = open_console()
+    columns = ("analyser", "epsilon", "undershoot", "overshoot", "region")
+    grid = table_of(f"Analysers against {benchmark.reference}", columns, left=("analyser", "region"))
+    for point in benchmark.points:
+        low, high = f"{point.undershoot:.4f}", f"{point.overshoot:.4f}"
+        words = f"{point.region} ({_REGIONS[point.region]})"
+        grid.add_row(point.analyser, f"{point.epsilon:g}", low, high, words)
+    console.print(grid)
+    print_notes(console, [f"{name} was left out: {reason}" for name, reason in benchmark.refused.items()])
+
+
+def print_mechanisms(benchmark: MechanismBenchmark) -> None:
+    """Print leakage and errors of every mechanism."""
+    console = open_console()
+    titles = ("epsilon", "leakage, whole report", "leakage, guess", "frequency error", "wrong guesses")
+    title = f"Mechanisms, {benchmark.people:,} people"
+    grid = table_of(title, ("mechanism", *titles), left=("mechanism",))
+    for point in benchmark.points:
+        cells = (point.report, point.guess, point.frequency_error, point.wrong)
+        grid.add_row(point.mechanism, f"{point.epsilon:g}", *map(_cell, cells))
+    console.print(grid)
+    console.print("- Leakage is TCPL as a share of that of the worst mechanism of the budget.")
+
+
+def _cell(value: float | None) -> str:
+    return "none" if value is None else f"{value:.4g}"

@@ -9,8 +9,7 @@ from typing import Any
 from sidelight.auditing import Audit, Outcome, SecretAudit
 from sidelight.leakage import Bound, Leakage
 from sidelight.report.page import Figure
-from sidelight.report.palette import HEAT, VERDICTS
-from sidelight.report.style import LEAST_SPAN, Trace, axis, layout
+from sidelight.report.style import HEAT, LEAST_SPAN, VERDICTS, Trace, axis, layout, scatter
 from sidelight.report.wording import factor, labels, nats, paragraph, whole
 
 MARKS: dict[Outcome, str] = {"exceeded": "✕", "not certified": "?", "within": "✓"}
@@ -107,6 +106,7 @@ def _edge(items: Sequence[SecretAudit]) -> float:
     base = max(base, LEAST_SPAN) if base else 0.25
     others = [value for item in items for value in (item.total.upper.value, item.limit)]
     near = [value for value in others if value <= FAR * base]
+    # a quarter of room where something is left out, so that the arrows do not touch what is reached
     return 1.03 * max([base if len(near) == len(others) else 1.25 * base, *near])
 
 
@@ -157,42 +157,25 @@ def _marks(
     items: Sequence[SecretAudit], values: Mapping[int, float], edge: float, symbol: str, noun: str
 ) -> Trace:
     """Mark a value in each row that has one; a value beyond the edge is left to the table."""
-    shown = [(row, value) for row, value in values.items() if value <= edge]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "yaxis": "y2",
-        "x": [value for _, value in shown],
-        "y": [row for row, _ in shown],
-        "marker": {
-            "symbol": symbol,
-            "size": 16 if symbol == "line-ns" else 9,
-            "color": "@card",
-            "line": {"width": 3 if symbol == "line-ns" else 2, "color": "@ink"},
-        },
-        "cliponaxis": False,
-        "hoverinfo": "text",
-        "hovertext": [paragraph(f"{items[row].secret}: {noun} {nats(value)} nats") for row, value in shown],
-    }
+    shown = {row: value for row, value in values.items() if value <= edge}
+    size, width = (16, 3) if symbol == "line-ns" else (9, 2)
+    marker = {"symbol": symbol, "size": size, "color": "@card", "line": {"width": width, "color": "@ink"}}
+    hovers = [paragraph(f"{items[row].secret}: {noun} {nats(value)} nats") for row, value in shown.items()]
+    return _row_marks(list(shown.values()), list(shown), marker, hovers)
 
 
 def _beyond(chosen: Sequence[tuple[int, SecretAudit]], edge: float) -> Trace:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "yaxis": "y2",
-        "x": [edge] * len(chosen),
-        "y": [row for row, _ in chosen],
-        "marker": {
-            "symbol": "triangle-right",
-            "size": 13,
-            "color": [f"@{VERDICTS[item.decision]}" for _, item in chosen],
-            "line": {"width": 1, "color": "@card"},
-        },
-        "cliponaxis": False,
-        "hoverinfo": "text",
-        "hovertext": [_total_hover(item) for _, item in chosen],
-    }
+    colours = [f"@{VERDICTS[item.decision]}" for _, item in chosen]
+    line = {"width": 1, "color": "@card"}
+    marker = {"symbol": "triangle-right", "size": 13, "color": colours, "line": line}
+    rows, hovers = [row for row, _ in chosen], [_total_hover(item) for _, item in chosen]
+    return _row_marks([edge] * len(chosen), rows, marker, hovers)
+
+
+def _row_marks(x: list[float], rows: list[int], marker: Trace, hovers: list[str]) -> Trace:
+    """Return marks on the second axis, which lies above the bars; they are not cut at the edge."""
+    text = {"hoverinfo": "text", "hovertext": hovers}
+    return scatter("markers", x, rows, yaxis="y2", marker=marker, cliponaxis=False, **text)
 
 
 def _total_hover(item: SecretAudit) -> str:

@@ -1,0 +1,243 @@
+"""An audit, in the order a data-governance lead reads it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from rich.text import Text
+
+from sidelight.auditing import NAMES, AdversaryName, Audit, Outcome, SecretAudit, worded
+from sidelight.belief import Belief
+from sidelight.leakage import Leakage, pairwise_sum, total_leakage
+from sidelight.plan import Plan
+from sidelight.report.audit_figures import MARKS, heat_figure, interval, is_point, totals_figure, worst_first
+from sidelight.report.console import open_console, print_notes, table_of
+from sidelight.report.curves import Curve, curves_figure, planned_budgets, worst_curves
+from sidelight.report.network import LEAST_SHARE, MOST_ARROWS, PER_SECRET, Arrow, arrows_of, network_figure
+from sidelight.report.page import Figure, Page
+from sidelight.report.style import VERDICTS
+from sidelight.report.wording import UNPROTECTED, counted, plain_nats, short, weak_budgets
+from sidelight.sources import Table
+
+CARDS = 3
+_SCALE = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0)
+_KINDS = {
+    "exact": "the true figure for this belief.",
+    "certified": "never below the true figure for this belief; it may be far above.",
+    "lower": "a figure that is reached: there is a report that shows it. The true figure is at least this.",
+    "model": "exact or certified for a simplified model of the table, so not a limit for the table itself.",
+    "published": "a formula from a paper, shown for comparison; neither an upper nor a lower limit.",
+    "estimate": "computed from samples, with their error.",
+}
+_PHRASES: dict[Outcome, tuple[str, str]] = {
+    "exceeded": ("exceeds its limit", "exceed their limits"),
+    "not certified": ("is not certified to keep its limit", "are not certified to keep their limits"),
+    "within": ("stays within its limit", "stay within their limits"),
+}
+_SECTIONS = {
+    "summary": "Verdict",
+    "words": "In plain words",
+    "totals": "Every secret at a glance",
+    "table": "All figures",
+    "synergies": "More together",
+    "heat": "Who leaks about whom",
+    "curves": "Leakage against budget",
+    "network": "Strongest pairs",
+    "sources": "Data and plan",
+}
+_DRAWN = ("totals", "heat", "curves", "network")
+
+
+def audit_page(audit: Audit) -> Page:
+    """Return the page of an audit."""
+    items = worst_first(audit)
+    curves = worst_curves(audit, items)
+    arrows = arrows_of(audit)
+    figures = _figures(audit, items, curves, arrows)
+    counts = Counter(item.decision for item in items)
+    context = {
+        "audit": audit,
+        "items": items,
+        "cards": items[:CARDS],
+        "counts": {verdict: counts[verdict] for verdict in VERDICTS},
+        "verdict": verdict_sentence(counts, audit.decide_by),
+        "named": {verdict: worded(verdict, audit.decide_by) for verdict in VERDICTS},
+        "decider": NAMES[audit.decide_by],
+        "names": NAMES,
+        "weaker": sorted({NAMES[item.adversary] for item in items if item.whole}),
+        "understated": {item.secret for item in items if is_understated(item)},
+        "has_intervals": not all(is_point(item.total) for item in items),
+        "curves": curves,
+        "planned": planned_budgets(curves) if curves else "",
+        "arrows": {"shown": len(arrows), "most": MOST_ARROWS, "each": PER_SECRET, "least": LEAST_SHARE},
+        "plan_text": audit.plan.to_toml(),
+        "scale": _SCALE,
+        "kinds": _KINDS,
+        "colours": VERDICTS,
+        "marks": MARKS,
+        "interval": interval,
+        "is_point": is_point,
+        "sections": _sections(audit, figures),
+    }
+    return Page(f"Sidelight audit of {audit.belief.source}", "audit.html.j2", context, figures)
+
+
+def _sections(audit: Audit, figures: Mapping[str, Figure]) -> dict[str, str]:
+    """Return the sections that have something to show."""
+    hidden = {key for key in _DRAWN if key not in figures} | ({"synergies"} if not audit.synergies else set())
+    return {key: text for key, text in _SECTIONS.items() if key not in hidden}
+
+
+def _figures(
+    audit: Audit, items: Sequence[SecretAudit], curves: Sequence[Curve], arrows: Sequence[Arrow]
+) -> dict[str, Figure]:
+    """Return the figures that have something to show."""
+    figures = {"totals": totals_figure(items)}
+    if any(item.neighbours for item in items):
+        figures["heat"] = heat_figure(audit)
+    if any(curve.values for curve in curves):
+        figures["curves"] = curves_figure(curves)
+    if arrows:
+        figures["network"] = network_figure(audit, arrows)
+    return figures
+
+
+def verdict_sentence(counts: Mapping[Outcome, int], adversary: AdversaryName = "report") -> str:
+    """Say how many secrets have which verdict, and for whom if not for the whole report.
+
+    >>> verdict_sentence({"exceeded": 3, "within": 1})
+    'Of 4 secrets, 3 exceed their limits and 1 stays within its limit.'
+    >>> verdict_sentence({"within": 2}, "guess")
+    'All 2 secrets stay within their limits, for a guess.'
+    """
+    end = "." if adversary == "report" else f", for {NAMES[adversary]}."
+    phrases = [(counts[verdict], _PHRASES[verdict]) for verdict in VERDICTS if counts.get(verdict)]
+    total = sum(number for number, _ in phrases)
+    if len(phrases) == 1:
+        one, many = phrases[0][1]
+        return f"The secret {one}{end}" if total == 1 else f"All {total} secrets {many}{end}"
+    parts = [f"{number} {one if number == 1 else many}" for number, (one, many) in phrases]
+    return f"Of {total} secrets, {', '.join(parts[:-1])} and {parts[-1]}{end}"
+
+
+def is_understated(item: SecretAudit) -> bool:
+    """Whether the published sum of pairwise figures is below a figure that is reached (but for rounding)."""
+    return item.published.value < item.total.lower.value - 1e-9
+
+
+_STYLE: dict[Outcome, str] = {"within": "green", "exceeded": "bold red", "not certified": "yellow"}
+_COLUMNS = ("secret", "direct", "worst neighbour", "all reports together", "records", "limit")
+_EXTRA: dict[str, Callable[[SecretAudit], str]] = {
+    "whole report": lambda item: _ends(item.whole) if item.whole else "",
+    "robust": lambda item: plain_nats(item.robust.value) if item.robust else "",
+    "tree": lambda item: plain_nats(item.model.value) if item.model else "",
+}
+"""Further figures, where an audit has them."""
+_MOST_SYNERGIES = 10
+_FEW_RECORDS = 5
+_LONGEST_NAME = 40
+"""Longer names lose their middle, so that the table of figures stays one; the report has them in full."""
+
+
+def print_audit(audit: Audit, table: Table) -> None:
+    """Print what the plan reveals about each secret, worst first, and what to know about the figures."""
+    console = open_console()
+    extra = [title for title, of in _EXTRA.items() if any(of(item) for item in audit.secrets.values())]
+    rows: list[list[str | Text]] = []
+    for item in worst_first(audit):
+        verdict = Text(item.statement, _STYLE[item.decision])
+        rows.append([*_cells(item), *(_EXTRA[title](item) for title in extra), verdict])
+    columns = (*_COLUMNS, *extra, "verdict")
+    words = ("secret", "worst neighbour", "all reports together", "verdict")
+    console.print(table_of("What the release reveals about each secret (nats)", columns, rows, left=words))
+    for synergy in audit.synergies[:_MOST_SYNERGIES]:
+        together, apart = plain_nats(synergy.joint), plain_nats(synergy.pair_sum)
+        text = f"{synergy.first} and {synergy.second} leak {together} about {synergy.secret} together"
+        console.print(f"+ {text}, {apart} apart.")
+    print_notes(console, notes(audit, table))
+
+
+def print_lesson() -> None:
+    """Print why pairwise figures must not be added up."""
+    cells = np.zeros((2, 2, 2))
+    cells[[0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]] = 0.25
+    belief = Belief.from_joint(cells, ["a", "b", "secret"])
+    channels = Plan.uniform(belief.schema).channels()
+    exact = total_leakage(belief, channels, "secret").value
+    published = pairwise_sum(belief, channels, "secret").value
+    open_console().print(
+        "Why totals are not sums: for secret = a xor b and budget 1 each, "
+        f"adding the pairs says {published:.5f}; the truth is {exact:.5f}.",
+        soft_wrap=True,
+    )
+
+
+def notes(audit: Audit, table: Table) -> list[str]:
+    """Return what a reader of the figures must know."""
+    belief = audit.belief
+    known = "every pair of attributes" if belief.kind == "pairwise" else "the joint distribution"
+    known = "a tree model" if belief.is_model else known
+    kept = "one guess from each report" if audit.adversary == "guess" else "whole reports"
+    size = f"{counted(table.rows, 'record')}, {counted(len(belief.schema), 'attribute')}"
+    said = [f"For an adversary who keeps {kept} and knows {known} of {table.source.label} ({size})."]
+    said += _deciding(audit)
+    said += table.notes()
+    said += weak_budgets({name: channel.epsilon for name, channel in audit.plan.channels().items()})
+    if belief.zero_cells and not belief.smoothing and not audit.min_support:
+        said.append(
+            f"Pairs of values that never occur together: {belief.zero_cells}; the figures take it as certain."
+        )
+    if any(item.published.value < item.total.lower.value - 1e-12 for item in audit.secrets.values()):
+        said.append("Adding up pairwise figures, as published, would be below the truth here.")
+    supports = [item.total.lower.support for item in audit.secrets.values()]
+    if sum(support is not None and support < _FEW_RECORDS for support in supports) > len(supports) / 2:
+        said.append(
+            f"Most totals rest on combinations of fewer than {_FEW_RECORDS} records: those of an adversary "
+            "who knows the table itself. Coarser bins, fewer attributes or --belief tree show a weaker one."
+        )
+    if any(item.model for item in audit.secrets.values()):
+        said.append("The tree figure is for an adversary who models the population so; it is no bound.")
+    if audit.confidence is not None:
+        said.append(
+            f"Robust figures hold together with confidence {audit.confidence:g}, for the values listed."
+        )
+    if any(item.total.delta for item in audit.secrets.values()):
+        worst = max(item.total.delta for item in audit.secrets.values())
+        said.append(f"Figures through approximate releases may fail with probability up to {worst:.2g}.")
+    if audit.min_support:
+        said.append(f"Figures that rest on fewer than {audit.min_support} records show the budgets alone.")
+    return [*said, UNPROTECTED]
+
+
+def _deciding(audit: Audit) -> list[str]:
+    """Say whose verdict counts, where it may be doubted."""
+    if audit.decide_by != "report":
+        return [f"The limits need to be kept for {NAMES[audit.decide_by]} only, as asked."]
+    if any(item.whole for item in audit.secrets.values()):
+        return ["One who keeps whole reports and knows the table itself may learn more; that decides."]
+    return []
+
+
+def _ends(leakage: Leakage) -> str:
+    """Write a leakage: the figure if it is exact, else both ends."""
+    if leakage.is_exact:
+        return plain_nats(leakage.value)
+    return f"{plain_nats(leakage.lower.value)} to {plain_nats(leakage.upper.value)}"
+
+
+def _cells(item: SecretAudit) -> list[str]:
+    worst = item.neighbours[0] if item.neighbours else None
+    neighbour = f"{plain_nats(worst.value)}  {short(worst.through[0], _LONGEST_NAME)}" if worst else "none"
+    support = item.total.lower.support
+    upper = item.total.upper.method
+    methods = [upper] if item.total.is_exact else dict.fromkeys([item.total.lower.method, upper])
+    return [
+        short(item.secret, _LONGEST_NAME),
+        plain_nats(item.direct.value),
+        neighbour,
+        f"{_ends(item.total)}  ({'; '.join(methods)})",
+        "" if support is None else str(support),
+        plain_nats(item.limit),
+    ]

@@ -1,0 +1,405 @@
+"""Prior knowledge: leakage against what is known, and the graph of adversaries."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from decimal import ROUND_CEILING, Decimal
+from functools import singledispatch
+from typing import Any
+
+from rich.table import Table as Grid
+
+from sidelight.belief import Belief, Gaussian
+from sidelight.knowledge import Adversary, AdversaryAudit, KnowledgeAudit, NoiseChoice, NumberSum, Query
+from sidelight.knowledge.adversary import adversary_of
+from sidelight.leakage import Bound
+from sidelight.report.console import open_console, print_notes, table_of
+from sidelight.report.page import Figure, Page
+from sidelight.report.style import HEAT, LEAST_SPAN, Trace, axis, finite, from_zero, layout, scatter
+from sidelight.report.wording import UNPROTECTED, counted, label, nats, paragraph, plain_nats
+from sidelight.sources import Table
+
+MOST_DRAWN = 64
+"""A target's graph is drawn if it has at most so many adversaries."""
+LINES = {
+    "exact": ("exact: who learns most", "series-1", "solid"),
+    "least": ("exact: who learns least", "series-4", "solid"),
+    "certified": ("certified: sound graph", "series-3", "dash"),
+    "published": ("published graph", "series-2", "dash"),
+    "group": ("group privacy", "series-8", "dot"),
+}
+"""The lines of the first figure: name, colour and stroke."""
+
+
+def drawn_lines(audit: KnowledgeAudit) -> dict[str, tuple[str, ...]]:
+    """Return the lines that have a figure to draw; what is exact for a model is called so."""
+    truth = "model" if audit.belief.is_model else "exact"
+    return {
+        key: (name.replace("exact", truth), *style)
+        for key, (name, *style) in LINES.items()
+        if any(math.isfinite(value or 0.0) for value in _values(audit, key))
+        and _values(audit, key)[0] is not None
+    }
+
+
+def _values(audit: KnowledgeAudit, key: str) -> list[float | None]:
+    """Return the values of a line, layer by layer; None where a method has none."""
+    layers = audit.layers
+    lines: dict[str, list[float | None]] = {
+        "exact": [layer.exact for layer in layers],
+        "least": [layer.least for layer in layers],
+        "certified": [layer.certified for layer in layers],
+        "published": [layer.published for layer in layers],
+        "group": [layer.group for layer in layers],
+    }
+    return lines[key]
+
+
+def knowledge_figure(audit: KnowledgeAudit) -> Figure:
+    """Draw leakage against the number of attributes that are known."""
+    data = []
+    shown: list[float] = []
+    for key, (name, colour, dash) in drawn_lines(audit).items():
+        values = [value for value in _values(audit, key) if value is not None]
+        shown += values
+        data.append(
+            scatter(
+                "lines+markers",
+                [layer.known for layer in audit.layers],
+                [finite(value) for value in values],
+                name=name,
+                line={"color": f"@{colour}", "width": 2.5, "dash": dash},
+                marker={"color": f"@{colour}", "size": 8},
+                hoverinfo="text",
+                hovertext=[paragraph(f"{name}: {nats(value)}") for value in values],
+            )
+        )
+    return Figure(
+        data,
+        layout(
+            height=420,
+            margin={"l": 8, "r": 8, "t": 30, "b": 8},
+            xaxis=axis("attributes known beforehand", dtick=1, range=[-0.3, len(audit.layers) - 0.7]),
+            yaxis=axis("leakage in nats", range=from_zero(shown)),
+        ),
+        "Leakage against the number of attributes an adversary knows; the table below has the figures.",
+    )
+
+
+def graph_figure(audit: KnowledgeAudit, target: str) -> Figure | None:
+    """Draw the adversaries of a target, with an edge where one attribute is forgotten; None if too many."""
+    names = audit.exact.names
+    if 2 ** (len(names) - 1) > MOST_DRAWN or audit.graph is None:
+        return None
+    places = _places(names, target)
+    data = [_edges(audit, target, places, positive=sign) for sign in (True, False)]
+    data.append(_nodes(audit, places))
+    rows = [f"knows {known}" for known in range(len(names))]
+    hidden = {"showgrid": False, "zeroline": False}
+    return Figure(
+        [trace for trace in data if trace["x"]],
+        layout(
+            height=110 + 80 * len(names),
+            margin={"l": 8, "r": 8, "t": 36, "b": 8},
+            xaxis=axis("", **hidden, showticklabels=False),
+            yaxis=axis(
+                "", **hidden, tickvals=list(range(len(names))), ticktext=rows, range=[len(names) - 0.5, -0.5]
+            ),
+        ),
+        f"The {len(places)} adversaries who attack {target}, by what they know; the table has their figures.",
+        min_width=520,
+    )
+
+
+def adversaries_of(names: tuple[str, ...], target: str) -> list[Adversary]:
+    """Return all adversaries of a target, from the weakest to the strongest."""
+    i = names.index(target)
+    masks = [mask for mask in range(1 << len(names)) if not mask >> i & 1]
+    return [adversary_of(names, i, mask) for mask in sorted(masks, key=int.bit_count)]
+
+
+def _places(names: tuple[str, ...], target: str) -> dict[Adversary, tuple[float, int]]:
+    """Return where each adversary is drawn: spread along its row."""
+    rows: dict[int, list[Adversary]] = {}
+    for adversary in adversaries_of(names, target):
+        rows.setdefault(len(adversary.known), []).append(adversary)
+    return {
+        adversary: ((number + 0.5) / len(row) - 0.5, known)
+        for known, row in rows.items()
+        for number, adversary in enumerate(row)
+    }
+
+
+def _edges(
+    audit: KnowledgeAudit, target: str, places: dict[Adversary, tuple[float, int]], *, positive: bool
+) -> Trace:
+    """Return the edges of one sign as one trace; a gap parts them."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for edge in audit.graph.all_edges(target) if audit.graph else ():
+        if (edge.increment >= 0) == positive:
+            ends = places[edge.adversary], places[edge.weaker]
+            x += [round(ends[0][0], 4), round(ends[1][0], 4), None]
+            y += [ends[0][1], ends[1][1], None]
+    colour = "@series-1" if positive else "@series-2"
+    line = {"color": colour, "width": 1.5, "dash": "solid" if positive else "dot"}
+    return scatter("lines", x, y, line=line, opacity=0.55, hoverinfo="skip")
+
+
+def _nodes(audit: KnowledgeAudit, places: dict[Adversary, tuple[float, int]]) -> Trace:
+    values = [audit.exact.of(adversary) for adversary in places]
+    top = max([LEAST_SPAN, *filter(math.isfinite, values)])
+    marker = {
+        "size": 18,
+        "color": [min(value, top) for value in values],
+        "colorscale": HEAT,
+        "cmin": 0,
+        "cmax": top,
+        "line": {"width": 1.5, "color": "@ink"},
+        "colorbar": {"thickness": 10, "outlinewidth": 0, "title": {"text": "nats", "side": "right"}},
+    }
+    x, y = [round(x, 4) for x, _ in places.values()], [y for _, y in places.values()]
+    hovers = [_hover(audit, adversary) for adversary in places]
+    return scatter("markers", x, y, marker=marker, cliponaxis=False, hoverinfo="text", hovertext=hovers)
+
+
+def _hover(audit: KnowledgeAudit, adversary: Adversary) -> str:
+    lines = [f"{'model' if audit.belief.is_model else 'exact'} {nats(audit.exact.of(adversary))}"]
+    if audit.published is not None:
+        lines.append(f"published {nats(audit.published.of(adversary))}")
+    if audit.certified is not None:
+        lines.append(f"certified {nats(audit.certified.of(adversary))}")
+    return paragraph(f"knows {label(', '.join(adversary.known) or 'nothing', 60)}", *lines)
+
+
+_SECTIONS = {
+    "summary": "Verdict",
+    "words": "In plain words",
+    "curve": "Leakage against what is known",
+    "targets": "Every target",
+    "graph": "Graph of adversaries",
+    "adversaries": "All adversaries of a target",
+    "noise": "How much noise",
+    "sources": "Data and query",
+}
+_CASES = {
+    "group": "Corollary 1 of the paper says: as group privacy.",
+    "weakest": "Every published edge is positive, so Corollary 1 of the paper says: the weakest.",
+    "strongest": "Every published edge is negative, so Corollary 1 of the paper says: the strongest one.",
+    "none": "The published edges have both signs, so Corollary 1 of the paper says nothing.",
+}
+
+
+def knowledge_page(audit: KnowledgeAudit) -> Page:
+    """Return the page of a query's leakage to adversaries with every amount of prior knowledge."""
+    target = audit.worst.adversary.target
+    figures = {"curve": knowledge_figure(audit)}
+    graph = graph_figure(audit, target)
+    if graph is not None:
+        figures["graph"] = graph
+    hidden = {"graph"} - set(figures) | ({"noise"} if audit.noise is None else set())
+    context = {
+        "audit": audit,
+        "belief": audit.belief,
+        "target": target,
+        "standing": STANDINGS[audit.standing],
+        "case": _CASES[audit.graph.case] if audit.graph else "",
+        "targets": [_target_rows(audit, name) for name in audit.targets],
+        "rows": [_row(audit, each) for each in adversaries_of(audit.exact.names, target)],
+        "lines": drawn_lines(audit),
+        "edges": list(audit.graph.all_edges(target)) if audit.graph and graph is not None else [],
+        "is_gaussian": _asked(audit.query)[1] is not None,
+        "enough": enough,
+        "compared": compared,
+        "sections": {key: text for key, text in _SECTIONS.items() if key not in hidden},
+    }
+    return Page(
+        f"Sidelight: prior knowledge about {audit.belief.source}", "knowledge.html.j2", context, figures
+    )
+
+
+def _target_rows(audit: KnowledgeAudit, target: str) -> dict[str, dict[str, Any]]:
+    """Return the weakest, the strongest and the worst adversary of a target."""
+    everyone = adversaries_of(audit.exact.names, target)
+    worst = max(everyone, key=audit.exact.of)
+    chosen = {"weakest": everyone[0], "strongest": everyone[-1], "worst": worst}
+    return {name: _row(audit, adversary) for name, adversary in chosen.items()}
+
+
+def _row(audit: KnowledgeAudit, adversary: Adversary) -> dict[str, Any]:
+    """Return the figures of one adversary in a table; None where a method has none."""
+    exact = audit.exact.of(adversary)
+    published = None if audit.published is None else audit.published.of(adversary)
+    return {
+        "adversary": adversary,
+        "exact": exact,
+        "published": published,
+        "certified": None if audit.certified is None else audit.certified.of(adversary),
+        "group": audit.group.of(adversary),
+        "is_hidden": audit.is_hidden(adversary),
+        "is_understated": published is not None and published < exact - 1e-9,
+    }
+
+
+STANDINGS = {
+    "weakest": "The weakest adversary, who knows nothing beforehand, learns most.",
+    "strongest": "The strongest adversary, who knows everything but the target, learns most.",
+    "both": "The weakest and the strongest adversary learn most, and equally much.",
+    "between": "Neither the weakest nor the strongest adversary learns most: one in between does.",
+    "hidden": "Who learns most rests on too few records to show.",
+}
+
+
+def print_knowledge(audit: KnowledgeAudit, table: Table) -> None:
+    """Print leakage against the amount of prior knowledge, the worst adversary and the named ones."""
+    console = open_console()
+    title = f"What a {audit.query.name} with Laplace noise of scale {audit.query.scale:g} tells (nats)"
+    truth = "model" if audit.belief.is_model else "exact"
+    columns = ("attributes known", "who learns most", truth, "certified", "published", "group", "least")
+    grid = table_of(title, columns, left=("who learns most",))
+    for layer in audit.layers:
+        grid.add_row(
+            str(layer.known),
+            str(layer.worst),
+            ("≤ " if audit.is_hidden(layer.worst) else "") + plain_nats(layer.exact),
+            *("-" if value is None else plain_nats(value) for value in (layer.certified, layer.published)),
+            plain_nats(layer.group),
+            plain_nats(layer.least),
+        )
+    console.print(grid)
+    for item in (audit.worst, *audit.named) if audit.standing != "hidden" else audit.named:
+        console.print(_adversary_grid(item))
+    print_notes(console, _notes(audit, table), wrap=False)
+
+
+def print_adversary(
+    item: AdversaryAudit, belief: Belief | Gaussian, query: Query | NumberSum, table: Table
+) -> None:
+    """Print the figures of one adversary."""
+    console = open_console()
+    console.print(_adversary_grid(item))
+    said = [
+        f"A {query.name} of {_asked(query)[0]} attributes with noise of scale {query.scale:g}; for an "
+        f"adversary who knows {_belief(belief)} {table.source.label} ({belief.sample_size} records)."
+    ]
+    if item.exact.is_suppressed:
+        said.append("The leakage rests on too few records to show: group privacy alone stands there.")
+    print_notes(console, [*said, UNPROTECTED], wrap=False)
+
+
+@singledispatch
+def _asked(query: Any) -> tuple[int, Mapping[str, float] | None]:
+    """Return how many attributes a query is about and, if its numbers are not binned, how far they reach."""
+    return len(query.schema), None
+
+
+@_asked.register
+def _(query: NumberSum) -> tuple[int, Mapping[str, float] | None]:
+    return len(query.weights), query.reaches
+
+
+def adversary_json(item: AdversaryAudit) -> str:
+    """Return one adversary's figures as JSON."""
+    return json.dumps(item.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def enough(scale: float) -> str:
+    """Write a scale with four digits, rounded up: what is printed keeps the limit too.
+
+    >>> enough(1.23441), enough(2.0), enough(123456.0)
+    ('1.235', '2', '123500')
+    """
+    exact = Decimal(scale)
+    step = Decimal(1).scaleb(exact.adjusted() - 3)
+    return f"{float(exact.quantize(step, rounding=ROUND_CEILING)):.12g}"
+
+
+def compared(noise: NoiseChoice) -> str:
+    """Say what group privacy would take instead of the least noise.
+
+    >>> from sidelight.knowledge import Adversary
+    >>> bound = Bound(1.0, "exact", "by hand")
+    >>> compared(NoiseChoice(1.0, 3.0, Adversary("x"), bound, 9.0))
+    'group privacy would take 9, 3.00 times as much'
+    """
+    if noise.leakage.is_suppressed:
+        return "that is what group privacy takes; the least scale rests on too few records to show"
+    if math.isinf(noise.group_scale):
+        return "group privacy knows no scale that is enough, since a Gaussian's values have no limits"
+    return f"group privacy would take {enough(noise.group_scale)}, {noise.saving:.2f} times as much"
+
+
+def _belief(belief: Belief | Gaussian) -> str:
+    """Say what the adversary knows of the table."""
+    if belief.kind == "gaussian":
+        return "a Gaussian with the covariances of"
+    return "a tree learnt from" if belief.is_model else "the joint distribution of"
+
+
+def _adversary_grid(item: AdversaryAudit) -> Grid:
+    grid = table_of(
+        f"Attacks {item.adversary}", ("figure", "nats", "claim", "how"), left=("figure", "claim", "how")
+    )
+    for name, bound in (
+        ("leakage", item.exact),
+        ("sound graph", item.certified),
+        ("published graph", item.published),
+        ("group privacy", item.group),
+    ):
+        if bound is not None:
+            below = " (below the truth)" if name == "published graph" and item.is_understated else ""
+            grid.add_row(name, plain_nats(bound.value), f"{bound.kind}{below}", _reached(bound))
+    return grid
+
+
+def _reached(bound: Bound) -> str:
+    if bound.witness is None:
+        return bound.method
+    told = (
+        f"reached by {bound.witness.report}; for {bound.witness.likelier}, against {bound.witness.unlikelier}"
+    )
+    if bound.support is None:
+        return told
+    return f"{told}; it rests on {counted(bound.support, 'record')}"
+
+
+def _notes(audit: KnowledgeAudit, table: Table) -> list[str]:
+    size = f"{audit.belief.sample_size} records, {len(audit.exact.names)} attributes"
+    known = _belief(audit.belief)
+    said = [STANDINGS[audit.standing], f"For adversaries who know {known} {table.source.label} ({size})."]
+    if audit.understated:
+        said.append(f"The published graph is below the truth for {audit.understated:.1%} of the adversaries.")
+    reaches = _asked(audit.query)[1]
+    if reaches is not None:
+        said += _gaussian_notes(audit, reaches, table)
+    if audit.noise is not None:
+        scale = enough(audit.noise.scale)
+        whom = ", for a model" if audit.belief.is_model else ""
+        kept = f"To keep everyone under {audit.noise.limit:g}{whom}: scale {scale}"
+        said.append(f"{kept}; {compared(audit.noise)}.")
+    if audit.min_support and audit.hidden is not None:
+        said.append(
+            f"Figures that rest on fewer than {audit.min_support} records show group privacy alone: those "
+            f"of {int(audit.hidden.sum())} adversaries. The graphs are left out."
+        )
+    return [*said, *table.notes(), UNPROTECTED]
+
+
+def _gaussian_notes(audit: KnowledgeAudit, reaches: Mapping[str, float], table: Table) -> list[str]:
+    """Say what a Gaussian stands on: how far values go, a second formula, what was left out."""
+    apart = ", ".join(f"{name} {reaches[name]:.6g}" for name in audit.targets)
+    said = [f"Two values of a target are at most so far apart: {apart}."]
+    if audit.corollary_gap is not None:
+        said.append(
+            "Corollary 2 of the paper gives the same for the weakest adversary of every target, to within "
+            f"{max(audit.corollary_gap, 1e-15):.0e}."
+        )
+    text = [name for name in table.schema.names if name not in audit.exact.names]
+    if text:
+        said.append(f"Not numbers, so left out: {', '.join(text)}.")
+    incomplete = table.rows + table.dropped - (audit.belief.sample_size or 0)
+    if incomplete:
+        said.append(f"{incomplete} records with a missing number were left out.")
+    return said

@@ -1,0 +1,190 @@
+"""A learnt model: its accuracy beside others', what its collection leaks, the model itself."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+from rich.text import Text
+
+from sidelight.learning.bayes import BayesModel
+from sidelight.learning.decision import tree_text
+from sidelight.learning.diagram import tree_svg
+from sidelight.learning.learnt import Learnt
+from sidelight.report.columns import AS_PUBLIC
+from sidelight.report.console import open_console, print_notes, table_of
+from sidelight.report.page import Figure, Page
+from sidelight.report.style import Trace, axis, layout, scatter
+from sidelight.report.wording import labels, plain_nats
+
+_COLOURS = {
+    "line": "var(--neutral)",
+    "word": "var(--muted)",
+    "ink": "var(--ink)",
+    "question": "var(--within-soft)",
+    "leaf": "var(--card)",
+}
+_SECTIONS = {
+    "summary": "Verdict",
+    "accuracy": "Accuracy",
+    "leakage": "Leakage of the label",
+    "budgets": "Budgets",
+    "model": "The model",
+}
+
+
+def learnt_page(learnt: Learnt) -> Page:
+    """Return the page of a learnt model."""
+    shown = _shown(learnt.model, learnt)
+    figures = {"accuracy": accuracy_figure(learnt)}
+    if learnt.spent and shown["is_tree"]:
+        figures["budgets"] = budgets_figure(learnt)
+    context = {
+        "learnt": learnt,
+        "statement": learnt.statement,
+        "name": model_name(learnt),
+        "notes": notes(learnt)[1:],
+        "ends": _ends,
+        "sections": {key: text for key, text in _SECTIONS.items() if key != "budgets" or learnt.spent},
+        **shown,
+    }
+    title = f"Sidelight: {model_name(learnt)} for {learnt.label.name}"
+    return Page(title, "learning.html.j2", context, figures)
+
+
+@singledispatch
+def _shown(model: Any, learnt: Learnt) -> dict[str, Any]:
+    """Return what the page shows of the model itself: a tree drawn and as text, or tables."""
+    from markupsafe import Markup
+
+    svg = tree_svg(model, learnt.attributes, learnt.label, _COLOURS)
+    drawing = Markup(svg)  # noqa: S704 - it escapes every name and value
+    text = tree_text(model, learnt.attributes, learnt.label)
+    return {"is_tree": True, "drawing": drawing, "text": text, "tables": []}
+
+
+@_shown.register
+def _(model: BayesModel, learnt: Learnt) -> dict[str, Any]:
+    """Show rows: attribute, value, Pr(value | label) by label, whether it is the attribute's first."""
+    tables = [
+        (attribute.name, value, [float(share) for share in table[:, place]], place == 0)
+        for attribute, table in zip(learnt.attributes, model.conditionals, strict=True)
+        for place, value in enumerate(attribute.values)
+    ]
+    return {"is_tree": False, "drawing": "", "text": "", "tables": tables}
+
+
+def _ends(ends: tuple[float, float], form: str) -> str:
+    """Write the least and the most of something, once where they are alike.
+
+    >>> _ends((0.5, 0.5), "%.3f"), _ends((1, 4), "%d")
+    ('0.500', '1 to 4')
+    """
+    low, high = form % ends[0], form % ends[1]
+    return low if low == high else f"{low} to {high}"
+
+
+def accuracy_figure(learnt: Learnt) -> Figure:
+    """Draw the model's accuracy with its interval, and that of the reference models on the same records."""
+    bars = {model_name(learnt): learnt.accuracy, **learnt.references, "commonest label": learnt.control}
+    places = list(range(len(bars)))
+    model = _bars(places[:1], [learnt.accuracy], "@series-1") | {
+        "error_x": {
+            "type": "data", "symmetric": False, "color": "@ink", "thickness": 1.5, "width": 5,
+            "array": [learnt.upper - learnt.accuracy], "arrayminus": [learnt.accuracy - learnt.lower],
+        },
+    }  # fmt: skip
+    data = [model, _bars(places[1:], list(bars.values())[1:], "@neutral")]
+    names = labels(bars, 28)
+    return Figure(
+        data,
+        layout(
+            height=80 + 44 * len(bars),
+            bargap=0.35,
+            barmode="overlay",
+            xaxis=axis("share of right predictions", range=[0, 1], tickformat=".0%"),
+            yaxis=axis(
+                "", autorange="reversed", tickmode="array", tickvals=places, ticktext=names, showgrid=False
+            ),
+        ),
+        "The share of right predictions of the model and of its references; the table has them.",
+        min_width=420,
+    )
+
+
+def _bars(places: list[int], values: list[float], colour: str) -> Trace:
+    return {
+        "type": "bar", "orientation": "h", "y": places, "x": values, "hoverinfo": "x",
+        "marker": {"color": colour}, "text": [f"{100 * value:.1f} %" for value in values],
+        "textposition": "inside", "insidetextanchor": "start", "textfont": {"color": "@card"},
+    }  # fmt: skip
+
+
+def budgets_figure(learnt: Learnt) -> Figure:
+    """Draw the largest budget of each round, and what the answers up to it leak at most."""
+    places = list(range(len(learnt.spent)))
+    line = {"color": "@series-2", "width": 2.5}
+    promised = [part.leakage for part in learnt.spent]
+    data = [
+        {
+            "type": "bar", "x": places, "y": [part.budgets[1] for part in learnt.spent], "hoverinfo": "y",
+            "name": "largest budget of an answer", "marker": {"color": "@series-1"},
+        },
+        scatter(
+            "lines+markers", places, promised, hoverinfo="y", name="promised so far", line=line,
+            marker={"size": 8},
+        ),
+    ]  # fmt: skip
+    names = labels((part.asked for part in learnt.spent), 22)
+    return Figure(
+        data,
+        layout(
+            height=380,
+            showlegend=True,
+            legend={"orientation": "h", "y": 1.15},
+            margin={"l": 8, "r": 8, "t": 30, "b": 8},
+            xaxis=axis("", tickmode="array", tickvals=places, ticktext=names, showgrid=False),
+            yaxis=axis("nats", rangemode="tozero"),
+        ),
+        "The largest budget of an answer and the leakage promised so far; the table below has them.",
+        min_width=max(420, 46 * len(places)),
+    )
+
+
+def print_learnt(learnt: Learnt) -> None:
+    """Print the accuracy with its control, the leakage statement, and the tree if it is one."""
+    console = open_console()
+    statement = learnt.statement
+    name = model_name(learnt)
+    heading = f"{name[0].upper()}{name[1:]} for {learnt.label.name} from {learnt.trained} people"
+    columns = ("protocol", "accuracy", "commonest label", "label leakage (nats)", "budget", "LabelDP")
+    style = "green" if statement.is_kept else "bold red"
+    row = (
+        statement.protocol,
+        f"{learnt.accuracy:.3f} ({learnt.lower:.3f} to {learnt.upper:.3f})",
+        f"{learnt.control:.3f}",
+        Text.assemble((plain_nats(statement.leakage), style), f" ({statement.kind})"),
+        plain_nats(statement.epsilon),
+        plain_nats(statement.labeldp),
+    )
+    console.print(table_of(heading, columns, [row], left=("protocol",)))
+    print_notes(console, notes(learnt))
+    for line in filter(None, _shown(learnt.model, learnt)["text"].split("\n")):
+        console.print(line)
+
+
+def model_name(learnt: Learnt) -> str:
+    """Return what kind of model it is, in words."""
+    return "decision tree" if learnt.kind == "tree" else "Naive Bayes"
+
+
+def notes(learnt: Learnt) -> list[str]:
+    """Return what a reader of the figures must know."""
+    notes = [learnt.statement.sentence()]
+    if learnt.lower <= learnt.control:
+        notes.append("The model is not clearly better than always guessing the commonest label.")
+    notes.append(
+        f"Tested on {learnt.tested} records of {learnt.source} that were not collected. The collection was "
+        "simulated from raw data: accuracy and leakage are themselves unprotected statements about them."
+    )
+    return [*notes, AS_PUBLIC, *learnt.notes]
