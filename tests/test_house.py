@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import sidelight as sl
+from sidelight.foundation.lazy import homes_of
 
 PACKAGE = Path(sl.__file__).parent
 ROOMS = (
@@ -55,17 +57,40 @@ def test_a_room_imports_only_from_rooms_before_it(path: Path) -> None:
     assert imports(path) <= allowed
 
 
+PACKAGES = [name for name in ROOMS if (PACKAGE / name / "__init__.py").exists()]
+
+
 def test_every_public_name_loads() -> None:
     assert all(getattr(sl, name) is not None for name in sl.__all__)
-    assert set(sl.__all__) == {name for names in sl._HOMES.values() for name in names}
+    assert set(dir(sl)) == set(sl.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = sl.nonsense
 
 
+def test_the_front_door_has_about_forty_names_and_every_room() -> None:
+    homes = homes_of(sl.__file__, "sidelight")
+    rooms = {name for name, home in homes.items() if home == "sidelight"}
+    assert rooms == set(ROOMS) - {"doctor", "cli", "__main__"}
+    assert 35 <= len(homes) - len(rooms) <= 45
+
+
+@pytest.mark.parametrize("room", PACKAGES)
+def test_every_name_that_a_room_lists_loads_from_it(room: str) -> None:
+    package = import_module(f"sidelight.{room}")
+    for name in homes_of(package.__file__, package.__name__):
+        assert getattr(package, name) is not None
+
+
+def test_names_at_the_top_are_those_of_their_rooms() -> None:
+    for name, home in homes_of(sl.__file__, "sidelight").items():
+        if home != "sidelight":
+            assert getattr(sl, name) is getattr(import_module(home), name)
+
+
 def test_importing_the_package_and_the_command_line_loads_nothing_heavy() -> None:
     script = (
-        "import sys, sidelight, sidelight.cli; "
-        "print([m for m in ('numpy', 'pyarrow', 'duckdb', 'numba', 'scipy', 'plotly') if m in sys.modules])"
+        "import sys, sidelight, sidelight.cli; heavy = 'numpy pyarrow duckdb numba scipy sklearn pydantic "
+        "rich.table jinja2 matplotlib'; print([name for name in heavy.split() if name in sys.modules])"
     )
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"

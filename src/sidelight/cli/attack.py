@@ -192,7 +192,7 @@ def _of_phase(released: RecordReports, table: Table, parameters: Path | None) ->
     import sidelight as sl
     from sidelight.protocols import phase_rows
 
-    published = sl.SecondPhase.read(parameters) if parameters else None
+    published = sl.protocols.SecondPhase.read(parameters) if parameters else None
     if table.rows == released.people:
         return table
     rows = phase_rows(released, table.rows, published)

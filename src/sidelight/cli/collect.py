@@ -193,7 +193,7 @@ def _given(plan: Path | None, protocol: str | None, parameters: Path | None) -> 
     if plan:
         return sl.Plan.read(plan)
     if parameters:
-        return sl.SecondPhase.read(parameters)
+        return sl.protocols.SecondPhase.read(parameters)
     if protocol and Path(protocol).suffix.lower() in (".toml", ".json"):
         return read_protocol(protocol)
     return None
@@ -205,7 +205,7 @@ def _read(given: Any, data: str, drop: list[str], **rules: Any) -> Table:
 
     if given is None:
         return read_table(data, None, drop, [], **rules)
-    schema = given.second.schema if isinstance(given, sl.SecondPhase) else given.schema
+    schema = given.second.schema if isinstance(given, sl.protocols.SecondPhase) else given.schema
     plan = given if isinstance(given, sl.Plan) else sl.Plan.uniform(schema)
     giver = "plan" if isinstance(given, sl.Plan) else "protocol"
     columns = rules.pop("columns") or list(schema.names)
@@ -233,12 +233,12 @@ def _collected(
         for option, value in options.items():
             if value is not None:
                 raise sl.InputError(f"{option} is in the file already; change it there, or leave it out.")
-        if isinstance(given, sl.SecondPhase):
+        if isinstance(given, sl.protocols.SecondPhase):
             return collect_phase(table, given.design, given, seed=seed)
         protocol: Plan | Protocol = given
         return sl.collect(table, protocol, seed=seed)
     made = _named_protocol(table.schema, name, options, encoding)
-    if isinstance(made, sl.TwoPhase):
+    if isinstance(made, sl.protocols.TwoPhase):
         return collect_phase(table, made, seed=seed)
     return sl.collect(table, made, seed=seed)
 

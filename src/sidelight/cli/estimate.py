@@ -132,7 +132,7 @@ def _design(reports: list[RecordReports], copying: str | None, groups: int | Non
             f"{reports[0].protocol.name!r}."
         )
     schema = reports[0].protocol.schema
-    return sl.TwoPhase(
+    return sl.protocols.TwoPhase(
         schema, phase.epsilon, phase.method, copying or "published",  # type: ignore[arg-type]
         phase.share, 1 if groups is None else groups,
     )  # fmt: skip

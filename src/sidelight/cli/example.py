@@ -39,4 +39,4 @@ def _table(name: str, rows: int | None, seed: int | None) -> Table:
         return sl.example(name)
     if name != "survey":
         raise sl.InputError(f"{name!r} is a real table: leave --rows and --seed out, or take 'survey'.")
-    return sl.survey(**drawn)
+    return sl.sources.survey(**drawn)

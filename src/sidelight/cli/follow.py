@@ -304,7 +304,7 @@ def _expected(files: list[Path]) -> list[Protocol]:
     for path in files:
         data = read_data(path)
         if "second" in data:
-            parameters = sl.SecondPhase.read(path)
+            parameters = sl.protocols.SecondPhase.read(path)
             found += [parameters.design.first, parameters.second]
         elif "protocol" in data:
             found.append(read_protocol(path))

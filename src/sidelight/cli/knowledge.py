@@ -292,7 +292,7 @@ def _gaussian(wanted: Wanted, table: Table) -> Show:
 
     named = wanted.adversary
     listed = [*wanted.asked, *wanted.attacked, *(named.known if named else ())]
-    belief = sl.Gaussian.from_data(table, list(dict.fromkeys(listed)) if wanted.asked else None)
+    belief = sl.belief.Gaussian.from_data(table, list(dict.fromkeys(listed)) if wanted.asked else None)
     weights = _weights(wanted, belief.names)
     if wanted.query == "mean":
         share = 1 / (len(belief.names) - len(weights))
@@ -301,7 +301,7 @@ def _gaussian(wanted: Wanted, table: Table) -> Show:
     if wanted.only and named:
         query, found = gaussian_figures(belief, named, **rules)  # type: ignore[arg-type]
         return _show_one(found, belief, query, table)
-    audit = sl.gaussian_audit(
+    audit = sl.knowledge.gaussian_audit(
         belief, wanted.attacked or None, named=[named] if named else [], limit=wanted.limit,
         **rules,  # type: ignore[arg-type]
     )  # fmt: skip

@@ -74,8 +74,8 @@ def schema(
             bins=bins, max_values=max_values, missing=missing, encoding=encoding,
             columns=column, na=na, sql=sql, engine=engine, master=master, **rules,
         )  # fmt: skip
-    before = sl.Dictionary.read(schema) if schema else None
-    draft = sl.Dictionary.draft(table, before)
+    before = sl.sources.Dictionary.read(schema) if schema else None
+    draft = sl.sources.Dictionary.draft(table, before)
     draft = replace(draft, na=tuple(na)) if na else draft
     written = draft.write(output, overwrite=force) if output else None
     if json:

@@ -3,6 +3,7 @@
 from sidelight.sources.counts import Counts, Records
 from sidelight.sources.dictionary import Dictionary
 from sidelight.sources.engine import Engine, LocalEngine
+from sidelight.sources.examples import admissions, example, survey, survey_joint, titanic
 from sidelight.sources.reading import column_names, read, read_sql
 from sidelight.sources.table import Table
 
@@ -13,7 +14,12 @@ __all__ = [
     "LocalEngine",
     "Records",
     "Table",
+    "admissions",
     "column_names",
+    "example",
     "read",
     "read_sql",
+    "survey",
+    "survey_joint",
+    "titanic",
 ]
