@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +10,7 @@ from sidelight.calibration.constraint import Constraint
 from sidelight.calibration.problem import Problem
 from sidelight.calibration.uniform import ROUNDING, shares_over
 from sidelight.foundation.errors import InputError
+from sidelight.foundation.numbers import significant
 from sidelight.leakage.families import worst_ratio
 from sidelight.leakage.pair import conditional_rows
 from sidelight.mechanisms import FavouringChannel
@@ -80,4 +80,4 @@ def listed(names: Sequence[str], most: int = 8) -> str:
 
 
 def _nats(value: float) -> str:
-    return f"{value:.4g}" if math.isfinite(value) else "infinitely much"
+    return significant(value, "infinitely much")

@@ -39,9 +39,16 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
     def load(name: str) -> Any:
         home = homes.get(name)
         if home is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{_hint(name)}")
         if home == package:
             return import_module(f"{package}.{name}")
         return getattr(import_module(home), name)
+
+    def _hint(name: str) -> str:
+        """Say which subpackage has the name, for whoever looks for it one level too high."""
+        parts = [part for part, home in homes.items() if home == package]
+        files = {part: Path(file).parent / part / "__init__.py" for part in parts}
+        holders = [part for part, path in files.items() if path.exists() and name in homes_of(path, part)]
+        return f"; it is {package}.{holders[0]}.{name}" if holders else ""
 
     return load, lambda: sorted(homes), sorted(homes)

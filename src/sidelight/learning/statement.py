@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sidelight.foundation.numbers import decimals
 from sidelight.labels.devices import LabelledRows, LabelSettings
 from sidelight.labels.leakage import labeldp_leakage
 from sidelight.labels.omega import Omega, joint_confidence
@@ -162,8 +163,8 @@ def labeldp_of(rows: LabelledRows, epsilon: float) -> float:
 
 
 def _amount(value: float) -> str:
-    return _nats(value) if math.isfinite(value) else "without limit"
+    return decimals(value, "without limit")
 
 
 def _nats(value: float) -> str:
-    return f"{value:.3f}" if math.isfinite(value) else "infinite"
+    return decimals(value, "infinite")

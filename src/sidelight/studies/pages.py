@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import write_atomically, write_text
+from sidelight.foundation.numbers import significant
 from sidelight.studies.outputs import TABLE, Saved, folders_of, load
 from sidelight.studies.register import all_studies
 from sidelight.studies.study import OURS, Kind, Study, Value
@@ -145,7 +146,7 @@ def _sentence(words: str, *, capital: bool = True) -> str:
 
 
 def _shown(value: Value) -> str:
-    return _escaped(value) if isinstance(value, str) else f"{value:.4g}"
+    return _escaped(significant(value))
 
 
 def _escaped(words: str) -> str:
