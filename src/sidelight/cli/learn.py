@@ -110,12 +110,12 @@ def _named_or_number(name: str, text: str, names: tuple[str, ...], *, whole: boo
 
 
 def _show(learnt: sl.learning.Learnt, model: Model, json: bool) -> None:
-    from sidelight.learning.decision import DecisionTree
     from sidelight.report.learning_terminal import notes
 
     written = [learnt.write(model.output)] if model.output else []
-    if model.draw and isinstance(learnt.model, DecisionTree):
-        written.append(sl.learning.draw_tree(learnt.model, learnt.attributes, learnt.label, model.draw))
+    if model.draw:  # which is refused unless the model is a tree
+        tree: Any = learnt.model
+        written.append(sl.learning.draw_tree(tree, learnt.attributes, learnt.label, model.draw))
     if model.report:
         written.append(sl.write_report(learnt, model.report))
     if json:
