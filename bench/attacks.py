@@ -47,7 +47,7 @@ def _tree() -> Belief:
 
     rng = np.random.default_rng(1)
     rows = {(f"a{(i - 1) // 2}", f"a{i}"): rng.dirichlet(np.ones(10), size=10) for i in range(1, 10)}
-    return sl.Belief.from_tree(sl.Tree.from_conditionals("a0", rng.dirichlet(np.ones(10)), rows))
+    return sl.Belief.from_tree(sl.belief.Tree.from_conditionals("a0", rng.dirichlet(np.ones(10)), rows))
 
 
 def _bayes(mechanism: str) -> float:

@@ -32,7 +32,7 @@ def _everyone() -> Row:
     query = sl.Query.sum(belief.schema)
     sample = [(target, known) for target in (0, 7) for known in ((), (1, 2), (1, 2, 3, 4, 5, 6))]
     plain = best_of(lambda: [plain_leakage(joint, *each) for each in sample], 1) / len(sample)
-    ours = best_of(lambda: sl.all_adversaries(belief, query), 1)
+    ours = best_of(lambda: sl.knowledge.all_adversaries(belief, query), 1)
     total = BITS * 2 ** (BITS - 1)
     return Row(f"all {total} adversaries of {BITS} bits", None, plain * total, ours)
 

@@ -20,14 +20,14 @@ INK, ACCENT, WARNING, QUIET = "#1f2937", "#3f51b5", "#c2410c", "#9ca3af"
 
 def sidelight() -> Figure:
     """Noisy answers beside a secret, each pointing at it with the leakage it has alone."""
-    table = sl.survey(20_000, seed=1)
+    table = sl.sources.survey(20_000, seed=1)
     belief = sl.Belief.from_data(table)
     channels = sl.Plan.uniform(table.schema, epsilon=1.0).channels()
     figure, axes = plt.subplots(figsize=(7.4, 3.2))
     axes.set(xlim=(0, 10), ylim=(0, 5))
     axes.axis("off")
     others = ("medication", "age", "smokes")
-    total = sl.set_leakage(belief, channels, "diabetes", through=others).value
+    total = sl.leakage.set_leakage(belief, channels, "diabetes", through=others).value
     for height, name in zip((4.2, 2.5, 0.8), others, strict=True):
         value = sl.pair_leakage(belief, channels[name], "diabetes", name).value
         _box(axes, 1.3, height, name, QUIET)
@@ -43,7 +43,7 @@ def sidelight() -> Figure:
 
 def saturation() -> Figure:
     """Leakage about diabetes through each neighbour, against its budget."""
-    table = sl.survey(20_000, seed=1)
+    table = sl.sources.survey(20_000, seed=1)
     belief = sl.Belief.from_data(table)
     budgets = np.linspace(0.02, 6, 60)
     figure, axes = plt.subplots(figsize=(7.4, 3.4))

@@ -6,6 +6,7 @@ MkDocs calls `on_files`; nothing here runs when the package is used.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +15,31 @@ import typer
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from sidelight import _HOMES
+import sidelight
 from sidelight.cli import app
+from sidelight.foundation.lazy import homes_of
 
+TOP = homes_of(sidelight.__file__, "sidelight")
 ROOMS = {
-    "sidelight.schema": "Schema",
-    "sidelight.sources": "Tables",
-    "sidelight.sources.examples": "Examples",
-    "sidelight.belief": "Beliefs",
-    "sidelight.mechanisms": "Mechanisms",
-    "sidelight.plan": "Plans",
-    "sidelight.leakage": "Leakage",
-    "sidelight.knowledge": "Prior knowledge",
-    "sidelight.auditing": "Audits",
-    "sidelight.calibration": "Calibration",
-    "sidelight.protocols": "Protocols",
-    "sidelight.estimation": "Estimates",
-    "sidelight.transport": "Reports and their sums",
-    "sidelight.advice": "Advice",
-    "sidelight.learning.learnt": "Labels",
-    "sidelight.attacks": "Attacks",
-    "sidelight.studies.benchmarks": "Benchmarks",
-    "sidelight.report": "Reports",
-    "sidelight.foundation.errors": "Errors",
+    "schema": "Schema",
+    "sources": "Tables",
+    "belief": "Beliefs",
+    "mechanisms": "Mechanisms",
+    "plan": "Plans",
+    "leakage": "Leakage",
+    "knowledge": "Prior knowledge",
+    "auditing": "Audits",
+    "calibration": "Calibration",
+    "protocols": "Protocols",
+    "labels": "Labels",
+    "estimation": "Estimates",
+    "transport": "Reports and their sums",
+    "advice": "Advice",
+    "learning": "Learning",
+    "attacks": "Attacks",
+    "studies": "Studies",
+    "report": "Reports",
+    "foundation.errors": "Errors",
 }
 
 
@@ -52,11 +55,24 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 def python_page() -> str:
     """Return every public name, by the room it lives in."""
-    lines = ["# Python reference", "", "Every name is imported from `sidelight` itself."]
-    for home in (*ROOMS, *(home for home in _HOMES if home not in ROOMS)):
-        lines += ["", f"## {ROOMS.get(home, home)}", ""]
-        lines += [f"::: {home}.{name}\n" for name in _HOMES.get(home, ())]
+    top = ", ".join(f"`{name}`" for name, home in TOP.items() if home != "sidelight")
+    lines = [
+        "# Python reference", "",
+        f"At the top of the package, as in `sidelight.read`: {top}.", "",
+        "Every other name is reached through its room, as in `sidelight.leakage.profile_epsilon`.",
+    ]  # fmt: skip
+    for room, title in ROOMS.items():
+        lines += ["", f"## {title}", "", f"`sidelight.{room}`", ""]
+        lines += [f"::: sidelight.{room}.{name}\n" for name in _names(f"sidelight.{room}")]
     return "\n".join(lines)
+
+
+def _names(home: str) -> list[str]:
+    """Return the names that a package lists, or those that the front door takes from a module."""
+    module = import_module(home)
+    if hasattr(module, "__path__"):
+        return sorted(homes_of(str(module.__file__), home))
+    return sorted(name for name, origin in TOP.items() if origin == home)
 
 
 def command_page() -> str:

@@ -59,7 +59,7 @@ def told(page: Path) -> bool:
 def tables_fixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A reader's own files, by the names that the pages give them."""
     folder = tmp_path_factory.mktemp("tables")
-    people = sl.survey(2_000, seed=1)
+    people = sl.sources.survey(2_000, seed=1)
     for name in ("people.csv", "people.parquet"):
         write_table(people, folder / name)
     sl.write_reports(sl.collect(people, sl.Plan.uniform(people.schema), seed=1), folder / "reports.parquet")
@@ -91,7 +91,7 @@ class MyMechanism(RandomisedResponse):
     name = "mine"
 
 def half_of_it(belief, epsilon):
-    return sl.ANALYSERS["SPL-ANL"](belief, epsilon) / 2
+    return sl.leakage.ANALYSERS["SPL-ANL"](belief, epsilon) / 2
 """
 
 

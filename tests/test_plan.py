@@ -51,7 +51,7 @@ def test_numeric_attributes_keep_every_bit(tmp_path: Path) -> None:
 
 
 def test_a_plan_is_frozen_and_gives_channels() -> None:
-    schema = sl.titanic().schema
+    schema = sl.sources.titanic().schema
     plan = sl.Plan.uniform(schema, epsilon=2.0, limits={"sex": 0.5})
     with pytest.raises(FrozenInstanceError):
         plan.limit = 3
@@ -65,7 +65,7 @@ def test_a_plan_is_frozen_and_gives_channels() -> None:
 
 
 def edited(**changes: object) -> str:
-    data = json.loads(sl.Plan.uniform(sl.titanic().schema).to_json())
+    data = json.loads(sl.Plan.uniform(sl.sources.titanic().schema).to_json())
     for key, value in changes.items():
         if key.startswith("release_"):
             data["release"][0][key.removeprefix("release_")] = value
@@ -118,7 +118,7 @@ def test_plan_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(sl.InputError, match="not UTF-8 text"):
         sl.Plan.read(tmp_path / "plan.toml")
     with pytest.raises(sl.InputError, match="two attributes|listed twice"):
-        sl.Plan((sl.Release(sl.titanic().schema["sex"], "grr", 1.0),) * 2)
+        sl.Plan((sl.Release(sl.sources.titanic().schema["sex"], "grr", 1.0),) * 2)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_typo_in_a_parameter_names_the_one_that_is_meant() -> None:
 
 def test_a_typo_in_a_protocol_is_named_as_such(tmp_path: Path) -> None:
     path = tmp_path / "protocol.json"
-    write_protocol(spl(sl.titanic().schema, 1.0), path)
+    write_protocol(spl(sl.sources.titanic().schema, 1.0), path)
     path.write_text(path.read_text().replace('"mechanism"', '"mechansim"', 1))
     with pytest.raises(sl.InputError, match=r"unit\.0: there is no key 'mechansim'; did you mean"):
         read_protocol(path)

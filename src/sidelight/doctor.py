@@ -9,6 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 
+from rich.table import Table
+
+from sidelight.foundation.errors import MissingExtraError
+from sidelight.report.console import open_console
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -45,10 +50,6 @@ def diagnose() -> list[Finding]:
 
 def print_diagnosis(findings: list[Finding]) -> None:
     """Print one line for each finding."""
-    from rich.table import Table
-
-    from sidelight.report.console import open_console
-
     table = Table(box=None, pad_edge=False)
     for title in ("", "checked", "found"):
         table.add_column(title, overflow="fold")
@@ -95,7 +96,6 @@ def _extras() -> list[Finding]:
 
 def _spark() -> Finding:
     """Say whether the Spark engine has its PySpark and its Java."""
-    from sidelight.foundation.errors import MissingExtraError
     from sidelight.sources.session import java_version, need_java, need_spark
 
     problems = []

@@ -190,7 +190,7 @@ def test_the_posterior_of_a_joint_belief_is_bayes_rule(mechanism: str, secret: i
 @pytest.mark.parametrize("secret", ["a", "b", "d"])
 def test_message_passing_in_a_tree_is_the_posterior_of_its_joint(secret: str, rng) -> None:
     edges = {("a", "b"): (3, 4), ("b", "c"): (4, 2), ("b", "d"): (4, 3)}
-    tree = sl.Tree.from_conditionals(
+    tree = sl.belief.Tree.from_conditionals(
         "a", rng.dirichlet(np.ones(3)), {e: rng.dirichlet(np.ones(k), size=m) for e, (m, k) in edges.items()}
     )
     names = tree.schema.names
@@ -203,7 +203,7 @@ def test_message_passing_in_a_tree_is_the_posterior_of_its_joint(secret: str, rn
 
 
 def test_smoothing_is_part_of_the_belief_that_attacks() -> None:
-    counts = sl.titanic()
+    counts = sl.sources.titanic()
     belief = sl.Belief.from_counts(counts, smoothing=50.0)
     dense = sl.Belief.from_joint(belief.joint(list(counts.schema.names)), counts.schema)
     plan = sl.Plan.uniform(counts.schema, "grr", 1.5)
@@ -344,7 +344,7 @@ def test_bayes_refuses_what_it_cannot_know() -> None:
 
 def test_the_score_of_the_bayes_attack_is_what_its_posterior_expects(rng) -> None:
     """Score and limit are two estimates of one figure; their 99.9 % intervals overlap (fixed seed)."""
-    schema, joint = sl.survey_joint()
+    schema, joint = sl.sources.survey_joint()
     belief = sl.Belief.from_joint(joint, schema)
     true = draw(joint, 4000, rng)
     for mechanism, rule in itertools.product(("grr", "oue"), ("mode", "median")):
@@ -359,7 +359,7 @@ def test_the_score_of_the_bayes_attack_is_what_its_posterior_expects(rng) -> Non
 
 def test_the_best_learnt_attack_reaches_95_percent_of_the_way_to_the_limit(rng) -> None:
     """And is not beyond it by more than its interval; measured 0.997 at this seed."""
-    schema, joint = sl.survey_joint()
+    schema, joint = sl.sources.survey_joint()
     belief = sl.Belief.from_joint(joint, schema)
     own, true = draw(joint, 30_000, rng), draw(joint, 20_000, rng)
     plan = sl.Plan.uniform(schema, "grr", 2.0)
@@ -489,7 +489,7 @@ def small_protocols(schema: sl.Schema) -> dict[str, object]:
     codes = rng.integers(0, 2, size=(300, 3)).astype(np.uint8)
     second = {}
     for method, groups in (("corr-rr", 1), ("cond-rr", 1), ("cond-rr", 2)):
-        design = sl.TwoPhase(schema, 2.0, method, groups=groups)
+        design = sl.protocols.TwoPhase(schema, 2.0, method, groups=groups)
         first = design.first.randomise(codes, seed=1)
         second[f"{method} {groups}"] = learn_second_phase(design, first, people=1000).second
     units = (make_group(schema, ["a", "b"], "grr", 1.0), make_group(schema, ["c"], "oue", 1.0))
@@ -526,7 +526,7 @@ def report_columns(collected: sl.RecordReports) -> np.ndarray:
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_the_posterior_is_bayes_rule_for_every_protocol(name: str, secret: int, rng) -> None:
     """The belief is a tree, held as a tree, as its joint, and smoothed; the protocol's own law decides."""
-    tree = sl.Tree.from_conditionals(
+    tree = sl.belief.Tree.from_conditionals(
         "a", rng.dirichlet(np.ones(3)),
         {("a", "b"): rng.dirichlet(np.ones(2), size=3), ("b", "c"): rng.dirichlet(np.ones(2), size=2)},
     )  # fmt: skip

@@ -26,7 +26,9 @@ def test_every_figure_is_the_library_s_own(audit: sl.Audit) -> None:
     for secret, item in audit.secrets.items():
         assert item.total == sl.total_leakage(audit.belief, channels, secret)
         assert item.direct.value == pytest.approx(1.0)
-        assert item.published.value == pytest.approx(sl.pairwise_sum(audit.belief, channels, secret).value)
+        assert item.published.value == pytest.approx(
+            sl.leakage.pairwise_sum(audit.belief, channels, secret).value
+        )
         assert [leakage.value for leakage in item.neighbours] == sorted(
             (leakage.value for leakage in item.neighbours), reverse=True
         )
@@ -94,7 +96,7 @@ def test_json_holds_every_figure_and_infinity() -> None:
 
 
 def test_a_plan_that_does_not_fit_is_refused(audit: sl.Audit) -> None:
-    other = sl.Plan.uniform(sl.admissions().schema)
+    other = sl.Plan.uniform(sl.sources.admissions().schema)
     with pytest.raises(
         sl.InputError, match="releases 'department', which is not among the table's attributes"
     ):
@@ -136,7 +138,7 @@ def test_one_record_is_not_told_apart_under_suppression() -> None:
 
 def test_witnesses_reach_their_figures(audit: sl.Audit) -> None:
     """A witness is read back from its words, and its ratio computed from the counts and the channels."""
-    cells = sl.titanic().cells
+    cells = sl.sources.titanic().cells
     schema = audit.belief.schema
     channels = audit.plan.channels()
     for secret, item in audit.secrets.items():
@@ -231,14 +233,14 @@ def test_years_of_daily_reports_stay_finite(audit: sl.Audit) -> None:
 
 
 def test_an_audit_can_show_a_model_robust_figures_and_synergies() -> None:
-    table = sl.survey(3000, seed=4)
+    table = sl.sources.survey(3000, seed=4)
     belief = sl.Belief.from_data(table)
     plan = sl.Plan.uniform(table.schema)
     result = sl.audit(belief, plan, model=True, confidence=0.95, synergies=5)
     channels = plan.channels()
     tree = sl.Belief.tree_of(belief)
     for secret, item in result.secrets.items():
-        assert item.model == sl.tree_total(tree, channels, secret)
+        assert item.model == sl.leakage.tree_total(tree, channels, secret)
         assert item.model.kind == "model"
         assert item.robust.value >= item.total.value - 1e-9
         assert set(item.robust_neighbours) == {leakage.through[0] for leakage in item.neighbours}
@@ -246,7 +248,7 @@ def test_an_audit_can_show_a_model_robust_figures_and_synergies() -> None:
             name = leakage.through[0]
             assert item.robust_neighbours[name].value >= leakage.value - 1e-12
             average = item.averages[name]
-            assert average == sl.average_leakage(belief, channels[name], secret, name)
+            assert average == sl.leakage.average_leakage(belief, channels[name], secret, name)
             assert average.min_entropy_leakage <= leakage.value + 1e-12
     assert len(result.synergies) <= 5
     assert [item.excess for item in result.synergies] == sorted(
@@ -258,7 +260,7 @@ def test_an_audit_can_show_a_model_robust_figures_and_synergies() -> None:
 
 
 def test_suppression_covers_the_further_figures() -> None:
-    table = sl.survey(300, seed=4)
+    table = sl.sources.survey(300, seed=4)
     belief = sl.Belief.from_data(table)
     result = sl.audit(
         belief, sl.Plan.uniform(table.schema), model=True, confidence=0.9, synergies=50, min_support=40
@@ -321,7 +323,9 @@ def test_a_model_s_audit_certifies_what_holds_for_every_table() -> None:
 
 
 def test_a_tree_given_by_hand_is_no_model() -> None:
-    tree = sl.Tree.from_pairs({("a", "b"): [[0.4, 0.1], [0.1, 0.4]], ("b", "c"): [[0.3, 0.2], [0.1, 0.4]]})
+    tree = sl.belief.Tree.from_pairs(
+        {("a", "b"): [[0.4, 0.1], [0.1, 0.4]], ("b", "c"): [[0.3, 0.2], [0.1, 0.4]]}
+    )
     found = sl.audit(sl.Belief.from_tree(tree), sl.Plan.uniform(tree.schema, limit=3.0))
     assert {item.verdict for item in found.secrets.values()} == {"within"}
     assert all(item.whole is None for item in found.secrets.values())

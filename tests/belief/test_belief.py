@@ -12,7 +12,7 @@ import sidelight as sl
 
 @pytest.fixture(scope="module")
 def titanic() -> sl.Counts:
-    return sl.titanic()
+    return sl.sources.titanic()
 
 
 def test_all_ways_give_the_same_tables(titanic: sl.Counts) -> None:
@@ -61,9 +61,12 @@ def test_smoothing_adds_evenly_spread_records(titanic: sl.Counts) -> None:
         (lambda: sl.Belief.from_joint([[1.5, -0.5]], ["a", "b"]), "at least 0"),
         (lambda: sl.Belief.from_joint([[np.nan, 0.5]], ["a", "b"]), "must be finite"),
         (lambda: sl.Belief.from_joint([[0.5, 0.5]], ["a"]), "2 names, one for each axis"),
-        (lambda: sl.Belief.from_joint([0.5, 0.5], sl.titanic().schema), r"shape \(4, 2, 2, 2\)"),
+        (lambda: sl.Belief.from_joint([0.5, 0.5], sl.sources.titanic().schema), r"shape \(4, 2, 2, 2\)"),
         (lambda: sl.Belief.from_counts(), "at least one count table"),
-        (lambda: sl.Belief.from_counts(sl.titanic(), smoothing=-1), "`smoothing` must be a finite number"),
+        (
+            lambda: sl.Belief.from_counts(sl.sources.titanic(), smoothing=-1),
+            "`smoothing` must be a finite number",
+        ),
         (lambda: sl.Belief.from_data(sl.example("titanic"), "magic"), "`kind` must be one of"),
         (
             lambda: sl.Belief.from_data(sl.example("titanic"), "pairwise").joint(["age", "sex", "class"]),
@@ -72,7 +75,7 @@ def test_smoothing_adds_evenly_spread_records(titanic: sl.Counts) -> None:
         (lambda: sl.Belief.from_data(sl.example("titanic")).joint(["age", "age"]), "different attributes"),
         (lambda: sl.Belief.from_counts(*sl.example("titanic").pair_counts()[:3]), "every pair"),
         (
-            lambda: sl.Belief.from_counts(*sl.example("titanic").pair_counts()[:3], sl.titanic()),
+            lambda: sl.Belief.from_counts(*sl.example("titanic").pair_counts()[:3], sl.sources.titanic()),
             "two attributes",
         ),
     ],

@@ -190,7 +190,9 @@ def test_a_tree_s_budgets_count_where_the_table_keeps_the_limits_too() -> None:
 
 
 def test_a_tree_given_by_hand_is_the_belief_itself() -> None:
-    tree = sl.Tree.from_pairs({("a", "b"): [[0.4, 0.1], [0.1, 0.4]], ("b", "c"): [[0.3, 0.2], [0.1, 0.4]]})
+    tree = sl.belief.Tree.from_pairs(
+        {("a", "b"): [[0.4, 0.1], [0.1, 0.4]], ("b", "c"): [[0.3, 0.2], [0.1, 0.4]]}
+    )
     result = sl.calibrate(sl.Belief.from_tree(tree), 1.0, budgets="uniform")
     joint = tree.joint(["a", "b", "c"])
     assert (
@@ -212,7 +214,7 @@ def test_robust_limits_hold_over_the_credal_set(rng: np.random.Generator) -> Non
     assert robust.chosen.weighted_error > plain.chosen.weighted_error
     assert "confidence 0.9" in robust.plan.origin
     for name in robust.limits:
-        assert sl.robust_total(belief.credal(0.9), robust.plan.channels(), name).value <= KEPT
+        assert sl.leakage.robust_total(belief.credal(0.9), robust.plan.channels(), name).value <= KEPT
         assert truth(joint, dict(robust.budgets), int(name[1:])) <= 1  # fails with probability 0.1 at most
 
 
@@ -565,5 +567,6 @@ def test_figures_of_a_tree_do_not_depend_on_what_was_asked_before() -> None:
     plans = [sl.Plan.uniform(tree.schema, "grr", budget).channels() for budget in (0.3, 1.0, 2.0)]
     for _ in range(30):
         channels = {name: plans[rng.integers(3)][name] for name in tree.schema.names}
-        known, fresh = totals.bounds(channels, witnesses=False), sl.tree_totals(tree, dict(channels))
+        known = totals.bounds(channels, witnesses=False)
+        fresh = sl.leakage.tree_totals(tree, dict(channels))
         assert [known[name].value for name in known] == [fresh[name].value for name in fresh]

@@ -23,7 +23,7 @@ def check(seed: int, limit: float, epsilon: float | None) -> None:
     rng = np.random.default_rng(seed)
     joint = enumeration.random_joint(rng, (int(rng.integers(2, 5)), int(rng.integers(2, 4)), 2))
     belief = sl.Belief.from_joint(joint, ["u", "s", "t"])
-    found = sl.optimal_channel(belief, "u", {"s": limit, "t": 2 * limit}, epsilon=epsilon)
+    found = sl.calibration.optimal_channel(belief, "u", {"s": limit, "t": 2 * limit}, epsilon=epsilon)
     cells = found.channel.cells
     assert np.allclose(cells.sum(axis=1), 1, atol=1e-12)
     assert leak(joint, cells, 0, 1) <= limit * (1 + 1e-9) + 1e-12
@@ -41,7 +41,7 @@ def check(seed: int, limit: float, epsilon: float | None) -> None:
         assert found.utility >= float((prior[:, None] * other).max(axis=0).sum()) - 1e-6
 
 
-def largest(belief: sl.Belief, name: str, size: int, found: sl.OptimalChannel) -> np.ndarray:
+def largest(belief: sl.Belief, name: str, size: int, found: sl.calibration.OptimalChannel) -> np.ndarray:
     """The channel of a mechanism at the largest budget of a grid that keeps the same limits."""
     best = np.full((size, size), 1 / size)
     for budget in np.linspace(0.05, 4, 20):
@@ -67,23 +67,23 @@ def test_the_optimal_channel_in_thousands_of_cases(seed, limit, epsilon) -> None
 
 def test_without_correlation_it_tells_the_truth() -> None:
     belief = sl.Belief.from_joint(np.full((3, 2), 1 / 6), ["u", "s"])
-    found = sl.optimal_channel(belief, "u", {"s": 0.01})
+    found = sl.calibration.optimal_channel(belief, "u", {"s": 0.01})
     assert found.utility == pytest.approx(1)
     assert found.response_epsilon > 15
 
 
 def test_the_attribute_itself_as_the_secret_gives_randomised_response() -> None:
     belief = sl.Belief.from_joint(np.full((3, 2), 1 / 6), ["u", "s"])
-    found = sl.optimal_channel(belief, "u", {"u": 1.0})
+    found = sl.calibration.optimal_channel(belief, "u", {"u": 1.0})
     assert found.utility == pytest.approx(math.e / (math.e + 2))
     assert found.response_utility == pytest.approx(found.utility, abs=1e-6)
-    budget = sl.optimal_channel(belief, "u", {}, epsilon=1.0)
+    budget = sl.calibration.optimal_channel(belief, "u", {}, epsilon=1.0)
     assert budget.utility == pytest.approx(found.utility)
 
 
 def test_a_tiny_limit_leaves_next_to_nothing_but_the_best_guess() -> None:
     joint = np.array([[0.3, 0.1], [0.2, 0.4]])
-    found = sl.optimal_channel(sl.Belief.from_joint(joint, ["u", "s"]), "u", {"s": 1e-6})
+    found = sl.calibration.optimal_channel(sl.Belief.from_joint(joint, ["u", "s"]), "u", {"s": 1e-6})
     assert found.utility == pytest.approx(0.6, abs=1e-4)
     assert leak(joint, found.channel.cells, 0, 1) <= 1e-6 * (1 + 1e-9)
 
@@ -92,7 +92,7 @@ def test_another_utility_with_fewer_reports_than_values() -> None:
     joint = np.array([[0.2, 0.05], [0.15, 0.1], [0.1, 0.15], [0.05, 0.2]])
     belief = sl.Belief.from_joint(joint, ["u", "s"])
     halves = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
-    found = sl.optimal_channel(belief, "u", {"s": 0.4}, utility=halves)
+    found = sl.calibration.optimal_channel(belief, "u", {"s": 0.4}, utility=halves)
     assert found.channel.cells.shape == (4, 2)
     assert leak(joint, found.channel.cells, 0, 1) <= 0.4 + 1e-9
     assert found.utility > found.response_best
@@ -103,7 +103,7 @@ def test_cholesterol_reported_cardio_secret(data) -> None:
     cells = sl.read(str(data / "cardio.parquet")).counts(["cholesterol", "cardio"])[0]
     belief = sl.Belief.from_counts(cells)
     for limit in (0.1, 0.3, 0.7):
-        found = sl.optimal_channel(belief, "cholesterol", {"cardio": limit})
+        found = sl.calibration.optimal_channel(belief, "cholesterol", {"cardio": limit})
         assert found.leakage["cardio"].value <= limit * (1 + 1e-9)
         assert found.utility > found.response_best + 0.005
         assert found.utility > found.response_utility + 0.05
@@ -126,14 +126,14 @@ def test_cholesterol_reported_cardio_secret(data) -> None:
 def test_bad_input(arguments, words: str) -> None:
     belief = sl.Belief.from_joint([[0.3, 0.1], [0.2, 0.4]], ["u", "s"])
     with pytest.raises(sl.InputError) as caught:
-        sl.optimal_channel(belief, **({"attribute": "u"} | arguments))
+        sl.calibration.optimal_channel(belief, **({"attribute": "u"} | arguments))
     assert words in str(caught.value)
 
 
 @pytest.mark.parametrize("limit", [1e-6, 1e-3, 0.1])
 def test_the_optimal_channel_is_never_worse_than_a_constant(limit: float) -> None:
     belief = sl.Belief.from_joint([[0.3, 0.1, 0.1], [0.1, 0.2, 0.2]], ["diagnosis", "symptom"])
-    found = sl.optimal_channel(belief, "symptom", {"diagnosis": limit})
+    found = sl.calibration.optimal_channel(belief, "symptom", {"diagnosis": limit})
     assert found.utility >= belief.prior("symptom").max() - 1e-9
 
 
@@ -141,7 +141,7 @@ def test_the_optimal_channel_is_never_worse_than_a_constant(limit: float) -> Non
 def test_the_optimal_channel_as_a_release(limit: float, epsilon: float | None) -> None:
     joint = np.array([[0.30, 0.10], [0.10, 0.15], [0.05, 0.30]])
     belief = sl.Belief.from_joint(joint, ["symptom", "diagnosis"])
-    best = sl.optimal_channel(belief, "symptom", {"diagnosis": limit}, epsilon=epsilon)
+    best = sl.calibration.optimal_channel(belief, "symptom", {"diagnosis": limit}, epsilon=epsilon)
     release = best.release()
     cells = release.channel().matrix()
     assert np.abs(cells - best.channel.cells).max() < 1e-6
@@ -158,7 +158,7 @@ def test_the_optimal_channel_as_a_release(limit: float, epsilon: float | None) -
 
 def test_a_channel_that_tells_nothing_is_withheld_instead() -> None:
     belief = sl.Belief.from_joint([[0.45, 0.45], [0.06, 0.04]], ["u", "s"])
-    found = sl.optimal_channel(belief, "u", {"s": 1e-4})
+    found = sl.calibration.optimal_channel(belief, "u", {"s": 1e-4})
     found = dataclasses.replace(found, channel=DenseChannel(np.array([[1.0, 0.0], [1.0, 0.0]])))
     with pytest.raises(sl.InputError, match="tells next to nothing under these limits; withhold it"):
         found.release()

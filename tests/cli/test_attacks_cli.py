@@ -106,7 +106,7 @@ def test_attack_on_what_collect_writes(run, tmp_path: Path, protocol: str) -> No
     code, _, err = run("collect", people, *made, *share)
     assert (code, err) == (0, "")
     if protocol == "corr-rr":
-        rows = sl.TwoPhase(table.schema, 5.0, share=0.5).in_first(table.rows)
+        rows = sl.protocols.TwoPhase(table.schema, 5.0, share=0.5).in_first(table.rows)
         pq.write_table(pa.table({name: column[rows] for name, column in labels.items()}), people)
     code, out, _ = run("attack", reports, "--secret", "survived", "--truth", people, "--json")
     assert code == 0
@@ -138,7 +138,7 @@ def test_the_rows_of_a_phase_are_found_in_the_whole_table(run, phase: str) -> No
     named = ["--parameters", "p.toml"] if phase == "second" else []
     found = json.loads(run(*attacked, "--truth", "people.parquet", *named)[1])["results"]["Bayes"]
     table = sl.read("people.parquet")
-    rows = sl.TwoPhase(table.schema, 5.0, share=0.4).in_first(table.rows) == (phase == "first")
+    rows = sl.protocols.TwoPhase(table.schema, 5.0, share=0.4).in_first(table.rows) == (phase == "first")
     released = sl.read_reports(f"{phase}.parquet")
     alone = sl.attack(
         released, sl.BayesAttacker(sl.Belief.from_data(table)), secret="survived", truth=table.codes()[rows]
@@ -231,7 +231,7 @@ def test_the_page_of_one_result_and_its_verdict() -> None:
     table = sl.example("titanic")
     belief = sl.Belief.from_data(table)
     plans = {"a": sl.Plan.uniform(table.schema, "grr", 3.0), "b": sl.Plan.uniform(table.schema, "grr", 0.05)}
-    found = sl.attack_plans(belief, plans, "survived", table.codes(), seed=1)
+    found = sl.attacks.attack_plans(belief, plans, "survived", table.codes(), seed=1)
     assert verdict_sentence(found) == "1 of 2 attacks beats the control"
     assert set(comparison_page(found).figures) == {"errors"}
     bars = {trace["name"]: trace for trace in comparison_page(found).figures["errors"].data}
@@ -251,13 +251,13 @@ def pages(tmp_path_factory) -> dict[str, Path]:
         "before <script>alert(1)</script>": sl.Plan.uniform(table.schema, "grr", 3.0),
         "after a calibration with a very long name": sl.Plan.uniform(table.schema, "grr", 0.05),
     }
-    errors = sl.attack_plans(belief, plans, "survived", table.codes(), seed=1)
+    errors = sl.attacks.attack_plans(belief, plans, "survived", table.codes(), seed=1)
     rng = np.random.default_rng(3)
     parts = rng.lognormal(3, 1, size=(400, 2))
     own, target = Numbers.of({"a": parts[:, 0], "b": parts[:, 1], "all": parts.sum(axis=1)}).halves(1)
     released = protect(target, Noise(), 5.0, ["all"], seed=1)
     guessed = sl.attack(released, fit_published(own, ["all"], "imputation"), secret="all", truth=target)
-    many = sl.AttackComparison("Nine of one kind", {f"attack {i}": guessed for i in range(9)})
+    many = sl.attacks.AttackComparison("Nine of one kind", {f"attack {i}": guessed for i in range(9)})
     found = {"errors": errors, "distances": many}
     return {name: sl.write_report(result, folder / f"{name}.html") for name, result in found.items()}
 

@@ -307,7 +307,7 @@ def test_bad_files_get_one_line(run, tmp_path: Path, name: str, content: bytes |
 
 
 def test_plans_that_do_not_fit_get_one_line(run, table: Path, tmp_path: Path) -> None:
-    other = sl.Plan.uniform(sl.admissions().schema)
+    other = sl.Plan.uniform(sl.sources.admissions().schema)
     other.write(tmp_path / "other.toml")
     message = refused(run("audit", table, "--plan", tmp_path / "other.toml"))
     assert "releases 'department', which is not a column of" in message

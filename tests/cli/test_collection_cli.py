@@ -284,7 +284,7 @@ def test_files_that_do_not_fit_get_one_line(run, people: Path) -> None:
     Path("t.parquet").write_bytes(Path("r.parquet").read_bytes()[:-60])
     assert "or it is truncated" in refused(run("estimate", "t.parquet"))
     assert "needs reports of a first phase" in refused(run("estimate", "r.parquet", "--learn", "p.toml"))
-    sl.Plan.uniform(sl.admissions().schema).write("other.toml")
+    sl.Plan.uniform(sl.sources.admissions().schema).write("other.toml")
     assert "is not a column of" in refused(run("collect", people, "-o", "u.parquet", "--plan", "other.toml"))
 
 

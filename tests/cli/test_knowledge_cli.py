@@ -40,12 +40,12 @@ def test_json_says_the_same_as_the_library(run, table: Path) -> None:
     data = json.loads(out)
     belief = sl.Belief.from_data(sl.read(table))
     query = sl.Query.sum(belief.schema)
-    truth = sl.prior_leakage(belief, query, sl.Adversary("sick", ("cough",)))
+    truth = sl.knowledge.prior_leakage(belief, query, sl.Adversary("sick", ("cough",)))
     assert code == 0
     assert data["named"][0]["exact"]["value"] == pytest.approx(truth.value)
     assert data["named"][0]["exact"]["support"] == truth.support
     assert [layer["known"] for layer in data["layers"]] == [0, 1, 2, 3]
-    assert data["noise"]["scale"] == pytest.approx(sl.least_noise(belief, query, 9, ["sick"]).scale)
+    assert data["noise"]["scale"] == pytest.approx(sl.knowledge.least_noise(belief, query, 9, ["sick"]).scale)
     assert len(data["graph"]["nodes"]) == 4 * 8
 
 
@@ -115,7 +115,7 @@ def test_an_attribute_outside_the_query_may_be_known_and_adds_nothing(run, table
     data = json.loads(out)
     belief = sl.Belief.from_data(sl.read(table, columns=["sick", "cough", "smokes"]))
     query = sl.Query.sum(belief.schema, 1.0, {"smokes": 0.0})
-    truth = sl.prior_leakage(belief, query, sl.Adversary("sick", ("smokes",))).value
+    truth = sl.knowledge.prior_leakage(belief, query, sl.Adversary("sick", ("smokes",))).value
     assert data["named"][0]["exact"]["value"] == pytest.approx(truth)
 
 

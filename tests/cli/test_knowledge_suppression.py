@@ -32,13 +32,13 @@ def test_one_record_near_the_answer_is_not_hidden_by_many_far_from_it() -> None:
     cells = [[4999, 0, 1], [5000, 0, 0]]
     belief = counted(cells)
     query = sl.Query.additive(belief.schema, {"a": [0, 0], "b": [0, 1, 9]})
-    found = sl.prior_leakage(belief, query, sl.Adversary("a"))
+    found = sl.knowledge.prior_leakage(belief, query, sl.Adversary("a"))
     near = 1 + 4999 * math.exp(-9)
     assert found.value == pytest.approx(math.log(near / (5000 * math.exp(-9))), abs=1e-9)
     assert found.support == int(near) == 1
-    wide = sl.prior_leakage(belief, query.with_scale(1000.0), sl.Adversary("a"))
+    wide = sl.knowledge.prior_leakage(belief, query.with_scale(1000.0), sl.Adversary("a"))
     assert wide.support == int(1 + 4999 * math.exp(-0.009))
-    assert sl.prior_leakage(belief, query, sl.Adversary("b", ("a",))).support == 1
+    assert sl.knowledge.prior_leakage(belief, query, sl.Adversary("b", ("a",))).support == 1
 
 
 @pytest.mark.parametrize("least", [1, 30, 100])
@@ -49,9 +49,9 @@ def test_a_figure_is_shown_only_with_enough_records_behind_it(people: sl.Belief,
     for target, known in adversaries(len(people.schema)):
         names = people.schema.names
         adversary = sl.Adversary(names[target], tuple(names[k] for k in known))
-        truth = sl.prior_leakage(people, query, adversary)
+        truth = sl.knowledge.prior_leakage(people, query, adversary)
         is_hidden = truth.support is None or truth.support < least
-        group = sl.group_bound(people, query, adversary).value
+        group = sl.knowledge.group_bound(people, query, adversary).value
         assert audit.is_hidden(adversary) == is_hidden
         assert audit.exact.of(adversary) == pytest.approx(group if is_hidden else truth.value)
         hidden += is_hidden
@@ -80,7 +80,7 @@ def test_what_is_replaced_names_no_one_and_no_answer(people: sl.Belief) -> None:
 
 def test_noise_with_enough_records_behind_it_stays(people: sl.Belief) -> None:
     query = sl.Query.sum(people.schema)
-    plain = sl.least_noise(people, query, 1.0)
+    plain = sl.knowledge.least_noise(people, query, 1.0)
     kept = sl.knowledge_audit(people, query, limit=1.0, min_support=plain.leakage.support).noise
     assert kept.scale == plain.scale
 
@@ -127,6 +127,6 @@ def test_supports_are_those_of_single_adversaries(people: sl.Belief) -> None:
 
     query = sl.Query.sum(people.schema)
     values, supports = supported_adversaries(people, query)
-    np.testing.assert_allclose(values.table, sl.all_adversaries(people, query).table, atol=1e-9)
+    np.testing.assert_allclose(values.table, sl.knowledge.all_adversaries(people, query).table, atol=1e-9)
     adversary = sl.Adversary("class", ("survived",))
-    assert supports.of(adversary) == sl.prior_leakage(people, query, adversary).support
+    assert supports.of(adversary) == sl.knowledge.prior_leakage(people, query, adversary).support

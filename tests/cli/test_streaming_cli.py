@@ -17,7 +17,7 @@ import pytest
 
 import sidelight as sl
 from conftest import AT_MOST, usual_signals
-from sidelight.cli.follow import _stopping
+from sidelight.cli.follow import stopping
 from sidelight.transport import Follower, read_checkpoint, write_batches
 
 PROGRAM = [sys.executable, "-c", "from sidelight.cli import main; main()"]
@@ -221,7 +221,7 @@ def test_an_infinite_budget_is_written_in_words(run, people: Path) -> None:
 def test_a_first_interruption_asks_and_a_second_one_ends_it(number: int) -> None:
     former = signal.getsignal(number)
     at_once = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
-    with _stopping() as stop:
+    with stopping() as stop:
         assert not stop.is_set()
         signal.raise_signal(number)
         assert stop.is_set()

@@ -16,6 +16,8 @@ FRAME = pd.DataFrame({"a": ["x", "y"] * 9, "b": ["u", "v", "w"] * 6})
 BELIEF = "`belief` must be a `Belief`, got 'Table'. Belief.from_data makes one from a table."
 CHANNELS = "`channels` must be a mapping from attributes to channels, got 'Plan'. plan.channels() makes one."
 ADVERSARY = "`adversary` must be an `Adversary`, got 'str'. Adversary(target, known) makes one."
+CREDAL = "`credal` must be a `Credal`, got 'Belief'"
+QUERY = "`query` must be a `Query`, got"
 CHANNEL = "`channel` must be a `Channel`, got 'Plan'. A plan's are in plan.channels()."
 
 
@@ -53,40 +55,40 @@ MISTAKES: list[tuple[Call, str]] = [
     (lambda at: sl.calibrate(at.table), BELIEF),
     (lambda at: sl.collect(at.table, "smp"), "`plan` must be a `Plan`, a protocol or a `TwoPhase` design"),
     (lambda at: sl.collect(FRAME, at.plan), "`table` must be a `Table`, got 'DataFrame'. sl.read opens one."),
-    (lambda at: sl.record_budget(at.plan), "`protocol` must be a `Protocol`, got 'Plan'. advise"),
+    (lambda at: sl.protocols.record_budget(at.plan), "`protocol` must be a `Protocol`, got 'Plan'. advise"),
     (lambda _: sl.estimate(None), "`reports` must be what `collect` or `read_reports` returned"),
     (lambda at: sl.estimate([at.table]), "`reports` must be what `collect` or `read_reports` returned"),
     (lambda at: sl.total_leakage(at.table, at.channels, "sex"), BELIEF),
     (lambda at: sl.total_leakage(at.belief, at.plan, "sex"), CHANNELS),
     (lambda at: sl.total_leakage(at.belief, {"sex": at.plan}, "sex"), CHANNEL),
-    (lambda at: sl.set_leakage(at.belief, at.plan, "sex", ["age"]), CHANNELS),
-    (lambda at: sl.pairwise_sum(at.belief, at.plan, "sex"), CHANNELS),
-    (lambda at: sl.synergy_scan(at.belief, at.plan), CHANNELS),
-    (lambda at: sl.tree_totals(at.belief, at.plan), CHANNELS),
-    (lambda at: sl.tree_total(at.table, at.channels, "sex"), BELIEF),
+    (lambda at: sl.leakage.set_leakage(at.belief, at.plan, "sex", ["age"]), CHANNELS),
+    (lambda at: sl.leakage.pairwise_sum(at.belief, at.plan, "sex"), CHANNELS),
+    (lambda at: sl.leakage.synergy_scan(at.belief, at.plan), CHANNELS),
+    (lambda at: sl.leakage.tree_totals(at.belief, at.plan), CHANNELS),
+    (lambda at: sl.leakage.tree_total(at.table, at.channels, "sex"), BELIEF),
     (lambda at: sl.pair_leakage(at.belief, at.plan, "sex", "age"), CHANNEL),
     (lambda at: sl.pair_leakage(at.table, at.channels["age"], "sex", "age"), BELIEF),
-    (lambda at: sl.direct_leakage(at.belief, at.plan, "sex"), CHANNEL),
-    (lambda at: sl.saturation(at.table, "sex", "age"), BELIEF),
-    (lambda at: sl.average_leakage(at.belief, at.plan, "sex", "age"), CHANNEL),
-    (lambda at: sl.correlation_matrix(at.table), BELIEF),
-    (lambda at: sl.mutual_information_matrix(at.table), BELIEF),
-    (lambda at: sl.privacy_profile(at.belief, at.plan, "sex", "age", 1.0), CHANNEL),
-    (lambda at: sl.profile_epsilon(at.table, at.channels["age"], "sex", "age", 0.1), BELIEF),
-    (lambda at: sl.approximate_pair(at.table, 1.0, 0.1, "sex", "age"), BELIEF),
-    (lambda at: sl.published_approximate_pair(at.table, 1.0, 0.1, "sex", "age"), BELIEF),
-    (lambda at: sl.statistical_leakage(at.table, {}, "sex"), BELIEF),
-    (lambda at: sl.hashing_leakage(at.table, sl.create("olh", 2, 1.0), "sex", "age"), BELIEF),
-    (lambda at: sl.robust_total(at.belief, at.channels, "sex"), "`credal` must be a `Credal`, got 'Belief'"),
-    (lambda at: sl.robust_pair(at.belief.credal(), at.plan, "sex", "age"), CHANNEL),
-    (lambda at: sl.benchmark_analysers(at.table), BELIEF),
-    (lambda at: sl.benchmark_mechanisms(at.table), BELIEF),
+    (lambda at: sl.leakage.direct_leakage(at.belief, at.plan, "sex"), CHANNEL),
+    (lambda at: sl.leakage.saturation(at.table, "sex", "age"), BELIEF),
+    (lambda at: sl.leakage.average_leakage(at.belief, at.plan, "sex", "age"), CHANNEL),
+    (lambda at: sl.leakage.correlation_matrix(at.table), BELIEF),
+    (lambda at: sl.leakage.mutual_information_matrix(at.table), BELIEF),
+    (lambda at: sl.leakage.privacy_profile(at.belief, at.plan, "sex", "age", 1.0), CHANNEL),
+    (lambda at: sl.leakage.profile_epsilon(at.table, at.channels["age"], "sex", "age", 0.1), BELIEF),
+    (lambda at: sl.leakage.approximate_pair(at.table, 1.0, 0.1, "sex", "age"), BELIEF),
+    (lambda at: sl.leakage.published_approximate_pair(at.table, 1.0, 0.1, "sex", "age"), BELIEF),
+    (lambda at: sl.leakage.statistical_leakage(at.table, {}, "sex"), BELIEF),
+    (lambda at: sl.leakage.hashing_leakage(at.table, sl.create("olh", 2, 1.0), "sex", "age"), BELIEF),
+    (lambda at: sl.leakage.robust_total(at.belief, at.channels, "sex"), CREDAL),
+    (lambda at: sl.leakage.robust_pair(at.belief.credal(), at.plan, "sex", "age"), CHANNEL),
+    (lambda at: sl.studies.benchmark_analysers(at.table), BELIEF),
+    (lambda at: sl.studies.benchmark_mechanisms(at.table), BELIEF),
     (lambda _: sl.Query.sum(None), "`schema` must be a `Schema`, got 'NoneType'"),
     (lambda _: sl.Query.histogram(["age"]), "`schema` must be a `Schema`, got 'list'"),
-    (lambda at: sl.prior_leakage(at.belief, at.query, "sex"), ADVERSARY),
-    (lambda at: sl.prior_leakage(at.belief, "sum", sl.Adversary("sex")), "`query` must be a `Query`, got"),
-    (lambda at: sl.posterior(at.belief, None, "sex", 1.0), "`query` must be a `Query`, got 'NoneType'"),
-    (lambda at: sl.group_bound(at.belief, at.query, "sex"), ADVERSARY),
+    (lambda at: sl.knowledge.prior_leakage(at.belief, at.query, "sex"), ADVERSARY),
+    (lambda at: sl.knowledge.prior_leakage(at.belief, "sum", sl.Adversary("sex")), QUERY),
+    (lambda at: sl.knowledge.posterior(at.belief, None, "sex", 1.0), QUERY),
+    (lambda at: sl.knowledge.group_bound(at.belief, at.query, "sex"), ADVERSARY),
     (lambda _: sl.example("surveys"), "`name` must be one of 'survey', 'titanic', 'admissions'"),
 ]  # fmt: skip
 
@@ -120,4 +122,4 @@ def test_where_a_schema_is_asked_for_its_owner_will_do(at: SimpleNamespace) -> N
 
 
 def test_the_survey_is_that_of_the_command() -> None:
-    assert np.array_equal(sl.example("survey").codes()[:500], sl.survey(20_000, 1).codes()[:500])
+    assert np.array_equal(sl.example("survey").codes()[:500], sl.sources.survey(20_000, 1).codes()[:500])

@@ -137,7 +137,7 @@ def test_no_result_is_written_over_what_it_is_not(name: str) -> None:
     found = sl.estimate(sl.collect(table, plan, seed=1))
     model = learn(table, "sex", "bayes", seed=1)
     Path(name).write_text("mine")
-    writers = [plan.write, found.write, model.write, sl.Dictionary.draft(table).write]
+    writers = [plan.write, found.write, model.write, sl.sources.Dictionary.draft(table).write]
     writers += [lambda path: sl.write_report(found, path), lambda path: write_protocol(planned(plan), path)]
     for write in writers:
         with pytest.raises(sl.InputError, match=r"must (end in|be)|is there already"):

@@ -41,20 +41,22 @@ def pair(cells: list[list[float]], second: float = 1.0) -> tuple[sl.Belief, sl.Q
 )
 def test_examples_2_to_4_and_the_counter_example(cells, second, known, expected) -> None:
     belief, query = pair(cells, second)
-    found = sl.prior_leakage(belief, query, sl.Adversary("x1", known))
+    found = sl.knowledge.prior_leakage(belief, query, sl.Adversary("x1", known))
     assert found.value == pytest.approx(expected, abs=5e-6)
     assert found.kind == "exact"
 
 
 @pytest.mark.parametrize("rho", [-0.9, -0.3, 0.0, 0.5, 0.99])
 def test_example_5_gaussian_pair(rho: float) -> None:
-    belief = sl.Gaussian(("x1", "x2"), np.array([[1, rho], [rho, 1]]))
+    belief = sl.belief.Gaussian(("x1", "x2"), np.array([[1, rho], [rho, 1]]))
     weak, strong = sl.Adversary("x1"), sl.Adversary("x1", ("x2",))
-    assert sl.gaussian_leakage(belief, weak, reach=3, scale=2).value == pytest.approx(
+    assert sl.knowledge.gaussian_leakage(belief, weak, reach=3, scale=2).value == pytest.approx(
         1.5 * (1 + rho), abs=1e-12
     )
-    assert sl.gaussian_leakage(belief, strong, reach=3, scale=2).value == pytest.approx(1.5, abs=1e-12)
-    assert sl.gaussian_weakest(belief, "x1", reach=3, scale=2).value == pytest.approx(
+    assert sl.knowledge.gaussian_leakage(belief, strong, reach=3, scale=2).value == pytest.approx(
+        1.5, abs=1e-12
+    )
+    assert sl.knowledge.gaussian_weakest(belief, "x1", reach=3, scale=2).value == pytest.approx(
         1.5 * (1 + rho), abs=1e-12
     )
 
@@ -62,14 +64,14 @@ def test_example_5_gaussian_pair(rho: float) -> None:
 def test_example_1_posteriors_at_an_answer_of_2() -> None:
     together = sl.Belief.from_joint([[0.5, 0], [0, 0.5]], ["s1", "s2"])
     query = sl.Query.sum(together.schema)
-    weak = sl.posterior(together, query, "s1", 2.0)
+    weak = sl.knowledge.posterior(together, query, "s1", 2.0)
     assert weak[1] == pytest.approx(1 / (1 + math.exp(-2)), abs=1e-12)
-    assert list(sl.posterior(together, query, "s1", 2.0, {"s2": "1"})) == [0.0, 1.0]
+    assert list(sl.knowledge.posterior(together, query, "s1", 2.0, {"s2": "1"})) == [0.0, 1.0]
     apart = sl.Belief.from_joint([[0, 0.5], [0.5, 0]], ["s1", "s2"])
-    assert sl.posterior(apart, query, "s1", 2.0) == pytest.approx([0.5, 0.5])
+    assert sl.knowledge.posterior(apart, query, "s1", 2.0) == pytest.approx([0.5, 0.5])
     certain = sl.Belief.from_joint([[1.0, 0.0], [0.0, 0.0]], ["s1", "s2"])
     with pytest.raises(sl.InputError, match="never occur together"):
-        sl.posterior(certain, query, "s1", 2.0, {"s2": "1"})
+        sl.knowledge.posterior(certain, query, "s1", 2.0, {"s2": "1"})
 
 
 def random_case(seed: int) -> tuple[np.ndarray, list[list[float]], float]:
@@ -85,13 +87,13 @@ def check_against_enumeration(seed: int) -> None:
     names = [f"x{j}" for j in range(joint.ndim)]
     belief = sl.Belief.from_joint(joint, names)
     query = sl.Query.additive(belief.schema, dict(zip(names, parts, strict=True)), scale)
-    values = sl.all_adversaries(belief, query)
+    values = sl.knowledge.all_adversaries(belief, query)
     for target, known in adversaries(joint.ndim):
         adversary = sl.Adversary(names[target], tuple(names[k] for k in known))
         truth = leakage(joint, sums(parts), target, known, scale)
-        assert sl.prior_leakage(belief, query, adversary).value == pytest.approx(truth, abs=1e-8)
+        assert sl.knowledge.prior_leakage(belief, query, adversary).value == pytest.approx(truth, abs=1e-8)
         assert values.of(adversary) == pytest.approx(truth, abs=1e-8)
-        assert sl.prior_leakage(belief, query, adversary, "group").value >= truth - 1e-9
+        assert sl.knowledge.prior_leakage(belief, query, adversary, "group").value >= truth - 1e-9
 
 
 @given(st.integers(0, 10**6))
@@ -114,12 +116,12 @@ def test_the_compiled_and_the_plain_loop_agree(seed: int) -> None:
     names = [f"x{j}" for j in range(joint.ndim)]
     belief = sl.Belief.from_joint(joint, names)
     query = sl.Query.additive(belief.schema, dict(zip(names, parts, strict=True)), scale)
-    plain = sl.all_adversaries(belief, query).table
+    plain = sl.knowledge.all_adversaries(belief, query).table
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "_SMALL", 0.0)
-        compiled = sl.all_adversaries(belief, query).table
+        compiled = sl.knowledge.all_adversaries(belief, query).table
         patch.setattr(search, "_is_dense", lambda *_: False)
-        listed = sl.all_adversaries(belief, query).table
+        listed = sl.knowledge.all_adversaries(belief, query).table
     np.testing.assert_allclose(compiled, plain, atol=1e-10)
     np.testing.assert_allclose(listed, plain, atol=1e-10)
 
@@ -143,17 +145,19 @@ def test_any_query_and_vectors_equal_enumeration(seed: int) -> None:
         adversary = sl.Adversary("abc"[target], tuple("abc"[k] for k in known))
         for query, answers in tables:
             truth = leakage(joint, answers, target, known, query.scale)
-            assert sl.prior_leakage(belief, query, adversary).value == pytest.approx(truth, abs=1e-8)
+            assert sl.knowledge.prior_leakage(belief, query, adversary).value == pytest.approx(
+                truth, abs=1e-8
+            )
 
 
 def test_one_binary_tuple_in_two_noisy_cells_leaks_twice() -> None:
     belief = sl.Belief.from_joint([0.4, 0.6], ["x"])
     for scale in (0.5, 2.0):
         query = sl.Query.histogram(belief.schema, scale)
-        assert sl.prior_leakage(belief, query, sl.Adversary("x")).value == pytest.approx(2 / scale)
+        assert sl.knowledge.prior_leakage(belief, query, sl.Adversary("x")).value == pytest.approx(2 / scale)
 
 
-def random_tree(rng: np.random.Generator, count: int) -> sl.Tree:
+def random_tree(rng: np.random.Generator, count: int) -> sl.belief.Tree:
     sizes = rng.integers(2, 4, size=count)
     prior = rng.dirichlet(np.ones(sizes[0]))
     links = {}
@@ -163,7 +167,7 @@ def random_tree(rng: np.random.Generator, count: int) -> sl.Tree:
         rows[rng.random(rows.shape) < 0.2] = 0
         rows[rows.sum(axis=1) == 0] = 1
         links[f"x{parent}", f"x{child}"] = rows / rows.sum(axis=1, keepdims=True)
-    return sl.Tree.from_conditionals("x0", prior, links)
+    return sl.belief.Tree.from_conditionals("x0", prior, links)
 
 
 @given(st.integers(0, 10**6))
@@ -177,36 +181,40 @@ def test_convolution_on_trees_equals_the_dense_method(seed: int) -> None:
     query = sl.Query.additive(belief.schema, parts, float(rng.choice([0.5, 2.0])))
     for target, known in adversaries(len(names)):
         adversary = sl.Adversary(names[target], tuple(names[k] for k in known))
-        found = sl.prior_leakage(belief, query, adversary)
-        assert found.value == pytest.approx(sl.prior_leakage(dense, query, adversary).value, abs=1e-9)
+        found = sl.knowledge.prior_leakage(belief, query, adversary)
+        assert found.value == pytest.approx(
+            sl.knowledge.prior_leakage(dense, query, adversary).value, abs=1e-9
+        )
         assert found.method.startswith("convolution")
 
 
 def test_a_long_chain_of_copies_leaks_one_for_every_copy() -> None:
     links = {(f"x{j}", f"x{j + 1}"): np.eye(2) for j in range(299)}
-    belief = sl.Belief.from_tree(sl.Tree.from_conditionals("x0", [0.5, 0.5], links))
+    belief = sl.Belief.from_tree(sl.belief.Tree.from_conditionals("x0", [0.5, 0.5], links))
     query = sl.Query.sum(belief.schema)
-    assert sl.prior_leakage(belief, query, sl.Adversary("x7")).value == pytest.approx(300, abs=1e-9)
+    assert sl.knowledge.prior_leakage(belief, query, sl.Adversary("x7")).value == pytest.approx(300, abs=1e-9)
     everyone = sl.Adversary.strongest("x7", belief.schema.names)
-    assert sl.prior_leakage(belief, query, everyone).value == 0.0  # its copies already tell it
+    assert sl.knowledge.prior_leakage(belief, query, everyone).value == 0.0  # its copies already tell it
     loose = {(f"x{j}", f"x{j + 1}"): [[0.9, 0.1], [0.1, 0.9]] for j in range(299)}
-    belief = sl.Belief.from_tree(sl.Tree.from_conditionals("x0", [0.5, 0.5], loose))
-    assert sl.prior_leakage(belief, query, everyone).value == pytest.approx(1.0)
+    belief = sl.Belief.from_tree(sl.belief.Tree.from_conditionals("x0", [0.5, 0.5], loose))
+    assert sl.knowledge.prior_leakage(belief, query, everyone).value == pytest.approx(1.0)
 
 
 def test_a_learnt_tree_is_a_model() -> None:
     belief = sl.Belief.from_data(sl.example("titanic"), kind="tree")
     query = sl.Query.sum(belief.schema)
-    assert sl.prior_leakage(belief, query, sl.Adversary("survived")).kind == "model"
+    assert sl.knowledge.prior_leakage(belief, query, sl.Adversary("survived")).kind == "model"
 
 
 def test_a_set_of_distributions_takes_the_worst() -> None:
     first, query = pair([[0.3, 0.2], [0.2, 0.3]])
     second, _ = pair([[0.49, 0.01], [0.01, 0.49]])
     adversary = sl.Adversary("x1")
-    assert sl.prior_leakage([first, second], query, adversary).value == pytest.approx(1.95349, abs=1e-5)
+    assert sl.knowledge.prior_leakage([first, second], query, adversary).value == pytest.approx(
+        1.95349, abs=1e-5
+    )
     with pytest.raises(sl.InputError, match="at least one belief"):
-        sl.prior_leakage([], query, adversary)
+        sl.knowledge.prior_leakage([], query, adversary)
 
 
 def test_the_worst_adversary_with_pruning_is_the_worst_of_all(rng: np.random.Generator) -> None:
@@ -214,13 +222,13 @@ def test_the_worst_adversary_with_pruning_is_the_worst_of_all(rng: np.random.Gen
         joint = random_joint(rng, (2, 3, 2, 2))
         belief = sl.Belief.from_joint(joint, list("abcd"))
         query = sl.Query.sum(belief.schema, 0.7, {"c": -1.5})
-        adversary, bound, looked = sl.worst_adversary(belief, query)
-        values = sl.all_adversaries(belief, query)
+        adversary, bound, looked = sl.knowledge.worst_adversary(belief, query)
+        values = sl.knowledge.all_adversaries(belief, query)
         assert bound.value == pytest.approx(values.worst()[1], abs=1e-9)
         assert values.of(adversary) == pytest.approx(bound.value, abs=1e-9)
         assert 0 < looked <= 1
     copies = sl.Belief.from_joint(np.diag([0.5, 0.5])[:, :, None] * [0.5, 0.5], list("abc"))
-    _, bound, looked = sl.worst_adversary(copies, sl.Query.sum(copies.schema))
+    _, bound, looked = sl.knowledge.worst_adversary(copies, sl.Query.sum(copies.schema))
     assert bound.value == pytest.approx(2.0)
     assert looked < 1, "the group bound cuts adversaries off"
 
@@ -230,7 +238,7 @@ def test_weights_means_counts_and_offsets_are_the_same_question(rng: np.random.G
     schema, adversary = belief.schema, sl.Adversary("b", ("c",))
     ones = {name: ["1"] for name in "abc"}
     figures = [
-        sl.prior_leakage(belief, query, adversary).value
+        sl.knowledge.prior_leakage(belief, query, adversary).value
         for query in (
             sl.Query.sum(schema, 1.0),
             sl.Query.sum(schema, 3.0, {"a": 3, "b": 3, "c": 3}),
@@ -245,7 +253,7 @@ def test_weights_means_counts_and_offsets_are_the_same_question(rng: np.random.G
 def test_tails_far_below_a_double_are_kept() -> None:
     belief, query = pair([[0.3, 0.2], [0.2, 0.3]])
     for scale in (1e-3, 1e-4):
-        weak = sl.prior_leakage(belief, query.with_scale(scale), sl.Adversary("x1")).value
+        weak = sl.knowledge.prior_leakage(belief, query.with_scale(scale), sl.Adversary("x1")).value
         assert weak == pytest.approx(1 / scale + math.log(1.5), rel=1e-9)
 
 
@@ -271,7 +279,7 @@ def test_gaussian_closed_form_equals_integration(seed: int) -> None:
     count = int(rng.integers(1, 6))
     factor = rng.normal(size=(count, count + 1))
     names = tuple(f"x{j}" for j in range(count))
-    belief = sl.Gaussian(names, factor @ factor.T)
+    belief = sl.belief.Gaussian(names, factor @ factor.T)
     known = tuple(name for name in names[1:] if rng.random() < 0.5)
     weights = {name: float(rng.normal()) for name in names}
     adversary, scale, reach = (
@@ -279,7 +287,7 @@ def test_gaussian_closed_form_equals_integration(seed: int) -> None:
         float(rng.uniform(0.5, 3)),
         float(rng.uniform(0.1, 2)),
     )
-    closed = sl.gaussian_leakage(belief, adversary, scale=scale, reach=reach, weights=weights).value
+    closed = sl.knowledge.gaussian_leakage(belief, adversary, scale=scale, reach=reach, weights=weights).value
     rest, given_names = adversary.unknown(names), ["x0", *known]
     slope, spread = weights["x0"], 0.0
     if rest:
@@ -294,16 +302,16 @@ def test_gaussian_closed_form_equals_integration(seed: int) -> None:
 
 def test_corollary_2_is_theorem_6_for_the_weakest(rng: np.random.Generator) -> None:
     factor = rng.normal(size=(5, 6))
-    belief = sl.Gaussian(tuple("abcde"), factor @ factor.T)
+    belief = sl.belief.Gaussian(tuple("abcde"), factor @ factor.T)
     for name in "abcde":
-        full = sl.gaussian_leakage(belief, sl.Adversary(name)).value
-        assert sl.gaussian_weakest(belief, name).value == pytest.approx(full, abs=1e-12)
+        full = sl.knowledge.gaussian_leakage(belief, sl.Adversary(name)).value
+        assert sl.knowledge.gaussian_weakest(belief, name).value == pytest.approx(full, abs=1e-12)
 
 
 def test_gaussian_from_values_is_a_model(rng: np.random.Generator) -> None:
     values = rng.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]], size=20_000)
-    belief = sl.Gaussian.from_values(values, ["a", "b"])
-    found = sl.gaussian_leakage(belief, sl.Adversary("a"))
+    belief = sl.belief.Gaussian.from_values(values, ["a", "b"])
+    found = sl.knowledge.gaussian_leakage(belief, sl.Adversary("a"))
     assert found.kind == "model"
     assert found.value == pytest.approx(1.5, abs=0.05)  # 7 standard errors of the slope (0.0061)
 
@@ -311,13 +319,13 @@ def test_gaussian_from_values_is_a_model(rng: np.random.Generator) -> None:
 def test_least_noise_keeps_the_limit_and_beats_group_privacy(rng: np.random.Generator) -> None:
     belief = sl.Belief.from_joint(random_joint(rng, (2, 2, 3)), list("abc"))
     query = sl.Query.sum(belief.schema)
-    chosen = sl.least_noise(belief, query, 0.8)
-    _, at, _ = sl.worst_adversary(belief, query.with_scale(chosen.scale))
-    _, less, _ = sl.worst_adversary(belief, query.with_scale(0.999 * chosen.scale))
+    chosen = sl.knowledge.least_noise(belief, query, 0.8)
+    _, at, _ = sl.knowledge.worst_adversary(belief, query.with_scale(chosen.scale))
+    _, less, _ = sl.knowledge.worst_adversary(belief, query.with_scale(0.999 * chosen.scale))
     assert at.value <= 0.8 * (1 + 1e-9) < less.value
     assert chosen.saving >= 1
     free = sl.Belief.from_joint(np.full((2, 2, 2), 1 / 8), list("abc"))
-    assert sl.least_noise(free, sl.Query.sum(free.schema), 1.0).saving == pytest.approx(3.0)
+    assert sl.knowledge.least_noise(free, sl.Query.sum(free.schema), 1.0).saving == pytest.approx(3.0)
 
 
 BELIEF, QUERY = pair([[0.3, 0.2], [0.2, 0.3]])
@@ -329,8 +337,11 @@ BELIEF, QUERY = pair([[0.3, 0.2], [0.2, 0.3]])
         (lambda: sl.Adversary("x1", ("x1",)), "is among the known attributes"),
         (lambda: sl.Adversary("x1", ("x2", "x2")), "listed twice"),
         (lambda: sl.Adversary("x1", "x2"), "must be a list of attributes"),
-        (lambda: sl.prior_leakage(BELIEF, QUERY, sl.Adversary("x3")), "there is no attribute 'x3'"),
-        (lambda: sl.prior_leakage(BELIEF, QUERY, sl.Adversary("x1", ("y",))), "there is no attribute 'y'"),
+        (lambda: sl.knowledge.prior_leakage(BELIEF, QUERY, sl.Adversary("x3")), "there is no attribute 'x3'"),
+        (
+            lambda: sl.knowledge.prior_leakage(BELIEF, QUERY, sl.Adversary("x1", ("y",))),
+            "there is no attribute 'y'",
+        ),
         (lambda: QUERY.with_scale(0.0), "`scale` must be a finite number above 0, got 0.0"),
         (lambda: QUERY.with_scale(-1.0), "`scale` must be a finite number above 0"),
         (lambda: QUERY.with_scale(math.nan), "`scale` must be a finite number above 0"),
@@ -343,17 +354,17 @@ BELIEF, QUERY = pair([[0.3, 0.2], [0.2, 0.3]])
         (lambda: sl.Query.additive(BELIEF.schema, {"x1": [[], []]}), "at least one number"),
         (lambda: sl.Query.any(BELIEF.schema, lambda a: a), "`function` must be a function of 2 codes"),
         (lambda: sl.Query.any(BELIEF.schema, lambda a, b: [1.0] * (a + b + 1)), "vectors of one length"),
-        (lambda: sl.Gaussian(("a", "b"), [[1, 0], [0]]), "`covariance` must be a square table"),
+        (lambda: sl.belief.Gaussian(("a", "b"), [[1, 0], [0]]), "`covariance` must be a square table"),
         (lambda: Edges.given(np.zeros((1, 1, 2)), 1.0), "`sensitivities` must be a list"),
         (lambda: Edges.given(np.zeros((2, 2, 4)), [1, 1], ("a", "a")), "`names` must be 2 different"),
-        (lambda: sl.WeightedGraph.from_belief(BELIEF, QUERY).to_dot("nope"), "no attribute 'nope'"),
-        (lambda: sl.least_noise(BELIEF, QUERY, 0.0), "`limit` must be a finite number above 0"),
-        (lambda: sl.all_adversaries(BELIEF, QUERY, []), "`targets` must be a list of at least one"),
-        (lambda: sl.Gaussian(("a", "b"), [[1, 1], [1, 1]]), "is singular"),
-        (lambda: sl.Gaussian.equicorrelated(15, -0.2), "belongs to no distribution"),
-        (lambda: sl.Gaussian(("a", "b"), [[1, 0], [0, 0]]), "positive variances"),
-        (lambda: sl.Gaussian(("a", "b"), [[1, 2]]), "2 x 2 finite numbers"),
-        (lambda: sl.Gaussian(("a", "b"), [[1, 0.2], [0.1, 1]]), "must be symmetric"),
+        (lambda: sl.knowledge.WeightedGraph.from_belief(BELIEF, QUERY).to_dot("nope"), "no attribute 'nope'"),
+        (lambda: sl.knowledge.least_noise(BELIEF, QUERY, 0.0), "`limit` must be a finite number above 0"),
+        (lambda: sl.knowledge.all_adversaries(BELIEF, QUERY, []), "`targets` must be a list of at least one"),
+        (lambda: sl.belief.Gaussian(("a", "b"), [[1, 1], [1, 1]]), "is singular"),
+        (lambda: sl.belief.Gaussian.equicorrelated(15, -0.2), "belongs to no distribution"),
+        (lambda: sl.belief.Gaussian(("a", "b"), [[1, 0], [0, 0]]), "positive variances"),
+        (lambda: sl.belief.Gaussian(("a", "b"), [[1, 2]]), "2 x 2 finite numbers"),
+        (lambda: sl.belief.Gaussian(("a", "b"), [[1, 0.2], [0.1, 1]]), "must be symmetric"),
     ],
 )
 def test_bad_input_is_named(call, words: str) -> None:
@@ -365,20 +376,20 @@ def test_bad_input_is_named(call, words: str) -> None:
 def test_what_is_too_large_is_refused_with_a_way_out() -> None:
     wide = sl.Schema(tuple(sl.categorical(f"x{j}", ["a", "b"]) for j in range(25)))
     tree = sl.Belief.from_tree(
-        sl.Tree.from_conditionals(
+        sl.belief.Tree.from_conditionals(
             "x0", [0.5, 0.5], {(f"x{j}", f"x{j + 1}"): [[0.9, 0.1], [0.2, 0.8]] for j in range(24)}, wide
         )
     )
     query = sl.Query.sum(wide)
     with pytest.raises(sl.TooLargeError, match="take fewer attributes or coarser bins"):
-        sl.all_adversaries(tree, query)
-    assert sl.prior_leakage(tree, query, sl.Adversary("x3")).value > 1
+        sl.knowledge.all_adversaries(tree, query)
+    assert sl.knowledge.prior_leakage(tree, query, sl.Adversary("x3")).value > 1
     with pytest.raises(sl.TooLargeError, match="fewer attributes"):
-        sl.prior_leakage(tree, query, sl.Adversary("x3"), "published")
+        sl.knowledge.prior_leakage(tree, query, sl.Adversary("x3"), "published")
     even = sl.Adversary("x1", tuple(f"x{j}" for j in range(0, 25, 2)))
     long = sl.Query.sum(wide, 1.0, {"x1": 1e5})
     with pytest.raises(sl.TooLargeError, match="combinations of known values"):
-        sl.prior_leakage(tree, long, even)
+        sl.knowledge.prior_leakage(tree, long, even)
     pairs = sl.Belief.from_data(sl.example("titanic"), kind="pairwise")
     with pytest.raises(sl.InputError, match="pairwise belief knows no joint"):
-        sl.prior_leakage(pairs, sl.Query.sum(pairs.schema), sl.Adversary("sex"))
+        sl.knowledge.prior_leakage(pairs, sl.Query.sum(pairs.schema), sl.Adversary("sex"))

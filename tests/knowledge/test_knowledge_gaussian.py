@@ -19,9 +19,9 @@ from sidelight.report.page import page_of, render
 WEIGHTS = {"a": 2.0, "b": -1.0, "c": 0.5}
 
 
-def random_gaussian(rng: np.random.Generator, count: int = 4) -> sl.Gaussian:
+def random_gaussian(rng: np.random.Generator, count: int = 4) -> sl.belief.Gaussian:
     factor = rng.normal(size=(count, count + 2))
-    return sl.Gaussian(tuple("abcdefgh"[:count]), factor @ factor.T)
+    return sl.belief.Gaussian(tuple("abcdefgh"[:count]), factor @ factor.T)
 
 
 @pytest.fixture
@@ -37,13 +37,15 @@ def numbers(tmp_path: Path) -> Path:
 
 def test_every_adversary_has_the_closed_form(rng: np.random.Generator) -> None:
     belief = random_gaussian(rng)
-    audit = sl.gaussian_audit(belief, scale=2.0, reach=3.0, weights=WEIGHTS)
+    audit = sl.knowledge.gaussian_audit(belief, scale=2.0, reach=3.0, weights=WEIGHTS)
     for target in belief.names:
         others = [name for name in belief.names if name != target]
         for size in range(len(others) + 1):
             for known in combinations(others, size):
                 adversary = sl.Adversary(target, known)
-                truth = sl.gaussian_leakage(belief, adversary, scale=2.0, reach=3.0, weights=WEIGHTS)
+                truth = sl.knowledge.gaussian_leakage(
+                    belief, adversary, scale=2.0, reach=3.0, weights=WEIGHTS
+                )
                 assert audit.exact.of(adversary) == pytest.approx(truth.value, rel=1e-9)
     assert audit.worst.exact.value == pytest.approx(audit.exact.worst()[1])
     assert audit.corollary_gap < 1e-12
@@ -52,15 +54,15 @@ def test_every_adversary_has_the_closed_form(rng: np.random.Generator) -> None:
 def test_corollary_2_holds_with_weights(rng: np.random.Generator) -> None:
     belief = random_gaussian(rng)
     for name in belief.names:
-        weakest = sl.gaussian_weakest(belief, name, weights=WEIGHTS).value
-        full = sl.gaussian_leakage(belief, sl.Adversary(name), weights=WEIGHTS).value
+        weakest = sl.knowledge.gaussian_weakest(belief, name, weights=WEIGHTS).value
+        full = sl.knowledge.gaussian_leakage(belief, sl.Adversary(name), weights=WEIGHTS).value
         assert weakest == pytest.approx(full, rel=1e-12)
 
 
 def test_group_privacy_has_no_figure_for_values_without_limits() -> None:
     """One attribute that follows the target a hundredfold moves the answer past any sum of reaches."""
-    belief = sl.Gaussian(("a", "b"), [[1.0, 100.0], [100.0, 10_001.0]])
-    audit = sl.gaussian_audit(belief, ["a"], limit=1.0)
+    belief = sl.belief.Gaussian(("a", "b"), [[1.0, 100.0], [100.0, 10_001.0]])
+    audit = sl.knowledge.gaussian_audit(belief, ["a"], limit=1.0)
     assert audit.worst.exact.value == pytest.approx(101.0)
     assert audit.worst.group.value == math.inf
     assert "no scale that is enough" in compared(audit.noise)
@@ -71,18 +73,18 @@ def test_group_privacy_has_no_figure_for_values_without_limits() -> None:
 def test_the_least_scale_keeps_the_limit(rng: np.random.Generator) -> None:
     for limit in (0.3, 1.0, 7.0):
         belief = random_gaussian(rng)
-        noise = sl.gaussian_audit(belief, scale=5.0, limit=limit).noise
-        at = sl.gaussian_audit(belief, scale=noise.scale).worst.exact.value
-        less = sl.gaussian_audit(belief, scale=0.999 * noise.scale).worst.exact.value
+        noise = sl.knowledge.gaussian_audit(belief, scale=5.0, limit=limit).noise
+        at = sl.knowledge.gaussian_audit(belief, scale=noise.scale).worst.exact.value
+        less = sl.knowledge.gaussian_audit(belief, scale=0.999 * noise.scale).worst.exact.value
         assert at <= limit < less
 
 
 def test_values_go_as_far_as_in_the_table(numbers: Path) -> None:
-    belief = sl.Gaussian.from_data(sl.read(numbers))
+    belief = sl.belief.Gaussian.from_data(sl.read(numbers))
     assert belief.names == ("height", "weight", "age")
     assert (belief.kind, belief.is_model, belief.sample_size) == ("gaussian", True, 500)
     raw = pq.read_table(numbers)["weight"].to_numpy()
-    audit = sl.gaussian_audit(belief)
+    audit = sl.knowledge.gaussian_audit(belief)
     assert audit.query.reaches["weight"] == pytest.approx(np.ptp(raw))
     assert audit.worst.exact.kind == "model"
     alone = sl.Adversary("weight", ("age", "height"))
@@ -100,7 +102,7 @@ def test_a_missing_number_drops_the_record(run, tmp_path: Path, missing: str) ->
         }
     )
     table = sl.read(rows, missing=missing, require=["a", "b", "c"], columns=["a", "b", "c"])
-    belief = sl.Gaussian.from_data(table, ["a", "b"])
+    belief = sl.belief.Gaussian.from_data(table, ["a", "b"])
     assert belief.sample_size == (4 if missing == "value" else 3)
     path = tmp_path / "gaps.parquet"
     pq.write_table(rows, path)
@@ -115,8 +117,8 @@ def test_the_command_line_agrees_with_the_library(run, numbers: Path) -> None:
         "--known", "age", "--limit", 99, "--decide-by", "model", "--json",
     )  # fmt: skip
     data = json.loads(out)
-    belief = sl.Gaussian.from_data(sl.read(numbers))
-    truth = sl.gaussian_leakage(
+    belief = sl.belief.Gaussian.from_data(sl.read(numbers))
+    truth = sl.knowledge.gaussian_leakage(
         belief, sl.Adversary("weight", ("age",)), scale=50, reach=belief.ranges[belief.index("weight")]
     )
     assert (code, err) == (0, "")
@@ -131,9 +133,9 @@ def test_a_mean_and_a_column_outside_the_query(run, numbers: Path) -> None:
     _, out, _ = run(
         "knowledge", numbers, *options, "--target", "height", "--known", "age", "--only", "--json"
     )
-    belief = sl.Gaussian.from_data(sl.read(numbers))
+    belief = sl.belief.Gaussian.from_data(sl.read(numbers))
     weights = {"height": 0.5, "weight": 0.5, "age": 0.0}
-    truth = sl.gaussian_leakage(belief, sl.Adversary("height", ("age",)), weights=weights)
+    truth = sl.knowledge.gaussian_leakage(belief, sl.Adversary("height", ("age",)), weights=weights)
     assert json.loads(out)["exact"]["value"] == pytest.approx(truth.value)
 
 
@@ -181,25 +183,27 @@ def test_columns_that_follow_from_others_are_refused(run, tmp_path: Path) -> Non
 
 
 def test_too_many_attributes_are_refused_with_a_way_out() -> None:
-    belief = sl.Gaussian.equicorrelated(17, 0.1)
+    belief = sl.belief.Gaussian.equicorrelated(17, 0.1)
     with pytest.raises(sl.TooLargeError, match="one adversary at a time"):
-        sl.gaussian_audit(belief)
+        sl.knowledge.gaussian_audit(belief)
     with pytest.raises(sl.InputError, match="no attribute moves the answer"):
-        sl.gaussian_audit(sl.Gaussian.equicorrelated(2, 0.1), limit=1.0, weights={"x1": 0.0, "x2": 0.0})
+        sl.knowledge.gaussian_audit(
+            sl.belief.Gaussian.equicorrelated(2, 0.1), limit=1.0, weights={"x1": 0.0, "x2": 0.0}
+        )
 
 
 def test_a_gaussian_has_functions_of_its_own() -> None:
-    belief = sl.Gaussian.equicorrelated(2, 0.1)
+    belief = sl.belief.Gaussian.equicorrelated(2, 0.1)
     given = sl.Belief.from_joint([[0.3, 0.2], [0.2, 0.3]], ["x1", "x2"])
     query = sl.Query.sum(given.schema)
-    for call in (sl.knowledge_audit, sl.worst_adversary, sl.all_adversaries):
+    for call in (sl.knowledge_audit, sl.knowledge.worst_adversary, sl.knowledge.all_adversaries):
         with pytest.raises(sl.InputError, match="use gaussian_leakage"):
             call(belief, query)
     with pytest.raises(sl.InputError, match="use gaussian_leakage"):
-        sl.prior_leakage(belief, query, sl.Adversary("x1"))
+        sl.knowledge.prior_leakage(belief, query, sl.Adversary("x1"))
 
 
 def test_the_page_of_a_gaussian_given_by_hand(rng: np.random.Generator) -> None:
-    text = render(page_of(sl.gaussian_audit(random_gaussian(rng), limit=1.0)))
+    text = render(page_of(sl.knowledge.gaussian_audit(random_gaussian(rng), limit=1.0)))
     assert "given by hand" in text
     assert "no scale that is enough" in text

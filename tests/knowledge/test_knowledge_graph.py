@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import sidelight as sl
 from enumeration import random_joint
-from sidelight.knowledge.graph import certified_values, fast_search, full_search
+from sidelight.knowledge.graph import Edges, certified_values, fast_search, full_search
 
 
 def bits(joint: np.ndarray, scale: float = 1.0) -> tuple[sl.Belief, sl.Query]:
@@ -22,10 +22,12 @@ def bits(joint: np.ndarray, scale: float = 1.0) -> tuple[sl.Belief, sl.Query]:
 def test_the_counter_example_to_theorem_2() -> None:
     belief, query = bits(np.array([[0.5, 0.0], [0.45, 0.05]]))
     adversary = sl.Adversary("x1")
-    assert sl.prior_leakage(belief, query, adversary, "published").value == pytest.approx(1.0653, abs=5e-5)
-    assert sl.prior_leakage(belief, query, adversary).value == pytest.approx(1.1586, abs=5e-5)
-    assert sl.prior_leakage(belief, query, adversary, "certified").value >= 1.15856
-    assert sl.WeightedGraph.from_belief(belief, query).case == "weakest"
+    assert sl.knowledge.prior_leakage(belief, query, adversary, "published").value == pytest.approx(
+        1.0653, abs=5e-5
+    )
+    assert sl.knowledge.prior_leakage(belief, query, adversary).value == pytest.approx(1.1586, abs=5e-5)
+    assert sl.knowledge.prior_leakage(belief, query, adversary, "certified").value >= 1.15856
+    assert sl.knowledge.WeightedGraph.from_belief(belief, query).case == "weakest"
 
 
 def test_three_equal_coins_where_repairing_the_ends_is_not_enough() -> None:
@@ -33,16 +35,16 @@ def test_three_equal_coins_where_repairing_the_ends_is_not_enough() -> None:
     joint[0, 0, 0] = joint[1, 1, 1] = 0.5
     belief, query = bits(joint)
     adversary = sl.Adversary("x1")
-    assert sl.prior_leakage(belief, query, adversary).value == pytest.approx(3.0)
-    assert sl.prior_leakage(belief, query, adversary, "certified").value == pytest.approx(3.0)
-    assert sl.prior_leakage(belief, query, adversary, "group").value == pytest.approx(3.0)
+    assert sl.knowledge.prior_leakage(belief, query, adversary).value == pytest.approx(3.0)
+    assert sl.knowledge.prior_leakage(belief, query, adversary, "certified").value == pytest.approx(3.0)
+    assert sl.knowledge.prior_leakage(belief, query, adversary, "group").value == pytest.approx(3.0)
 
 
 def figures(joint: np.ndarray, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     belief, query = bits(joint, scale)
-    exact = sl.all_adversaries(belief, query).table
+    exact = sl.knowledge.all_adversaries(belief, query).table
     there = ~np.isnan(exact)
-    published = sl.WeightedGraph.from_belief(belief, query).values.table
+    published = sl.knowledge.WeightedGraph.from_belief(belief, query).values.table
     return exact[there], published[there], certified_values(belief, query).table[there]
 
 
@@ -96,14 +98,14 @@ def test_a_third_of_the_nodes_of_random_joints_is_understated() -> None:
 
 def test_corollary_1_in_its_cases() -> None:
     independent, query = bits(np.full((2, 2, 2), 1 / 8))
-    graph = sl.WeightedGraph.from_belief(independent, query)
+    graph = sl.knowledge.WeightedGraph.from_belief(independent, query)
     assert graph.case == "none"  # every increment is 0
     assert np.nanmax(np.abs(graph.values.table - 1)) < 1e-12  # Theorem 1
-    ones = sl.Edges.given(np.ones((3, 3, 8)), np.ones(3))
-    group = sl.WeightedGraph(ones)
+    ones = Edges.given(np.ones((3, 3, 8)), np.ones(3))
+    group = sl.knowledge.WeightedGraph(ones)
     assert group.case == "group"
     assert group.values.of(sl.Adversary("x1")) == pytest.approx(3.0)
-    negative = sl.WeightedGraph(sl.Edges.given(np.full((3, 3, 8), -0.3), np.ones(3)))
+    negative = sl.knowledge.WeightedGraph(Edges.given(np.full((3, 3, 8), -0.3), np.ones(3)))
     assert negative.case == "strongest"
     assert len(negative.values.worst()[0].known) == 2
 
@@ -111,8 +113,8 @@ def test_corollary_1_in_its_cases() -> None:
 def test_corollary_1_3_holds_for_the_largest_target_only() -> None:
     belief = sl.Belief.from_joint([[0.0, 0.5], [0.5, 0.0]], ["x1", "x2"])
     query = sl.Query.additive(belief.schema, {"x1": [0, 1], "x2": [0, 5]})
-    assert sl.prior_leakage(belief, query, sl.Adversary("x1")).value == pytest.approx(4.0)
-    published = sl.WeightedGraph.from_belief(belief, query)
+    assert sl.knowledge.prior_leakage(belief, query, sl.Adversary("x1")).value == pytest.approx(4.0)
+    published = sl.knowledge.WeightedGraph.from_belief(belief, query)
     assert published.case == "strongest"
     assert published.values.worst()[1] == pytest.approx(5.0)
 
@@ -121,7 +123,7 @@ def test_theorem_3_3_fails_for_more_than_two_values() -> None:
     """Positive correlation, scale above the sensitivity, and still a negative increment."""
     cells = np.array([[0.0, 0.5, 0.0], [0.5 * 0.499, 0.0, 0.5 * 0.501]])
     belief = sl.Belief.from_joint(cells, ["i", "j"])
-    graph = sl.WeightedGraph.from_belief(belief, sl.Query.sum(belief.schema, 3.0))
+    graph = sl.knowledge.WeightedGraph.from_belief(belief, sl.Query.sum(belief.schema, 3.0))
     edge = next(edge for edge in graph.all_edges("i") if edge.removed == "j")
     assert np.cov([0, 1, 1], [1, 0, 2], aweights=[0.5, 0.2495, 0.2505])[0, 1] > 0
     assert edge.increment == pytest.approx(-0.054, abs=5e-4)
@@ -131,7 +133,7 @@ def test_theorem_3_3_fails_for_more_than_two_values() -> None:
 
 def test_full_search_keeps_the_least_path_and_the_chain_rule_agrees(rng: np.random.Generator) -> None:
     weights = rng.uniform(0, 1, size=(4, 4, 16))
-    graph = sl.WeightedGraph(sl.Edges.given(weights, np.ones(4)))
+    graph = sl.knowledge.WeightedGraph(Edges.given(weights, np.ones(4)))
     orders = [["x2", "x3", "x4"], ["x2", "x4", "x3"], ["x3", "x2", "x4"],
               ["x3", "x4", "x2"], ["x4", "x2", "x3"], ["x4", "x3", "x2"]]  # fmt: skip
     paths = [graph.along("x1", order) for order in orders]
@@ -146,7 +148,7 @@ def test_full_search_keeps_the_least_path_and_the_chain_rule_agrees(rng: np.rand
 def test_fast_search_keeps_the_largest_nodes_and_is_not_below_full_search() -> None:
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        edges = sl.Edges.given(rng.beta(5, 5, size=(6, 6, 64)), np.ones(6))
+        edges = Edges.given(rng.beta(5, 5, size=(6, 6, 64)), np.ones(6))
         full, fast = full_search(edges), fast_search(edges)
         assert fast[0] == 1.0
         assert fast[1] == pytest.approx(np.nanmax(full[:, np.bitwise_count(np.arange(64)) == 4]))
@@ -155,7 +157,7 @@ def test_fast_search_keeps_the_largest_nodes_and_is_not_below_full_search() -> N
 
 def test_the_graph_exports_nodes_edges_and_a_drawing() -> None:
     belief, query = bits(random_joint(np.random.default_rng(1), (2, 2, 2)))
-    graph = sl.WeightedGraph.from_belief(belief, query)
+    graph = sl.knowledge.WeightedGraph.from_belief(belief, query)
     data = json.loads(json.dumps(graph.to_dict()))
     assert len(data["nodes"]) == 12  # PDP, Fig. 3
     assert len(data["edges"]) == 12
@@ -173,22 +175,22 @@ def test_with_both_signs_the_least_of_each_layer_is_not_the_least_path() -> None
     weights[0, 2, 10], weights[0, 1, 8] = -0.5, 0.0  # forgetting x3, then x2: 0.5
     weights[0, 3, 0], weights[0, 3, 2], weights[0, 3, 4] = -0.9, 5.0, 5.0
     weights[0, 1, 0], weights[0, 2, 0] = 5.0, 5.0
-    graph = sl.WeightedGraph(sl.Edges.given(weights, np.ones(4)))
+    graph = sl.knowledge.WeightedGraph(Edges.given(weights, np.ones(4)))
     assert graph.along("x1", ["x2", "x3", "x4"]) == pytest.approx(0.0)
     assert graph.along("x1", ["x3", "x2", "x4"]) == pytest.approx(0.4)
     assert graph.values.of(sl.Adversary("x1")) == pytest.approx(0.4)
 
 
-EMPTY = sl.Edges.given(np.zeros((2, 2, 4)), np.ones(2))
+EMPTY = Edges.given(np.zeros((2, 2, 4)), np.ones(2))
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: sl.Edges.given(np.zeros((2, 2, 3)), np.ones(2)), "`weights` must be of the shape (2, 2, 4)"),
-        (lambda: sl.Edges.given(np.full((2, 2, 4), np.nan), np.ones(2)), "`weights` must be finite"),
-        (lambda: sl.Edges.given(np.zeros((1, 1, 1)), np.ones(30)), "at most 18"),
-        (lambda: sl.WeightedGraph(EMPTY).along("x1", ["x1"]), "cannot be forgotten"),
+        (lambda: Edges.given(np.zeros((2, 2, 3)), np.ones(2)), "`weights` must be of the shape (2, 2, 4)"),
+        (lambda: Edges.given(np.full((2, 2, 4), np.nan), np.ones(2)), "`weights` must be finite"),
+        (lambda: Edges.given(np.zeros((1, 1, 1)), np.ones(30)), "at most 18"),
+        (lambda: sl.knowledge.WeightedGraph(EMPTY).along("x1", ["x1"]), "cannot be forgotten"),
         (lambda: histogram_graph(), "needs one number as an answer"),
         (lambda: thirteen(), "take at most 12 attributes"),
     ],
@@ -199,10 +201,10 @@ def test_bad_graphs_are_named(call, words: str) -> None:
     assert words in str(caught.value)
 
 
-def histogram_graph() -> sl.WeightedGraph:
+def histogram_graph() -> sl.knowledge.WeightedGraph:
     belief, _ = bits(np.full((2, 2), 0.25))
-    return sl.WeightedGraph.from_belief(belief, sl.Query.histogram(belief.schema))
+    return sl.knowledge.WeightedGraph.from_belief(belief, sl.Query.histogram(belief.schema))
 
 
-def thirteen() -> sl.WeightedGraph:
-    return sl.WeightedGraph.from_belief(*bits(np.full((2,) * 13, 2.0**-13)))
+def thirteen() -> sl.knowledge.WeightedGraph:
+    return sl.knowledge.WeightedGraph.from_belief(*bits(np.full((2,) * 13, 2.0**-13)))

@@ -7,6 +7,7 @@ import math
 import re
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -34,8 +35,12 @@ def uneven() -> sl.Belief:
 def test_rounding_noise_is_no_step(parts, expected: float) -> None:
     belief = uneven()
     query = sl.Query.additive(belief.schema, parts)
-    assert sl.prior_leakage(belief, query, sl.Adversary("b", ("a",))).value == pytest.approx(expected)
-    assert sl.all_adversaries(belief, query).of(sl.Adversary("b", ("a",))) == pytest.approx(expected)
+    assert sl.knowledge.prior_leakage(belief, query, sl.Adversary("b", ("a",))).value == pytest.approx(
+        expected
+    )
+    assert sl.knowledge.all_adversaries(belief, query).of(sl.Adversary("b", ("a",))) == pytest.approx(
+        expected
+    )
 
 
 def test_parts_without_a_common_step_equal_enumeration() -> None:
@@ -45,11 +50,13 @@ def test_parts_without_a_common_step_equal_enumeration() -> None:
         parts = [list(rng.normal(size=size)) for size in joint.shape]
         belief = sl.Belief.from_joint(joint, list("abc"))
         query = sl.Query.additive(belief.schema, dict(zip("abc", parts, strict=True)), 0.7)
-        every = sl.all_adversaries(belief, query)
+        every = sl.knowledge.all_adversaries(belief, query)
         for target, known in adversaries(3):
             adversary = sl.Adversary("abc"[target], tuple("abc"[k] for k in known))
             truth = leakage(joint, sums(parts), target, known, 0.7)
-            assert sl.prior_leakage(belief, query, adversary).value == pytest.approx(truth, abs=1e-9)
+            assert sl.knowledge.prior_leakage(belief, query, adversary).value == pytest.approx(
+                truth, abs=1e-9
+            )
             assert every.of(adversary) == pytest.approx(truth, abs=1e-9)
 
 
@@ -58,8 +65,8 @@ def test_small_parts_beside_a_large_known_one_are_kept() -> None:
     parts = {"a": [0, math.sqrt(2) * 1e-11, math.sqrt(3) * 1e-11], "b": [0, 1]}
     query = sl.Query.additive(belief.schema, parts, 1e-11)
     adversary = sl.Adversary("a", ("b",))
-    assert sl.prior_leakage(belief, query, adversary).value == pytest.approx(math.sqrt(3), abs=1e-9)
-    assert sl.all_adversaries(belief, query).of(adversary) == pytest.approx(math.sqrt(3), abs=1e-9)
+    assert sl.knowledge.prior_leakage(belief, query, adversary).value == pytest.approx(math.sqrt(3), abs=1e-9)
+    assert sl.knowledge.all_adversaries(belief, query).of(adversary) == pytest.approx(math.sqrt(3), abs=1e-9)
 
 
 def test_group_and_certified_figures_are_rounded_up() -> None:
@@ -67,9 +74,9 @@ def test_group_and_certified_figures_are_rounded_up() -> None:
     belief = sl.Belief.from_joint([[0.5, 0.0], [0.375, 0.125]], ["a", "b"])
     for scale in np.random.default_rng(3).uniform(0.1, 3, size=60):
         query = sl.Query.additive(belief.schema, {"a": [0, 1], "b": [0, 1]}, float(scale))
-        group = sl.prior_leakage(belief, query, sl.Adversary("a"), "group").value
+        group = sl.knowledge.prior_leakage(belief, query, sl.Adversary("a"), "group").value
         assert Fraction(group) >= 2 / Fraction(float(scale))
-        certified = sl.prior_leakage(belief, query, sl.Adversary("a"), "certified").value
+        certified = sl.knowledge.prior_leakage(belief, query, sl.Adversary("a"), "certified").value
         with localcontext(prec=50):
             rate = 1 / Decimal(float(scale))
             truth = rate + (1 + (rate.exp() - 1) / 4).ln()
@@ -86,7 +93,7 @@ def test_the_printed_scale_keeps_the_limit() -> None:
         shown = enough(audit.noise.scale)
         page = re.sub(r"<[^>]*>", "", render(page_of(audit)))
         assert f"needs a scale of {shown};" in page
-        _, found, _ = sl.worst_adversary(belief, query.with_scale(float(shown)))
+        _, found, _ = sl.knowledge.worst_adversary(belief, query.with_scale(float(shown)))
         assert found.value <= limit
         assert float(shown) <= audit.noise.scale * 1.001
 
@@ -95,7 +102,7 @@ def test_the_printed_scale_keeps_the_limit() -> None:
 def test_least_noise_settles_for_parts_without_a_common_step(limit: float) -> None:
     copies = sl.Belief.from_joint(np.diag([0.5, 0.5]), ["a", "b"])
     query = sl.Query.additive(copies.schema, {"a": [0, math.sqrt(2)], "b": [0, math.pi]})
-    chosen = sl.least_noise(copies, query, limit)
+    chosen = sl.knowledge.least_noise(copies, query, limit)
     assert chosen.leakage.value <= limit * (1 + 1e-12)
     assert chosen.saving == pytest.approx(1.0, abs=1e-6)
 
@@ -103,20 +110,20 @@ def test_least_noise_settles_for_parts_without_a_common_step(limit: float) -> No
 def test_least_noise_is_the_least_where_others_leave_no_choice() -> None:
     opposite = sl.Belief.from_joint([[0.0, 0.5], [0.5, 0.0]], ["a", "b"])
     query = sl.Query.sum(opposite.schema, 1.0, {"b": 0.5})
-    chosen = sl.least_noise(opposite, query, 1.0)
+    chosen = sl.knowledge.least_noise(opposite, query, 1.0)
     assert chosen.scale == pytest.approx(0.5, rel=1e-8)
 
 
 def test_a_small_tree_with_odd_weights_is_listed() -> None:
     links = {("x0", "x1"): [[0.9, 0.1], [0.2, 0.8]], ("x1", "x2"): [[0.7, 0.3], [0.4, 0.6]]}
-    belief = sl.Belief.from_tree(sl.Tree.from_conditionals("x0", [0.4, 0.6], links))
+    belief = sl.Belief.from_tree(sl.belief.Tree.from_conditionals("x0", [0.4, 0.6], links))
     names = belief.schema.names
     query = sl.Query.sum(belief.schema, 1.0, {"x0": math.sqrt(2), "x1": math.pi, "x2": math.e})
     dense = sl.Belief.from_joint(belief.tree.joint(names), belief.schema)
     for known in ((), ("x1",), ("x1", "x2")):
         adversary = sl.Adversary("x0", known)
-        truth = sl.prior_leakage(dense, query, adversary).value
-        assert sl.prior_leakage(belief, query, adversary).value == pytest.approx(truth, abs=1e-9)
+        truth = sl.knowledge.prior_leakage(dense, query, adversary).value
+        assert sl.knowledge.prior_leakage(belief, query, adversary).value == pytest.approx(truth, abs=1e-9)
 
 
 def test_json_of_a_query_without_parts_writes_infinity() -> None:
@@ -154,13 +161,14 @@ def test_a_named_adversary_must_attack_a_target() -> None:
 def test_only_one_adversary_takes_a_set_of_beliefs() -> None:
     belief = uneven()
     query = sl.Query.sum(belief.schema)
-    for call in (sl.knowledge_audit, sl.worst_adversary, lambda b, q: sl.least_noise(b, q, 1.0)):
+    least = partial(sl.knowledge.least_noise, limit=1.0)
+    for call in (sl.knowledge_audit, sl.knowledge.worst_adversary, least):
         with pytest.raises(sl.InputError, match="`belief` must be a `Belief`"):
             call([belief, belief], query)
 
 
 def test_a_covariance_may_be_off_by_rounding_around_zero() -> None:
-    assert sl.Gaussian(("a", "b"), [[1.0, 1e-17], [0.0, 1.0]]).names == ("a", "b")
+    assert sl.belief.Gaussian(("a", "b"), [[1.0, 1e-17], [0.0, 1.0]]).names == ("a", "b")
 
 
 def test_a_histogram_of_many_cells_is_refused_before_the_work() -> None:
@@ -170,11 +178,11 @@ def test_a_histogram_of_many_cells_is_refused_before_the_work() -> None:
     joint[tuple(rng.integers(0, 3, size=(7, 60)))] = 1.0
     belief = sl.Belief.from_joint(joint / joint.sum(), schema)
     with pytest.raises(sl.TooLargeError, match="a query with fewer cells"):
-        sl.all_adversaries(belief, sl.Query.histogram(schema))
+        sl.knowledge.all_adversaries(belief, sl.Query.histogram(schema))
 
 
 @pytest.mark.parametrize("part", [2**0.5, 3**0.5, math.pi, math.e])
 def test_least_noise_settles_beside_a_large_value_that_cannot_occur(part: float) -> None:
     copies = sl.Belief.from_joint([[0.5, 0.0], [0.0, 0.5], [0.0, 0.0]], ["a", "b"])
     query = sl.Query.additive(copies.schema, {"a": [0, part, 1e6], "b": [0, 5**0.5]})
-    assert sl.least_noise(copies, query, 1.0).leakage.value <= 1 + 1e-12
+    assert sl.knowledge.least_noise(copies, query, 1.0).leakage.value <= 1 + 1e-12

@@ -92,11 +92,11 @@ def test_no_distribution_inside_the_region_leaks_more(seed: int) -> None:
     for _ in range(40):
         rows = np.array([part[int(rng.integers(len(part)))] for part in inside])
         for channel, cells in channels.values():
-            robust = sl.robust_pair(credal, channel, "x", "u")
+            robust = sl.leakage.robust_pair(credal, channel, "x", "u")
             truth = sup_ratio((rows @ cells).tolist())
             assert robust.lower.value - 1e-9 <= truth <= robust.value + 1e-7
         for channel in (AnyChannel(shape[1], epsilon), FavouringChannel(shape[1], "all", math.exp(-epsilon))):
-            robust = sl.robust_pair(credal, channel, "x", "u")
+            robust = sl.leakage.robust_pair(credal, channel, "x", "u")
             assert robust.lower.value - 1e-9 <= generic(rows, epsilon) <= robust.value + 1e-7
 
 
@@ -161,7 +161,7 @@ def test_limits_are_never_wider_than_those_of_weissman(rng) -> None:
 
 @pytest.mark.parametrize("mechanism", ["grr", "any"])
 def test_the_robust_figure_tends_to_the_point_figure(mechanism: str) -> None:
-    schema, joint = sl.survey_joint()
+    schema, joint = sl.sources.survey_joint()
     channels = sl.Plan.uniform(schema, mechanism, 1.0).channels()
     gaps = []
     for rows in (10**3, 10**5, 10**7):
@@ -170,7 +170,7 @@ def test_the_robust_figure_tends_to_the_point_figure(mechanism: str) -> None:
         credal = belief.credal()
         gap = 0.0
         for secret, neighbour in permutations(schema.names, 2):
-            robust = sl.robust_pair(credal, channels[neighbour], secret, neighbour)
+            robust = sl.leakage.robust_pair(credal, channels[neighbour], secret, neighbour)
             point = sl.pair_leakage(belief, channels[neighbour], secret, neighbour).value
             assert robust.lower.value - 1e-9 <= point <= robust.value + 1e-9
             assert robust.upper.kind == "certified"
@@ -183,7 +183,7 @@ def test_the_robust_figure_tends_to_the_point_figure(mechanism: str) -> None:
 
 def test_all_true_figures_hold_together_in_95_of_100_audits() -> None:
     """Union bounds make it far more than 95 %: were it 99 %, fewer than 190 of 200 had probability 7e-6."""
-    schema, joint = sl.survey_joint()
+    schema, joint = sl.sources.survey_joint()
     truth = sl.Belief.from_joint(joint, schema)
     channels = sl.Plan.uniform(schema, "grr", 2.0).channels()
     pairs = list(permutations(schema.names, 2))
@@ -195,8 +195,8 @@ def test_all_true_figures_hold_together_in_95_of_100_audits() -> None:
     for _ in range(200):
         counts = rng.multinomial(2000, joint.ravel()).reshape(joint.shape)
         credal = sl.Belief.from_counts(sl.Counts(schema, counts)).credal(0.95)
-        robust = {pair: sl.robust_pair(credal, channels[pair[1]], *pair) for pair in pairs}
-        total_found = sl.robust_total(credal, few, "diabetes")
+        robust = {pair: sl.leakage.robust_pair(credal, channels[pair[1]], *pair) for pair in pairs}
+        total_found = sl.leakage.robust_total(credal, few, "diabetes")
         held += total_found.lower.value <= together <= total_found.value and all(
             robust[pair].lower.value <= exact[pair] <= robust[pair].value for pair in pairs
         )
@@ -208,7 +208,7 @@ def test_all_true_figures_hold_together_in_95_of_100_audits() -> None:
 @pytest.mark.parametrize("mechanism", ["grr", "any"])
 def test_coverage_at_several_sizes(rows: int, mechanism: str) -> None:
     """Were the coverage 99 %, fewer than 950 of 1000 had probability below 1e-18."""
-    schema, joint = sl.survey_joint()
+    schema, joint = sl.sources.survey_joint()
     truth = sl.Belief.from_joint(joint, schema)
     channels = sl.Plan.uniform(schema, mechanism, 1.0).channels()
     pairs = list(permutations(schema.names, 2))
@@ -219,7 +219,8 @@ def test_coverage_at_several_sizes(rows: int, mechanism: str) -> None:
         counts = rng.multinomial(rows, joint.ravel()).reshape(joint.shape)
         credal = sl.Belief.from_counts(sl.Counts(schema, counts)).credal(0.95)
         held += all(
-            sl.robust_pair(credal, channels[pair[1]], *pair).value >= exact[pair] - 1e-12 for pair in pairs
+            sl.leakage.robust_pair(credal, channels[pair[1]], *pair).value >= exact[pair] - 1e-12
+            for pair in pairs
         )
     assert held >= 950
 
@@ -241,40 +242,42 @@ def test_a_value_never_seen_may_still_occur() -> None:
     belief = sl.Belief.from_counts(seen)
     for mechanism in ("grr", "any"):
         channel = sl.create(mechanism, 2, 1.0).channel
-        robust = sl.robust_pair(belief.credal(), channel, "x", "u")
+        robust = sl.leakage.robust_pair(belief.credal(), channel, "x", "u")
         assert sl.pair_leakage(belief, channel, "x", "u").value == 0
         assert 0.5 < robust.value <= channel.epsilon
         assert robust.lower.value == 0
         assert robust.upper.support == 0
     two = sl.Counts(schema, np.array([[5000, 5000], [0, 0], [0, 0]]))
-    robust = sl.robust_pair(sl.Belief.from_counts(two).credal(), sl.create("grr", 2, 1.0).channel, "x", "u")
+    robust = sl.leakage.robust_pair(
+        sl.Belief.from_counts(two).credal(), sl.create("grr", 2, 1.0).channel, "x", "u"
+    )
     assert robust.value == pytest.approx(1.0, abs=1e-9)
 
 
 def test_robust_totals() -> None:
-    schema, joint = sl.survey_joint()
+    schema, joint = sl.sources.survey_joint()
     counts = np.rint(joint * 1_000_000).astype(np.int64)
     belief = sl.Belief.from_counts(sl.Counts(schema, counts))
     credal = belief.credal(0.9)
     channels = sl.Plan.uniform(schema, "grr", 1.0).channels()
     one = {name: channels[name] for name in ("diabetes", "medication")}
-    found = sl.robust_total(credal, one, "diabetes")
+    found = sl.leakage.robust_total(credal, one, "diabetes")
     exact = sl.total_leakage(belief, one, "diabetes").value
     assert exact <= found.value <= exact + 0.02
     assert found.upper.method == "own report and one pair, credal set, confidence 0.9"
     few = one | {"smokes": channels["smokes"]}
-    joined = sl.robust_total(credal, few, "diabetes")
+    joined = sl.leakage.robust_total(credal, few, "diabetes")
     assert sl.total_leakage(belief, few, "diabetes", "joint generic").value <= joined.value < 3
     assert joined.upper.method == "joint generic, credal set, confidence 0.9"
-    everything = sl.robust_total(credal, channels, "diabetes")
+    everything = sl.leakage.robust_total(credal, channels, "diabetes")
     assert everything.value <= math.fsum(channel.epsilon for channel in channels.values())
     assert everything.lower.value <= sl.total_leakage(belief, channels, "diabetes").value <= everything.value
-    pairwise = sl.Belief.from_counts(*sl.survey(1000, 1).pair_counts()).credal()
-    assert sl.robust_total(pairwise, channels, "diabetes").upper.method == "composition"
+    pairwise = sl.Belief.from_counts(*sl.sources.survey(1000, 1).pair_counts()).credal()
+    assert sl.leakage.robust_total(pairwise, channels, "diabetes").upper.method == "composition"
 
 
 def test_the_joint_region_encloses_the_true_joint() -> None:
-    schema, joint = sl.survey_joint()
+    schema, joint = sl.sources.survey_joint()
     rng = np.random.default_rng(2)
     names = ["diabetes", "medication", "smokes"]
     axes = tuple(i for i, name in enumerate(schema.names) if name not in names)
@@ -287,7 +290,7 @@ def test_the_joint_region_encloses_the_true_joint() -> None:
         for rows in (200, 20_000):
             counts = rng.multinomial(rows, small.ravel()).reshape(small.shape)
             credal = sl.Belief.from_counts(sl.Counts(chosen, counts)).credal(0.999)
-            assert sl.robust_total(credal, channels, secret).value >= truth
+            assert sl.leakage.robust_total(credal, channels, secret).value >= truth
 
 
 @pytest.mark.parametrize(
@@ -297,7 +300,7 @@ def test_the_joint_region_encloses_the_true_joint() -> None:
         (lambda: sl.Belief.from_data(sl.example("titanic"), "tree").credal(), "use kind='joint'"),
         (lambda: sl.Belief.from_data(sl.example("titanic")).credal(1.0), "`confidence` must be"),
         (
-            lambda: sl.robust_pair(
+            lambda: sl.leakage.robust_pair(
                 sl.Belief.from_data(sl.example("titanic")).credal(),
                 sl.create("grr", 2, 1.0).channel,
                 "age",
@@ -306,7 +309,7 @@ def test_the_joint_region_encloses_the_true_joint() -> None:
             "another attribute",
         ),
         (
-            lambda: sl.robust_total(
+            lambda: sl.leakage.robust_total(
                 sl.Belief.from_data(sl.example("titanic")).credal(),
                 {"class": sl.create("grr", 2, 1.0).channel},
                 "age",

@@ -243,7 +243,7 @@ def test_exclusive_or_leaks_more_than_the_published_sum() -> None:
     exact = sl.total_leakage(belief, channels, "secret")
     assert exact.value == pytest.approx(1 + math.log(math.cosh(1)), abs=1e-12)
     assert exact.is_exact
-    published = sl.pairwise_sum(belief, channels, "secret")
+    published = sl.leakage.pairwise_sum(belief, channels, "secret")
     assert published.value == pytest.approx(1.0, abs=1e-12)
     assert published.kind == "published"
 
@@ -276,7 +276,7 @@ def test_celeba_curves(data: Path, neighbour: str, curve: tuple[float, ...], lim
         for epsilon in (1, 2, 4, 6, 8)
     ]
     assert found == pytest.approx(curve, abs=5e-4)
-    assert sl.saturation(belief, "Male", neighbour).value == pytest.approx(limit, abs=5e-4)
+    assert sl.leakage.saturation(belief, "Male", neighbour).value == pytest.approx(limit, abs=5e-4)
 
 
 def many_sets(size: int, width: int | None, epsilon: float) -> np.ndarray:
@@ -425,7 +425,7 @@ def test_infinity_is_an_answer() -> None:
     released_as_is = FavouringChannel(2, "singletons", 0.0)
     assert sl.pair_leakage(belief, released_as_is, "x", "u").value == math.inf
     assert sl.total_leakage(belief, {"u": released_as_is}, "x").value == math.inf
-    assert sl.saturation(belief, "x", "u").value == math.inf
+    assert sl.leakage.saturation(belief, "x", "u").value == math.inf
 
 
 def test_impossible_values_are_skipped() -> None:

@@ -36,7 +36,7 @@ def random_rows(rng: np.random.Generator, shape: tuple[int, int], zeros: float) 
     return cells / cells.sum(axis=1, keepdims=True)
 
 
-def random_tree(rng: np.random.Generator, sizes: list[int]) -> sl.Tree:
+def random_tree(rng: np.random.Generator, sizes: list[int]) -> sl.belief.Tree:
     """A tree of random shape, with impossible values and cells in most cases."""
     names = [f"x{i}" for i in range(len(sizes))]
     zeros = float(rng.choice([0.0, 0.2, 0.4]))
@@ -44,10 +44,10 @@ def random_tree(rng: np.random.Generator, sizes: list[int]) -> sl.Tree:
     for child in range(1, len(sizes)):
         parent = int(rng.integers(child))
         rows[names[parent], names[child]] = random_rows(rng, (sizes[parent], sizes[child]), zeros)
-    return sl.Tree.from_conditionals("x0", random_rows(rng, (1, sizes[0]), zeros)[0], rows)
+    return sl.belief.Tree.from_conditionals("x0", random_rows(rng, (1, sizes[0]), zeros)[0], rows)
 
 
-def dense_joint(tree: sl.Tree) -> np.ndarray:
+def dense_joint(tree: sl.belief.Tree) -> np.ndarray:
     """Every cell as the plain product of its conditionals."""
     cells = np.zeros(tree.schema.sizes)
     for record in product(*(range(size) for size in cells.shape)):
@@ -134,7 +134,7 @@ def check_tree_totals(rng: np.random.Generator) -> None:
     joint = dense_joint(tree)
     truth = total(joint, {i: cells for i, (_, cells) in pairs.items()}, secret)
     belief = sl.Belief.from_tree(tree)
-    found = {method: sl.tree_total(belief, channels, names[secret], method) for method in METHODS}
+    found = {method: sl.leakage.tree_total(belief, channels, names[secret], method) for method in METHODS}
     for method, bound in found.items():
         assert bound.value >= truth - 1e-9, method
         assert bound.kind in ("exact", "certified")
@@ -142,7 +142,7 @@ def check_tree_totals(rng: np.random.Generator) -> None:
             assert bound.value == pytest.approx(truth, abs=1e-9), method
     assert found["plain"].value >= found["weighted"].value - 1e-9
     assert found["weighted"].value >= found["linear programs"].value - 1e-9
-    everything = sl.tree_totals(belief, channels)
+    everything = sl.leakage.tree_totals(belief, channels)
     assert everything[names[secret]].value == found["auto"].value
     inner_is_binary = all(
         np.count_nonzero(tree.marginals[i]) <= 2
@@ -194,7 +194,7 @@ def test_mean_ratios_to_the_exact_total() -> None:
         if exact > 1e-3:
             belief = sl.Belief.from_tree(tree)
             for method, seen in ratios.items():
-                seen.append(sl.tree_total(belief, channels, names[secret], method).value / exact)
+                seen.append(sl.leakage.tree_total(belief, channels, names[secret], method).value / exact)
     means = {method: float(np.mean(seen)) for method, seen in ratios.items()}
     assert 1.1 < means["weighted"] < means["plain"] < 1.5
     assert 1.0 <= means["linear programs"] < 1.03
@@ -208,7 +208,7 @@ def test_the_witness_of_an_exact_total_reaches_it(rng) -> None:
         budgets = {name: float(rng.choice([0.5, 1.0, 2.0])) for name in released}
         channels = {name: sl.create("grr", 2, epsilon).channel for name, epsilon in budgets.items()}
         secret = str(rng.choice(names))
-        found = sl.tree_total(sl.Belief.from_tree(tree), channels, secret)
+        found = sl.leakage.tree_total(sl.Belief.from_tree(tree), channels, secret)
         assert found.kind == "exact"
         if found.value < 1e-9:
             continue
@@ -319,7 +319,7 @@ def test_large_budgets_on_a_wide_attribute_stay_certified() -> None:
     """Two reports of 20 nats each about seven values: a climb that stopped early said 1.2215."""
     rows = np.array([[0.21, 0.33, 0.23, 0.115, 0.115, 0, 0], [0, 0.26, 0.09, 0.045, 0.045, 0.28, 0.28]])
     child = np.array([[0, 1], *[[0.5, 0.5]] * 4, [1, 0], [1, 0]])
-    tree = sl.Tree.from_conditionals(
+    tree = sl.belief.Tree.from_conditionals(
         "s", [0.5, 0.5], {("s", "u"): rows, ("u", "a"): child, ("u", "b"): child}
     )
     belief = sl.Belief.from_tree(tree)
@@ -331,7 +331,7 @@ def test_large_budgets_on_a_wide_attribute_stay_certified() -> None:
 
     channels = {name: FavouringChannel(2, "singletons", math.exp(-20)) for name in "ab"}
     for method in METHODS:
-        assert sl.tree_total(belief, channels, "s", method).value >= truth((20, 20)) - 1e-9
+        assert sl.leakage.tree_total(belief, channels, "s", method).value >= truth((20, 20)) - 1e-9
     for budgets in ("uniform", "unequal"):
         withheld = {"s": "withheld", "u": "withheld"}
         found = sl.calibrate(belief, 1.25, secrets=["s"], mechanisms=withheld, budgets=budgets)
@@ -346,13 +346,13 @@ def test_large_alphabets_stay_above_the_exact_total(rng, method) -> None:
             ("middle", "a"): random_rows(rng, (8, 3), 0.0),
             ("middle", "b"): random_rows(rng, (8, 2), 0.0),
         }
-        tree = sl.Tree.from_conditionals("secret", [0.2, 0.3, 0.5], rows)
+        tree = sl.belief.Tree.from_conditionals("secret", [0.2, 0.3, 0.5], rows)
         belief = sl.Belief.from_tree(tree)
         channels = sl.Plan.uniform(tree.schema, "grr", 2.0).channels()
         cells = tree.joint(tree.schema.names)
         dense = sl.Belief.from_joint(cells / cells.sum(), tree.schema)
         exact = sl.total_leakage(dense, channels, "secret", "exact").value
-        found = sl.tree_total(belief, channels, "secret", method)
+        found = sl.leakage.tree_total(belief, channels, "secret", method)
         assert exact - 1e-9 <= found.value <= 8.0 + 1e-9
         assert found.kind == "certified"
 
@@ -364,7 +364,7 @@ def test_a_learnt_tree_is_a_model_and_misses_exclusive_or() -> None:
     table = sl.Belief.from_joint(cells, ["a", "b", "secret"])
     learnt = sl.Belief.tree_of(table)
     channels = sl.Plan.uniform(table.schema).channels()
-    found = sl.tree_total(learnt, channels, "secret")
+    found = sl.leakage.tree_total(learnt, channels, "secret")
     assert (found.value, found.kind) == (pytest.approx(1.0, abs=1e-12), "model")
     assert sl.total_leakage(table, channels, "secret").value == pytest.approx(1.43378, abs=5e-6)
 
@@ -386,7 +386,7 @@ def test_a_tree_learnt_from_records_remembers_them() -> None:
 
 
 def test_learning_takes_the_strongest_pairs(rng) -> None:
-    tree = sl.Tree.from_conditionals(
+    tree = sl.belief.Tree.from_conditionals(
         "b",
         [0.5, 0.5],
         {
@@ -411,7 +411,7 @@ def test_learnt_trees_are_below_most_exact_totals_of_celeba(data: Path) -> None:
         counted = sl.Counts(table.schema.select(names), whole.records.cells(names).astype(np.int64))
         belief = sl.Belief.from_counts(counted)
         channels = sl.Plan.uniform(counted.schema).channels()
-        models = sl.tree_totals(sl.Belief.tree_of(belief), channels)
+        models = sl.leakage.tree_totals(sl.Belief.tree_of(belief), channels)
         assert {bound.kind for bound in models.values()} == {"model"}
         below += sum(
             models[name].value < sl.total_leakage(belief, channels, name).value - 1e-9 for name in names
@@ -420,20 +420,20 @@ def test_learnt_trees_are_below_most_exact_totals_of_celeba(data: Path) -> None:
 
 
 def test_infinity_passes_through_a_tree() -> None:
-    tree = sl.Tree.from_conditionals(
+    tree = sl.belief.Tree.from_conditionals(
         "x", [0.5, 0.5], {("x", "u"): [[1.0, 0.0], [0.5, 0.5]], ("u", "w"): [[0.9, 0.1], [0.0, 1.0]]}
     )
     belief = sl.Belief.from_tree(tree)
     as_it_is = FavouringChannel(2, "singletons", 0.0)
     truth = total(dense_joint(tree), {2: np.eye(2)}, 0)
-    assert sl.tree_total(belief, {"w": as_it_is}, "x").value == pytest.approx(truth, abs=1e-9)
-    assert sl.tree_total(belief, {"u": as_it_is, "w": as_it_is}, "x").value == math.inf
-    assert sl.tree_total(belief, {"u": as_it_is}, "x", "plain").value == math.inf
+    assert sl.leakage.tree_total(belief, {"w": as_it_is}, "x").value == pytest.approx(truth, abs=1e-9)
+    assert sl.leakage.tree_total(belief, {"u": as_it_is, "w": as_it_is}, "x").value == math.inf
+    assert sl.leakage.tree_total(belief, {"u": as_it_is}, "x", "plain").value == math.inf
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_report_that_no_possible_value_sends_is_skipped(method) -> None:
-    tree = sl.Tree.from_conditionals(
+    tree = sl.belief.Tree.from_conditionals(
         "x",
         [0.5, 0.5],
         {("x", "u"): [[0.3, 0.7, 0.0], [0.6, 0.4, 0.0]], ("u", "w"): [[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]]},
@@ -441,48 +441,56 @@ def test_a_report_that_no_possible_value_sends_is_skipped(method) -> None:
     cells = np.array([[0.8, 0.2, 0.0], [0.4, 0.6, 0.0], [0.0, 0.0, 1.0]])
     channels = {"u": DenseChannel(cells), "w": sl.create("grr", 2, 1.0).channel}
     truth = total(dense_joint(tree), {1: cells, 2: randomised_response(2, 1.0)}, 0)
-    found = sl.tree_total(sl.Belief.from_tree(tree), channels, "x", method)
+    found = sl.leakage.tree_total(sl.Belief.from_tree(tree), channels, "x", method)
     assert found.value >= truth - 1e-9
     if method == "linear programs":
         assert found.value == pytest.approx(truth, abs=1e-9)
 
 
 def test_nothing_released_leaks_nothing() -> None:
-    belief = sl.Belief.from_tree(sl.Tree.from_pairs({("a", "b"): [[0.5, 0.0], [0.0, 0.5]]}))
-    assert sl.tree_total(belief, {}, "a").value == 0
+    belief = sl.Belief.from_tree(sl.belief.Tree.from_pairs({("a", "b"): [[0.5, 0.0], [0.0, 0.5]]}))
+    assert sl.leakage.tree_total(belief, {}, "a").value == 0
     released = {"b": sl.create("grr", 2, 1.0).channel}
-    assert sl.tree_total(belief, released, "a").value == pytest.approx(1.0)
+    assert sl.leakage.tree_total(belief, released, "a").value == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: sl.Tree.from_pairs({}), "at least one edge"),
-        (lambda: sl.Tree.from_pairs({("a", "b"): [[0.5, 0.6]]}), "sum to 1"),
+        (lambda: sl.belief.Tree.from_pairs({}), "at least one edge"),
+        (lambda: sl.belief.Tree.from_pairs({("a", "b"): [[0.5, 0.6]]}), "sum to 1"),
         (
-            lambda: sl.Tree.from_pairs({("a", "b"): [[0.5, 0.5]], ("b", "c"): [[0.9], [0.1]]}),
+            lambda: sl.belief.Tree.from_pairs({("a", "b"): [[0.5, 0.5]], ("b", "c"): [[0.9], [0.1]]}),
             "disagree about its own probabilities",
         ),
         (
-            lambda: sl.Tree.from_pairs({("a", "b"): [[0.5, 0.5]], ("c", "d"): [[0.5, 0.5]]}),
+            lambda: sl.belief.Tree.from_pairs({("a", "b"): [[0.5, 0.5]], ("c", "d"): [[0.5, 0.5]]}),
             "do not form one tree",
         ),
         (
-            lambda: sl.Tree.from_conditionals("a", [0.5, 0.5], {("b", "a"): [[0.5, 0.5]]}),
+            lambda: sl.belief.Tree.from_conditionals("a", [0.5, 0.5], {("b", "a"): [[0.5, 0.5]]}),
             "there is no attribute 'b'",
         ),
         (
-            lambda: sl.Tree.from_conditionals("a", [0.5, 0.5], {("a", "b"): [[0.5, 0.6], [1, 0]]}),
+            lambda: sl.belief.Tree.from_conditionals("a", [0.5, 0.5], {("a", "b"): [[0.5, 0.6], [1, 0]]}),
             "rows of probabilities",
         ),
-        (lambda: sl.Tree.from_conditionals("a", [0.5, 0.5], {("a", "b"): [[1, 0]]}), r"shape \(2, 2\)"),
-        (lambda: sl.tree_total(sl.Belief.from_data(sl.example("titanic")), {}, "age"), "Belief.tree_of"),
         (
-            lambda: sl.tree_total(sl.Belief.from_data(sl.example("titanic"), "tree"), {}, "ages"),
+            lambda: sl.belief.Tree.from_conditionals("a", [0.5, 0.5], {("a", "b"): [[1, 0]]}),
+            r"shape \(2, 2\)",
+        ),
+        (
+            lambda: sl.leakage.tree_total(sl.Belief.from_data(sl.example("titanic")), {}, "age"),
+            "Belief.tree_of",
+        ),
+        (
+            lambda: sl.leakage.tree_total(sl.Belief.from_data(sl.example("titanic"), "tree"), {}, "ages"),
             "did you mean 'age'",
         ),
         (
-            lambda: sl.tree_total(sl.Belief.from_data(sl.example("titanic"), "tree"), {}, "age", "best"),
+            lambda: sl.leakage.tree_total(
+                sl.Belief.from_data(sl.example("titanic"), "tree"), {}, "age", "best"
+            ),
             "`method` must be one of",
         ),
     ],
@@ -494,7 +502,7 @@ def test_bad_trees_are_refused(call, words: str) -> None:
 
 def test_a_joint_too_large_is_refused() -> None:
     names = [f"x{i}" for i in range(30)]
-    tree = sl.Tree.from_pairs({edge: [[0.4, 0.1], [0.1, 0.4]] for edge in pairwise(names)})
+    tree = sl.belief.Tree.from_pairs({edge: [[0.4, 0.1], [0.1, 0.4]] for edge in pairwise(names)})
     with pytest.raises(sl.TooLargeError, match="use tree propagation"):
         sl.Belief.from_tree(tree).joint(names)
     ends = sl.Belief.from_tree(tree).joint(["x0", "x29", "x1"])
@@ -511,8 +519,8 @@ def test_many_valued_attributes_below_few_valued_ones_stay_certified(seed: int) 
         rows = {
             (f"x{i}", f"x{i + 1}"): rng.dirichlet(np.full(sizes[i + 1], 0.3), size=sizes[i]) for i in range(3)
         }
-        tree = sl.Tree.from_conditionals("x0", rng.dirichlet(np.ones(2)), rows)
+        tree = sl.belief.Tree.from_conditionals("x0", rng.dirichlet(np.ones(2)), rows)
         belief = sl.Belief.from_tree(tree)
         channels = {"x3": sl.create("grr", sizes[3], float(rng.choice([1.0, 3.0, 6.0]))).channel}
         exact = sl.total_leakage(belief, channels, "x0", "exact").value
-        assert sl.tree_total(belief, channels, "x0").value >= exact - 1e-9
+        assert sl.leakage.tree_total(belief, channels, "x0").value >= exact - 1e-9

@@ -80,7 +80,11 @@ def likelihoods(channel: Channel, named: tuple[int, ...]) -> np.ndarray:
 
 
 def replayed(
-    joint: np.ndarray, names: list[str], channels: dict[str, Channel], secret: str, witness: sl.Witness
+    joint: np.ndarray,
+    names: list[str],
+    channels: dict[str, Channel],
+    secret: str,
+    witness: sl.leakage.Witness,
 ) -> float:
     """The log-ratio of the witness's reports under its two secret values, record by record."""
     sums = []
@@ -118,7 +122,7 @@ def check_witnesses(rng: np.random.Generator) -> None:
     check_bound(joint, names, channels, secret, total.upper)
     assert total.upper.witness is not None or total.upper.value < 1e-9
     check_bound(joint, names, surely, secret, lower_total(belief, channels, secret))
-    direct = sl.direct_leakage(belief, channels.get(secret), secret)
+    direct = sl.leakage.direct_leakage(belief, channels.get(secret), secret)
     check_bound(joint, names, channels, secret, direct.upper)
     for name in channels:
         if name != secret:
@@ -152,13 +156,13 @@ def test_a_tree_witness_and_a_synergy_reach_their_figures(seed: int) -> None:
         chain = np.einsum("a,ab,bc->abc", *(rng.dirichlet([1, 1], size=k).squeeze() for k in (1, 2, 2)))
         plain = sl.Belief.from_joint(chain, names)
         pairs = {p: plain.joint(p) for p in (("a", "b"), ("b", "c"))}
-        belief = sl.Belief.from_tree(sl.Tree.from_pairs(pairs))
+        belief = sl.Belief.from_tree(sl.belief.Tree.from_pairs(pairs))
         channels = {
             name: sl.create(str(rng.choice(["grr", "ss", "hadamard"])), 2, 1.0).channel for name in names
         }
         for secret in names:
-            check_bound(chain, names, channels, secret, sl.tree_total(belief, channels, secret))
-        for item in sl.synergy_scan(plain, channels):
+            check_bound(chain, names, channels, secret, sl.leakage.tree_total(belief, channels, secret))
+        for item in sl.leakage.synergy_scan(plain, channels):
             if item.witness is not None:
                 reached = replayed(chain, names, channels, item.secret, item.witness)
                 assert reached == pytest.approx(item.joint, abs=1e-9)

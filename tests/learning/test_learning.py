@@ -430,7 +430,10 @@ def test_options_are_checked_before_the_table_is_read(run, option: tuple[str, st
 
 
 def test_a_seed_is_checked_in_python_too(table: Path) -> None:
-    for refused in (lambda: learn(sl.read(str(table)), "label", seed=-1), lambda: sl.survey(100, seed=-1)):
+    for refused in (
+        lambda: learn(sl.read(str(table)), "label", seed=-1),
+        lambda: sl.sources.survey(100, seed=-1),
+    ):
         with pytest.raises(sl.InputError, match="`seed` must be a whole number of at least 0"):
             refused()
 

@@ -37,7 +37,14 @@ def equal(attributes: int, values: int) -> sl.Schema:
 @pytest.mark.parametrize("epsilon", [700.0, 710.0, 1e300, math.inf])
 @pytest.mark.parametrize(
     "make",
-    [spl, smp, rs_fd, sl.TwoPhase, choose_protocol, lambda schema, epsilon: sl.advise(schema, epsilon, 100)],
+    [
+        spl,
+        smp,
+        rs_fd,
+        sl.protocols.TwoPhase,
+        choose_protocol,
+        lambda schema, epsilon: sl.advise(schema, epsilon, 100),
+    ],
     ids=["spl", "smp", "rs+fd", "two phases", "best", "advise"],
 )
 def test_budgets_that_no_plan_may_spend_are_refused(make: Callable[..., object], epsilon: float) -> None:

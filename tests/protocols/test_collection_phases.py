@@ -120,7 +120,7 @@ def test_changed_parameters_are_refused(place: str, change: dict, words: str, tm
     (data[place] if place else data).update(change)
     path.write_text(json.dumps(data))
     with pytest.raises(sl.InputError) as caught:
-        sl.SecondPhase.read(path)
+        sl.protocols.SecondPhase.read(path)
     assert words in str(caught.value)
 
 
@@ -140,11 +140,11 @@ def test_weights_of_fakes_are_checked_however_large(weights: list, words: str, t
     data["second"]["fake"][0]["weights"] = weights
     path.write_text(json.dumps(data))
     with pytest.raises(sl.InputError, match=words):
-        sl.SecondPhase.read(path)
+        sl.protocols.SecondPhase.read(path)
     data["second"]["fake"] = [data["second"]["fake"][1]] * 2
     path.write_text(json.dumps(data))
     with pytest.raises(sl.InputError, match="are listed twice"):
-        sl.SecondPhase.read(path)
+        sl.protocols.SecondPhase.read(path)
 
 
 def test_the_precision_of_a_first_phase_is_that_of_its_estimates() -> None:

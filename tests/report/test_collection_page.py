@@ -19,25 +19,25 @@ __all__ = ["browser_fixture"]
 
 
 @pytest.fixture(scope="module")
-def advice() -> sl.Advice:
+def advice() -> sl.advice.Advice:
     table = sl.example("titanic")
     return sl.advise(table.schema, 2.0, table.rows)
 
 
 @pytest.fixture(scope="module")
-def compared(advice: sl.Advice) -> object:
+def compared(advice: sl.advice.Advice) -> object:
     table = sl.example("titanic")
     found = sl.estimate(sl.collect(table, advice.choice, seed=1))
     return found.against(true_frequencies(table, table.schema))
 
 
-def test_the_headline_names_what_is_saved(advice: sl.Advice) -> None:
+def test_the_headline_names_what_is_saved(advice: sl.advice.Advice) -> None:
     page = render(page_of(advice))
     assert f"Use <bdi>{advice.choice.name}</bdi>" in page
     assert "equally likely" in page
 
 
-def test_only_an_estimator_that_is_predicted_is_drawn(advice: sl.Advice) -> None:
+def test_only_an_estimator_that_is_predicted_is_drawn(advice: sl.advice.Advice) -> None:
     unbiased, best = errors_figure(advice).data
     place = [option.name for option in advice.options].index("corr-rr as published")
     assert unbiased["x"][place] == advice.options[place].unbiased_error

@@ -20,16 +20,16 @@ __all__ = ["browser_fixture"]
 HOSTILE = "</script><script>alert(1)</script>"
 
 
-def titanic(**rules: object) -> sl.KnowledgeAudit:
+def titanic(**rules: object) -> sl.knowledge.KnowledgeAudit:
     belief = sl.Belief.from_data(sl.example("titanic"))
     return sl.knowledge_audit(belief, sl.Query.sum(belief.schema), limit=1.0, **rules)
 
 
-def numbers() -> sl.KnowledgeAudit:
-    return sl.gaussian_audit(sl.Gaussian.equicorrelated(5, 0.3), limit=1.0)
+def numbers() -> sl.knowledge.KnowledgeAudit:
+    return sl.knowledge.gaussian_audit(sl.belief.Gaussian.equicorrelated(5, 0.3), limit=1.0)
 
 
-def hostile() -> sl.KnowledgeAudit:
+def hostile() -> sl.knowledge.KnowledgeAudit:
     rng = np.random.default_rng(0)
     belief = sl.Belief.from_joint(rng.dirichlet(np.ones(8)).reshape(2, 2, 2), [HOSTILE, "@ink", "x" * 90])
     return sl.knowledge_audit(belief, sl.Query.sum(belief.schema), limit=1.0)
@@ -38,7 +38,7 @@ def hostile() -> sl.KnowledgeAudit:
 PAGES = {"titanic": titanic, "few": lambda: titanic(min_support=100), "numbers": numbers, "hostile": hostile}
 
 
-def text_of(audit: sl.KnowledgeAudit) -> str:
+def text_of(audit: sl.knowledge.KnowledgeAudit) -> str:
     page = re.sub(r"<(script|style).*?</\1>", "", render(page_of(audit)), flags=re.S)
     return " ".join(re.sub(r"<[^>]*>", " ", page).split())
 

@@ -348,7 +348,7 @@ def test_a_single_release_has_a_report_without_empty_figures() -> None:
 
 
 def test_attributes_that_are_no_secret_or_not_released_are_shown_as_such() -> None:
-    table = sl.survey(2000, seed=3)
+    table = sl.sources.survey(2000, seed=3)
     plan = sl.Plan(
         (sl.Release(table.schema["age"], "grr", 1.0), sl.Release(table.schema["region"], "grr", 2.0))
     )

@@ -47,8 +47,8 @@ def run(*arguments: object) -> tuple[int, str]:
     return (2, str(error)) if error else (result.exit_code, result.output)
 
 
-def dictionary(text: str) -> sl.Dictionary:
-    return sl.Dictionary.from_toml("version = 1\n" + text, "people.schema.toml")
+def dictionary(text: str) -> sl.sources.Dictionary:
+    return sl.sources.Dictionary.from_toml("version = 1\n" + text, "people.schema.toml")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_kind_may_leave_a_column_out(people: Path) -> None:
 
 def test_a_draft_states_what_was_inferred_and_marks_guesses(people: Path) -> None:
     table = sl.read(people)
-    text = sl.Dictionary.draft(table).to_toml()
+    text = sl.sources.Dictionary.draft(table).to_toml()
     assert text.startswith(
         "# The data dictionary of people.parquet.\n# It names values that occur in the table"
     )
@@ -125,7 +125,7 @@ def test_a_draft_states_what_was_inferred_and_marks_guesses(people: Path) -> Non
     )
     assert '[column.size]\nkind = "categorical"\nvalues = ["L", "M", "S"]\nmissing = "absent"' in text
     assert '"2020-02-01"' in text
-    assert sl.read(people, schema=sl.Dictionary.from_toml(text)).schema == table.schema
+    assert sl.read(people, schema=sl.sources.Dictionary.from_toml(text)).schema == table.schema
 
 
 def test_a_fully_stated_column_is_coded_as_said_without_looking(people: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_dictionary_is_read_strictly_and_names_what_is_wrong(people: Path, tex
 )
 def test_a_dictionary_has_a_version(version: str, words: str) -> None:
     with pytest.raises(sl.InputError, match=words):
-        sl.Dictionary.from_toml(version)
+        sl.sources.Dictionary.from_toml(version)
 
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1, max_size=6)
@@ -252,8 +252,8 @@ def test_a_draft_reads_back_as_the_same_schema(rows: pa.Table, few: int, most: i
         table = sl.read(rows, few=few, max_values=most, missing="drop" if drop else "value")
     except sl.InputError:
         return
-    text = sl.Dictionary.draft(table).to_toml()
-    again = sl.read(rows, schema=sl.Dictionary.from_toml(text))
+    text = sl.sources.Dictionary.draft(table).to_toml()
+    again = sl.read(rows, schema=sl.sources.Dictionary.from_toml(text))
     assert again.schema == table.schema
     assert np.array_equal(again.codes(), table.codes())
 
@@ -334,7 +334,7 @@ def test_wrong_statements_are_explained(people: Path, options: list[str], words:
 def test_a_statement_that_makes_one_value_of_all_records_is_noted(stated: str, value: str) -> None:
     rows = {"x": [1, 2, 3] * 40, "y": list("ab") * 60}
     text = f'version = 1\n[column.x]\n{stated}\nmissing = "absent"\n[column.y]\n'
-    table = sl.read(rows, schema=sl.Dictionary.from_toml(text))
+    table = sl.read(rows, schema=sl.sources.Dictionary.from_toml(text))
     assert f"Column 'x': all records are '{value}'; check what the data dictionary states." in table.notes()
 
 
@@ -342,6 +342,6 @@ def test_a_draft_by_an_earlier_dictionary_keeps_what_people_wrote(people: Path, 
     text = 'version = 1\nna = ["refused"]\n[column.age]\ndescription = "in years"\n'
     (tmp_path / "a.toml").write_text(text)
     assert run("schema", people, "--schema", tmp_path / "a.toml", "-o", tmp_path / "b.toml")[0] == 0
-    again = sl.Dictionary.read(tmp_path / "b.toml")
+    again = sl.sources.Dictionary.read(tmp_path / "b.toml")
     assert (again.na, again.columns["age"].description) == (("refused",), "in years")
     assert again.columns["age"].edges

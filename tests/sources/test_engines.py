@@ -253,7 +253,7 @@ class TestSpark:
         with pytest.raises(sl.InputError, match="a Spark DataFrame with a column 'reports'"):
             open_reports(table.source.frame)
         with pytest.raises(sl.InputError, match="two phases need rows that keep their numbers"):
-            sl.collect(table, sl.TwoPhase(table.schema, 1.0))
+            sl.collect(table, sl.protocols.TwoPhase(table.schema, 1.0))
 
     def test_empty_partitions_count_nothing(self, engine: Reader) -> None:
         frame = engine.session.createDataFrame(pa.table({"a": [0, 1, 1], "b": [1, 1, 0]})).repartition(7)

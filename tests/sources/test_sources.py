@@ -261,9 +261,9 @@ def test_labels_of_bins() -> None:
 def test_example_tables_and_the_known_survey() -> None:
     assert sl.example("titanic").counts(["survived"])[0].cells.tolist() == [1490, 711]
     assert sl.example("admissions").counts(["admitted"])[0].cells.tolist() == [2771, 1755]
-    schema, joint = sl.survey_joint()
+    schema, joint = sl.sources.survey_joint()
     assert joint.sum() == pytest.approx(1)
-    drawn = sl.survey(200_000, seed=1).counts(schema.names)[0].cells / 200_000
+    drawn = sl.sources.survey(200_000, seed=1).counts(schema.names)[0].cells / 200_000
     # 324 cells at six standard deviations each: a false alarm below 1e-6
     assert np.all(np.abs(drawn - joint) <= 6 * np.sqrt(joint / 200_000) + 1e-9)
     with pytest.raises(sl.InputError, match="one of 'survey', 'titanic', 'admissions'"):

@@ -53,9 +53,9 @@ def test_regions_of_one_pair() -> None:
         "low": lambda _, __: exact * 0.9,
         "high": lambda _, __: exact * 1.1,
         "mixed": lambda _, __: exact * np.array([[1, 0.5], [2, 1]]),
-        "ITS": sl.ANALYSERS["ITS"],
+        "ITS": sl.leakage.ANALYSERS["ITS"],
     }
-    found = sl.benchmark_analysers(belief, mine, [1.0])
+    found = sl.studies.benchmark_analysers(belief, mine, [1.0])
     assert [point.region for point in found.points] == ["P1", "R1", "R2", "R3", "R1"]
     assert found.points[1].undershoot == pytest.approx(0.1 * exact.sum() / 2)
     assert found.points[2].overshoot == pytest.approx(0.1 * exact.sum() / 2)
@@ -65,21 +65,23 @@ def test_regions_of_one_pair() -> None:
 
 def test_what_cannot_be_placed_is_said() -> None:
     belief = sl.Belief.from_joint(FOUR, ["secret", "other"])
-    found = sl.benchmark_analysers(
-        belief, {"CBP": sl.ANALYSERS["CBP"], "flat": lambda _, __: np.zeros(2)}, [1.0]
+    found = sl.studies.benchmark_analysers(
+        belief, {"CBP": sl.leakage.ANALYSERS["CBP"], "flat": lambda _, __: np.zeros(2)}, [1.0]
     )
     assert found.points == ()
     assert "binary" in found.refused["CBP"]
     assert "must be a matrix of shape (2, 2)" in found.refused["flat"]
     with pytest.raises(sl.InputError, match="`budgets` must be"):
-        sl.benchmark_analysers(belief, {}, [0.0])
+        sl.studies.benchmark_analysers(belief, {}, [0.0])
     with pytest.raises(sl.InputError, match="how many `people`"):
-        sl.benchmark_mechanisms(belief)
+        sl.studies.benchmark_mechanisms(belief)
 
 
 def test_whole_reports_reach_the_worst_and_guesses_do_not() -> None:
     belief = sl.Belief.from_data(sl.example("titanic"))
-    found = {point.mechanism: point for point in sl.benchmark_mechanisms(belief, budgets=[1.0]).points}
+    found = {
+        point.mechanism: point for point in sl.studies.benchmark_mechanisms(belief, budgets=[1.0]).points
+    }
     assert set(found) == set(MAKERS)
     for name in ("OUE", "RAPPOR", "SHE"):
         assert found[name].report == pytest.approx(1.0, abs=1e-6)
@@ -163,18 +165,20 @@ def test_objects_that_are_not_there_are_named(tmp_path: Path, monkeypatch) -> No
 def test_what_is_no_mechanism_no_matrix_or_has_nothing_to_leak_is_refused() -> None:
     related = sl.Belief.from_joint([[0.5, 0.0], [0.25, 0.25]], ["a", "b"])
     with pytest.raises(sl.InputError, match="what three makes` must be a mechanism"):
-        sl.benchmark_mechanisms(related, {"three": lambda _size, _epsilon: 3}, [1.0], people=10)  # type: ignore[arg-type,dict-item]
-    refused = sl.benchmark_analysers(related, {"words": lambda _belief, _epsilon: "no"}, [1.0]).refused  # type: ignore[dict-item]
+        sl.studies.benchmark_mechanisms(related, {"three": lambda _size, _epsilon: 3}, [1.0], people=10)  # type: ignore[arg-type,dict-item]
+    refused = sl.studies.benchmark_analysers(
+        related, {"words": lambda _belief, _epsilon: "no"}, [1.0]
+    ).refused  # type: ignore[dict-item]
     assert "must be a matrix of shape (2, 2), got 'no'" in refused["words"]
     for cells, names in (([[0.25, 0.25], [0.25, 0.25]], ["a", "b"]), ([0.5, 0.5], ["a"])):
         with pytest.raises(sl.InputError, match="no attribute says anything about another"):
-            sl.benchmark_mechanisms(sl.Belief.from_joint(cells, names), budgets=[1.0], people=10)
+            sl.studies.benchmark_mechanisms(sl.Belief.from_joint(cells, names), budgets=[1.0], people=10)
 
 
 @pytest.mark.parametrize("budget", [30, 45, 100, 600, 710, 1000])
 def test_budgets_beyond_doubles_are_refused(budget: float, people: str) -> None:
     belief = sl.Belief.from_data(sl.read(people))
-    for place in (sl.benchmark_analysers, sl.benchmark_mechanisms):
+    for place in (sl.studies.benchmark_analysers, sl.studies.benchmark_mechanisms):
         with pytest.raises(sl.InputError, match="`budgets` must be a finite number above 0 and below 30"):
             place(belief, budgets=[1.0, budget])
     shown = CliRunner().invoke(app, ["bench", "mechanisms", people, "--epsilon", str(budget), "--json"])
@@ -184,7 +188,7 @@ def test_budgets_beyond_doubles_are_refused(budget: float, people: str) -> None:
 
 def test_shares_are_right_up_to_the_largest_budget() -> None:
     belief = sl.Belief.from_joint(FOUR, ["secret", "other"])
-    points = sl.benchmark_mechanisms(belief, budgets=[29.9], people=1000).points
+    points = sl.studies.benchmark_mechanisms(belief, budgets=[29.9], people=1000).points
     shares = {point.mechanism: (point.report, point.guess) for point in points}
     assert shares["GRR"] == pytest.approx((1, 1), abs=1e-4)
     assert shares["SS"] == pytest.approx((1, 1), abs=1e-4)
@@ -213,4 +217,4 @@ def test_leakage_that_is_no_number_is_refused(monkeypatch) -> None:
     belief = sl.Belief.from_joint(FOUR, ["secret", "other"])
     monkeypatch.setattr("sidelight.studies.benchmarks.leakage_matrix", lambda *_: np.full((2, 2), np.nan))
     with pytest.raises(sl.InputError, match="the leakage of 'GRR' is no number"):
-        sl.benchmark_mechanisms(belief, {"GRR": MAKERS["GRR"]}, people=10)
+        sl.studies.benchmark_mechanisms(belief, {"GRR": MAKERS["GRR"]}, people=10)

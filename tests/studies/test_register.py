@@ -129,7 +129,7 @@ def test_the_leakage_papers_tables_on_real_data(data: Path, monkeypatch) -> None
     at_2 = next(row for row in faces.rows if row[0] == 2.0)
     assert at_2[1:4] == pytest.approx((1.251, 0.710, 0.225), abs=5e-4)
     assert all(row[-3] >= row[-2] for row in faces.rows), "the sum holds for these three"
-    found = sl.benchmark_analysers(belief_of("CelebA"), budgets=[1.0])
+    found = sl.studies.benchmark_analysers(belief_of("CelebA"), budgets=[1.0])
     assert {point.analyser: point.region for point in found.points} == find_study("cpl-fig6b").published
 
 

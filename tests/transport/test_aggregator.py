@@ -84,7 +84,7 @@ def test_estimates_are_exactly_those_of_all_files_at_once(name: str, tmp_path: P
 
 @pytest.mark.parametrize("method", ["corr-rr", "cond-rr"])
 def test_both_phases_come_in_any_order(method: str, tmp_path: Path) -> None:
-    design = sl.TwoPhase(SCHEMA, 2.0, method, share=0.3)
+    design = sl.protocols.TwoPhase(SCHEMA, 2.0, method, share=0.3)
     first = design.first.randomise(records(600), seed=1)
     second = learn_second_phase(design, first).second.randomise(records(900), seed=2)
     write_batches(second, tmp_path / "in", 3)
@@ -93,7 +93,7 @@ def test_both_phases_come_in_any_order(method: str, tmp_path: Path) -> None:
         with pytest.raises(sl.InputError, match="add those of the first"):
             follower.aggregator.estimate()
         write_batches(first, tmp_path / "in", 2, append=True)
-        foreign = sl.TwoPhase(SCHEMA, 2.5).first.randomise(records(50), seed=1)
+        foreign = sl.protocols.TwoPhase(SCHEMA, 2.5).first.randomise(records(50), seed=1)
         sl.write_reports(foreign, tmp_path / "in" / "foreign.parquet")
         scan = follower.scan()
         assert (len(scan.taken), [name for name, _ in scan.refused]) == (2, ["foreign.parquet"])

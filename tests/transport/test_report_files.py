@@ -186,14 +186,14 @@ def test_nothing_is_estimated_from_no_reports(records: np.ndarray) -> None:
 @pytest.mark.parametrize(("method", "groups"), [("corr-rr", 1), ("cond-rr", 1), ("corr-rr", 2)])
 def test_phases_are_files_and_resume_from_each(method: str, groups: int, records, tmp_path: Path) -> None:
     """Each step starts from the files alone and gives what one run in memory gives."""
-    design = sl.TwoPhase(SCHEMA, 2.0, method, groups=groups, share=0.3)
+    design = sl.protocols.TwoPhase(SCHEMA, 2.0, method, groups=groups, share=0.3)
     early = design.in_first(len(records))
     sl.write_reports(design.first.randomise(records[early], seed=5), tmp_path / "first.parquet")
     learnt = learn_second_phase(
         design, sl.read_reports(tmp_path / "first.parquet"), people=int((~early).sum())
     )
     learnt.write(tmp_path / "parameters.toml")
-    published = sl.SecondPhase.read(tmp_path / "parameters.toml")
+    published = sl.protocols.SecondPhase.read(tmp_path / "parameters.toml")
     assert published.design == design
     assert published.reports == int(early.sum())
     assert fingerprint(published.second) == fingerprint(learnt.second)
@@ -211,14 +211,14 @@ def test_phases_are_files_and_resume_from_each(method: str, groups: int, records
 
 
 def test_the_second_phase_without_the_first_is_refused(records: np.ndarray) -> None:
-    design = sl.TwoPhase(SCHEMA, 2.0)
+    design = sl.protocols.TwoPhase(SCHEMA, 2.0)
     first = design.first.randomise(records[:300], seed=1)
     second = learn_second_phase(design, first).second.randomise(records[300:], seed=1)
     with pytest.raises(
         sl.InputError, match="reports of the second phase of 'corr-rr'; add those of the first"
     ):
         sl.estimate(second)
-    stranger = sl.TwoPhase(SCHEMA, 2.5).first.randomise(records[:300], seed=1)
+    stranger = sl.protocols.TwoPhase(SCHEMA, 2.5).first.randomise(records[:300], seed=1)
     with pytest.raises(sl.InputError, match="reports of two protocols are mixed"):
         sl.estimate([stranger, second])
     with pytest.raises(sl.InputError, match="reports of two protocols are mixed"):
@@ -228,7 +228,7 @@ def test_the_second_phase_without_the_first_is_refused(records: np.ndarray) -> N
 
 
 def test_rounds_learn_from_all_first_phases_and_are_estimated_together(records: np.ndarray) -> None:
-    design = sl.TwoPhase(SCHEMA, 2.0, share=0.3)
+    design = sl.protocols.TwoPhase(SCHEMA, 2.0, share=0.3)
     firsts = [design.first.randomise(records[i * 150 : (i + 1) * 150], seed=i) for i in range(2)]
     one = learn_second_phase(design, firsts[0])
     two = learn_second_phase(design, firsts, round_number=2)
@@ -241,7 +241,7 @@ def test_rounds_learn_from_all_first_phases_and_are_estimated_together(records: 
 
 
 def test_parameters_are_read_strictly(records: np.ndarray, tmp_path: Path) -> None:
-    design = sl.TwoPhase(SCHEMA, 2.0)
+    design = sl.protocols.TwoPhase(SCHEMA, 2.0)
     path = learn_second_phase(design, design.first.randomise(records, seed=1)).write(
         tmp_path / "parameters.json"
     )
@@ -255,16 +255,16 @@ def test_parameters_are_read_strictly(records: np.ndarray, tmp_path: Path) -> No
     ):
         path.write_text(json.dumps(data | change))
         with pytest.raises(sl.InputError) as caught:
-            sl.SecondPhase.read(path)
+            sl.protocols.SecondPhase.read(path)
         assert words in str(caught.value)
         assert "parameters.json" in str(caught.value)
     path.write_text('{"version": 1, "version": 1}')
     with pytest.raises(sl.InputError, match="given twice"):
-        sl.SecondPhase.read(path)
+        sl.protocols.SecondPhase.read(path)
     with pytest.raises(sl.InputError, match="cannot be read"):
-        sl.SecondPhase.read(tmp_path / "none.toml")
+        sl.protocols.SecondPhase.read(tmp_path / "none.toml")
     with pytest.raises(sl.InputError, match="must end in .toml or .json"):
-        sl.SecondPhase.read(tmp_path / "none.yaml")
+        sl.protocols.SecondPhase.read(tmp_path / "none.yaml")
 
 
 def test_groups_join_what_depends_on_each_other() -> None:
@@ -272,7 +272,7 @@ def test_groups_join_what_depends_on_each_other() -> None:
     rng = np.random.default_rng(1)
     a, b = rng.integers(0, 2, 6000), rng.integers(0, 2, 6000)
     records = np.stack([a, b, a, b], axis=1).astype(np.uint8)
-    design = sl.TwoPhase(schema, 12.0, groups=2)
+    design = sl.protocols.TwoPhase(schema, 12.0, groups=2)
     learnt = learn_second_phase(design, design.first.randomise(records, seed=1))
     assert set(learnt.second.partition) == {("a", "c"), ("b", "d")}
     assert learnt.second.epsilon == pytest.approx(12.0, abs=1e-6)
@@ -294,10 +294,10 @@ def test_a_table_is_collected_through_a_plan_a_protocol_and_two_phases() -> None
         "lower",
         "upper",
     ]
-    phases = sl.collect(table, sl.TwoPhase(table.schema, 4.0), seed=1)
+    phases = sl.collect(table, sl.protocols.TwoPhase(table.schema, 4.0), seed=1)
     assert sum(part.people for part in phases) == table.rows
     assert sl.estimate(phases).people == table.rows
-    again = collect_phase(table, sl.TwoPhase(table.schema, 4.0), seed=1)
+    again = collect_phase(table, sl.protocols.TwoPhase(table.schema, 4.0), seed=1)
     assert again.people == phases[0].people
     other = sl.Schema((sl.categorical("sex", "uv"),))
     with pytest.raises(sl.InputError, match="the table codes 'sex' as"):

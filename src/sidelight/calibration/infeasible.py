@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from sidelight.calibration.constraint import Constraint, leakage_alone
@@ -11,6 +9,7 @@ from sidelight.calibration.problem import Problem
 from sidelight.calibration.uniform import ROUNDING, shares_over
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.html import listed
+from sidelight.foundation.numbers import significant
 
 _MOST = 8
 """How many attributes an error names."""
@@ -70,4 +69,4 @@ def _leaks(problem: Problem, name: str, secret: str) -> float:
 
 
 def _nats(value: float) -> str:
-    return f"{value:.4g}" if math.isfinite(value) else "infinitely much"
+    return significant(value, "infinitely much")

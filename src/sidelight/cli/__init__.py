@@ -70,7 +70,7 @@ def _overview(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-for command in (
+_COMMANDS = (
     demo,
     example,
     schema,
@@ -83,7 +83,8 @@ for command in (
     attack,
     learn,
     doctor,
-):
+)
+for command in _COMMANDS:
     app.command(epilog=epilog(command.__name__))(command)
 for group in (study, bench):
     group.callback(invoke_without_command=True, epilog=epilog(str(group.info.name)))(_overview)

@@ -2,189 +2,118 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import sidelight as sl
 from sidelight.cli.common import (
-    Bins,
-    Column,
-    Data,
-    Drop,
-    Encoding,
-    EngineName,
-    Json,
-    Kinds,
-    Master,
-    MaxValues,
-    MinSupport,
-    Missing,
-    Na,
-    ReportFile,
-    SchemaFile,
-    Secret,
-    Smoothing,
-    Sql,
+    SETTINGS,
+    Shown,
     check_counts,
-    check_limits,
     check_writable,
-    named_numbers,
     progress,
     read_table,
     refuse_both,
-    stated,
+    secrets_with_limits,
+    show,
 )
-from sidelight.foundation.terminal import say, say_json
-
-if TYPE_CHECKING:
-    from sidelight.auditing import Audit
-    from sidelight.plan import Plan
-    from sidelight.sources import Table
+from sidelight.cli.options import Data, MinSupport, Names, Reading, Smoothing, Withhold, flag, grouped
+from sidelight.foundation.errors import check_choice, check_number, invalid
 
 
-PlanFile = Annotated[Path | None, typer.Option(help="A plan file (.toml or .json).")]
-Epsilon = Annotated[float | None, typer.Option(help="Budget of every attribute, without a plan [1].")]
-Mechanism = Annotated[str | None, typer.Option(help="Mechanism of every attribute, without a plan [grr].")]
-Limit = Annotated[
-    float | None, typer.Option(help="How much each secret may leak, in nats [as in the plan, else 1].")
-]
-Withhold = Annotated[list[str] | None, typer.Option(help="An attribute that is not released; repeatable.")]
-BeliefKind = Annotated[
-    str, typer.Option(help="'auto', 'joint', 'pairwise', or 'tree': also the figure of a tree model.")
-]
-Adversary = Annotated[str, typer.Option(help="Keeps the whole 'report', or one 'guess' from it.")]
-DecideBy = Annotated[
-    str,
-    typer.Option(
-        help="For whom limits must be kept: the whole 'report', or a weaker adversary that was asked for: "
-        "'guess' (--adversary guess), 'model' (--belief tree), 'model guess' (both)."
-    ),
-]
-Confidence = Annotated[
-    float | None, typer.Option(help="Also figures that hold together with this confidence, as 0.95.")
-]
-Synergies = Annotated[int, typer.Option(help="How many pairs of reports to name that say more together.")]
-Method = Annotated[str, typer.Option(help="Of the total: 'auto', 'exact', 'joint generic' or 'composition'.")]
-SavePlan = Annotated[Path | None, typer.Option(help="Write the plan that was audited to this file.")]
+@dataclass(frozen=True)
+class Released:
+    """What is released, and how much it may leak."""
+
+    plan: Path | None = flag(None, "A plan file (.toml or .json).")
+    epsilon: float | None = flag(None, "Budget of every attribute, without a plan [1].")
+    mechanism: str | None = flag(None, "Mechanism of every attribute, without a plan [grr].")
+    limit: float | None = flag(None, "How much each secret may leak, in nats [as in the plan, else 1].")
+    secret: Names = flag(None, "A secret, or secret=limit; repeatable. All attributes by default.")
+    withhold: Withhold = None
+
+    def in_full(self, given: sl.Plan | None, table: sl.Table) -> sl.Plan:
+        """Return the plan that a file gives, or that the other options make, less what is withheld."""
+        epsilon = 1.0 if self.epsilon is None else self.epsilon
+        plan = given or sl.Plan.uniform(table.schema, self.mechanism or "grr", epsilon)
+        return plan.withholding(self.withhold) if self.withhold else plan
 
 
-def demo(report: ReportFile = None, json: Json = False) -> None:
+@dataclass(frozen=True)
+class Asked:
+    """Which figures are computed, and for whom limits must be kept."""
+
+    belief: str = flag("auto", "'auto', 'joint', 'pairwise', or 'tree': also the figure of a tree model.")
+    adversary: str = flag("report", "Keeps the whole 'report', or one 'guess' from it.")
+    decide_by: str = flag(
+        "report",
+        "For whom limits must be kept: the whole 'report', or a weaker adversary that was asked "
+        "for: 'guess' (--adversary guess), 'model' (--belief tree), 'model guess' (both).",
+    )
+    confidence: float | None = flag(None, "Also figures that hold together with this confidence, as 0.95.")
+    synergy: int = flag(0, "How many pairs of reports to name that say more together.")
+    smoothing: Smoothing = 0.0
+    method: str = flag("auto", "Of the total: 'auto', 'exact', 'joint generic' or 'composition'.")
+    min_support: MinSupport = 0
+    save_plan: Path | None = flag(None, "Write the plan that was audited to this file.")
+
+
+@grouped()
+def demo(shown: Shown) -> None:
     """Audit a bundled table: the 2,201 people of the Titanic."""
-    import sidelight as sl
-
-    with progress(quiet=json):
+    with progress(quiet=shown.json):
         table = sl.example("titanic")
-        plan = sl.Plan.uniform(table.schema)
-        result = sl.audit(sl.Belief.from_data(table), plan)
-    _show(result, table, report, json)
-    if not json:
-        from sidelight.report.audit import print_lesson
-
-        print_lesson()
+        result = sl.audit(sl.Belief.from_data(table), sl.Plan.uniform(table.schema))
+    show(result, shown, lambda: sl.report.print_audit(result, table))
+    if not shown.json:
+        sl.report.print_lesson()
 
 
-def audit(
-    data: Data,
-    plan: PlanFile = None,
-    epsilon: Epsilon = None,
-    mechanism: Mechanism = None,
-    limit: Limit = None,
-    secret: Secret = None,
-    withhold: Withhold = None,
-    drop: Drop = None,
-    bins: Bins = 10,
-    max_values: MaxValues = 50,
-    missing: Missing = "value",
-    schema: SchemaFile = None,
-    kinds: Kinds = None,
-    encoding: Encoding = "utf-8",
-    column: Column = None,
-    na: Na = None,
-    sql: Sql = None,
-    engine: EngineName = "local",
-    master: Master = None,
-    belief: BeliefKind = "auto",
-    adversary: Adversary = "report",
-    decide_by: DecideBy = "report",
-    confidence: Confidence = None,
-    synergy: Synergies = 0,
-    smoothing: Smoothing = 0.0,
-    method: Method = "auto",
-    min_support: MinSupport = 0,
-    save_plan: SavePlan = None,
-    report: ReportFile = None,
-    json: Json = False,
-) -> None:
+@grouped()
+def audit(data: Data, released: Released, reading: Reading, asked: Asked, shown: Shown) -> None:
     """Tell what a release reveals about each attribute through the others.
 
     Exit code 0 means that every secret is certified to stay within its limit, for the adversary who decides.
     """
-    import sidelight as sl
-
-    secrets, limits = named_numbers(secret or [])
-    check_writable(report, (".html", ".htm"))
-    check_writable(save_plan, (".toml", ".json"))
-    check_limits(limit, limits)
-    _check(epsilon, belief, method, adversary, confidence, decide_by)
-    check_counts(smoothing=smoothing, synergies=synergy, min_support=min_support)
-    with progress(quiet=json):
-        given = sl.Plan.read(plan) if plan else None
-        refuse_both(given, {"--epsilon": epsilon, "--mechanism": mechanism})
-        table = read_table(
-            data, given, drop or [], [*secrets, *(withhold or [])],
-            bins=bins, max_values=max_values, missing=missing, encoding=encoding,
-            columns=column, na=na, sql=sql,
-            engine=engine, master=master, numbered=secrets, **stated(schema, kinds),
-        )  # fmt: skip
-        plain = given or sl.Plan.uniform(
-            table.schema, mechanism or "grr", 1.0 if epsilon is None else epsilon
-        )
-        kept = plain.withholding(withhold) if withhold else plain
-        chosen = _limited(kept, limit, limits, secrets if given else [])
-        kind = "auto" if belief == "tree" else belief
-        known = sl.Belief.from_data(table, kind, smoothing=smoothing)  # type: ignore[arg-type]
-        result = sl.audit(
-            known, chosen, secrets or None,
-            method=method, adversary=adversary, model=belief == "tree",  # type: ignore[arg-type]
-            confidence=confidence, synergies=synergy, min_support=min_support,
-            decide_by=decide_by,  # type: ignore[arg-type]
-        )  # fmt: skip
-    if save_plan:
-        chosen.write(save_plan)
-    _show(result, table, report, json)
+    secrets, limits = secrets_with_limits(released.secret, released.limit)
+    check_writable(asked.save_plan, SETTINGS)
+    _check(released.epsilon, asked)
+    with progress(quiet=shown.json):
+        given = sl.Plan.read(released.plan) if released.plan else None
+        refuse_both(given, {"--epsilon": released.epsilon, "--mechanism": released.mechanism})
+        named = [*secrets, *(released.withhold or [])]
+        table = read_table(data, reading, given, named, numbered=secrets)
+        plan = released.in_full(given, table)
+        plan = _limited(plan, released.limit, limits, secrets if given else [])
+        result = _audited(table, plan, secrets, asked)
+    if asked.save_plan:
+        plan.write(asked.save_plan)
+    show(result, shown, lambda: sl.report.print_audit(result, table))
     if not result.is_within:
         raise typer.Exit(1)
 
 
-def _check(
-    epsilon: float | None,
-    belief: str,
-    method: str,
-    adversary: str,
-    confidence: float | None,
-    decide_by: str,
-) -> None:
+def _check(epsilon: float | None, asked: Asked) -> None:
     """Refuse before the work what no table makes right."""
-    from sidelight.auditing import check_decider
-    from sidelight.foundation.errors import check_choice, check_number, invalid
-
     if epsilon is not None:
         check_number("epsilon", epsilon, above=0)
-    if confidence is not None:
-        check_number("confidence", confidence, above=0, below=1)
-    check_choice("belief", belief, ("auto", "joint", "pairwise", "tree"))
-    check_choice("adversary", adversary, ("report", "guess"))
-    check_decider(decide_by, adversary, is_model=False, has_model=belief == "tree")  # type: ignore[arg-type]
-    if method == "tree":  # a model's figure is no bound, so no verdict may rest on it
-        raise invalid("method", "a bound on the total", method, "--belief tree shows that figure beside it.")
-    check_choice("method", method, ("auto", "exact", "joint generic", "composition"))
+    if asked.confidence is not None:
+        check_number("confidence", asked.confidence, above=0, below=1)
+    check_choice("belief", asked.belief, ("auto", "joint", "pairwise", "tree"))
+    check_choice("adversary", asked.adversary, ("report", "guess"))
+    has_model = asked.belief == "tree"
+    sl.auditing.check_decider(asked.decide_by, asked.adversary, is_model=False, has_model=has_model)  # type: ignore[arg-type]
+    if asked.method == "tree":  # a model's figure is no bound, so no verdict may rest on it
+        fix = "--belief tree shows that figure beside it."
+        raise invalid("method", "a bound on the total", asked.method, fix)
+    check_choice("method", asked.method, ("auto", "exact", "joint generic", "composition"))
+    check_counts(smoothing=asked.smoothing, synergies=asked.synergy, min_support=asked.min_support)
 
 
-def _limited(plan: Plan, limit: float | None, limits: dict[str, float], secrets: list[str]) -> Plan:
+def _limited(plan: sl.Plan, limit: float | None, limits: dict[str, float], secrets: list[str]) -> sl.Plan:
     """Return the plan with the limits that were given: one for a secret, one for all audited, the plan's."""
-    import sidelight as sl
-
     if limit is None:
         return sl.Plan(plan.releases, plan.limit, {**plan.limits, **limits}, plan.origin)
     if secrets:
@@ -193,16 +122,12 @@ def _limited(plan: Plan, limit: float | None, limits: dict[str, float], secrets:
     return sl.Plan(plan.releases, limit, limits, plan.origin)
 
 
-def _show(result: Audit, table: Table, report: Path | None, json: bool) -> None:
-    """Print the audit, and write the report if one is asked for."""
-    import sidelight as sl
-
-    written = sl.write_report(result, report) if report else None
-    if json:
-        say_json(result.to_json())
-        return
-    from sidelight.report.audit import print_audit
-
-    print_audit(result, table)
-    if written:
-        say(f"The report is in {written}.")
+def _audited(table: sl.Table, plan: sl.Plan, secrets: list[str], asked: Asked) -> sl.Audit:
+    kind = "auto" if asked.belief == "tree" else asked.belief
+    belief = sl.Belief.from_data(table, kind, smoothing=asked.smoothing)  # type: ignore[arg-type]
+    return sl.audit(
+        belief, plan, secrets or None,
+        method=asked.method, adversary=asked.adversary, model=asked.belief == "tree",  # type: ignore[arg-type]
+        confidence=asked.confidence, synergies=asked.synergy, min_support=asked.min_support,
+        decide_by=asked.decide_by,  # type: ignore[arg-type]
+    )  # fmt: skip

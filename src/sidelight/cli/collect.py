@@ -4,171 +4,134 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from sidelight.cli.common import (
-    Bins,
-    Column,
+import sidelight as sl
+from sidelight.cli.common import SETTINGS, check_writable, echo_json, progress, read_table, refuse_several
+from sidelight.cli.options import (
     Data,
-    Drop,
-    Encoding,
-    EngineName,
     Force,
     Json,
-    Kinds,
-    Master,
-    MaxValues,
-    Missing,
-    Na,
+    Names,
+    Reading,
     RecordEpsilon,
     SaveProtocol,
-    SchemaFile,
-    Sql,
-    check_writable,
-    echo_json,
-    progress,
-    read_table,
-    refuse_several,
-    stated,
+    flag,
+    grouped,
 )
+from sidelight.foundation.errors import InputError, check_whole
+from sidelight.foundation.files import check_not_read, file_name
 from sidelight.foundation.terminal import say
-
-if TYPE_CHECKING:
-    from sidelight.plan import Plan
-    from sidelight.protocols import Design, Protocol, RecordReports
-    from sidelight.schema import Schema
-    from sidelight.sources import Table
 
 Output = Annotated[
     Path, typer.Option("-o", "--output", help="Write the reports to this .parquet file, or folder.")
 ]
-ProtocolName = Annotated[
-    str | None,
-    typer.Option(
-        help="A protocol file, or 'best' [the default], 'spl', 'smp', 'product', 'rs+fd', 'rs+rfd', "
-        "'corr-rr', 'cond-rr' (the last two: the first phase)."
-    ),
-]
-Published = Annotated[Path | None, typer.Option(help="Published parameters: collect the second phase.")]
-MechanismName = Annotated[
-    str | None, typer.Option(help="Inside 'spl', 'smp' and 'product': a name, or 'best' [grr].")
-]
-Group = Annotated[
-    list[str] | None, typer.Option(help="Inside 'product': attributes together, a,b,c; repeatable.")
-]
-Prior = Annotated[
-    str | None, typer.Option(help="For 'rs+rfd': a public table whose frequencies the fakes follow.")
-]
-Share = Annotated[
-    float | None, typer.Option(help="For 'corr-rr', 'cond-rr': people in the first phase, of all [0.1].")
-]
-Seed = Annotated[int | None, typer.Option(help="Simulate; without a seed the noise protects people.")]
-Batches = Annotated[
-    int | None, typer.Option(help="Write so many report files, each a batch of its own, into a folder.")
-]
-Append = Annotated[
-    bool, typer.Option("--append", help="With --batches: the folder holds reports of other people already.")
-]
 
 
-Shuffle = Annotated[
-    bool,
-    typer.Option(
-        help="Write the reports in a random order, so that row i is not person i; `attack` needs the order."
-    ),
-]
+@dataclass(frozen=True)
+class Means:
+    """By what reports are made: a plan, a protocol, or published parameters."""
+
+    plan: Path | None = flag(None, "A plan file (.toml or .json).")
+    protocol: str | None = flag(
+        None,
+        "A protocol file, or 'best' [the default], 'spl', 'smp', 'product', 'rs+fd', 'rs+rfd', "
+        "'corr-rr', 'cond-rr' (the last two: the first phase).",
+    )
+    parameters: Path | None = flag(None, "Published parameters: collect the second phase.")
+    epsilon: RecordEpsilon = None
+    mechanism: str | None = flag(None, "Inside 'spl', 'smp' and 'product': a name, or 'best' [grr].")
+    group: Names = flag(None, "Inside 'product': attributes together, a,b,c; repeatable.")
+    prior: str | None = flag(None, "For 'rs+rfd': a public table whose frequencies the fakes follow.")
+    share: float | None = flag(None, "For 'corr-rr', 'cond-rr': people in the first phase, of all [0.1].")
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What only a protocol that is named, not read from a file, can be told."""
+        return {
+            "--epsilon": self.epsilon, "--mechanism": self.mechanism, "--group": self.group,
+            "--prior": self.prior, "--share": self.share,
+        }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Writing:
+    """How reports are drawn, arranged and written."""
+
+    seed: int | None = flag(None, "Simulate; without a seed the noise protects people.")
+    batches: int | None = flag(None, "Write so many report files, each a batch of its own, into a folder.")
+    append: bool = flag(
+        False, "With --batches: the folder holds reports of other people already.", "--append"
+    )
+    shuffle: bool = flag(
+        True, "Write the reports in a random order, so that row i is not person i; `attack` needs the order."
+    )
+    force: Force = False
+    save_protocol: SaveProtocol = None
+
+
+@grouped()
 def collect(
-    data: Data,
-    output: Output,
-    plan: Annotated[Path | None, typer.Option(help="A plan file (.toml or .json).")] = None,
-    protocol: ProtocolName = None,
-    parameters: Published = None,
-    epsilon: RecordEpsilon = None,
-    mechanism: MechanismName = None,
-    group: Group = None,
-    prior: Prior = None,
-    share: Share = None,
-    seed: Seed = None,
-    batches: Batches = None,
-    append: Append = False,
-    shuffle: Shuffle = True,
-    force: Force = False,
-    save_protocol: SaveProtocol = None,
-    drop: Drop = None,
-    bins: Bins = 10,
-    max_values: MaxValues = 50,
-    missing: Missing = "value",
-    schema: SchemaFile = None,
-    kinds: Kinds = None,
-    encoding: Encoding = "utf-8",
-    column: Column = None,
-    na: Na = None,
-    sql: Sql = None,
-    engine: EngineName = "local",
-    master: Master = None,
-    json: Json = False,
+    data: Data, output: Output, means: Means, writing: Writing, reading: Reading, json: Json = False
 ) -> None:
     """Make one report for each record, as its people would."""
-    import sidelight as sl
-    from sidelight.foundation.randomness import order_key
-    from sidelight.protocols import write_protocol
-    from sidelight.transport import digest_of, write_batches
-
-    _check_output(output, batches, append, (data, prior), force)
-    check_writable(save_protocol, (".toml", ".json"), sources=(data, prior, plan, parameters))
-    refuse_several({"--plan": plan, "--protocol": protocol, "--parameters": parameters})
+    _check_output(output, writing, (data, means.prior))
+    sources = (data, means.prior, means.plan, means.parameters)
+    check_writable(writing.save_protocol, SETTINGS, sources=sources)
+    refuse_several({"--plan": means.plan, "--protocol": means.protocol, "--parameters": means.parameters})
     with progress(quiet=json):
-        given = _given(plan, protocol, parameters)
-        table = _read(
-            given, data, drop or [],
-            bins=bins, max_values=max_values, missing=missing, encoding=encoding,
-            columns=column, na=na, sql=sql,
-            engine=engine, master=master, **stated(schema, kinds),
-        )  # fmt: skip
-        options = {
-            "--epsilon": epsilon, "--mechanism": mechanism, "--group": group, "--prior": prior,
-            "--share": share,
-        }  # fmt: skip
-        reports = _collected(table, given, protocol or "best", options, seed, encoding)
-        order = order_key(seed) if shuffle else None
-        if batches is None:
-            arranged = reports if order is None else reports.shuffled(order)
-            sl.write_reports(arranged, output, overwrite=force)
-            resumed = []
-        else:
-            records = "" if engine == "spark" else digest_of(table, reports.protocol.schema, seed)
-            resumed = _resumed(output)
-            write_batches(reports, output, batches, append=append, records=records, order=order)
-    if save_protocol:
-        write_protocol(reports.protocol, save_protocol)
-    _show_collected(reports, [*resumed, *_notes(reports, table, given)], output, json)
+        given = _given(means.plan, means.protocol, means.parameters)
+        table = _read(given, data, reading)
+        name = means.protocol or "best"
+        reports = _collected(table, given, name, means.details, writing.seed, reading.encoding)
+        is_local = reading.engine == "local"
+        notes = _written(reports, output, writing, table if is_local else None)
+    if writing.save_protocol:
+        sl.protocols.write_protocol(reports.protocol, writing.save_protocol)
+    _show_collected(reports, [*notes, *_notes(reports, table, given)], output, json)
 
 
-def _check_output(
-    output: Path, batches: int | None, append: bool, sources: Sequence[str | Path | None], force: bool
-) -> None:
+def _written(reports: sl.RecordReports, output: Path, writing: Writing, table: sl.Table | None) -> list[str]:
+    """Write the reports; return what is to be said of it.
+
+    A table that is at hand gives a digest, by which an interrupted collection knows its records again.
+    """
+    from sidelight.foundation.randomness import order_key
+
+    order = order_key(writing.seed) if writing.shuffle else None
+    if writing.batches is None:
+        arranged = reports if order is None else reports.shuffled(order)
+        sl.write_reports(arranged, output, overwrite=writing.force)
+        return []
+    schema = reports.protocol.schema
+    records = "" if table is None else sl.transport.digest_of(table, schema, writing.seed)
+    resumed = _resumed(output)
+    sl.transport.write_batches(
+        reports, output, writing.batches, append=writing.append, records=records, order=order
+    )
+    return resumed
+
+
+def _check_output(output: Path, writing: Writing, sources: Sequence[str | Path | None]) -> None:
     """Refuse before the work what could not, or must not, be written after it."""
-    from sidelight.foundation.errors import InputError, check_whole
-    from sidelight.foundation.files import check_not_read
     from sidelight.transport.folder import check_inbox
     from sidelight.transport.manifest import read_manifest
 
-    if batches is None:
-        if append:
+    if writing.batches is None:
+        if writing.append:
             raise InputError("--append goes with --batches; give it, or leave --append out.")
-        check_writable(output, (".parquet",), sources=sources, force=force)
+        check_writable(output, (".parquet",), sources=sources, force=writing.force)
         return
-    if force:
+    if writing.force:
         raise InputError("--force replaces a file, never a folder of reports; name another folder.")
-    check_whole("batches", batches, at_least=1)
+    check_whole("batches", writing.batches, at_least=1)
     for place in (output, output / "batch.parquet"):
         check_not_read(place, *sources)
-    if not append and read_manifest(output) is None:
+    if not writing.append and read_manifest(output) is None:
         check_inbox(output)
 
 
@@ -187,97 +150,85 @@ def _resumed(folder: Path) -> list[str]:
 
 def _given(plan: Path | None, protocol: str | None, parameters: Path | None) -> Any:
     """Return the plan, protocol or parameters that a file holds; None where a name is given."""
-    import sidelight as sl
-    from sidelight.protocols import read_protocol
-
     if plan:
         return sl.Plan.read(plan)
     if parameters:
-        return sl.SecondPhase.read(parameters)
+        return sl.protocols.SecondPhase.read(parameters)
     if protocol and Path(protocol).suffix.lower() in (".toml", ".json"):
-        return read_protocol(protocol)
+        return sl.protocols.read_protocol(protocol)
     return None
 
 
-def _read(given: Any, data: str, drop: list[str], **rules: Any) -> Table:
+def _read(given: Any, data: str, reading: Reading) -> sl.Table:
     """Open the table by the schema of what a file gives, if anything; its other columns do not matter."""
-    import sidelight as sl
-
     if given is None:
-        return read_table(data, None, drop, [], **rules)
-    schema = given.second.schema if isinstance(given, sl.SecondPhase) else given.schema
+        return read_table(data, reading)
+    schema = given.second.schema if isinstance(given, sl.protocols.SecondPhase) else given.schema
     plan = given if isinstance(given, sl.Plan) else sl.Plan.uniform(schema)
     giver = "plan" if isinstance(given, sl.Plan) else "protocol"
-    columns = rules.pop("columns") or list(schema.names)
-    return read_table(data, plan, drop, [], giver=giver, columns=columns, **rules)
+    reading = replace(reading, column=reading.column or list(schema.names))
+    return read_table(data, reading, plan, giver=giver)
 
 
-def _notes(reports: RecordReports, table: Table, given: Any) -> list[str]:
+def _notes(reports: sl.RecordReports, table: sl.Table, given: Any) -> list[str]:
     """Return what whoever collects must know."""
-    from sidelight.report.collection import collected_notes
-    from sidelight.report.columns import publishing_notes
-
+    notes = sl.report.collected_notes(reports)
     if given is not None:
-        return collected_notes(reports)
-    schema = reports.protocol.schema
-    return [*collected_notes(reports), *table.notes(), *publishing_notes(schema, "every report file")]
+        return notes
+    published = sl.report.publishing_notes(reports.protocol.schema, "every report file")
+    return [*notes, *table.notes(), *published]
 
 
 def _collected(
-    table: Table, given: Any, name: str, options: dict[str, Any], seed: int | None, encoding: str
-) -> RecordReports:
-    import sidelight as sl
-    from sidelight.transport import collect_phase
-
+    table: sl.Table, given: Any, name: str, options: dict[str, Any], seed: int | None, encoding: str
+) -> sl.RecordReports:
     if given is not None:
         for option, value in options.items():
             if value is not None:
-                raise sl.InputError(f"{option} is in the file already; change it there, or leave it out.")
-        if isinstance(given, sl.SecondPhase):
-            return collect_phase(table, given.design, given, seed=seed)
-        protocol: Plan | Protocol = given
+                raise InputError(f"{option} is in the file already; change it there, or leave it out.")
+        if isinstance(given, sl.protocols.SecondPhase):
+            return sl.transport.collect_phase(table, given.design, given, seed=seed)
+        protocol: sl.Plan | sl.protocols.Protocol = given
         return sl.collect(table, protocol, seed=seed)
     made = _named_protocol(table.schema, name, options, encoding)
-    return collect_phase(table, made, seed=seed)
+    return sl.transport.collect_phase(table, made, seed=seed)
 
 
 USES = {"--mechanism": "mechanism", "--group": "groups", "--prior": "priors", "--share": "share"}
 """What an option of the command is called where protocols are made."""
 
 
-def _named_protocol(schema: Schema, name: str, options: dict[str, Any], encoding: str) -> Design:
-    import sidelight as sl
-    from sidelight.advice import choose_protocol
-    from sidelight.foundation.files import file_name
+def _named_protocol(
+    schema: sl.Schema, name: str, options: dict[str, Any], encoding: str
+) -> sl.protocols.Design:
     from sidelight.protocols.register import PROTOCOLS, make_protocol, options_of
-    from sidelight.transport import true_frequencies
 
     for option, parameter in USES.items():
         names = [known for known in PROTOCOLS if parameter in options_of(known)]
         if options[option] is not None and name not in names:
-            raise sl.InputError(
+            raise InputError(
                 f"{option} belongs to --protocol {' or '.join(names)}, got {name!r}; leave one out."
             )
     budget = 1.0 if options["--epsilon"] is None else options["--epsilon"]
     if name == "best":
-        return choose_protocol(schema, budget)
+        return sl.advice.choose_protocol(schema, budget)
     groups = [part.split(",") for part in options["--group"] or []] or None
     prior = options["--prior"]
     if name == "rs+rfd" and prior is None:
-        raise sl.InputError(
+        raise InputError(
             "--protocol rs+rfd needs --prior, a public table whose frequencies the fakes follow."
         )
     public = sl.read(prior, schema=schema, encoding=encoding) if prior else None
     given = {
         "mechanism": options["--mechanism"], "groups": groups, "share": options["--share"],
-        "priors": None if public is None else true_frequencies(public, schema),
+        "priors": None if public is None else sl.transport.true_frequencies(public, schema),
         "origin": None if public is None else f"public data: {file_name(prior or '')}",
     }  # fmt: skip
     kept = {option: value for option, value in given.items() if value is not None}
     return make_protocol(name, schema, budget, **kept)
 
 
-def _show_collected(reports: RecordReports, notes: list[str], output: Path, json: bool) -> None:
+def _show_collected(reports: sl.RecordReports, notes: list[str], output: Path, json: bool) -> None:
     protocol = reports.protocol
     if json:
         shown = {

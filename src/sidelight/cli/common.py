@@ -1,134 +1,93 @@
-"""What the commands share: options, progress, checks before long work, one line for an error."""
+"""What the commands share: checks before long work, opening a table, progress, showing a result."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import typer
-
+import sidelight as sl
+from sidelight.cli.options import Json, Names, Reading, ReportFile
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
+from sidelight.foundation.files import check_not_read, check_overwrite, json_plain
+from sidelight.foundation.logs import kept_logs
+from sidelight.foundation.progress import progress_bars
 from sidelight.foundation.terminal import ClosedPipeError, say, say_json
 
-if TYPE_CHECKING:
-    from sidelight.plan import Plan
-    from sidelight.sources import Table
+PAGE = (".html", ".htm")
+SETTINGS = (".toml", ".json")
+"""How the names of files end that people keep: plans, protocols, parameters."""
 
 
-def _given(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
-    """Return an option only where somebody wrote it: a default beside a plan is no contradiction."""
-    source = context.get_parameter_source(str(parameter.name))
-    return None if source is None or source.name.startswith("DEFAULT") else value
+@dataclass(frozen=True)
+class Shown:
+    """How a result is shown."""
 
+    report: ReportFile = None
+    json: Json = False
 
-Data = Annotated[
-    str,
-    typer.Argument(
-        help="A CSV, TSV, JSON, Parquet, Arrow, Excel, DuckDB or SQLite file, a glob, a folder, or - for "
-        "standard input."
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-ReportFile = Annotated[Path | None, typer.Option("--report", help="Write an HTML report to this file.")]
-Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; repeatable.")]
-Bins = Annotated[int | None, typer.Option(callback=_given, help="Bins of a numeric column.")]
-MaxValues = Annotated[
-    int | None, typer.Option(callback=_given, help="Fold the rarest values above so many into one.")
-]
-Missing = Annotated[
-    str | None, typer.Option(callback=_given, help="'value' (of its own) or 'drop' (the record).")
-]
-SchemaFile = Annotated[
-    Path | None,
-    typer.Option("--schema", help="A data dictionary (.toml) that says what each column is; see `schema`."),
-]
-Kinds = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--kind",
-        help="column=kind: 'categorical', 'ordinal', 'numeric', 'date', 'time', 'identifier', 'ignored'; "
-        "repeatable.",
-    ),
-]
-Column = Annotated[list[str] | None, typer.Option(help="A column to use; repeatable. All by default.")]
-Na = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="A cell that is missing, in every column; repeatable. '?', 'NA' and the like are missing too "
-        "in columns not of text, unless this is ''."
-    ),
-]
-Sql = Annotated[
-    str | None,
-    typer.Option(help="Read the rows of this SELECT; a file's own table is called data."),
-]
-Encoding = Annotated[str, typer.Option(help="Of a text file.")]
-Smoothing = Annotated[float, typer.Option(help="Evenly spread records added to the belief.")]
-MinSupport = Annotated[int, typer.Option(help="Suppress figures that rest on fewer records.")]
-Secret = Annotated[
-    list[str] | None, typer.Option(help="A secret, or secret=limit; repeatable. All attributes by default.")
-]
-
-RecordEpsilon = Annotated[float | None, typer.Option("--epsilon", help="Budget of a whole record [1].")]
-SaveProtocol = Annotated[Path | None, typer.Option(help="Write the protocol to this file (.toml or .json).")]
-Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")]
-EngineName = Annotated[str, typer.Option("--engine", help="What reads and counts: 'local' or 'spark'.")]
-Master = Annotated[
-    str | None, typer.Option(help="With --engine spark: its master, as 'local[2]' or 'sc://host'.")
-]
+    def __post_init__(self) -> None:
+        """Refuse before the work a report that could not be written after it."""
+        check_writable(self.report, PAGE)
 
 
 def progress(*, quiet: bool) -> Any:
     """Show bars for the work inside, unless it must be quiet."""
-    from sidelight.foundation.progress import progress_bars
-
     return nullcontext() if quiet else progress_bars()
 
 
 def echo_json(value: object) -> None:
     """Print plain data as JSON that every program reads: an infinite number is the string "infinity"."""
-    import json
-
-    from sidelight.foundation.files import json_plain
-
     say_json(json.dumps(json_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def named_numbers(options: list[str]) -> tuple[list[str], dict[str, float]]:
-    """Split options of the form name or name=number; a name may have an = itself."""
-    from sidelight.foundation.errors import InputError
+def show(result: Any, shown: Shown, printer: Callable[[], None], said: Iterable[str] = ()) -> None:
+    """Write the report that was asked for, print the result, and say where files are.
 
+    Args:
+        result: what `write_report` and its own `to_json` write.
+        shown: the options.
+        printer: prints the result as tables.
+        said: lines to say after it.
+    """
+    written = sl.write_report(result, shown.report) if shown.report else None
+    if shown.json:
+        say_json(result.to_json())
+        return
+    printer()
+    for line in said:
+        say(line)
+    if written:
+        say(f"The report is in {written}.")
+
+
+def _named_numbers(options: list[str]) -> tuple[list[str], dict[str, float]]:
+    """Split options of the form name or name=number; a name may have an = itself."""
     names: list[str] = []
     numbers: dict[str, float] = {}
     for option in options:
         name, _, text = option.rpartition("=")
         number = _number(text) if name else None
-        if number is not None:
-            if name in numbers and numbers[name] != number:
-                raise InputError(
-                    f"{name!r} is given two numbers, {numbers[name]:g} and {number:g}; choose one."
-                )
-            numbers[name] = number
-        names.append(name if number is not None else option)
+        names.append(option if number is None else name)
+        if number is None:
+            continue
+        if name in numbers and numbers[name] != number:
+            raise InputError(f"{name!r} is given two numbers, {numbers[name]:g} and {number:g}; choose one.")
+        numbers[name] = number
     return names, numbers
 
 
-def stated(schema: Path | None, kinds: Sequence[str] | None) -> dict[str, Any]:
-    """Return what --schema and --kind state, as rules for `read_table`; a name may have an = itself."""
-    from sidelight.foundation.errors import InputError
-
-    found: dict[str, str] = {}
-    for option in kinds or ():
-        name, equals, kind = option.rpartition("=")
-        if not equals or not name:
-            raise InputError(
-                f"--kind must be column=kind, got {option!r}; for example --kind zip=categorical."
-            )
-        if found.setdefault(name, kind) != kind:
-            raise InputError(f"{name!r} is given two kinds, {found[name]!r} and {kind!r}; choose one.")
-    return {"schema": schema, "kinds": found}
+def numbers_only(option: str, form: str, texts: list[str]) -> dict[str, float]:
+    """Read options that must have the form name=number."""
+    names, numbers = _named_numbers(texts)
+    for name in names:
+        if name not in numbers:
+            raise InputError(f"{option} must be {form}, got {name!r}.")
+    return numbers
 
 
 def _number(text: str) -> float | None:
@@ -138,20 +97,17 @@ def _number(text: str) -> float | None:
         return None
 
 
-def check_limits(limit: float | None, limits: Mapping[str, float]) -> None:
-    """Refuse before the work limits that no plan may have."""
-    from sidelight.foundation.errors import check_number
-
-    if limit is not None:
-        check_number("limit", limit, at_least=0, infinite=True)
-    for name, value in limits.items():
-        check_number(f"limit of {name}", value, at_least=0, infinite=True)
+def secrets_with_limits(options: Names, limit: float | None) -> tuple[list[str], dict[str, float]]:
+    """Split options of the form secret or secret=limit; refuse before the work limits no plan may have."""
+    secrets, limits = _named_numbers(options or [])
+    everyone = {} if limit is None else {"limit": limit}
+    for name, value in {**everyone, **{f"limit of {name}": limits[name] for name in limits}}.items():
+        check_number(name, value, at_least=0, infinite=True)
+    return secrets, limits
 
 
 def check_counts(*, smoothing: float, **counts: int) -> None:
     """Refuse before the work a count below 0: of evenly spread records, or of anything whole."""
-    from sidelight.foundation.errors import check_number, check_whole
-
     check_number("smoothing", smoothing, at_least=0)
     for name, count in counts.items():
         check_whole(name, count, at_least=0)
@@ -172,9 +128,6 @@ def check_writable(
         sources: what is read, and never written over.
         force: whether --force was said; None where there is no such option.
     """
-    from sidelight.foundation.errors import InputError
-    from sidelight.foundation.files import check_not_read, check_overwrite
-
     if path is None:
         return
     if path.suffix.lower() not in suffixes:
@@ -191,19 +144,15 @@ def first_given(options: Mapping[str, object]) -> str | None:
     return next((name for name, value in options.items() if value is not None), None)
 
 
-def refuse_several(options: dict[str, object]) -> None:
+def refuse_several(options: Mapping[str, object]) -> None:
     """Refuse options of which one at most can be meant."""
-    from sidelight.foundation.errors import InputError
-
     given = [name for name, value in options.items() if value is not None]
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} exclude each other; leave one out.")
 
 
-def refuse_both(plan: Plan | None, options: dict[str, object]) -> None:
+def refuse_both(plan: sl.Plan | None, options: Mapping[str, object]) -> None:
     """Refuse options that a plan already answers."""
-    from sidelight.foundation.errors import InputError
-
     name = first_given(options)
     if plan is not None and name:
         raise InputError(f"{name} and --plan exclude each other; change the plan, or leave one out.")
@@ -211,49 +160,40 @@ def refuse_both(plan: Plan | None, options: dict[str, object]) -> None:
 
 def read_table(
     data: str,
-    plan: Plan | None,
-    drop: list[str],
-    named: list[str],
-    engine: str = "local",
-    master: str | None = None,
+    reading: Reading,
+    plan: sl.Plan | None = None,
+    named: Sequence[str] = (),
     *,
     numbered: Sequence[str] = (),
     giver: str = "plan",
-    **rules: Any,
-) -> Table:
+) -> sl.Table:
     """Open the table; columns that the plan releases are coded as the plan says.
 
     Args:
         data: where it is.
+        reading: the options.
         plan: what is released, if that is known.
-        drop: the columns to leave out.
         named: the columns that other options name.
-        engine: what reads and counts.
-        master: of Spark.
         numbered: those of `named` that may have been meant as name=number.
         giver: what the plan stands for in messages, as "protocol".
-        rules: how columns become attributes, and the encoding.
     """
-    import sidelight as sl
-
-    source, options = _opened(data, engine, master, rules)
+    source, rules = _opened(data, reading)
+    drop, required = reading.drop or [], list(named)
     if plan is not None or any(set(name) & set(",=") for name in (*drop, *named)):
-        columns = _columns(source, rules["encoding"], rules.get("sql"))
+        columns = _columns(source, reading)
         check_written(columns, [*drop, *named], numbered)
-        _check_planned(data, plan, columns, drop, rules.get("kinds", {}), giver, rules.get("columns"))
-    dictionary = options.pop("schema", None)
+        _check_planned(data, plan, columns, reading, giver)
+    dictionary = rules.pop("schema")
     if plan is None:
-        return sl.read(source, drop=drop, require=named, schema=dictionary, **options)
+        return sl.read(source, drop=drop, require=required, schema=dictionary, **rules)
     others = True if dictionary is None else dictionary
-    table = sl.read(source, drop=drop, schema=plan.schema, rest=others, require=named, **options)
-    _refuse_rules(table, plan, rules, giver)
+    table = sl.read(source, drop=drop, schema=plan.schema, rest=others, require=required, **rules)
+    _refuse_rules(table, plan, reading, giver)
     return table
 
 
 def check_written(columns: Sequence[str], names: Iterable[str], numbered: Sequence[str] = ()) -> None:
     """Explain names that are no columns but lists of them, or columns with something that is no number."""
-    from sidelight.foundation.errors import InputError
-
     for name in names:
         parts = [part.strip() for part in name.split(",")]
         if name not in columns and len(parts) > 1 and set(parts) & set(columns):
@@ -264,81 +204,61 @@ def check_written(columns: Sequence[str], names: Iterable[str], numbered: Sequen
 
 
 def _check_planned(
-    data: str,
-    plan: Plan | None,
-    columns: Sequence[str],
-    drop: list[str],
-    kinds: Mapping[str, str],
-    giver: str,
-    chosen: Sequence[str] | None,
+    data: str, plan: sl.Plan | None, columns: Sequence[str], reading: Reading, giver: str
 ) -> None:
     """Refuse a plan that releases what is not there, is to be left out, or is said to be otherwise."""
-    from sidelight.foundation.errors import InputError
-
     for name in plan.names if plan else ():
-        if name in kinds:
-            raise InputError(
-                f"the {giver} releases {name!r} and says what its values are, so --kind cannot; change the "
-                f"{giver}, or leave --kind out."
-            )
-        if name not in columns:
-            raise InputError(
-                f"the {giver} releases {name!r}, which is not a column of {data}; its columns are "
-                f"{', '.join(columns[:20])}."
-            )
-        if chosen and name not in chosen:
-            raise InputError(
-                f"the {giver} releases {name!r}, which is not among the --column options; name it too, or "
-                f"change the {giver}."
-            )
-        if name in drop:
-            raise InputError(
-                f"the {giver} releases {name!r}, so --drop {name} cannot leave it out; change the {giver}, "
-                "or keep the column."
-            )
+        reasons = (
+            (name in reading.stated, " and says what its values are, so --kind cannot; change the "
+             f"{giver}, or leave --kind out."),
+            (name not in columns, f", which is not a column of {data}; its columns are "
+             f"{', '.join(columns[:20])}."),
+            (reading.column and name not in reading.column, ", which is not among the --column options; "
+             f"name it too, or change the {giver}."),
+            (name in (reading.drop or ()), f", so --drop {name} cannot leave it out; change the {giver}, or "
+             "keep the column."),
+        )  # fmt: skip
+        for is_so, reason in reasons:
+            if is_so:
+                raise InputError(f"the {giver} releases {name!r}{reason}")
 
 
-def _refuse_rules(table: Table, plan: Plan, rules: Mapping[str, object], giver: str) -> None:
+def _refuse_rules(table: sl.Table, plan: sl.Plan, reading: Reading, giver: str) -> None:
     """Refuse rules for columns that the plan says nothing about where there is no such column."""
-    from sidelight.foundation.errors import InputError
-
-    options = {"--bins": "bins", "--max-values": "max_values", "--missing": "missing"}
-    for option, value in ((option, rules.get(name)) for option, name in options.items()):
-        if value is not None and all(name in plan.names for name in table.schema.names):
-            raise InputError(
-                f"{option} {value} would change nothing: the {giver} releases every attribute and says "
-                f"which values each has. Change the {giver}, or leave the option out."
-            )
+    rules = {"--bins": reading.bins, "--max-values": reading.max_values, "--missing": reading.missing}
+    option = first_given(rules)
+    if option and all(name in plan.names for name in table.schema.names):
+        raise InputError(
+            f"{option} {rules[option]} would change nothing: the {giver} releases every attribute and says "
+            f"which values each has. Change the {giver}, or leave the option out."
+        )
 
 
-def _opened(data: str, engine: str, master: str | None, rules: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _opened(data: str, reading: Reading) -> tuple[Any, dict[str, Any]]:
     """Return what an engine reads, and how it is read."""
-    from sidelight.foundation.errors import InputError, check_choice
-
-    if check_choice("engine", engine, ("local", "spark")) == "local":
-        if master is not None:
-            raise InputError(f"--master {master} is for --engine spark; add it, or leave the master out.")
-        return data, dict(rules)
+    if check_choice("engine", reading.engine, ("local", "spark")) == "local":
+        if reading.master is not None:
+            raise InputError(
+                f"--master {reading.master} is for --engine spark; add it, or leave the master out."
+            )
+        return data, reading.rules
     from sidelight.sources.session import open_frame
 
-    if rules.get("sql") is not None:
+    if reading.sql is not None:
         raise InputError("--sql is for --engine local; leave one out.")
-    others = {name: rule for name, rule in rules.items() if name not in ("encoding", "sql")}
-    return open_frame(data, master, rules["encoding"]), others | {"label": data}
+    others = {name: rule for name, rule in reading.rules.items() if name not in ("encoding", "sql")}
+    return open_frame(data, reading.master, reading.encoding), others | {"label": data}
 
 
-def _columns(source: Any, encoding: str, sql: str | None) -> list[str]:
-    from sidelight.sources import column_names
-
+def _columns(source: Any, reading: Reading) -> list[str]:
     if isinstance(source, str):
-        return column_names(source, encoding=encoding, sql=sql)
+        return sl.sources.column_names(source, encoding=reading.encoding, sql=reading.sql)
     return list(source.columns)
 
 
 def explain(error: Exception) -> int:
     """Print an error as one line and return the exit code: 2 for bad input, 3 for a fault of ours."""
     from sidelight.cli.messages import message_of
-    from sidelight.foundation.logs import kept_logs
 
     if os.environ.get("SIDELIGHT_TRACEBACK"):
         raise error

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from sidelight.cli.common import Json
-from sidelight.foundation.terminal import say_json
+from sidelight.cli.common import echo_json
+from sidelight.cli.options import Json
 
 
 def doctor(json: Json = False) -> None:
@@ -14,9 +14,7 @@ def doctor(json: Json = False) -> None:
 
     findings = diagnose()
     if json:
-        import json as writer
-
-        say_json(writer.dumps([vars(finding) for finding in findings], indent=2))
+        echo_json([vars(finding) for finding in findings])
     else:
         print_diagnosis(findings)
     if not all(finding.is_fine for finding in findings if finding.is_required):

@@ -2,144 +2,124 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from sidelight.cli.common import Encoding, Force, Json, ReportFile, check_writable, first_given, progress
-from sidelight.cli.follow import (
-    Checkpoint,
-    Every,
-    Expect,
-    Follow,
-    Idle,
-    Once,
-    Showing,
-    State,
-    estimate_from_state,
-)
-from sidelight.foundation.terminal import say, say_json
-
-if TYPE_CHECKING:
-    from sidelight.protocols import RecordReports, TwoPhase
-    from sidelight.schema import Schema
-
-CopyingName = Annotated[
-    str | None,
-    typer.Option(
-        help="With --learn: Corr-RR's copy probabilities, 'published' [the default] or 'corrected'."
-    ),
-]
-Groups = Annotated[
-    int | None, typer.Option(help="With --learn: groups that the attributes are divided in [1].")
-]
+import sidelight as sl
+from sidelight.cli.common import SETTINGS, Shown, check_writable, first_given, progress, show
+from sidelight.cli.follow import Showing, State, estimate_from_state
+from sidelight.cli.options import Encoding, Force, flag, grouped
+from sidelight.foundation.errors import InputError
 
 
-Output = Annotated[
-    Path | None,
-    typer.Option("-o", "--output", help="Write the estimates to this .csv, .parquet or .json file."),
-]
+@dataclass(frozen=True)
+class Estimation:
+    """How frequencies are estimated, and what they are compared with."""
+
+    estimator: str = flag("best", "'best', 'inversion', 'simplex', 'shrinkage', 'em' or 'published'.")
+    confidence: float = flag(0.95, "Of the intervals.")
+    about: str = flag("collected", "'collected' (those who reported) or 'population' (theirs).")
+    truth: str | None = flag(None, "The true records, to compare with: a CSV, TSV or Parquet file.")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What `sl.estimate` is told."""
+        return {"estimator": self.estimator, "confidence": self.confidence, "about": self.about}
 
 
-def estimate(
-    reports: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Report files; of both phases where there are two. Or checkpoints."),
-    ] = None,
-    estimator: Annotated[
-        str, typer.Option(help="'best', 'inversion', 'simplex', 'shrinkage', 'em' or 'published'.")
-    ] = "best",
-    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
-    about: Annotated[
-        str, typer.Option(help="'collected' (those who reported) or 'population' (theirs).")
-    ] = "collected",
-    truth: Annotated[
-        str | None, typer.Option(help="The true records, to compare with: a CSV, TSV or Parquet file.")
-    ] = None,
-    learn: Annotated[
-        Path | None,
-        typer.Option(help="Write the second phase's parameters, learnt from these reports, to this file."),
-    ] = None,
-    copying: CopyingName = None,
-    groups: Groups = None,
-    follow: Follow = None,
-    checkpoint: Checkpoint = None,
-    expect: Expect = None,
-    once: Once = False,
-    idle: Idle = None,
-    every: Every = None,
-    encoding: Encoding = "utf-8",
-    output: Output = None,
-    force: Force = False,
-    report: ReportFile = None,
-    json: Json = False,
-) -> None:
-    """Estimate the frequencies of every attribute from reports."""
-    import sidelight as sl
+@dataclass(frozen=True)
+class Learning:
+    """Where the second phase's parameters are written, and how they are learnt."""
 
-    files = reports or []
-    check_writable(
-        output, (".csv", ".parquet", ".json"), sources=(*files, truth, follow, checkpoint), force=force
+    learn: Path | None = flag(
+        None, "Write the second phase's parameters, learnt from these reports, to this file."
     )
-    check_writable(report, (".html", ".htm"))
-    check_writable(learn, (".toml", ".json"), sources=files)
-    state = State(files, follow, checkpoint, expect or [], once, idle, every)
-    without = first_given({"--copying": copying, "--groups": groups})
-    if learn is None and without:
-        raise sl.InputError(f"{without} goes with --learn; give it, or leave {without} out.")
-    if state.is_asked_for(learn):
-        settings = {"estimator": estimator, "confidence": confidence, "about": about}
-        known_to = (lambda schema: _truth(truth, schema, encoding)) if truth else None
-        estimate_from_state(state, Showing(settings, known_to, report, json, output, force))
-        return
-    with progress(quiet=json):
-        read = [sl.read_reports(path) for path in files]
-        found = sl.estimate(read, estimator=estimator, confidence=confidence, about=about)  # type: ignore[arg-type]
-        known = _truth(truth, found.schema, encoding) if truth else None
-        if learn:
+    copying: str | None = flag(
+        None, "With --learn: Corr-RR's copy probabilities, 'published' [the default] or 'corrected'."
+    )
+    groups: int | None = flag(None, "With --learn: groups that the attributes are divided in [1].")
+
+    def check(self, reports: list[Path]) -> None:
+        """Refuse before the work what could not be written, and what says something about no phase."""
+        check_writable(self.learn, SETTINGS, sources=reports)
+        without = first_given({"--copying": self.copying, "--groups": self.groups})
+        if self.learn is None and without:
+            raise InputError(f"{without} goes with --learn; give it, or leave {without} out.")
+
+    def write(self, reports: list[sl.RecordReports]) -> None:
+        """Learn the parameters, if that is asked for, and write them."""
+        if self.learn:
             from sidelight.estimation.second_phase import learn_second_phase
 
-            learn_second_phase(_design(read, copying, groups), read).write(learn)
-    result = found.against(known) if known is not None else found
-    written = sl.write_report(result, report) if report else None
+            learn_second_phase(_design(reports, self), reports).write(self.learn)
+
+
+@dataclass(frozen=True)
+class Written:
+    """The file that the estimates are written to."""
+
+    encoding: Encoding = "utf-8"
+    output: Path | None = flag(
+        None, "Write the estimates to this .csv, .parquet or .json file.", "-o", "--output"
+    )
+    force: Force = False
+
+
+Reports = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Report files; of both phases where there are two. Or checkpoints."),
+]
+
+
+@grouped()
+def estimate(
+    *,
+    reports: Reports = None,
+    estimation: Estimation,
+    learning: Learning,
+    state: State,
+    written: Written,
+    shown: Shown,
+) -> None:
+    """Estimate the frequencies of every attribute from reports."""
+    files, output, truth = reports or [], written.output, estimation.truth
+    sources = (*files, truth, state.follow, state.checkpoint)
+    check_writable(output, (".csv", ".parquet", ".json"), sources=sources, force=written.force)
+    learning.check(files)
+
+    def known(schema: sl.Schema) -> Any:
+        table = sl.read(truth, schema=schema, encoding=written.encoding)
+        return sl.transport.true_frequencies(table, schema)
+
+    if state.is_asked_for(files, learning.learn):
+        showing = Showing(estimation.settings, known if truth else None, shown, output, written.force)
+        estimate_from_state(state, files, showing)
+        return
+    with progress(quiet=shown.json):
+        read = [sl.read_reports(path) for path in files]
+        estimates = sl.estimate(read, **estimation.settings)
+        result = estimates.against(known(estimates.schema)) if truth else estimates
+        learning.write(read)
     if output:
-        result.write(output, overwrite=force)
-    if json:
-        say_json(result.to_json())
-    else:
-        _show_estimates(result, learn, output, written)
+        result.write(output, overwrite=written.force)
+    named = {"parameters of the second phase": learning.learn, "estimates": output}
+    said = [f"The {what} are in {path}." for what, path in named.items() if path]
+    show(result, shown, lambda: sl.report.print_estimates(result), said)
 
 
-def _show_estimates(result: Any, learn: Path | None, output: Path | None, written: Path | None) -> None:
-    from sidelight.report.collection import print_estimates
-
-    print_estimates(result)
-    said = {"parameters of the second phase are": learn, "estimates are": output, "report is": written}
-    for what, path in said.items():
-        if path:
-            say(f"The {what} in {path}.")
-
-
-def _design(reports: list[RecordReports], copying: str | None, groups: int | None) -> TwoPhase:
+def _design(reports: list[sl.RecordReports], learning: Learning) -> sl.protocols.TwoPhase:
     """Return the two-phase design whose first phase these reports are."""
-    import sidelight as sl
-
     phase = reports[0].phase
     if phase is None:
-        raise sl.InputError(
+        raise InputError(
             f"--learn needs reports of a first phase, made with --protocol corr-rr or cond-rr; got "
             f"{reports[0].protocol.name!r}."
         )
     schema = reports[0].protocol.schema
-    return sl.TwoPhase(
-        schema, phase.epsilon, phase.method, copying or "published",  # type: ignore[arg-type]
-        phase.share, 1 if groups is None else groups,
+    return sl.protocols.TwoPhase(
+        schema, phase.epsilon, phase.method, learning.copying or "published",  # type: ignore[arg-type]
+        phase.share, 1 if learning.groups is None else learning.groups,
     )  # fmt: skip
-
-
-def _truth(data: str, schema: Schema, encoding: str) -> Any:
-    import sidelight as sl
-    from sidelight.transport import true_frequencies
-
-    return true_frequencies(sl.read(data, schema=schema, encoding=encoding), schema)

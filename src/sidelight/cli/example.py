@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from sidelight.cli.common import Force, check_writable
+import sidelight as sl
+from sidelight.cli.common import check_writable
+from sidelight.cli.options import Force
+from sidelight.foundation.errors import InputError
 from sidelight.foundation.terminal import say
-
-if TYPE_CHECKING:
-    from sidelight.sources import Table
 
 Name = Annotated[str, typer.Argument(help="'survey' (drawn, 7 attributes), 'titanic' or 'admissions'.")]
 Output = Annotated[
@@ -31,12 +31,10 @@ def example(name: Name, output: Output, rows: Rows = None, seed: Seed = None, fo
     say(f"{len(table)} records of {len(table.schema)} attributes are in {output}.")
 
 
-def _table(name: str, rows: int | None, seed: int | None) -> Table:
-    import sidelight as sl
-
+def _table(name: str, rows: int | None, seed: int | None) -> sl.Table:
     drawn = {option: value for option, value in (("rows", rows), ("seed", seed)) if value is not None}
     if not drawn:
         return sl.example(name)
     if name != "survey":
-        raise sl.InputError(f"{name!r} is a real table: leave --rows and --seed out, or take 'survey'.")
-    return sl.survey(**drawn)
+        raise InputError(f"{name!r} is a real table: leave --rows and --seed out, or take 'survey'.")
+    return sl.sources.survey(**drawn)

@@ -9,35 +9,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from sidelight.cli.common import check_writable, progress
+import sidelight as sl
+from sidelight.cli.common import Shown, check_writable, progress
+from sidelight.cli.options import flag
+from sidelight.foundation.errors import InputError, check_number
 from sidelight.foundation.terminal import say, say_json
 
 if TYPE_CHECKING:
-    from sidelight.estimation.estimates import Comparison, Estimates
-    from sidelight.protocols import Protocol
-    from sidelight.transport.aggregator import Aggregator
-    from sidelight.transport.folder import Follower, Scan
-
-Follow = Annotated[
-    Path | None, typer.Option(help="Take the report files of this folder, and those that come, as they come.")
-]
-Checkpoint = Annotated[
-    Path | None, typer.Option(help="With --follow: keep the state in this file [FOLDER/checkpoint.json].")
-]
-Expect = Annotated[
-    list[Path] | None,
-    typer.Option(
-        help="With --follow: take reports of this protocol, plan or parameter file only; repeatable."
-    ),
-]
-Once = Annotated[bool, typer.Option("--once", help="With --follow: take what is there, and stop.")]
-Idle = Annotated[float | None, typer.Option(help="With --follow: stop after so many seconds without news.")]
-Every = Annotated[float | None, typer.Option(help="With --follow: look again after so many seconds [2].")]
+    from sidelight.estimation.estimates import Comparison
+    from sidelight.transport.folder import Scan
 
 _EVERY = 2.0
 _REFRESH = 5.0
@@ -46,39 +31,32 @@ _REFRESH = 5.0
 
 @dataclass(frozen=True)
 class State:
-    """Where the sums of reports are, and how long to wait for more.
+    """Where the sums of reports are, and how long to wait for more."""
 
-    Attributes:
-        files: report files or checkpoints.
-        follow: a folder that report files come into.
-        checkpoint: where the state is kept.
-        expect: files that name the protocols whose reports are taken.
-        once: stop when everything that is there was looked at.
-        idle: stop after so many seconds without news.
-        every: look again after so many seconds; None for the usual.
-    """
+    follow: Path | None = flag(
+        None, "Take the report files of this folder, and those that come, as they come."
+    )
+    checkpoint: Path | None = flag(
+        None, "With --follow: keep the state in this file [FOLDER/checkpoint.json]."
+    )
+    expect: list[Path] | None = flag(
+        None, "With --follow: take reports of this protocol, plan or parameter file only; repeatable."
+    )
+    once: bool = flag(False, "With --follow: take what is there, and stop.", "--once")
+    idle: float | None = flag(None, "With --follow: stop after so many seconds without news.")
+    every: float | None = flag(None, "With --follow: look again after so many seconds [2].")
 
-    files: list[Path]
-    follow: Path | None
-    checkpoint: Path | None
-    expect: list[Path]
-    once: bool
-    idle: float | None
-    every: float | None = None
-
-    def is_asked_for(self, learn: Path | None) -> bool:
+    def is_asked_for(self, files: list[Path], learn: Path | None) -> bool:
         """Whether estimates are to come from a followed folder or checkpoints, not from report files."""
-        from sidelight.foundation.errors import InputError
-
-        if self.follow is not None and self.files:
-            raise InputError(f"--follow {self.follow} and the file {self.files[0]} exclude each other.")
-        if self.follow is None and not self.files:
+        if self.follow is not None and files:
+            raise InputError(f"--follow {self.follow} and the file {files[0]} exclude each other.")
+        if self.follow is None and not files:
             raise InputError("name report files, or a folder with --follow.")
-        folder = next((path for path in self.files if path.is_dir()), None)
+        folder = next((path for path in files if path.is_dir()), None)
         if folder is not None:
             raise InputError(f"{folder} is a folder; name it with --follow, or name its report files.")
-        checkpoints = [path for path in self.files if path.suffix.lower() == ".json"]
-        if checkpoints and len(checkpoints) < len(self.files):
+        checkpoints = [path for path in files if path.suffix.lower() == ".json"]
+        if checkpoints and len(checkpoints) < len(files):
             raise InputError(f"{checkpoints[0]} is a checkpoint, other files are not; name one kind.")
         asked = self.follow is not None or bool(checkpoints)
         if asked and learn:
@@ -102,41 +80,37 @@ class Showing:
     Attributes:
         settings: of `estimate`.
         truth: gives the true frequencies, where they are known.
-        report: the HTML file to write at the end.
-        json: print JSON, one line for each update.
+        shown: the HTML file to write at the end; print JSON, one line for each update.
         output: the file of the estimates to write at the end.
         force: whether it may replace a file.
     """
 
     settings: dict[str, Any]
     truth: Callable[[Any], Any] | None
-    report: Path | None
-    json: bool
-    output: Path | None = None
-    force: bool = False
+    shown: Shown
+    output: Path | None
+    force: bool
 
 
-def estimate_from_state(state: State, showing: Showing) -> None:
+def estimate_from_state(state: State, files: list[Path], showing: Showing) -> None:
     """Estimate from a followed folder, or from checkpoints."""
-    expected = _expected(state.expect)
+    expected = _expected(state.expect or [])
     if state.follow is not None:
         _follow(state, state.follow, expected, showing)
     else:
-        _from_checkpoints(state.files, state.checkpoint, expected, showing)
+        _from_checkpoints(files, state.checkpoint, expected, showing)
 
 
-def _follow(state: State, folder: Path, expected: list[Protocol], showing: Showing) -> None:
-    from sidelight.foundation.errors import check_number
-    from sidelight.transport.folder import Follower
+def _follow(state: State, folder: Path, expected: list[sl.protocols.Protocol], showing: Showing) -> None:
 
     every = _EVERY if state.every is None else check_number("every", state.every, above=0)
     if state.idle is not None:
         check_number("idle", state.idle, at_least=0)
-    with _stopping() as stop, Follower(folder, state.checkpoint, expected=expected) as follower:
+    with stopping() as stop, sl.transport.Follower(folder, state.checkpoint, expected=expected) as follower:
         news = time.monotonic()
         is_first = True
         while True:
-            with progress(quiet=showing.json):
+            with progress(quiet=showing.shown.json):
                 scan = follower.scan(_REFRESH, stop.is_set)
             _tell(scan)
             if scan.is_news or is_first:
@@ -147,11 +121,13 @@ def _follow(state: State, folder: Path, expected: list[Protocol], showing: Showi
             if not scan.left:
                 stop.wait(every)
         follower.write()
-        _close(follower, showing)
+        whole = follower.aggregator
+        _report(whole, showing)
+        say(f"{follower.path} holds {len(whole.batches)} batches, {whole.people} reports.", err=True)
 
 
 @contextmanager
-def _stopping() -> Iterator[threading.Event]:
+def stopping() -> Iterator[threading.Event]:
     """Let a first interruption end the work between two batches; a second one ends it at once."""
     stop = threading.Event()
     former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -178,40 +154,36 @@ def _tell(scan: Scan) -> None:
         say(f"{name} holds a batch that is counted already; not counted again.", err=True)
 
 
-def _update(follower: Follower, scan: Scan, showing: Showing) -> None:
-    found = _found(follower.aggregator, showing)
+def _update(follower: sl.transport.Follower, scan: Scan, showing: Showing) -> None:
+    estimates = _estimated(follower.aggregator, showing)
     state = _counts(follower.aggregator, follower.refused, scan.left)
-    if showing.json:
-        shown = None if isinstance(found, str) else writer.loads(found.to_json())
+    if showing.shown.json:
+        shown = None if isinstance(estimates, str) else writer.loads(estimates.to_json())
         say_json(writer.dumps(state | {"found": shown}, allow_nan=False))
         return
-    if isinstance(found, str):
-        say(f"No estimates yet: {found}")
+    if isinstance(estimates, str):
+        say(f"No estimates yet: {estimates}")
     else:
-        from sidelight.report.collection import print_estimates
-
-        print_estimates(found)
+        sl.report.print_estimates(estimates)
     left = f", {scan.left} files wait" if scan.left else ""
     counts = f"{state['batches']} batches, {state['people']} reports, {len(state['refused'])} files refused"
     say(f"- {counts}{left}.")
 
 
-def _found(aggregator: Aggregator, showing: Showing) -> Estimates | Comparison | str:
+def _estimated(aggregator: sl.transport.Aggregator, showing: Showing) -> sl.Estimates | Comparison | str:
     """Return the estimates, or why there are none yet."""
-    from sidelight.foundation.errors import InputError
-
     if not aggregator.people:
         return "there are no reports to estimate from."
     try:
-        found = aggregator.estimate(**showing.settings)
+        estimates = aggregator.estimate(**showing.settings)
     except InputError as error:
         if _is_early(aggregator):
             return str(error)
         raise
-    return found.against(showing.truth(found.schema)) if showing.truth else found
+    return estimates.against(showing.truth(estimates.schema)) if showing.truth else estimates
 
 
-def _is_early(aggregator: Aggregator) -> bool:
+def _is_early(aggregator: sl.transport.Aggregator) -> bool:
     """Whether estimates may yet come: the first phase, or someone who reports an attribute, is missing."""
     for part in aggregator.sums:
         if part.protocol.first_phase is None:
@@ -219,64 +191,49 @@ def _is_early(aggregator: Aggregator) -> bool:
     return True
 
 
-def _counts(aggregator: Aggregator, refused: dict[str, str], left: int) -> dict[str, Any]:
+def _counts(aggregator: sl.transport.Aggregator, refused: dict[str, str], left: int) -> dict[str, Any]:
     return {
         "batches": len(aggregator.batches), "people": aggregator.people, "left": left,
         "refused": [{"file": name, "reason": reason} for name, reason in refused.items()],
     }  # fmt: skip
 
 
-def _close(follower: Follower, showing: Showing) -> None:
-    """Write the report and the estimates, and say where the state is."""
-    _report(follower.aggregator, showing)
-    aggregator = follower.aggregator
-    say(f"{follower.path} holds {len(aggregator.batches)} batches, {aggregator.people} reports.", err=True)
-
-
-def _report(aggregator: Aggregator, showing: Showing) -> None:
-    import sidelight as sl
-
-    found = _found(aggregator, showing) if showing.report or showing.output else ""
-    if isinstance(found, str):
+def _report(aggregator: sl.transport.Aggregator, showing: Showing) -> None:
+    """Write the files that were asked for, if there are estimates."""
+    estimates = _estimated(aggregator, showing) if showing.shown.report or showing.output else ""
+    if isinstance(estimates, str):
         return
     if showing.output:
-        found.write(showing.output, overwrite=showing.force)
+        estimates.write(showing.output, overwrite=showing.force)
         say(f"The estimates are in {showing.output}.", err=True)
-    if showing.report:
-        sl.write_report(found, showing.report)
-        say(f"The report is in {showing.report}.", err=True)
+    if showing.shown.report:
+        sl.write_report(estimates, showing.shown.report)
+        say(f"The report is in {showing.shown.report}.", err=True)
 
 
 def _from_checkpoints(
-    files: list[Path], merged: Path | None, expected: list[Protocol], showing: Showing
+    files: list[Path], merged: Path | None, expected: list[sl.protocols.Protocol], showing: Showing
 ) -> None:
     """Estimate from the merged state of checkpoints, and keep it where a file is named."""
-    from functools import reduce
-    from operator import add
-
-    from sidelight.foundation.errors import InputError
     from sidelight.transport.checkpoint import read_checkpoint
 
     check_writable(merged, (".json",), force=True)  # `_keep` sees to it that nothing is lost
-    with progress(quiet=showing.json):
+    with progress(quiet=showing.shown.json):
         whole = reduce(add, [read_checkpoint(path, expected)[0] for path in files])
-        found = _found(whole, showing)
-    if isinstance(found, str):
-        raise InputError(found)
+        estimates = _estimated(whole, showing)
+    if isinstance(estimates, str):
+        raise InputError(estimates)
     if merged:
         _keep(whole, merged)
-    if showing.json:
-        say_json(found.to_json())
+    if showing.shown.json:
+        say_json(estimates.to_json())
     else:
-        from sidelight.report.collection import print_estimates
-
-        print_estimates(found)
+        sl.report.print_estimates(estimates)
     _report(whole, showing)
 
 
-def _keep(whole: Aggregator, path: Path) -> None:
+def _keep(whole: sl.transport.Aggregator, path: Path) -> None:
     """Write a merged state, unless the file holds batches that would be lost."""
-    from sidelight.foundation.errors import InputError
     from sidelight.transport.checkpoint import locked, read_checkpoint, write_checkpoint
 
     with locked(path):
@@ -290,20 +247,18 @@ def _keep(whole: Aggregator, path: Path) -> None:
         write_checkpoint(whole, path, files)
 
 
-def _expected(files: list[Path]) -> list[Protocol]:
+def _expected(files: list[Path]) -> list[sl.protocols.Protocol]:
     """Return the protocols that files name: a plan's, a protocol, or both phases of published parameters."""
-    import sidelight as sl
-    from sidelight.protocols import planned, read_protocol
     from sidelight.protocols.files import read_data
 
-    found: list[Protocol] = []
+    protocols: list[sl.protocols.Protocol] = []
     for path in files:
         data = read_data(path)
         if "second" in data:
-            parameters = sl.SecondPhase.read(path)
-            found += [parameters.design.first, parameters.second]
+            parameters = sl.protocols.SecondPhase.read(path)
+            protocols += [parameters.design.first, parameters.second]
         elif "protocol" in data:
-            found.append(read_protocol(path))
+            protocols.append(sl.protocols.read_protocol(path))
         else:
-            found.append(planned(sl.Plan.read(path)))
-    return found
+            protocols.append(sl.protocols.planned(sl.Plan.read(path)))
+    return protocols

@@ -2,209 +2,156 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from sidelight.cli.common import (
-    Bins,
-    Data,
-    Drop,
-    Encoding,
-    Json,
-    Kinds,
-    MaxValues,
-    MinSupport,
-    Missing,
-    Na,
-    ReportFile,
-    SchemaFile,
-    Smoothing,
-    Sql,
-    check_counts,
-    check_writable,
-    check_written,
-    named_numbers,
-    progress,
-    stated,
-)
-from sidelight.foundation.terminal import say, say_json
+import sidelight as sl
+from sidelight.cli.common import Shown, check_counts, check_writable, numbers_only, progress, read_table, show
+from sidelight.cli.options import WITHOUT_ENGINE, Data, MinSupport, Names, Reading, Smoothing, flag, grouped
+from sidelight.foundation.errors import InputError, check_choice, check_number
+from sidelight.foundation.files import write_text
+from sidelight.foundation.terminal import say_json
 
-if TYPE_CHECKING:
-    from sidelight.belief import Belief, Gaussian
-    from sidelight.knowledge import Adversary, AdversaryAudit, KnowledgeAudit, NumberSum, Query
-    from sidelight.schema import Schema
-    from sidelight.sources import Table
-
-Show = Callable[[bool], float]
-"""Prints a result, as JSON or not, and returns the largest leakage in it."""
-QueryKind = Annotated[str, typer.Option(help="'sum' of codes, 'mean', 'count' or 'histogram'.")]
-Scale = Annotated[float, typer.Option(help="Scale of the Laplace noise.")]
-Attributes = Annotated[
-    list[str] | None,
-    typer.Option(help="What the query is about: a column or several parted by commas; repeatable [all]."),
-]
-Weight = Annotated[
-    list[str] | None, typer.Option(help="Weight of an attribute in a sum, name=number; repeatable.")
-]
-Count = Annotated[list[str] | None, typer.Option(help="What a count counts, name=value; repeatable.")]
-Target = Annotated[
-    list[str] | None,
-    typer.Option(help="The attributes under attack: one or several parted by commas; repeatable [all]."),
-]
-Known = Annotated[
-    list[str] | None,
-    typer.Option(help="What the adversary knows: an attribute or several parted by commas; repeatable."),
-]
-Only = Annotated[bool, typer.Option("--only", help="This adversary alone; for wide tables.")]
-Limit = Annotated[
-    float | None, typer.Option(help="Most that anyone may learn, in nats; finds the least noise.")
-]
-DecideBy = Annotated[
-    str,
-    typer.Option(
-        help="For whom --limit must be kept: who knows the 'table', or who takes a 'model' for it "
-        "(--belief tree or gaussian)."
-    ),
-]
-BeliefKind = Annotated[
-    str, typer.Option(help="'joint', or a model: 'tree', or 'gaussian' of numbers as they are, not binned.")
-]
-Reach = Annotated[
-    float | None,
-    typer.Option(help="With --belief gaussian: how far apart two values may be; as in the table by default."),
-]
+Show = Callable[[], float]
+"""Prints a result, writes its files, and returns the largest leakage in it."""
 GraphFile = Annotated[
     Path | None, typer.Option(help="Write the published graph (IC, IR and LS of every edge): .json or .dot.")
 ]
 
 
+@dataclass(frozen=True)
+class Asked:
+    """The query, the adversaries and the belief."""
+
+    query: str = flag("sum", "'sum' of codes, 'mean', 'count' or 'histogram'.")
+    scale: float = flag(1.0, "Scale of the Laplace noise.")
+    attributes: Names = flag(
+        None, "What the query is about: a column or several parted by commas; repeatable [all]."
+    )
+    weight: Names = flag(None, "Weight of an attribute in a sum, name=number; repeatable.")
+    count: Names = flag(None, "What a count counts, name=value; repeatable.")
+    target: Names = flag(
+        None, "The attributes under attack: one or several parted by commas; repeatable [all]."
+    )
+    known: Names = flag(
+        None, "What the adversary knows: an attribute or several parted by commas; repeatable."
+    )
+    only: bool = flag(False, "This adversary alone; for wide tables.", "--only")
+    limit: float | None = flag(None, "Most that anyone may learn, in nats; finds the least noise.")
+    decide_by: str = flag(
+        "table",
+        "For whom --limit must be kept: who knows the 'table', or who takes a 'model' for it "
+        "(--belief tree or gaussian).",
+    )
+    belief: str = flag(
+        "joint", "'joint', or a model: 'tree', or 'gaussian' of numbers as they are, not binned."
+    )
+    reach: float | None = flag(
+        None, "With --belief gaussian: how far apart two values may be; as in the table by default."
+    )
+    smoothing: Smoothing = 0.0
+
+
+@grouped(without=(*WITHOUT_ENGINE, "column"))
 def knowledge(
     data: Data,
-    query: QueryKind = "sum",
-    scale: Scale = 1.0,
-    attributes: Attributes = None,
-    weight: Weight = None,
-    count: Count = None,
-    target: Target = None,
-    known: Known = None,
-    only: Only = False,
-    limit: Limit = None,
-    decide_by: DecideBy = "table",
-    belief: BeliefKind = "joint",
-    reach: Reach = None,
-    smoothing: Smoothing = 0.0,
-    drop: Drop = None,
-    bins: Bins = 10,
-    max_values: MaxValues = 50,
-    missing: Missing = "value",
-    schema: SchemaFile = None,
-    kinds: Kinds = None,
-    encoding: Encoding = "utf-8",
-    na: Na = None,
-    sql: Sql = None,
+    *,
+    asked: Asked,
+    reading: Reading,
     min_support: MinSupport = 0,
     graph: GraphFile = None,
-    report: ReportFile = None,
-    json: Json = False,
+    shown: Shown,
 ) -> None:
     """Tell what one noisy answer reveals to adversaries who already know some attributes."""
-    import sidelight as sl
-    from sidelight.foundation.errors import check_number
-
-    lists = (attributes or [], target or [], known or [])
-    columns = _columns(data, encoding, sql, [*lists[0], *lists[1], *lists[2], *(drop or [])])
-    check_written(columns, drop or [])
-    asked, attacked, given = (_split(options, columns) for options in lists)
-    named = list(dict.fromkeys([*asked, *attacked, *given]))
-    wanted = Wanted(
-        query=query, scale=check_number("scale", scale, above=0), asked=asked, attacked=attacked,
-        weight=weight or [], count=count or [], adversary=_adversary(attacked, given, only=only), only=only,
-        limit=limit, decide_by=decide_by, belief=belief, reach=reach, smoothing=smoothing,
-        min_support=min_support, files={"--report": report, "--graph": graph},
-    )  # fmt: skip
-    _check(wanted)
-    with progress(quiet=json):
-        table = sl.read(
-            data, columns=named if asked else None, drop=drop or [], require=named,
-            bins=bins, max_values=max_values, missing=missing, encoding=encoding,  # type: ignore[arg-type]
-            na=na, sql=sql, **stated(schema, kinds),
-        )  # fmt: skip
-        show = _gaussian(wanted, table) if belief == "gaussian" else _listed(wanted, table)
-    worst = show(json)
-    if limit is not None and worst > limit * (1 + 1e-9):
+    check_number("scale", asked.scale, above=0)
+    lists = (asked.attributes or [], asked.target or [], asked.known or [])
+    columns = _columns(data, reading, [*lists[0], *lists[1], *lists[2], *(reading.drop or [])])
+    about, attacked, given = (_split(options, columns) for options in lists)
+    named = list(dict.fromkeys([*about, *attacked, *given]))
+    adversary = _adversary(attacked, given, only=asked.only)
+    wanted = Wanted(asked, about, attacked, adversary, min_support, graph, shown)
+    wanted.check()
+    with progress(quiet=shown.json):
+        table = read_table(data, replace(reading, column=named if about else None), named=named)
+        finish = _gaussian(wanted, table) if asked.belief == "gaussian" else _listed(wanted, table)
+    worst = finish()
+    if asked.limit is not None and worst > asked.limit * (1 + 1e-9):
         raise typer.Exit(1)
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What was asked for on the command line."""
+    """What was asked for on the command line, with its lists of columns taken apart.
 
-    query: str
-    scale: float
-    asked: list[str]
+    Attributes:
+        options: the query, the adversaries and the belief, as written.
+        about: the columns that the query is about; none for all.
+        attacked: the targets; none for all.
+        adversary: the one that is named, if one is.
+        min_support: of a figure that is shown.
+        graph: the file for the published graph.
+        shown: how the result is shown.
+    """
+
+    options: Asked
+    about: list[str]
     attacked: list[str]
-    weight: list[str]
-    count: list[str]
-    adversary: Adversary | None
-    only: bool
-    limit: float | None
-    decide_by: str
-    belief: str
-    reach: float | None
-    smoothing: float
+    adversary: sl.Adversary | None
     min_support: int
-    files: dict[str, Path | None]
+    graph: Path | None
+    shown: Shown
+
+    def check(self) -> None:
+        """Refuse before the work what does not go together."""
+        from sidelight.knowledge.query import KINDS
+
+        asked, is_gaussian = self.options, self.options.belief == "gaussian"
+        check_choice("belief", asked.belief, ("joint", "tree", "gaussian"))
+        deciders = ("table",) if asked.belief == "joint" else ("table", "model")
+        check_choice("decide_by", asked.decide_by, deciders)
+        check_choice("query", asked.query, ("sum", "mean") if is_gaussian else KINDS)
+        if asked.limit is not None:
+            check_number("limit", asked.limit, above=0)
+        check_counts(smoothing=asked.smoothing, min_support=self.min_support)
+        check_writable(self.graph, (".json", ".dot"))
+        for option, value, query in (("--weight", asked.weight, "sum"), ("--count", asked.count, "count")):
+            if value and asked.query != query:
+                raise InputError(f"{option} belongs to --query {query}, got --query {asked.query}.")
+        everyone = {"limit": asked.limit, "report": self.shown.report, "graph": self.graph}
+        for name, given in everyone.items():
+            if asked.only and given is not None:
+                raise InputError(f"--only and --{name} exclude each other; {name} is about everyone.")
+        self._check_belief(is_gaussian)
+
+    def _check_belief(self, is_gaussian: bool) -> None:
+        """Refuse options that the belief gives no meaning to."""
+        reach, smoothing = self.options.reach, self.options.smoothing
+        if reach is not None and not is_gaussian:
+            raise InputError("--reach belongs to --belief gaussian; other beliefs know how far values go.")
+        if self.graph and (is_gaussian or self.min_support):
+            raise InputError(
+                "--graph needs a joint or tree belief and no --min-support: the graph is that of a joint "
+                "distribution, and no records are counted behind its edges."
+            )
+        if is_gaussian and smoothing:
+            raise InputError("--smoothing is for joint and tree beliefs; leave it out.")
+        if is_gaussian and self.min_support and reach is None:
+            raise InputError(
+                "--min-support with --belief gaussian needs --reach: how far values go in the table rests on "
+                "its two outermost records."
+            )
 
 
-def _check(wanted: Wanted) -> None:
-    """Refuse before the work what does not go together."""
-    import sidelight as sl
-    from sidelight.foundation.errors import check_choice, check_number
-    from sidelight.knowledge.query import KINDS
-
-    check_choice("belief", wanted.belief, ("joint", "tree", "gaussian"))
-    check_choice(
-        "decide_by", wanted.decide_by, ("table",) if wanted.belief == "joint" else ("table", "model")
-    )
-    is_gaussian = wanted.belief == "gaussian"
-    check_choice("query", wanted.query, ("sum", "mean") if is_gaussian else KINDS)
-    if wanted.limit is not None:
-        check_number("limit", wanted.limit, above=0)
-    check_counts(smoothing=wanted.smoothing, min_support=wanted.min_support)
-    check_writable(wanted.files["--report"], (".html", ".htm"))
-    check_writable(wanted.files["--graph"], (".json", ".dot"))
-    for given, option, fits in ((wanted.weight, "--weight", "sum"), (wanted.count, "--count", "count")):
-        if given and wanted.query != fits:
-            raise sl.InputError(f"{option} belongs to --query {fits}, got --query {wanted.query}.")
-    everyone = {"--limit": wanted.limit, **wanted.files}
-    for option, value in everyone.items():
-        if wanted.only and value is not None:
-            raise sl.InputError(f"--only and {option} exclude each other; {option[2:]} is about everyone.")
-    if wanted.reach is not None and not is_gaussian:
-        raise sl.InputError("--reach belongs to --belief gaussian; other beliefs know how far values go.")
-    if wanted.files["--graph"] and (is_gaussian or wanted.min_support):
-        raise sl.InputError(
-            "--graph needs a joint or tree belief and no --min-support: the graph is that of a joint "
-            "distribution, and no records are counted behind its edges."
-        )
-    if is_gaussian and wanted.smoothing:
-        raise sl.InputError("--smoothing is for joint and tree beliefs; leave it out.")
-    if is_gaussian and wanted.min_support and wanted.reach is None:
-        raise sl.InputError(
-            "--min-support with --belief gaussian needs --reach: how far values go in the table rests on "
-            "its two outermost records."
-        )
-
-
-def _columns(data: str, encoding: str, sql: str | None, options: list[str]) -> list[str]:
+def _columns(data: str, reading: Reading, options: list[str]) -> list[str]:
     """Return the columns of a table, if a comma in an option makes it matter what they are called."""
-    from sidelight.sources import column_names
-
-    return column_names(data, encoding=encoding, sql=sql) if any("," in option for option in options) else []
+    if not any("," in option for option in options):
+        return []
+    return sl.sources.column_names(data, encoding=reading.encoding, sql=reading.sql)
 
 
 def _split(options: list[str], columns: list[str]) -> list[str]:
@@ -215,135 +162,109 @@ def _split(options: list[str], columns: list[str]) -> list[str]:
     ]
 
 
-def _adversary(attacked: list[str], given: list[str], *, only: bool) -> Adversary | None:
+def _adversary(attacked: list[str], given: list[str], *, only: bool) -> sl.Adversary | None:
     """Return the adversary that is named, if one is."""
-    import sidelight as sl
-
     if (only or given) and len(attacked) != 1:
-        raise sl.InputError("--known and --only describe one adversary: name one --target.")
+        raise InputError("--known and --only describe one adversary: name one --target.")
     return sl.Adversary(attacked[0], tuple(given)) if only or given else None
 
 
 def _weights(wanted: Wanted, names: Sequence[str]) -> dict[str, float]:
     """Return the weights of a sum: 0 for columns that it is not about, which may be known or attacked."""
-    import sidelight as sl
-
-    listed, weights = named_numbers(wanted.weight)
-    for name in listed:
-        if name not in weights:
-            raise sl.InputError(f"--weight must be name=number, got {name!r}.")
-    return {**{name: 0.0 for name in names if wanted.asked and name not in wanted.asked}, **weights}
+    weights = numbers_only("--weight", "name=number", wanted.options.weight or [])
+    return {**{name: 0.0 for name in names if wanted.about and name not in wanted.about}, **weights}
 
 
-def _query(wanted: Wanted, schema: Schema) -> Query:
+def _query(wanted: Wanted, schema: sl.Schema) -> sl.Query:
     """Return the query; columns that it is not about add nothing."""
-    import sidelight as sl
-
-    if wanted.query == "count":
-        return sl.Query.count(schema, _counted(schema, wanted.count), wanted.scale)
+    kind, scale = wanted.options.query, wanted.options.scale
+    if kind == "count":
+        return sl.Query.count(schema, _counted(schema, wanted.options.count or []), scale)
     weights = _weights(wanted, schema.names)
-    if wanted.query == "sum":
-        return sl.Query.sum(schema, wanted.scale, weights)
-    is_mean = wanted.query == "mean"
-    whole = sl.Query.mean(schema, wanted.scale) if is_mean else sl.Query.histogram(schema, wanted.scale)
-    share = len(schema) / (len(schema) - len(weights)) if is_mean else 1.0
+    if kind == "sum":
+        return sl.Query.sum(schema, scale, weights)
+    whole = sl.Query.mean(schema, scale) if kind == "mean" else sl.Query.histogram(schema, scale)
+    share = len(schema) / (len(schema) - len(weights)) if kind == "mean" else 1.0
     parts = zip(schema, whole.additive_parts(), strict=True)
     kept = {a.name: share * part for a, part in parts if a.name not in weights}
-    return sl.Query.additive(schema, kept, wanted.scale, name=wanted.query)
+    return sl.Query.additive(schema, kept, scale, name=kind)
 
 
-def _counted(schema: Schema, options: list[str]) -> dict[str, list[str]]:
+def _counted(schema: sl.Schema, options: list[str]) -> dict[str, list[str]]:
     """Return the values that a count counts, by attribute."""
-    import sidelight as sl
-
-    found: dict[str, list[str]] = {}
+    counted: dict[str, list[str]] = {}
     for option in options:
         name, _, value = option.partition("=")
         if not value:
-            raise sl.InputError(f"--count must be name=value, got {option!r}.")
+            raise InputError(f"--count must be name=value, got {option!r}.")
         schema[name].code(value)
-        found.setdefault(name, []).append(value)
-    if not found:
-        raise sl.InputError("--query count needs at least one --count name=value.")
-    return found
+        counted.setdefault(name, []).append(value)
+    if not counted:
+        raise InputError("--query count needs at least one --count name=value.")
+    return counted
 
 
-def _listed(wanted: Wanted, table: Table) -> Show:
-    """Compute the figures for a joint or a tree belief; return what prints them."""
-    import sidelight as sl
+def _listed(wanted: Wanted, table: sl.Table) -> Show:
+    """Compute the figures for a joint or a tree belief; return what shows them."""
     from sidelight.knowledge.audit import adversary_audit
 
-    belief = sl.Belief.from_data(table, wanted.belief, smoothing=wanted.smoothing)  # type: ignore[arg-type]
+    asked, named = wanted.options, wanted.adversary
+    belief = sl.Belief.from_data(table, asked.belief, smoothing=asked.smoothing)  # type: ignore[arg-type]
     query = _query(wanted, table.schema)
-    if wanted.only and wanted.adversary:
-        found = adversary_audit(belief, query, wanted.adversary, min_support=wanted.min_support)
-        return _show_one(found, belief, query, table)
+    if asked.only and named:
+        figures = adversary_audit(belief, query, named, min_support=wanted.min_support)
+        return lambda: _show_one(figures, belief, query, table, wanted.shown)
     audit = sl.knowledge_audit(
-        belief, query, wanted.attacked or None, named=[wanted.adversary] if wanted.adversary else [],
-        limit=wanted.limit, min_support=wanted.min_support,
+        belief, query, wanted.attacked or None, named=[named] if named else [],
+        limit=asked.limit, min_support=wanted.min_support,
     )  # fmt: skip
-    return _show_everyone(audit, wanted, table)
+    return lambda: _show_everyone(audit, wanted, table)
 
 
-def _gaussian(wanted: Wanted, table: Table) -> Show:
-    """Compute the figures for a Gaussian of columns of numbers; return what prints them."""
-    import sidelight as sl
+def _gaussian(wanted: Wanted, table: sl.Table) -> Show:
+    """Compute the figures for a Gaussian of columns of numbers; return what shows them."""
     from sidelight.knowledge.gaussian import gaussian_figures
 
-    named = wanted.adversary
-    listed = [*wanted.asked, *wanted.attacked, *(named.known if named else ())]
-    belief = sl.Gaussian.from_data(table, list(dict.fromkeys(listed)) if wanted.asked else None)
+    asked, named = wanted.options, wanted.adversary
+    listed = [*wanted.about, *wanted.attacked, *(named.known if named else ())]
+    belief = sl.belief.Gaussian.from_data(table, list(dict.fromkeys(listed)) if wanted.about else None)
     weights = _weights(wanted, belief.names)
-    if wanted.query == "mean":
+    if asked.query == "mean":
         share = 1 / (len(belief.names) - len(weights))
         weights = {name: weights.get(name, share) for name in belief.names}
-    rules = {"scale": wanted.scale, "reach": wanted.reach, "weights": weights}
-    if wanted.only and named:
-        query, found = gaussian_figures(belief, named, **rules)  # type: ignore[arg-type]
-        return _show_one(found, belief, query, table)
-    audit = sl.gaussian_audit(
-        belief, wanted.attacked or None, named=[named] if named else [], limit=wanted.limit,
+    rules = {"scale": asked.scale, "reach": asked.reach, "weights": weights}
+    if asked.only and named:
+        query, figures = gaussian_figures(belief, named, **rules)  # type: ignore[arg-type]
+        return lambda: _show_one(figures, belief, query, table, wanted.shown)
+    audit = sl.knowledge.gaussian_audit(
+        belief, wanted.attacked or None, named=[named] if named else [], limit=asked.limit,
         **rules,  # type: ignore[arg-type]
     )  # fmt: skip
-    return _show_everyone(audit, wanted, table)
+    return lambda: _show_everyone(audit, wanted, table)
 
 
 def _show_one(
-    found: AdversaryAudit, belief: Belief | Gaussian, query: Query | NumberSum, table: Table
-) -> Show:
-    from sidelight.report.knowledge import adversary_json, print_adversary
-
-    def show(json: bool) -> float:
-        if json:
-            say_json(adversary_json(found))
-        else:
-            print_adversary(found, belief, query, table)
-        return found.exact.value
-
-    return show
-
-
-def _show_everyone(audit: KnowledgeAudit, wanted: Wanted, table: Table) -> Show:
-    """Return what prints every adversary's figures and writes the files that were asked for."""
-    import sidelight as sl
-    from sidelight.report.knowledge import print_knowledge
-
-    def show(json: bool) -> float:
-        report, graph = wanted.files["--report"], wanted.files["--graph"]
-        written = {"graph": _write_graph(audit, graph)} if graph else {}
-        written |= {"report": sl.write_report(audit, report)} if report else {}
-        if json:
-            say_json(audit.to_json())
-        else:
-            print_knowledge(audit, table)
-            for name, path in written.items():
-                say(f"The {name} is in {path}.")
-        return _decisive(audit, wanted.decide_by)
-
-    return show
+    figures: sl.knowledge.AdversaryAudit,
+    belief: sl.Belief | sl.belief.Gaussian,
+    query: sl.Query | sl.knowledge.NumberSum,
+    table: sl.Table,
+    shown: Shown,
+) -> float:
+    if shown.json:
+        say_json(sl.report.adversary_json(figures))
+    else:
+        sl.report.print_adversary(figures, belief, query, table)
+    return figures.exact.value
 
 
-def _decisive(audit: KnowledgeAudit, decide_by: str) -> float:
+def _show_everyone(audit: sl.knowledge.KnowledgeAudit, wanted: Wanted, table: sl.Table) -> float:
+    """Print every adversary's figures, and write the files that were asked for."""
+    said = [f"The graph is in {_write_graph(audit, wanted.graph)}."] if wanted.graph else []
+    show(audit, wanted.shown, lambda: sl.report.print_knowledge(audit, table), said)
+    return _decisive(audit, wanted.options.decide_by)
+
+
+def _decisive(audit: sl.knowledge.KnowledgeAudit, decide_by: str) -> float:
     """Return the figure that must keep the limit.
 
     A model's figure shows nothing about the table. Unless it is asked to decide, the group bound does, which
@@ -354,15 +275,10 @@ def _decisive(audit: KnowledgeAudit, decide_by: str) -> float:
     return audit.group.worst()[1]
 
 
-def _write_graph(audit: KnowledgeAudit, path: Path) -> Path:
+def _write_graph(audit: sl.knowledge.KnowledgeAudit, path: Path) -> Path:
     """Write the published graph: all of it as JSON, or that of the worst adversary's target for Graphviz."""
-    import json
-
-    import sidelight as sl
-    from sidelight.foundation.files import write_text
-
     if audit.graph is None:
-        raise sl.InputError(
+        raise InputError(
             "this query has no published graph to write: it needs one number as an answer, and at most "
             "12 attributes with a small joint table."
         )

@@ -6,6 +6,7 @@ import re
 import sys
 from typing import Any
 
+from sidelight.foundation.errors import SidelightError
 from sidelight.foundation.files import FULL
 
 _ALIASES = {"kind": "belief", "secrets": "secret", "synergies": "synergy"}
@@ -15,8 +16,6 @@ _PARSED = {"float_parsing": "a number", "int_parsing": "a whole number", "int_fr
 
 def message_of(error: Exception) -> str | None:
     """Return what to say about bad input; None if the error is a fault of ours."""
-    from sidelight.foundation.errors import SidelightError
-
     if hasattr(error, "format_message"):
         return _unparsed(error) or str(error.format_message())
     if isinstance(error, OSError) and error.errno in FULL:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from sidelight.foundation.numbers import significant
+
 _MOST_ROWS = 60
 _LONGEST = 200
 """A longer text loses its middle."""
@@ -31,7 +33,7 @@ def _row(tag: str, cells: Sequence[object]) -> str:
 def _text(cell: object) -> str:
     if cell is None:
         return "none"
-    text = f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+    text = significant(cell) if isinstance(cell, float) else str(cell)
     half = _LONGEST // 2
     return text if len(text) <= _LONGEST else f"{text[:half]}…{text[-half:]}"
 

@@ -7,6 +7,11 @@ from sidelight.labels.collection import (
     LabelSettings as LabelSettings,
 )
 from sidelight.labels.hashed_heads import HashedHeads as HashedHeads, hashed_heads as hashed_heads
+from sidelight.labels.leakage import (
+    adversarial_belief as adversarial_belief,
+    degraded_guarantee as degraded_guarantee,
+    labeldp_leakage as labeldp_leakage,
+)
 from sidelight.labels.omega import (
     LabelSample as LabelSample,
     Omega as Omega,

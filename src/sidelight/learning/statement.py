@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from sidelight.foundation.numbers import decimals
 from sidelight.labels.collection import LabelledRows, LabelSettings
 from sidelight.labels.leakage import labeldp_leakage, row_shares
 from sidelight.labels.omega import Omega, joint_confidence
@@ -157,4 +158,4 @@ def labeldp_of(rows: LabelledRows, epsilon: float) -> float:
 
 
 def _nats(value: float) -> str:
-    return f"{value:.3f}" if math.isfinite(value) else "infinite"
+    return decimals(value, "infinite")

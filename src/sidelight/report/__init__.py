@@ -1,3 +1,8 @@
-"""Results for people: one HTML file that needs nothing else, and tables for a terminal."""
+"""Results for people: one HTML file that needs nothing else, and tables for a terminal.
 
-from sidelight.report.page import write_report as write_report
+Names are loaded when they are first used: a command that prints one table needs no other.
+"""
+
+from sidelight.foundation.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -18,7 +18,7 @@ from sidelight.report.curves import Curve, curves_figure, planned_budgets, worst
 from sidelight.report.network import LEAST_SHARE, MOST_ARROWS, PER_SECRET, Arrow, arrows_of, network_figure
 from sidelight.report.page import Figure, Page
 from sidelight.report.style import VERDICTS
-from sidelight.report.wording import UNPROTECTED, counted, plain_nats, short, weak_budgets
+from sidelight.report.wording import UNPROTECTED, counted, decimals, short, weak_budgets
 from sidelight.sources import Table
 
 CARDS = 3
@@ -131,8 +131,8 @@ _STYLE: dict[Outcome, str] = {"within": "green", "exceeded": "bold red", "not ce
 _COLUMNS = ("secret", "direct", "worst neighbour", "all reports together", "records", "limit")
 _EXTRA: dict[str, Callable[[SecretAudit], str]] = {
     "whole report": lambda item: _ends(item.whole) if item.whole else "",
-    "robust": lambda item: plain_nats(item.robust.value) if item.robust else "",
-    "tree": lambda item: plain_nats(item.model.value) if item.model else "",
+    "robust": lambda item: decimals(item.robust.value) if item.robust else "",
+    "tree": lambda item: decimals(item.model.value) if item.model else "",
 }
 """Further figures, where an audit has them."""
 _MOST_SYNERGIES = 10
@@ -153,7 +153,7 @@ def print_audit(audit: Audit, table: Table) -> None:
     words = ("secret", "worst neighbour", "all reports together", "verdict")
     console.print(table_of("What the release reveals about each secret (nats)", columns, rows, left=words))
     for synergy in audit.synergies[:_MOST_SYNERGIES]:
-        together, apart = plain_nats(synergy.joint), plain_nats(synergy.pair_sum)
+        together, apart = decimals(synergy.joint), decimals(synergy.pair_sum)
         text = f"{synergy.first} and {synergy.second} leak {together} about {synergy.secret} together"
         console.print(f"+ {text}, {apart} apart.")
     print_notes(console, notes(audit, table))
@@ -223,21 +223,21 @@ def _deciding(audit: Audit) -> list[str]:
 def _ends(leakage: Leakage) -> str:
     """Write a leakage: the figure if it is exact, else both ends."""
     if leakage.is_exact:
-        return plain_nats(leakage.value)
-    return f"{plain_nats(leakage.lower.value)} to {plain_nats(leakage.upper.value)}"
+        return decimals(leakage.value)
+    return f"{decimals(leakage.lower.value)} to {decimals(leakage.upper.value)}"
 
 
 def _cells(item: SecretAudit) -> list[str]:
     worst = item.neighbours[0] if item.neighbours else None
-    neighbour = f"{plain_nats(worst.value)}  {short(worst.through[0], _LONGEST_NAME)}" if worst else "none"
+    neighbour = f"{decimals(worst.value)}  {short(worst.through[0], _LONGEST_NAME)}" if worst else "none"
     support = item.total.lower.support
     upper = item.total.upper.method
     methods = [upper] if item.total.is_exact else dict.fromkeys([item.total.lower.method, upper])
     return [
         short(item.secret, _LONGEST_NAME),
-        plain_nats(item.direct.value),
+        decimals(item.direct.value),
         neighbour,
         f"{_ends(item.total)}  ({'; '.join(methods)})",
         "" if support is None else str(support),
-        plain_nats(item.limit),
+        decimals(item.limit),
     ]

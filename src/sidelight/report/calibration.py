@@ -24,7 +24,7 @@ from sidelight.report.style import (
     log_ticks,
     scatter,
 )
-from sidelight.report.wording import budget, error, labels, nats, paragraph, plain_nats, weak_budgets
+from sidelight.report.wording import budget, decimals, error, labels, nats, paragraph, weak_budgets
 from sidelight.sources import Table
 
 COLOURS = {"even split": "neutral", "one for all": "series-5", "chosen": "series-1", "limit": "ink"}
@@ -269,7 +269,7 @@ def _leakage(result: Calibration) -> Grid:
     grid = table_of("Leakage against the limits (nats)", columns, left=("secret", "figure"))
     for name, limit in result.limits.items():
         bound = result.chosen.bounds[name]
-        before = "none" if result.even is None else plain_nats(result.even.bounds[name].value)
-        after = plain_nats(bound.value)
-        grid.add_row(name, plain_nats(limit), before, after, f"{bound.kind} ({bound.method})")
+        before = "none" if result.even is None else decimals(result.even.bounds[name].value)
+        after = decimals(bound.value)
+        grid.add_row(name, decimals(limit), before, after, f"{bound.kind} ({bound.method})")
     return grid

@@ -18,7 +18,7 @@ from sidelight.leakage import Bound
 from sidelight.report.console import open_console, print_notes, table_of
 from sidelight.report.page import Figure, Page
 from sidelight.report.style import HEAT, LEAST_SPAN, Trace, axis, finite, from_zero, layout, scatter
-from sidelight.report.wording import UNPROTECTED, counted, label, nats, paragraph, plain_nats
+from sidelight.report.wording import UNPROTECTED, counted, decimals, label, nats, paragraph
 from sidelight.sources import Table
 
 MOST_DRAWN = 64
@@ -263,10 +263,10 @@ def print_knowledge(audit: KnowledgeAudit, table: Table) -> None:
         grid.add_row(
             str(layer.known),
             str(layer.worst),
-            ("≤ " if audit.is_hidden(layer.worst) else "") + plain_nats(layer.exact),
-            *("-" if value is None else plain_nats(value) for value in (layer.certified, layer.published)),
-            plain_nats(layer.group),
-            plain_nats(layer.least),
+            ("≤ " if audit.is_hidden(layer.worst) else "") + decimals(layer.exact),
+            *("-" if value is None else decimals(value) for value in (layer.certified, layer.published)),
+            decimals(layer.group),
+            decimals(layer.least),
         )
     console.print(grid)
     for item in (audit.worst, *audit.named) if audit.standing != "hidden" else audit.named:
@@ -350,7 +350,7 @@ def _adversary_grid(item: AdversaryAudit) -> Grid:
     ):
         if bound is not None:
             below = " (below the truth)" if name == "published graph" and item.is_understated else ""
-            grid.add_row(name, plain_nats(bound.value), f"{bound.kind}{below}", _reached(bound))
+            grid.add_row(name, decimals(bound.value), f"{bound.kind}{below}", _reached(bound))
     return grid
 
 

@@ -15,7 +15,7 @@ from sidelight.report.columns import AS_PUBLIC
 from sidelight.report.console import open_console, print_notes, table_of
 from sidelight.report.page import Figure, Page
 from sidelight.report.style import Trace, axis, layout, scatter
-from sidelight.report.wording import labels, plain_nats
+from sidelight.report.wording import decimals, labels
 
 _COLOURS = {
     "line": "var(--neutral)",
@@ -163,9 +163,9 @@ def print_learnt(learnt: Learnt) -> None:
         statement.protocol,
         f"{learnt.accuracy:.3f} ({learnt.lower:.3f} to {learnt.upper:.3f})",
         f"{learnt.control:.3f}",
-        Text.assemble((plain_nats(statement.leakage), style), f" ({statement.kind})"),
-        plain_nats(statement.epsilon),
-        plain_nats(statement.labeldp),
+        Text.assemble((decimals(statement.leakage), style), f" ({statement.kind})"),
+        decimals(statement.epsilon),
+        decimals(statement.labeldp),
     )
     console.print(table_of(heading, columns, [row], left=("protocol",)))
     print_notes(console, notes(learnt))

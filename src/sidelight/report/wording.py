@@ -1,4 +1,4 @@
-"""Figures and labels as people read them. Nothing here changes a figure, it only rounds and words it."""
+"""Labels and counts as people read them; numbers are those of `foundation.numbers`."""
 
 from __future__ import annotations
 
@@ -7,115 +7,22 @@ import math
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from decimal import ROUND_FLOOR, Context
 
-_DIGITS = 6
-_ROUNDING = 5e-10  # half of what an audit allows
+from sidelight.foundation.numbers import budget as budget
+from sidelight.foundation.numbers import certainty as certainty
+from sidelight.foundation.numbers import decimals as decimals
+from sidelight.foundation.numbers import error as error
+from sidelight.foundation.numbers import factor as factor
+from sidelight.foundation.numbers import nats as nats
+from sidelight.foundation.numbers import share as share
+from sidelight.foundation.numbers import whole as whole
+
 WEAK = 10.0
 """Above it a guarantee is weak to none (Ponomareva et al. 2023, tier 3): odds may change 22,000-fold."""
 UNPROTECTED = "Computed from raw data: this is itself an unprotected statement about them."
 _MOST_NAMED = 5
 _LONGEST_LINE = 160
 """A line of a hover box is shortened to so many characters; the tables have names in full."""
-_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def nats(value: float, digits: int = 3) -> str:
-    """Write a leakage figure.
-
-    >>> nats(1.43378), nats(39.8997), nats(0.0002), nats(0.0), nats(math.inf), nats(1.43378, digits=1)
-    ('1.434', '39.90', 'below 0.001', '0', '∞', '1.4')
-    """
-    if math.isinf(value):
-        return "∞"
-    if value == 0:
-        return "0"
-    if value < 10**-digits:
-        return f"below {10**-digits:g}"
-    return f"{value:.{digits}f}" if value < 10 else f"{value:.{digits - 1}f}"
-
-
-def plain_nats(value: float) -> str:
-    """Write a leakage figure with three decimals, whatever its size.
-
-    >>> plain_nats(1.43378), plain_nats(-0.0), plain_nats(-1e-17), plain_nats(math.inf)
-    ('1.434', '0.000', '0.000', '∞')
-    """
-    return f"{value:.3f}".replace("-0.000", "0.000") if math.isfinite(value) else "∞"
-
-
-def factor(value: float) -> str:
-    """Write e to the power of a leakage figure: the factor on odds.
-
-    >>> factor(1.0), factor(12.08), factor(39.9), factor(math.inf), factor(2000.0)
-    ('2.72', '176,000', '2.13 × 10¹⁷', '∞', '3.88 × 10⁸⁶⁸')
-    """
-    if math.isinf(value):
-        return "∞"
-    if value < math.log(1e6):
-        number = math.exp(value)
-        return f"{number:.2f}" if number < 10 else f"{float(f'{number:.3g}'):,.0f}"
-    exponent, rest = divmod(value / math.log(10), 1)  # e to the power of 710 and more overflows a double
-    return f"{10**rest:.2f} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
-
-
-def certainty(value: float) -> str:
-    """Write what a fifty-fifty guess becomes when its odds are multiplied by e to the power of `value`.
-
-    >>> certainty(1.0), certainty(40.0), certainty(math.inf)
-    ('73.1 %', 'over 99.9 %', '100 %')
-    """
-    # from about 37 on the logistic function is 1 in double precision, which would read as certainty
-    return share(1 / (1 + math.exp(-value)) if value < 20 or math.isinf(value) else 1 - 1e-9)
-
-
-def share(value: float) -> str:
-    """Write a probability in percent; what is not certain is never rounded to certainty.
-
-    >>> share(0.677), share(0.99999), share(1.0), share(0.0001)
-    ('67.7 %', 'over 99.9 %', '100 %', 'below 0.1 %')
-    """
-    if value in (0.0, 1.0):
-        return f"{value:.0%}".replace("%", " %")
-    if value >= 0.9995:
-        return "over 99.9 %"
-    return f"{100 * value:.1f} %" if value >= 0.001 else "below 0.1 %"
-
-
-def whole(value: float) -> str:
-    """Write a whole number with separators.
-
-    >>> whole(202599)
-    '202,599'
-    """
-    return f"{value:,.0f}"
-
-
-def budget(value: float) -> str:
-    """Write a budget so that whoever types it in keeps the limits: six digits, rounded down.
-
-    What is less than a rounding error below a round number is written as that.
-
-    >>> budget(1.0), budget(0.9999999996), budget(0.61598796), budget(0.0000123456789), budget(math.inf)
-    ('1', '1', '0.615987', '1.23456e-05', '∞')
-    """
-    if math.isinf(value):
-        return "∞"
-    nearest = float(f"{value:.{_DIGITS}g}")
-    if nearest > value * (1 + _ROUNDING):
-        nearest = float(Context(prec=_DIGITS, rounding=ROUND_FLOOR).create_decimal_from_float(value))
-    return f"{nearest:.{_DIGITS}g}"
-
-
-def error(value: float) -> str:
-    """Write an expected error; NaN where a mechanism states none.
-
-    >>> error(0.0253123), error(1072.6), error(math.nan)
-    ('0.0253', '1,070', 'not stated')
-    """
-    if math.isnan(value):
-        return "not stated"
-    return f"{value:.3g}" if value < 999.5 else f"{float(f'{value:.3g}'):,.0f}"
 
 
 def short(text: str, width: int = 24) -> str:

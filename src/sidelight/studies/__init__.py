@@ -7,3 +7,7 @@
 * `benchmarks`: both benchmarks of paper CPL for any analyser and any mechanism.
 * `tables` and `figures`: what several papers share, where tables lie and how figures look.
 """
+
+from sidelight.foundation.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -13,6 +13,7 @@ from typing import Any
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import write_atomically, write_text
+from sidelight.foundation.numbers import significant
 from sidelight.studies.outputs import TABLE, Saved, folders_of, load
 from sidelight.studies.register import CATALOGUE, find_study
 from sidelight.studies.study import OURS, Kind, Value
@@ -96,7 +97,7 @@ def _sentence(words: str, *, capital: bool = True) -> str:
 
 
 def _shown(value: Value) -> str:
-    return _escaped(value) if isinstance(value, str) else f"{value:.4g}"
+    return _escaped(significant(value))
 
 
 def _escaped(words: str) -> str:

@@ -1,0 +1,118 @@
+"""Numbers as people read them. Nothing here changes a figure, it only rounds and words it."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_FLOOR, Context
+
+_DIGITS = 6
+_ROUNDING = 5e-10  # half of what an audit allows
+_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def significant(value: float | str, infinite: str = "inf") -> str:
+    """Write a number in four digits; a text stays as it is.
+
+    >>> significant(0.6201145), significant("R1"), significant(8.89e-5), significant(math.inf, "no end")
+    ('0.6201', 'R1', '8.89e-05', 'no end')
+    """
+    if isinstance(value, str):
+        return value
+    return infinite if value == math.inf else f"{value:.4g}"
+
+
+def decimals(value: float, infinite: str = "∞") -> str:
+    """Write a leakage figure in a column of figures: three decimals, whatever its size.
+
+    >>> decimals(1.43378), decimals(-0.0), decimals(-1e-17), decimals(math.inf)
+    ('1.434', '0.000', '0.000', '∞')
+    """
+    return f"{value:.3f}".replace("-0.000", "0.000") if math.isfinite(value) else infinite
+
+
+def nats(value: float, digits: int = 3) -> str:
+    """Write a leakage figure.
+
+    >>> nats(1.43378), nats(39.8997), nats(0.0002), nats(0.0), nats(math.inf), nats(1.43378, digits=1)
+    ('1.434', '39.90', 'below 0.001', '0', '∞', '1.4')
+    """
+    if math.isinf(value):
+        return "∞"
+    if value == 0:
+        return "0"
+    if value < 10**-digits:
+        return f"below {10**-digits:g}"
+    return f"{value:.{digits}f}" if value < 10 else f"{value:.{digits - 1}f}"
+
+
+def factor(value: float) -> str:
+    """Write e to the power of a leakage figure: the factor on odds.
+
+    >>> factor(1.0), factor(12.08), factor(39.9), factor(math.inf), factor(2000.0)
+    ('2.72', '176,000', '2.13 × 10¹⁷', '∞', '3.88 × 10⁸⁶⁸')
+    """
+    if math.isinf(value):
+        return "∞"
+    if value < math.log(1e6):
+        number = math.exp(value)
+        return f"{number:.2f}" if number < 10 else f"{float(f'{number:.3g}'):,.0f}"
+    exponent, rest = divmod(value / math.log(10), 1)
+    return f"{10**rest:.2f} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+
+
+def certainty(value: float) -> str:
+    """Write what a fifty-fifty guess becomes when its odds are multiplied by e to the power of `value`.
+
+    >>> certainty(1.0), certainty(40.0), certainty(math.inf)
+    ('73.1 %', 'over 99.9 %', '100 %')
+    """
+    return share(1 / (1 + math.exp(-value)) if value < 20 or math.isinf(value) else 1 - 1e-9)
+
+
+def share(value: float) -> str:
+    """Write a probability in percent; what is not certain is never rounded to certainty.
+
+    >>> share(0.677), share(0.99999), share(1.0), share(0.0001)
+    ('67.7 %', 'over 99.9 %', '100 %', 'below 0.1 %')
+    """
+    if value in (0.0, 1.0):
+        return f"{value:.0%}".replace("%", " %")
+    if value >= 0.9995:
+        return "over 99.9 %"
+    return f"{100 * value:.1f} %" if value >= 0.001 else "below 0.1 %"
+
+
+def whole(value: float) -> str:
+    """Write a whole number with separators.
+
+    >>> whole(202599)
+    '202,599'
+    """
+    return f"{value:,.0f}"
+
+
+def budget(value: float) -> str:
+    """Write a budget so that whoever types it in keeps the limits: six digits, rounded down.
+
+    What is less than a rounding error below a round number is written as that.
+
+    >>> budget(1.0), budget(0.9999999996), budget(0.61598796), budget(0.0000123456789), budget(math.inf)
+    ('1', '1', '0.615987', '1.23456e-05', '∞')
+    """
+    if math.isinf(value):
+        return "∞"
+    nearest = float(f"{value:.{_DIGITS}g}")
+    if nearest > value * (1 + _ROUNDING):
+        nearest = float(Context(prec=_DIGITS, rounding=ROUND_FLOOR).create_decimal_from_float(value))
+    return f"{nearest:.{_DIGITS}g}"
+
+
+def error(value: float) -> str:
+    """Write an expected error; NaN where a mechanism states none.
+
+    >>> error(0.0253123), error(1072.6), error(math.nan)
+    ('0.0253', '1,070', 'not stated')
+    """
+    if math.isnan(value):
+        return "not stated"
+    return f"{value:.3g}" if value < 999.5 else f"{float(f'{value:.3g}'):,.0f}"

@@ -1,0 +1,26 @@
+"""The names of this room; the loader reads this file too."""
+
+from sidelight.report.attack import print_attack as print_attack
+from sidelight.report.audit import print_audit as print_audit, print_lesson as print_lesson
+from sidelight.report.calibration import print_calibration as print_calibration
+from sidelight.report.collection import (
+    collected_notes as collected_notes,
+    print_advice as print_advice,
+    print_estimates as print_estimates,
+)
+from sidelight.report.columns import print_schema as print_schema, publishing_notes as publishing_notes
+from sidelight.report.knowledge import (
+    adversary_json as adversary_json,
+    print_adversary as print_adversary,
+    print_knowledge as print_knowledge,
+)
+from sidelight.report.learning import print_learnt as print_learnt
+from sidelight.report.page import write_report as write_report
+from sidelight.report.studies import (
+    lines_of as lines_of,
+    print_analysers as print_analysers,
+    print_mechanisms as print_mechanisms,
+    print_studies as print_studies,
+    print_study as print_study,
+    print_tally as print_tally,
+)
