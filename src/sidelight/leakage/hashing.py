@@ -42,7 +42,7 @@ def hashing_leakage(
     count = check_whole("seeds", seeds, at_least=1)
     upper = pair_leakage(belief, mechanism.channel, secret, neighbour).upper
     rows, possible = conditional_rows(belief, secret, neighbour)
-    baseline = mechanism.channel.baseline
+    baseline = float(1 / mechanism.factor)
     best = Bound(0.0, "lower", f"buckets of {count} hash functions")
     for masks in _buckets(mechanism, count):
         columns = baseline + (1 - baseline) * (rows @ masks.T)

@@ -75,10 +75,6 @@ class BinnedNumbers(Mechanism):
         """The density of a report: an adversary sees the number, not its cell."""
         return self.noise.channel
 
-    def repeated(self, times: int) -> Channel:
-        """Return the channel of `times` reports of the same value."""
-        return self.noise.repeated(times)
-
     @property
     def degrades(self) -> bool:
         """As for the number itself."""

@@ -74,11 +74,6 @@ class LawMechanism(CodedMechanism):
         """Return the variance of each estimate, sampling of people included, were these the frequencies."""
         return self.law.variance(reports, frequencies)
 
-    def likelihoods(self, reports: Reports) -> Array:
-        """Return the law's probabilities over the largest of each report, see `Mechanism`."""
-        likely = self.law.likelihoods(self.check(reports))
-        return np.asarray(likely / likely.max(axis=0)).T
-
     def face_value(self, reports: Reports) -> NDArray[np.intp] | None:
         """Return the reported codes, where there are as many as values."""
         return self.check(reports).astype(np.intp) if self.law.outputs == self.size else None
@@ -133,15 +128,10 @@ class Exponential(LawMechanism):
         """For the 0/1 utility, as two randomised responses in a row are one; not known for others."""
         return self.utility == "match"
 
-    def guess_channel(self) -> Channel:
-        """Return the channel itself for the 0/1 utility: the guess is the reported value."""
-        return self.channel if self.utility == "match" else super().guess_channel()
-
-    def guess_accuracy(self, prior: ArrayLike | None = None) -> float:
-        """Return the probability that the guess is right: of the truth itself for the 0/1 utility."""
-        if self.utility == "match":
-            return float(self.factor / (self.factor + self.size - 1))
-        return super().guess_accuracy(prior)
+    @property
+    def guess_rate(self) -> float | None:
+        """For the 0/1 utility, how often the truth is reported."""
+        return float(self.factor / (self.factor + self.size - 1)) if self.utility == "match" else None
 
 
 def _frozen(rows: Any, size: int) -> tuple[tuple[float, ...], ...]:

@@ -51,14 +51,9 @@ class RandomisedResponse(FrequencyOracle):
         return Fraction(self.truth, self.other)
 
     @property
-    def mark_if_true(self) -> Fraction:
-        """The probability to report the true value."""
-        return Fraction(self.truth, WORDS)
-
-    @property
-    def mark_if_other(self) -> Fraction:
-        """The probability to report a particular other value."""
-        return Fraction(self.other, WORDS)
+    def mark_rates(self) -> tuple[Fraction, Fraction]:
+        """The probabilities to report the true value, and a particular other value."""
+        return Fraction(self.truth, WORDS), Fraction(self.other, WORDS)
 
     @property
     def channel(self) -> FavouringChannel:
@@ -69,6 +64,11 @@ class RandomisedResponse(FrequencyOracle):
     def form(self) -> ReportForm:
         """A code."""
         return ReportForm.codes(self.size)
+
+    @property
+    def guess_rate(self) -> float:
+        """How often the truth is reported: the guess is the reported value."""
+        return float(self.mark_if_true)
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return one reported code for each code, see `Mechanism.randomise`."""
@@ -91,15 +91,6 @@ class RandomisedResponse(FrequencyOracle):
         """Count how often each value was reported."""
         codes = self.check(reports)
         return Aggregate(len(codes), code_counts(codes, self.size), self.name)
-
-    def guess_channel(self) -> FavouringChannel:
-        """Return the channel itself: the guess is the reported value."""
-        return self.channel
-
-    def guess_accuracy(self, prior: ArrayLike | None = None) -> float:
-        """Return the probability to report the true value, whatever the prior."""
-        del prior
-        return float(self.mark_if_true)
 
     def face_value(self, reports: Reports) -> NDArray[np.intp]:
         """Return the reported codes."""

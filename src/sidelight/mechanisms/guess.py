@@ -36,7 +36,7 @@ def even_guess(size: int, accuracy: float, *, is_model: bool = False) -> Favouri
 
     No guess is worse than a blind one; where it is hardly better, rounding must not say that it is.
     """
-    ratio = (1 - accuracy) / (size - 1) / accuracy
+    ratio = (1 - accuracy) / max(size - 1, 1) / accuracy
     return FavouringChannel(size, "singletons", min(ratio, 1.0), is_model=is_model)
 
 

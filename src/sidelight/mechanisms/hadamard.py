@@ -51,35 +51,26 @@ class HadamardResponse(FrequencyOracle):
         return Fraction(WORDS - self.other, self.other)
 
     @property
-    def mark_if_true(self) -> Fraction:
-        """The probability of parity 0 with the true value."""
-        return Fraction(WORDS - self.other, WORDS)
-
-    @property
-    def mark_if_other(self) -> Fraction:
-        """The probability of parity 0 with another value: half of its columns are the true one's."""
-        return Fraction(1, 2)
+    def mark_rates(self) -> tuple[Fraction, Fraction]:
+        """The probabilities of parity 0: half of another value's columns are the true one's."""
+        return Fraction(WORDS - self.other, WORDS), Fraction(1, 2)
 
     @property
     def channel(self) -> Channel:
         """The matrix where it is small enough, else each report's likelihoods."""
         if self.size * self.columns > LARGEST_MATRIX:
             return ImplicitChannel(self.size, self.epsilon, self.likelihood)
-        rows = np.arange(1, self.size + 1, dtype=np.uint32)[:, None]
-        return DenseChannel(
-            self._probability(rows, np.arange(self.columns, dtype=np.uint32)[None, :]), self.epsilon
-        )
+        return DenseChannel(self._probability(self.form.every()).T, self.epsilon)
 
     def likelihood(self, report: int) -> Array:
         """Return Pr(report | value) for every value."""
         check_whole("report", report, at_least=0, at_most=self.columns - 1)
-        rows = np.arange(1, self.size + 1, dtype=np.uint32)
-        return self._probability(rows, np.asarray(report, dtype=np.uint32))
+        return np.asarray(self._probability(Reports(np.array([report])))[0])
 
-    def _probability(self, rows: NDArray[np.uint32], columns: NDArray[np.uint32]) -> Array:
+    def _probability(self, reports: Reports) -> Array:
         half = self.columns // 2
         favoured, rest = (WORDS - self.other) / WORDS / half, self.other / WORDS / half
-        return np.where(_parity(rows & columns), rest, favoured)
+        return np.where(self.marked(reports), favoured, rest)
 
     @property
     def form(self) -> ReportForm:

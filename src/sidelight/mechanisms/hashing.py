@@ -26,12 +26,11 @@ from sidelight.foundation.compiled import is_large, spans
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.arrays import HASH_BITS, steps
-from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.checks import check_codes, check_offset
-from sidelight.mechanisms.exact import WORDS, store
+from sidelight.mechanisms.exact import store
 from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.grr import RandomisedResponse
-from sidelight.mechanisms.guess import even_guess, marked_accuracy
+from sidelight.mechanisms.guess import marked_accuracy
 from sidelight.mechanisms.mechanism import Aggregate
 from sidelight.mechanisms.oracle import FrequencyOracle
 from sidelight.mechanisms.reports import Reports
@@ -74,21 +73,13 @@ class Hashing(FrequencyOracle):
         return self.response.factor
 
     @property
-    def mark_if_true(self) -> Fraction:
-        """The probability that the true value hashes to the reported bucket."""
-        return self.response.mark_if_true
+    def mark_rates(self) -> tuple[Fraction, Fraction]:
+        """The probabilities that the true value, and another, hashes to the reported bucket.
 
-    @property
-    def mark_if_other(self) -> Fraction:
-        """The probability that a particular other value does: it shares the true bucket, or it does not."""
-        truth, other = Fraction(self.response.truth, WORDS), Fraction(self.response.other, WORDS)
-        return self.collision * truth + (1 - self.collision) * other
-
-    @property
-    def channel(self) -> FavouringChannel:
-        """A report favours the values of its bucket; not every set is one under some seed."""
-        baseline = float(1 / self.factor)
-        return FavouringChannel(self.size, "all", baseline, realises_all=False, budget=self.epsilon)
+        Another value shares the true bucket, or it does not.
+        """
+        truth, other = self.response.mark_rates
+        return truth, self.collision * truth + (1 - self.collision) * other
 
     @property
     def form(self) -> ReportForm:
@@ -142,13 +133,9 @@ class Hashing(FrequencyOracle):
             step.count_marks(seeds[span], buckets[span], lows, widths, counts)
         return Aggregate(len(buckets), counts, self.name)
 
-    def guess_channel(self) -> FavouringChannel:
-        """Return the channel of a guess among the bucket's values, as published (see `guess`)."""
-        return even_guess(self.size, self.guess_accuracy(), is_model=True)
-
-    def guess_accuracy(self, prior: ArrayLike | None = None) -> float:
-        """Return the probability that this guess is right, whatever the prior."""
-        del prior
+    @property
+    def guess_rate(self) -> float:
+        """How often a guess among the bucket's values is right, as published (see `guess`)."""
         return marked_accuracy(self.size, float(self.mark_if_true), 1 / self.buckets)
 
 

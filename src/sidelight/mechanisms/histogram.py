@@ -21,7 +21,7 @@ from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.checks import check_codes, check_offset, check_shares
 from sidelight.mechanisms.exact import WORDS, check_budget, check_size, check_word_budget, store
 from sidelight.mechanisms.form import Grid, ReportForm
-from sidelight.mechanisms.guess import even_guess, largest_is_true
+from sidelight.mechanisms.guess import largest_is_true
 from sidelight.mechanisms.mechanism import Aggregate, Array, Mechanism, check_estimable
 from sidelight.mechanisms.noise import (
     LAPLACE_REACH,
@@ -67,14 +67,9 @@ class SummedHistogram(Mechanism):
         return safe_scale(2 * _ONE, self.nominal_budget)
 
     @property
-    def exact_epsilon(self) -> Fraction:
-        """The realised budget as a fraction."""
-        return Fraction(2 * _ONE) / Fraction(self.scale)
-
-    @property
     def epsilon(self) -> float:
         """The realised budget of one report."""
-        return float(self.exact_epsilon)
+        return float(Fraction(2 * _ONE) / Fraction(self.scale))
 
     @property
     def channel(self) -> FavouringChannel:
@@ -129,13 +124,9 @@ class SummedHistogram(Mechanism):
         logs = self.epsilon / 2 * (np.abs(numbers) - np.abs(numbers - 1))
         return np.asarray(np.exp(logs - logs.max(axis=0))).T
 
-    def guess_channel(self) -> FavouringChannel:
-        """Return the channel of the guess that the largest number is the true value's."""
-        return even_guess(self.size, self.guess_accuracy())
-
-    def guess_accuracy(self, prior: ArrayLike | None = None) -> float:
-        """Return the probability that this guess is right, whatever the prior."""
-        del prior
+    @property
+    def guess_rate(self) -> float:
+        """How often the largest number is the true value's."""
         return largest_is_true(self.size, 2 / self.epsilon)
 
 
@@ -177,14 +168,10 @@ class ThresholdedHistogram(Unary):
         return {}, {"theta": 0.8}
 
     @cached_property
-    def keep(self) -> int:
-        """How many of the 2^64 words set the true value's bit: rounded down."""
-        return floor(WORDS * (1 - self._half_exponential(Fraction(self.theta) - 1)))
-
-    @cached_property
-    def flip(self) -> int:
-        """How many of the 2^64 words set another value's bit: rounded up."""
-        return ceil(WORDS * self._half_exponential(-Fraction(self.theta)))
+    def thresholds(self) -> tuple[int, int]:
+        """For the true value's bit rounded down, for another's rounded up, so epsilon rounds down."""
+        keep = floor(WORDS * (1 - self._half_exponential(Fraction(self.theta) - 1)))
+        return keep, ceil(WORDS * self._half_exponential(-Fraction(self.theta)))
 
     def _half_exponential(self, position: Fraction) -> Fraction:
         """Return e^(eps position / 2) / 2 to 60 digits."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -20,7 +19,7 @@ from sidelight.mechanisms.checks import check_list as check_list
 from sidelight.mechanisms.checks import check_times, need_budget, refuse_parameters
 from sidelight.mechanisms.checks import impossible as impossible
 from sidelight.mechanisms.form import ReportForm
-from sidelight.mechanisms.guess import likeliest
+from sidelight.mechanisms.guess import even_guess, likeliest
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.reports import check_reports as check_reports
 
@@ -210,11 +209,6 @@ class Mechanism(ABC):
 
     # What an adversary makes of it.
 
-    @cached_property
-    def _table(self) -> Array:
-        """Pr(report | value) over the largest of each report, shape (size, reports)."""
-        return _over_largest(self.channel.matrix())
-
     def likelihoods(self, reports: Reports) -> Array:
         """Return Pr(report | value), up to a factor for each report, shape (reports, size).
 
@@ -222,7 +216,11 @@ class Mechanism(ABC):
         """
         if not self.form.is_listed:
             raise self._unwritten()
-        return np.take(self._table, self.check(reports), axis=1).T
+        codes, rows = np.unique(self.check(reports), return_inverse=True)
+        channel = self.channel
+        # Over its largest, so that a product over many reports stays within the range of doubles.
+        each = [(likely := channel.likelihood(int(code))) / likely.max() for code in codes]
+        return np.take(np.array(each).reshape(len(codes), self.size).T, rows, axis=1).T
 
     def tabulated(self, reports: Reports) -> tuple[Array, NDArray[np.intp]]:
         """Return the likelihoods of the distinct reports, and which of them each report is.
@@ -239,12 +237,21 @@ class Mechanism(ABC):
             f"the reports of {self.name!r} have no likelihood that is written out; estimate by inversion."
         )
 
+    @property
+    def guess_rate(self) -> float | None:
+        """How often the guess from a report is right, the same for all values; None if not known alike."""
+        return None
+
     def guess_channel(self) -> Channel:
         """Return the channel from the value to the one value that a report itself suggests, see `guess`."""
+        if self.guess_rate is not None:
+            return even_guess(self.size, self.guess_rate, is_model=self.guess_is_model)
         return DenseChannel(self._listed_matrix() @ likeliest(self._listed_matrix()).T)
 
     def guess_accuracy(self, prior: ArrayLike | None = None) -> float:
         """Return the probability that this guess is right, for values as frequent as the prior says."""
+        if self.guess_rate is not None:
+            return self.guess_rate
         cells = self._listed_matrix()
         share = np.full(self.size, 1 / self.size) if prior is None else np.asarray(prior)
         return float(share @ (cells * likeliest(cells)).sum(axis=1))
@@ -258,8 +265,8 @@ class Mechanism(ABC):
             return self.channel.matrix()
         except TooLargeError:
             raise TooLargeError(
-                f"the guess from {self.name!r} needs its matrix, not built for {self.size} values; "
-                "group the values, or look at the whole report instead."
+                f"the guess from {self.name!r} needs its matrix, not built for {self.size} values; no guess "
+                "is defined. Group the values, or look at the whole report instead."
             ) from None
 
     def face_value(self, reports: Reports) -> NDArray[np.intp] | None:
@@ -313,12 +320,6 @@ def mechanism_class(name: str) -> type[Mechanism]:
     module, _, attribute = MECHANISMS[name].partition(":")
     found: type[Mechanism] = getattr(import_module(module), attribute)
     return found
-
-
-def _over_largest(columns: Array) -> Array:
-    """Return likelihoods over the largest of each report; a report that never occurs stays 0."""
-    most = columns.max(axis=0, keepdims=True)
-    return np.asarray(np.divide(columns, most, out=np.zeros_like(columns), where=most > 0))
 
 
 def check_estimable(aggregate: Aggregate, sums: int, name: str) -> None:

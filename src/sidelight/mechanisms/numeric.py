@@ -264,14 +264,9 @@ class _LaplaceNoise(Additive):
         return safe_scale(self.range_steps, self.nominal_budget)
 
     @property
-    def exact_epsilon(self) -> Fraction:
-        """The realised budget as a fraction, for numbers at the two bounds."""
-        return Fraction(self.range_steps) / Fraction(self.scale)
-
-    @property
     def epsilon(self) -> float:
-        """The realised budget of one report."""
-        return float(self.exact_epsilon)
+        """The realised budget of one report, for numbers at the two bounds."""
+        return float(Fraction(self.range_steps) / Fraction(self.scale))
 
     @property
     def noise_variance(self) -> float:

@@ -57,27 +57,27 @@ class CodedMechanism(Mechanism):
 class FrequencyOracle(CodedMechanism):
     """A mechanism whose reports mark values.
 
-    Abstract: `name`, `form`, `factor`, `mark_if_true`, `mark_if_other`, `marked` and `randomise`.
+    Abstract: `name`, `form`, `factor`, `mark_rates`, `marked` and `randomise`.
     """
 
     @property
     @abstractmethod
-    def mark_if_true(self) -> Fraction:
-        """The probability that a report marks the true value, p."""
+    def mark_rates(self) -> tuple[Fraction, Fraction]:
+        """The probabilities p and q that a report marks the true value, and a particular other value."""
 
     @property
-    @abstractmethod
+    def mark_if_true(self) -> Fraction:
+        """The probability that a report marks the true value, p."""
+        return self.mark_rates[0]
+
+    @property
     def mark_if_other(self) -> Fraction:
         """The probability that a report marks a particular other value, q."""
+        return self.mark_rates[1]
 
     @abstractmethod
     def marked(self, reports: Reports) -> NDArray[np.bool_]:
         """Return which values each report marks, shape (reports, size), after `check`."""
-
-    @property
-    def mark_rates(self) -> tuple[Fraction, Fraction]:
-        """The probabilities p and q."""
-        return self.mark_if_true, self.mark_if_other
 
     @property
     def channel(self) -> Channel:
@@ -116,7 +116,7 @@ class FrequencyOracle(CodedMechanism):
 
     def tabulated(self, reports: Reports) -> tuple[Array, NDArray[np.intp]]:
         """Return the likelihoods of the distinct sets of marked values, see `Mechanism`."""
-        if self.form.is_listed:
+        if self.form.is_listed and self.channel.is_listable:
             return super().tabulated(reports)
         if len(reports) * self.size > LARGEST_TABLE:
             raise InputError(

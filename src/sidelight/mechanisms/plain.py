@@ -52,13 +52,9 @@ class _Plain(Mechanism):
         """A report leaves one value possible, or all of them."""
         return FavouringChannel(self.size, "singletons", math.exp(-self.epsilon))
 
-    def guess_channel(self) -> FavouringChannel:
-        """Return the channel itself: the guess is the truth, or blind."""
-        return self.channel
-
-    def guess_accuracy(self, prior: ArrayLike | None = None) -> float:
-        """Return 1, or that of a blind guess."""
-        del prior
+    @property
+    def guess_rate(self) -> float:
+        """1, or that of a blind guess."""
         return 1 / (1 + (self.size - 1) * self.channel.baseline)
 
 

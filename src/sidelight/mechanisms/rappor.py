@@ -115,14 +115,9 @@ class Rappor(MarkedBits):
         return log_factor(self.factor_unlimited)
 
     @property
-    def mark_if_true(self) -> Fraction:
-        """The probability p* of a true bit to be set in a report."""
-        return self._set_after(WORDS - self.lie)
-
-    @property
-    def mark_if_other(self) -> Fraction:
-        """The probability q* of another bit to be set in a report."""
-        return self._set_after(self.lie)
+    def mark_rates(self) -> tuple[Fraction, Fraction]:
+        """The probabilities p* and q* of a true bit and of another one to be set in a report."""
+        return self._set_after(WORDS - self.lie), self._set_after(self.lie)
 
     def _set_after(self, permanent: int) -> Fraction:
         p, q = word_threshold("p", self.p), word_threshold("q", self.q)

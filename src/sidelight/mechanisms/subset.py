@@ -22,7 +22,6 @@ from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.checks import check_codes, check_offset
 from sidelight.mechanisms.exact import WORDS, check_size, check_word_budget, exp_below, store
 from sidelight.mechanisms.form import ReportForm
-from sidelight.mechanisms.guess import even_guess
 from sidelight.mechanisms.mechanism import Aggregate
 from sidelight.mechanisms.oracle import FrequencyOracle
 from sidelight.mechanisms.reports import Reports
@@ -90,19 +89,20 @@ class SubsetSelection(FrequencyOracle):
         return Fraction(self.include * outside, (WORDS - self.include) * self.width)
 
     @property
-    def mark_if_true(self) -> Fraction:
-        """The probability that the set holds the true value."""
-        return Fraction(self.include, WORDS)
-
-    @property
-    def mark_if_other(self) -> Fraction:
-        """The probability that the set holds a particular other value."""
-        return (self.width - self.mark_if_true) / (self.size - 1)
+    def mark_rates(self) -> tuple[Fraction, Fraction]:
+        """The probabilities that the set holds the true value, and a particular other value."""
+        include = Fraction(self.include, WORDS)
+        return include, (self.width - include) / (self.size - 1)
 
     @property
     def channel(self) -> FavouringChannel:
         """A report favours the values of its set."""
         return FavouringChannel(self.size, "subsets", float(1 / self.factor), self.width, budget=self.epsilon)
+
+    @property
+    def guess_rate(self) -> float:
+        """How often a guess among the set is right."""
+        return float(self.mark_if_true) / self.width
 
     @property
     def form(self) -> ReportForm:
@@ -139,12 +139,3 @@ class SubsetSelection(FrequencyOracle):
         """Count how often each value is in a set."""
         flat = self.check(reports).reshape(-1)
         return Aggregate(len(reports), code_counts(flat, self.size), self.name)
-
-    def guess_channel(self) -> FavouringChannel:
-        """Return the channel of a guess among the set."""
-        return even_guess(self.size, self.guess_accuracy())
-
-    def guess_accuracy(self, prior: ArrayLike | None = None) -> float:
-        """Return the probability that a guess among the set is right, whatever the prior."""
-        del prior
-        return float(self.mark_if_true) / self.width

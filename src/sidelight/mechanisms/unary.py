@@ -20,7 +20,7 @@ from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.checks import check_codes, check_offset
 from sidelight.mechanisms.exact import WORDS, exp_below, least_share
 from sidelight.mechanisms.form import ReportForm
-from sidelight.mechanisms.guess import even_guess, marked_accuracy
+from sidelight.mechanisms.guess import marked_accuracy
 from sidelight.mechanisms.mechanism import Aggregate
 from sidelight.mechanisms.oracle import FrequencyOracle
 from sidelight.mechanisms.reports import Reports
@@ -64,13 +64,9 @@ class MarkedBits(FrequencyOracle):
         rows = self.check(reports)
         return Aggregate(len(rows), bit_counts(rows)[: self.size], self.name)
 
-    def guess_channel(self) -> FavouringChannel:
-        """Return the channel of a guess among the set bits, or among all values where none is set."""
-        return even_guess(self.size, self.guess_accuracy())
-
-    def guess_accuracy(self, prior: ArrayLike | None = None) -> float:
-        """Return the probability that this guess is right, whatever the prior."""
-        del prior
+    @property
+    def guess_rate(self) -> float:
+        """How often a guess among the set bits is right, or among all values where none is set."""
         return marked_accuracy(self.size, float(self.mark_if_true), float(self.mark_if_other))
 
 
@@ -79,28 +75,19 @@ class Unary(MarkedBits):
 
     @property
     @abstractmethod
-    def keep(self) -> int:
-        """How many of the 2^64 words set the true value's bit."""
+    def thresholds(self) -> tuple[int, int]:
+        """How many of the 2^64 words set the true value's bit, and how many set another's."""
 
     @property
-    @abstractmethod
-    def flip(self) -> int:
-        """How many of the 2^64 words set another value's bit."""
-
-    @property
-    def mark_if_true(self) -> Fraction:
-        """The probability p of a true bit to be set."""
-        return Fraction(self.keep, WORDS)
-
-    @property
-    def mark_if_other(self) -> Fraction:
-        """The probability q of another bit to be set."""
-        return Fraction(self.flip, WORDS)
+    def mark_rates(self) -> tuple[Fraction, Fraction]:
+        """The probabilities p of a true bit, and q of another one, to be set."""
+        keep, flip = self.thresholds
+        return Fraction(keep, WORDS), Fraction(flip, WORDS)
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return one packed row of bits for each code, see `Mechanism.randomise`."""
         codes = check_codes(values, self.size)
-        rows = encode(codes, self.size, (self.keep, self.flip), seed=seed, stream=self.name, offset=offset)
+        rows = encode(codes, self.size, self.thresholds, seed=seed, stream=self.name, offset=offset)
         return Reports(rows, is_simulation=seed is not None)
 
 
@@ -136,15 +123,11 @@ class SymmetricUnary(Unary):
 
     name: ClassVar[str] = "sue"
 
-    @property
-    def keep(self) -> int:
-        """How many of the 2^64 words set the true value's bit."""
-        return WORDS - self.flip
-
     @cached_property
-    def flip(self) -> int:
-        """How many of the 2^64 words set another value's bit: rounded up, so epsilon rounds down."""
-        return floor(WORDS / (1 + exp_below(self.nominal_budget / 2))) + 1
+    def thresholds(self) -> tuple[int, int]:
+        """Both from the words that flip a bit: rounded up, so epsilon rounds down."""
+        flip = floor(WORDS / (1 + exp_below(self.nominal_budget / 2))) + 1
+        return WORDS - flip, flip
 
 
 @dataclass(frozen=True)
@@ -153,12 +136,7 @@ class OptimisedUnary(Unary):
 
     name: ClassVar[str] = "oue"
 
-    @property
-    def keep(self) -> int:
-        """How many of the 2^64 words set the true value's bit: half of them."""
-        return WORDS // 2
-
     @cached_property
-    def flip(self) -> int:
-        """How many of the 2^64 words set another value's bit: rounded up, so epsilon rounds down."""
-        return least_share(2, self.nominal_budget)
+    def thresholds(self) -> tuple[int, int]:
+        """Half of the words, and e^eps times fewer than the rest: rounded up, so epsilon rounds down."""
+        return WORDS // 2, least_share(2, self.nominal_budget)

@@ -66,6 +66,6 @@ class Unspecified(Mechanism):
 
 def _unchosen(*_: object) -> InputError:
     return InputError(
-        "the mechanism 'any' stands for one still to be chosen, of which only the budget is known; name one, "
-        "for example 'grr'."
+        "the mechanism 'any' stands for one still to be chosen; name one, for example 'grr'. Of 'any' only "
+        "the budget is known."
     )

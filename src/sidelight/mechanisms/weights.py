@@ -53,10 +53,6 @@ class Law(ABC):
         """The exact law."""
 
     @abstractmethod
-    def likelihoods(self, codes: Codes) -> Array:
-        """Return Pr(report | value) of each reported code, up to a factor, shape (size, reports)."""
-
-    @abstractmethod
     def sample(self, source: Randomness, start: int, codes: Codes) -> NDArray[np.integer]:
         """Return one report for each code, from the words number `start` on."""
 
@@ -122,10 +118,6 @@ class MatchLaw(Law):
     def channel(self) -> Channel:
         """A report favours one value, the reported one."""
         return self.response.channel
-
-    def likelihoods(self, codes: Codes) -> Array:
-        """Return 1 for the reported value and 1 / factor for the others."""
-        return np.where(np.arange(self.size)[:, None] == codes, 1.0, float(1 / self.factor))
 
     def sample(self, source: Randomness, start: int, codes: Codes) -> NDArray[np.integer]:
         """Return one report for each code."""
@@ -212,18 +204,15 @@ class DistanceLaw(Law):
         """The matrix where it is small enough, else each report's likelihoods."""
         if self.size**2 > LARGEST_MATRIX:
             return ImplicitChannel(self.size, log_factor(self.factor), self.likelihood)
-        every = np.arange(self.size, dtype=np.uint16)
-        return DenseChannel(self.likelihoods(every), log_factor(self.factor))
+        place = np.arange(self.size)
+        cells = self.weights[np.abs(place[:, None] - place)] / self.totals[:, None]
+        return DenseChannel(cells, log_factor(self.factor))
 
     def likelihood(self, report: int) -> Array:
         """Return Pr(report | value) for every value."""
         check_whole("report", report, at_least=0, at_most=self.size - 1)
-        return self.likelihoods(np.array([report], dtype=np.uint16))[:, 0]
-
-    def likelihoods(self, codes: Codes) -> Array:
-        """Return Pr(report | value), shape (size, reports)."""
-        distances = np.abs(np.arange(self.size)[:, None] - codes.astype(np.int64))
-        return np.asarray(self.weights[distances] / self.totals[:, None])
+        distances = np.abs(np.arange(self.size) - report)
+        return np.asarray(self.weights[distances] / self.totals)
 
     def sample(self, source: Randomness, start: int, codes: Codes) -> NDArray[np.int64]:
         """Return one report for each code: first the reports from the code up, then those below it."""
@@ -294,10 +283,6 @@ class TableLaw(Law):
     def channel(self) -> DenseChannel:
         """The exact law."""
         return DenseChannel(self.cells, log_factor(self.factor))
-
-    def likelihoods(self, codes: Codes) -> Array:
-        """Return Pr(report | value), shape (size, reports)."""
-        return np.take(self.cells, codes, axis=1)
 
     @cached_property
     def _ends(self) -> NDArray[np.uint64]:
