@@ -21,7 +21,7 @@ from sidelight.foundation.files import file_name
 from sidelight.foundation.randomness import order_key, permutation
 from sidelight.foundation.terminal import printable, printable_json
 from sidelight.learning.learnt import learn
-from sidelight.protocols import planned, smp, write_protocol
+from sidelight.protocols import planned, smp, spl, write_protocol
 from sidelight.transport import digest_of, write_batches
 from sidelight.transport.manifest import MANIFEST
 from streamed import SCHEMA, files, records
@@ -186,7 +186,7 @@ def resumed(protocol, folder: Path, digest: str) -> list[Path]:
     return write_batches(protocol.randomise(records(90)), folder, 9, records=digest, order=order_key(None))
 
 
-@pytest.mark.parametrize("protocol", [smp(SCHEMA, 1.0), sl.collection.spl(SCHEMA, 1.0)], ids=["smp", "spl"])
+@pytest.mark.parametrize("protocol", [smp(SCHEMA, 1.0), spl(SCHEMA, 1.0)], ids=["smp", "spl"])
 def test_an_interrupted_collection_is_resumed_and_nobody_reports_twice(tmp_path: Path, protocol) -> None:
     """Killed at many lines of the writing; what was written stays as it is, and everyone reports once."""
     kept = 0
@@ -233,7 +233,7 @@ def _die_at(line: int) -> None:
 def test_resumed_people_keep_their_places_in_the_shuffled_order(tmp_path: Path) -> None:
     """With the identity the reports are the records: together the files hold every record exactly once."""
     schema = sl.Schema((sl.categorical("a", [str(i) for i in range(90)]),))
-    protocol = sl.collection.spl(schema, 1.0, "identity")
+    protocol = spl(schema, 1.0, "identity")
     everyone = np.arange(90, dtype=np.uint8)[:, None]
     digest = "the records"
     folder = tmp_path / "in"
