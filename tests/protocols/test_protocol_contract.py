@@ -346,7 +346,7 @@ def test_names_kinds_and_options_are_checked(tmp_path) -> None:
         sl.InputError, match="`share` says nothing about the protocol 'spl'; it takes mechanism"
     ):
         make_protocol("spl", SCHEMA, 1.0, share=0.1)
-    with pytest.raises(sl.InputError, match="`protocol` must be one of 'split', 'sample', 'hidden', 'near'"):
+    with pytest.raises(sl.InputError, match="`protocol` must be one of 'split', 'sample', 'hidden', "):
         protocol_class("spl")
     path = write_protocol(NearRecords(SCHEMA, 1.0), tmp_path / "near.json")
     path.write_text(path.read_text().replace('"epsilon"', '"budget"'))
@@ -356,6 +356,13 @@ def test_names_kinds_and_options_are_checked(tmp_path) -> None:
 
 def test_every_kind_is_that_of_its_class() -> None:
     assert [protocol_class(kind).kind for kind in KINDS] == list(KINDS)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf"), "one"])
+def test_a_budget_that_is_none_is_refused_whatever_the_protocol(epsilon: object) -> None:
+    for name in PROTOCOLS:
+        with pytest.raises(sl.InputError, match="`epsilon` must be"):
+            make_protocol(name, SCHEMA, epsilon)
 
 
 def test_the_command_line_offers_every_protocol(run) -> None:

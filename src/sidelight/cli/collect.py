@@ -26,6 +26,7 @@ from sidelight.cli.options import (
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.files import check_not_read, file_name
 from sidelight.foundation.terminal import say
+from sidelight.protocols.register import PROTOCOLS, make_protocol, options_of
 
 Output = Annotated[
     Path, typer.Option("-o", "--output", help="Write the reports to this .parquet file, or folder.")
@@ -39,8 +40,8 @@ class Means:
     plan: Path | None = flag(None, "A plan file (.toml or .json).")
     protocol: str | None = flag(
         None,
-        "A protocol file, or 'best' [the default], 'spl', 'smp', 'product', 'rs+fd', 'rs+rfd', "
-        "'corr-rr', 'cond-rr' (the last two: the first phase).",
+        f"A protocol file, or 'best' [the default], {', '.join(map(repr, PROTOCOLS))} "
+        "('corr-rr' and 'cond-rr': the first phase).",
     )
     parameters: Path | None = flag(None, "Published parameters: collect the second phase.")
     epsilon: RecordEpsilon = None
@@ -201,8 +202,6 @@ USES = {"--mechanism": "mechanism", "--group": "groups", "--prior": "priors", "-
 def _named_protocol(
     schema: sl.Schema, name: str, options: dict[str, Any], encoding: str
 ) -> sl.protocols.Design:
-    from sidelight.protocols.register import PROTOCOLS, make_protocol, options_of
-
     for option, parameter in USES.items():
         names = [known for known in PROTOCOLS if parameter in options_of(known)]
         if options[option] is not None and name not in names:

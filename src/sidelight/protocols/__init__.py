@@ -1,25 +1,8 @@
-"""Who says what: the protocols of whole records, from a person's values to a report."""
+"""Who says what: the protocols of whole records, from a person's values to a report.
 
-from sidelight.protocols.budgets import RecordBudget as RecordBudget, record_budget as record_budget
-from sidelight.protocols.direct import (
-    Sample as Sample,
-    Split as Split,
-    planned as planned,
-    product as product,
-    smp as smp,
-    spl as spl,
-)
-from sidelight.protocols.fake_data import (
-    FakeDataProtocol as FakeDataProtocol,
-    rs_fd as rs_fd,
-    rs_rfd as rs_rfd,
-)
-from sidelight.protocols.files import read_protocol as read_protocol, write_protocol as write_protocol
-from sidelight.protocols.protocol import Design as Design, Protocol as Protocol
-from sidelight.protocols.records import RecordReports as RecordReports, RecordSums as RecordSums
-from sidelight.protocols.register import PROTOCOLS as PROTOCOLS, make_protocol as make_protocol
-from sidelight.protocols.two_phase import (
-    SecondPhase as SecondPhase,
-    TwoPhase as TwoPhase,
-    phase_rows as phase_rows,
-)
+Names are loaded when they are first used, so that the commands can name every protocol without loading any.
+"""
+
+from sidelight.foundation.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sidelight.foundation.errors import InputError, check_choice
 from sidelight.foundation.modules import load_object
-from sidelight.protocols.protocol import Design, Protocol
-from sidelight.schema import Schema
 
-Maker = Callable[..., Design]
+if TYPE_CHECKING:
+    from sidelight.protocols.protocol import Design, Protocol
+    from sidelight.schema import Schema
+
+    Maker = Callable[..., Design]
 
 PROTOCOLS: dict[str, str | Maker] = {
     "spl": "sidelight.protocols.direct:spl",
@@ -44,13 +46,15 @@ def make_protocol(name: str, schema: Schema, epsilon: float, **options: Any) -> 
             least variance), `groups` of attributes that are reported together, `priors` of the fakes and
             their `origin`, the `share` of people in the first of two phases.
     """
+    from sidelight.protocols.protocol import check_budget
+
     taken = options_of(name)
     for option in options:
         if option not in taken:
             raise InputError(
                 f"`{option}` says nothing about the protocol {name!r}; it takes {', '.join(taken) or 'none'}."
             )
-    return _maker(name)(schema, epsilon, **options)
+    return _maker(name)(schema, check_budget(epsilon), **options)
 
 
 def options_of(name: str) -> tuple[str, ...]:
@@ -71,6 +75,8 @@ def protocol_class(kind: str) -> type[Protocol]:
 
 
 def _is_class(entry: str | Maker) -> bool:
+    from sidelight.protocols.protocol import Protocol
+
     loaded = _loaded(entry)
     return isinstance(loaded, type) and issubclass(loaded, Protocol)
 
