@@ -17,9 +17,9 @@ from itertools import permutations
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief, check_belief
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, SidelightError, check_number, invalid
 from sidelight.foundation.progress import track
 from sidelight.leakage.analysers import (
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 T = TypeVar("T")
-Array = NDArray[np.float64]
 Maker = Callable[[int, float], Mechanism]
 """Makes a mechanism for so many values at a budget."""
 BUDGETS = (1.0, 3.0, 5.0)

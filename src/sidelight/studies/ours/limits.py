@@ -27,15 +27,13 @@ from sidelight.attacks.posterior import Posterior, posterior
 from sidelight.attacks.reconstruction import fit_aware
 from sidelight.attacks.released import Released, release
 from sidelight.belief import Belief
+from sidelight.foundation.arrays import Array, Codes
 from sidelight.foundation.errors import MissingExtraError
 from sidelight.mechanisms import Reports
 from sidelight.plan import Plan, Release
 from sidelight.sources.examples import survey_joint
 from sidelight.studies.figures import canvas, legend_beside
 from sidelight.studies.study import Drawing, Reading, StudyResult, Verdict, Work, plain_table
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.uint16]
 
 ENOUGH = 0.95
 """The share of the way that the best learnt attack is said to go in every setting."""
