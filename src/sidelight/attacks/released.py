@@ -29,12 +29,14 @@ class Released:
         columns: the reports of every released attribute.
         people: how many people reported.
         senders: for attributes that not everyone reported, the rows of those who did, in order.
+        is_shuffled: whether the rows are in another order than the people.
     """
 
     plan: Plan
     columns: Mapping[str, Reports]
     people: int
     senders: Mapping[str, Positions] = field(default_factory=dict)
+    is_shuffled: bool = False
 
     def __post_init__(self) -> None:
         for name in self.plan.names:
@@ -70,7 +72,7 @@ class Released:
             if rows is not None
         }
         columns = dict(zip(protocol.labels, reports.parts, strict=True))
-        return cls(Plan(parts), columns, reports.people, senders)
+        return cls(Plan(parts), columns, reports.people, senders, reports.is_shuffled)
 
     def __len__(self) -> int:
         return self.people

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,8 @@ def check_numbers(values: ArrayLike) -> Array:
 
 def check_list(name: str, numbers: Any) -> tuple[float, ...]:
     """Return a list of numbers as a tuple of floats."""
-    if isinstance(numbers, (str, bytes, Mapping)) or not hasattr(numbers, "__iter__"):
+    is_list = isinstance(numbers, Iterable) and not isinstance(numbers, (str, bytes, Mapping))
+    if not is_list:
         raise invalid(name, "a list of numbers", numbers)
     return tuple(check_number(name, number) for number in np.atleast_1d(check_array(name, numbers)).tolist())
 
