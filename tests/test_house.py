@@ -101,6 +101,15 @@ def test_every_public_name_loads() -> None:
         _ = sl.worst_adversary
 
 
+@pytest.mark.parametrize(
+    "name", ["Collected", "Parameters", "profile_epsilon", "PrivateNaiveBayes", "smp", "print_audit"]
+)
+def test_a_name_that_was_at_the_top_says_where_it_is(name: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(sl, name)
+    assert resolve_name(str(caught.value).split("; it is ")[1]) is not None
+
+
 def test_the_front_door_has_about_forty_names_and_every_room() -> None:
     homes = homes_of(sl.__file__, "sidelight")
     rooms = {name for name, home in homes.items() if home == "sidelight"}
