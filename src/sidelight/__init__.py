@@ -21,5 +21,7 @@ def __getattr__(name: str) -> Any:
 
         return version("sidelight")
     if name in _RENAMED:
-        raise AttributeError(f"module 'sidelight' has no attribute {name!r}; it is sidelight.{_RENAMED[name]}")
+        raise AttributeError(
+            f"module 'sidelight' has no attribute {name!r}; it is sidelight.{_RENAMED[name]}"
+        )
     return _load(name)

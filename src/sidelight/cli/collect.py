@@ -34,7 +34,7 @@ Output = Annotated[
 
 @dataclass(frozen=True)
 class Means:
-    """By what reports are made: a plan, a protocol, or published parameters."""
+    """How reports are made: by a plan, a protocol, or published parameters."""
 
     plan: Path | None = flag(None, "A plan file (.toml or .json).")
     protocol: str | None = flag(
@@ -51,7 +51,7 @@ class Means:
 
     @property
     def details(self) -> dict[str, Any]:
-        """What only a protocol that is named, not read from a file, can be told."""
+        """The options of a protocol that is named, not read from a file."""
         return {
             "--epsilon": self.epsilon, "--mechanism": self.mechanism, "--group": self.group,
             "--prior": self.prior, "--share": self.share,
@@ -96,7 +96,7 @@ def collect(
 
 
 def _written(reports: sl.RecordReports, output: Path, writing: Writing, table: sl.Table | None) -> list[str]:
-    """Write the reports; return what is to be said of it.
+    """Write the reports; return notes about it.
 
     A table that is at hand gives a digest, by which an interrupted collection knows its records again.
     """
@@ -191,7 +191,7 @@ def _read(given: _Given | None, data: str, reading: Reading) -> sl.Table:
 
 
 def _notes(reports: sl.RecordReports, table: sl.Table, given: _Given | None) -> list[str]:
-    """Return what whoever collects must know."""
+    """Return what the collector must know."""
     notes = sl.report.collected_notes(reports)
     if given is not None:
         return notes
@@ -217,7 +217,7 @@ def _collected(
 
 
 USES = {"--mechanism": "mechanism", "--group": "groups", "--prior": "priors", "--share": "share"}
-"""What an option of the command is called where protocols are made."""
+"""The argument of `make_protocol` that each option of the command sets."""
 
 
 def _named_protocol(

@@ -57,7 +57,7 @@ MAKERS: Mapping[str, Maker] = {
 """The eight mechanisms of the paper by its names; its "RAPPOR" behaves as symmetric unary encoding."""
 _MARKS = "osD^vP*"
 _LEAST_REACH = 0.02
-"""How far an axis reaches at least: rounding must not fill a panel."""
+"""The shortest axis, so that rounding errors do not fill a panel."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from sidelight.studies.study import Drawing, Reading, StudyResult, Verdict, Work
 ENOUGH = 0.95
 """The share of the way that the best learnt attack is said to go in every setting."""
 CONFIDENCE = 0.999
-"""Of every interval: two dozen of them together raise a false alarm about once in a hundred studies."""
+"""The confidence of each interval: two dozen together give a false alarm about once in a hundred studies."""
 _SEED = 1
 
 
