@@ -11,6 +11,8 @@ from typing import Any
 from sidelight.foundation.lazy import attach
 
 _load, __dir__, __all__ = attach(__name__, __file__)
+_RENAMED = {"Collected": "RecordReports", "Parameters": "protocols.SecondPhase"}
+"""What names of 0.1 are called now, where another name took their place."""
 
 
 def __getattr__(name: str) -> Any:
@@ -18,4 +20,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("sidelight")
+    if name in _RENAMED:
+        raise AttributeError(
+            f"module 'sidelight' has no attribute {name!r}; it is sidelight.{_RENAMED[name]}"
+        )
     return _load(name)

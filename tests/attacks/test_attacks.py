@@ -39,6 +39,7 @@ from sidelight.attacks.reconstruction import fit_aware
 from sidelight.attacks.released import is_reports_file
 from sidelight.attacks.result import AttackResult
 from sidelight.estimation.second_phase import learn_second_phase
+from sidelight.foundation.randomness import order_key
 from sidelight.protocols import Split, product, rs_fd, rs_rfd, smp, spl
 from sidelight.protocols.groups import make_group
 from sidelight.sources import Records
@@ -596,6 +597,16 @@ def test_what_no_bayes_attack_reads_is_named() -> None:
     reports = release(table.codes(), table.schema, plan, seed=1)
     with pytest.raises(sl.InputError, match="5 people reported 'class', but there are 2201"):
         Released(plan, reports.columns, 5)
+
+
+def test_shuffled_reports_are_compared_with_nobody_in_either_form() -> None:
+    table = sl.example("titanic")
+    collected = sl.collect(table, sl.Plan.uniform(table.schema, epsilon=1.0), seed=1)
+    shuffled = collected.shuffled(order_key(1))
+    attacker = BayesAttacker(sl.Belief.from_data(table))
+    for reports in (shuffled, Released.of(shuffled)):
+        with pytest.raises(sl.InputError, match="the reports are shuffled"):
+            attack(reports, attacker, secret="sex", truth=table)
 
 
 # the floating-point attack

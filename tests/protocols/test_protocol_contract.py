@@ -369,3 +369,10 @@ def test_the_command_line_offers_every_protocol(run) -> None:
     shown = " ".join(run("collect", "--help").out.split())
     registered = [name for name in PROTOCOLS if name != "near"]
     assert all(f"'{name}'" in shown for name in registered)
+
+
+def test_a_file_without_attributes_says_that_they_are_missing(tmp_path) -> None:
+    path = tmp_path / "protocol.toml"
+    path.write_text('version = 1\nprotocol = "split"\n')
+    with pytest.raises(sl.InputError, match="attribute: Field required"):
+        read_protocol(path)

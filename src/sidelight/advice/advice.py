@@ -21,6 +21,7 @@ from sidelight.estimation.expected_error import (
     published_error,
     uniform,
 )
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.html import html_table
 from sidelight.foundation.progress import track
@@ -28,7 +29,7 @@ from sidelight.foundation.simplex import to_simplex
 from sidelight.protocols.direct import Sample, Split, smp, spl
 from sidelight.protocols.fake_data import rs_fd, rs_rfd
 from sidelight.protocols.groups import BEST, make_group
-from sidelight.protocols.protocol import Array, Design, Protocol, check_budget, domain_size
+from sidelight.protocols.protocol import Design, Protocol, check_budget, domain_size
 from sidelight.protocols.two_phase import TwoPhase
 from sidelight.schema import Schema
 

@@ -11,8 +11,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from sidelight.foundation.arrays import Array
 from sidelight.protocols.groups import ReportedGroup, best_mechanism
-from sidelight.protocols.protocol import Array, domain_size
+from sidelight.protocols.protocol import domain_size
 from sidelight.schema import Schema
 
 LARGEST_GROUP = 4096

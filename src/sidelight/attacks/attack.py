@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.attacks.intervals import Interval, check_confidence
+from sidelight.attacks.released import Released
 from sidelight.attacks.result import AttackResult, Measure
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
@@ -78,7 +79,7 @@ def attack(
         confidence: of all intervals.
     """
     check_confidence(confidence)
-    if isinstance(reports, RecordReports) and reports.is_shuffled:
+    if isinstance(reports, (RecordReports, Released)) and reports.is_shuffled:
         raise InputError(
             "the reports are shuffled, so nobody's can be compared with the truth; collect with --no-shuffle "
             "to rehearse an attack."

@@ -15,13 +15,13 @@ from sidelight.attacks.posterior import Posterior, posterior
 from sidelight.attacks.released import Released, check_records
 from sidelight.attacks.result import Measure
 from sidelight.belief import Belief
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import check_choice, invalid
 from sidelight.mechanisms.mechanism import check_codes
 from sidelight.protocols.records import RecordReports
 from sidelight.schema import Schema
 from sidelight.sources import Table
 
-Array = NDArray[np.float64]
 Rule = Literal["mode", "median", "mean"]
 
 
@@ -100,7 +100,7 @@ def expected_loss(held: Posterior, points: Array, measure: Measure, confidence: 
     return mean_interval(losses, confidence)
 
 
-def true_codes(table: Any, schema: Schema, secret: str) -> NDArray[np.intp]:
+def true_codes(table: Any, schema: Schema, secret: str) -> Positions:
     """Return the secret's codes of a table, of coded records, or of an array of codes alone."""
     if isinstance(table, Table):
         if table.schema[secret] != schema[secret]:

@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.attacks.released import Released, check_collected
+from sidelight.foundation.arrays import Array
 from sidelight.mechanisms import Mechanism
 from sidelight.protocols.factors import Choice, Factor
 from sidelight.protocols.protocol import Rows
 from sidelight.protocols.records import RecordReports
 from sidelight.schema import Schema
 
-Array = NDArray[np.float64]
 Batch = tuple[Rows, list[Factor]]
 """Some people's rows and what their reports say."""
 

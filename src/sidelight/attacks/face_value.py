@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.attacks.released import Released
+from sidelight.foundation.arrays import Array
 from sidelight.plan import Plan
 from sidelight.protocols.records import RecordReports
-
-Array = NDArray[np.float64]
 
 
 def face_value(reports: Released | RecordReports, secret: str, points: Array | None) -> NDArray[Any] | None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_number
 
 
@@ -81,7 +82,7 @@ def paired_interval(differences: ArrayLike, confidence: float = 0.95) -> Interva
     return Interval(float(array.mean()), max(centre - half, -1.0), min(centre + half, 1.0))
 
 
-def _checked(values: ArrayLike) -> NDArray[np.float64]:
+def _checked(values: ArrayLike) -> Array:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or not len(array):
         raise InputError("a mean needs at least one value in one dimension.")

@@ -14,19 +14,17 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.attacks.evidence import Evidence, evidence_of
 from sidelight.attacks.joint import JointRule
 from sidelight.attacks.released import Released
 from sidelight.belief import Belief, Tree
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.progress import track
 from sidelight.protocols.factors import Factor, Spoken
 from sidelight.protocols.records import RecordReports
 from sidelight.sources import Records
-
-Array = NDArray[np.float64]
 
 Rule = Callable[[Sequence[Factor], int], Array]
 """From what the reports of so many people say to the unnormalised posterior of the secret."""
@@ -53,7 +51,7 @@ class Posterior:
     def __len__(self) -> int:
         return len(self.probabilities)
 
-    def mode(self) -> NDArray[np.intp]:
+    def mode(self) -> Positions:
         """Return the likeliest value's code: the guess with the fewest errors."""
         return np.asarray(self.probabilities.argmax(axis=1))
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sidelight.foundation.arrays import Positions
 from sidelight.foundation.errors import InputError, invalid, unknown
 from sidelight.foundation.files import REPORTS_KEY
 from sidelight.foundation.randomness import derive_seed
@@ -28,12 +29,14 @@ class Released:
         columns: the reports of every released attribute.
         people: how many people reported.
         senders: for attributes that not everyone reported, the rows of those who did, in order.
+        is_shuffled: whether the rows are in another order than the people.
     """
 
     plan: Plan
     columns: Mapping[str, Reports]
     people: int
-    senders: Mapping[str, NDArray[np.intp]] = field(default_factory=dict)
+    senders: Mapping[str, Positions] = field(default_factory=dict)
+    is_shuffled: bool = False
 
     def __post_init__(self) -> None:
         for name in self.plan.names:
@@ -69,7 +72,7 @@ class Released:
             if rows is not None
         }
         columns = dict(zip(protocol.labels, reports.parts, strict=True))
-        return cls(Plan(parts), columns, reports.people, senders)
+        return cls(Plan(parts), columns, reports.people, senders, reports.is_shuffled)
 
     def __len__(self) -> int:
         return self.people
@@ -79,7 +82,7 @@ class Released:
             raise unknown("released attribute", name, self.columns)
         return self.columns[name]
 
-    def part(self, name: str, start: int, stop: int) -> tuple[Reports, NDArray[np.intp] | None]:
+    def part(self, name: str, start: int, stop: int) -> tuple[Reports, Positions | None]:
         """Return an attribute's reports from a run of people and, where not all of them sent one, who did."""
         reports = self[name]
         if name not in self.senders:

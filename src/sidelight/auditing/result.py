@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.auditing.verdict import NAMES, AdversaryName, Outcome, adversary_of, outcome_of, worded
 from sidelight.belief import Belief
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import json_plain
 from sidelight.foundation.html import html_table
@@ -149,7 +149,7 @@ class Audit:
         return html_table(repr(self), TITLES, [_shown(item) for item in self.secrets.values()])
 
     @cached_property
-    def pairs(self) -> NDArray[np.float64]:
+    def pairs(self) -> Array:
         """The leakage of every secret (column) through every release (row); direct where they are one."""
         matrix = np.zeros((len(self.plan.names), len(self.secrets)))
         for column, audit in enumerate(self.secrets.values()):

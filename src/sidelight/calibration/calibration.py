@@ -6,9 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sidelight.auditing import AdversaryName, Audit, audit, check_decider
 from sidelight.belief import Belief, check_belief
 from sidelight.calibration.constraint import (
@@ -23,6 +20,7 @@ from sidelight.calibration.result import Alternative, Budgets, Calibration, Fron
 from sidelight.calibration.unequal import FEW, Certificate, certificate, unequal_budgets
 from sidelight.calibration.uniform import excess, shares_over, uniform_budget
 from sidelight.calibration.utility import Utility
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import check_choice, check_is, check_number
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound
@@ -30,7 +28,6 @@ from sidelight.leakage.totals import TotalMethod, check_order
 from sidelight.mechanisms.mechanism import check_list
 from sidelight.plan import Plan
 
-Array = NDArray[np.float64]
 COMPARED: tuple[ConstraintName, ...] = ("table", "tree", "published")
 _SETTLINGS = 3
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief, Credal
 from sidelight.belief.credal import Region
 from sidelight.calibration.problem import Problem
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.credal import joint_region, robust_upper
@@ -30,7 +30,6 @@ from sidelight.leakage.totals import (
 )
 from sidelight.mechanisms import Channel
 
-Array = NDArray[np.float64]
 ConstraintName = Literal["table", "tree", "published", "robust"]
 NAMES: tuple[ConstraintName, ...] = ("table", "tree", "published", "robust")
 USUAL_CONFIDENCE = 0.95

@@ -12,18 +12,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sidelight.belief import Belief, check_belief
 from sidelight.calibration.problem import check_mapping
 from sidelight.calibration.uniform import largest_safe
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, TooLargeError, check_number, invalid
 from sidelight.leakage.bounds import Leakage
 from sidelight.leakage.pair import conditional_rows, direct_leakage, pair_leakage
 from sidelight.mechanisms import Channel, DenseChannel, create
 from sidelight.plan import Release
 
-Array = NDArray[np.float64]
 LARGEST_PROGRAMME = 1 << 22
 _LARGEST_EXPONENT = 600.0  # e^-limit must stay a normal double, with room for a product
 _FIRST_MIX = 1e-13  # well below the solver's tolerance of 1e-10, so that little is given away

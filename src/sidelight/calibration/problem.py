@@ -10,15 +10,14 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief, check_belief
 from sidelight.calibration.utility import UTILITIES, Utility, expected_error
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
 from sidelight.mechanisms import MECHANISMS, Channel, FavouringChannel, make, mechanism_class
 from sidelight.plan import Plan, Release
 
-Array = NDArray[np.float64]
 LARGEST_BUDGET = 20.0
 """No nominal budget is set beyond it: a report is then the truth but for one in hundreds of millions."""
 LARGEST_WEIGHT = 1e9

@@ -11,15 +11,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.calibration.constraint import Constraint
 from sidelight.calibration.problem import LARGEST_BUDGET, Problem
 from sidelight.calibration.uniform import RAISE, excess, largest_safe, shares_over
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.leakage.totals import LARGEST_FIGURE
 
-Array = NDArray[np.float64]
 FEW = 12
 """Up to so many budgets are searched from two starts, and for every point of a frontier."""
 _STEP = 1e-5  # of a logarithm: figures are right to 1e-9, so a slope is right to 1e-4

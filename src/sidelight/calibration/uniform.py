@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.calibration.constraint import Constraint
 from sidelight.calibration.problem import LARGEST_BUDGET, Problem
+from sidelight.foundation.arrays import Array
 
-Array = NDArray[np.float64]
 RAISE = 1.01
 """A budget is called the largest if this many times it breaks a limit."""
 ROUNDING = 1e-12

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms import Mechanism
 
@@ -14,7 +14,7 @@ Utility = Literal["variance", "accuracy"]
 UTILITIES: tuple[Utility, ...] = ("variance", "accuracy")
 
 
-def expected_error(mechanism: Mechanism, prior: NDArray[np.float64], reports: int, utility: Utility) -> float:
+def expected_error(mechanism: Mechanism, prior: Array, reports: int, utility: Utility) -> float:
     """Return the error to keep small.
 
     Args:

@@ -36,7 +36,7 @@ from sidelight.foundation.terminal import ClosedPipeError, say
 _INTERRUPTED = 128 + signal.SIGINT
 _TERMINATED = 128 + signal.SIGTERM
 _UNREAD = 141
-"""What a shell says of a program that the end of a pipe has stopped."""
+"""The exit code that a shell gives a program whose output pipe was closed (128 + SIGPIPE)."""
 app = typer.Typer(
     name="sidelight",
     rich_markup_mode=None,
@@ -96,7 +96,7 @@ for group in (study, bench):
 def main() -> None:
     """Run the command line; errors become one line on standard error and an exit code."""
     _open_streams()
-    with _stopping_alike() as received:
+    with _sigterm_interrupts() as received:
         code = _code()
     if code == _INTERRUPTED:
         code = _TERMINATED if received else _INTERRUPTED
@@ -124,7 +124,7 @@ def _code() -> int:
         _forget_output()
         return _UNREAD
     except Exception as error:  # noqa: BLE001 - the last line of defence turns everything into an exit code
-        if _is_of_interruption(error):
+        if _came_from_interruption(error):
             return _INTERRUPTED
         code = explain(error)
         try:
@@ -134,24 +134,24 @@ def _code() -> int:
     return code if isinstance(code, int) else 0
 
 
-def _is_of_interruption(error: BaseException | None) -> bool:
-    """Whether an error came about while an interruption was dealt with, as when Spark has gone first."""
+def _came_from_interruption(error: BaseException | None) -> bool:
+    """Whether an error arose while an interruption was handled, as when Spark stops first."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None
 
 
 def _forget_output() -> None:
-    """Send what could not be written nowhere, so that the interpreter does not try again when it ends."""
+    """Discard what could not be written, so that the interpreter does not try again when it ends."""
     with suppress(OSError), Path(os.devnull).open("wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 @contextmanager
-def _stopping_alike() -> Iterator[list[int]]:
-    """Let SIGTERM stop a command as SIGINT does; yield the list that a received SIGTERM is put into.
+def _sigterm_interrupts() -> Iterator[list[int]]:
+    """Let SIGTERM stop a command as SIGINT does; yield a list that collects received SIGTERMs.
 
-    A SIGTERM that somebody ignores or handles stays as it is.
+    A SIGTERM that is already ignored or handled stays so.
     """
     received: list[int] = []
 

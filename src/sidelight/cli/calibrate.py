@@ -46,7 +46,7 @@ class Wishes:
     as_is: Names = flag(None, "An attribute that is released without noise; repeatable.")
 
     def __post_init__(self) -> None:
-        """Refuse before the work what no table makes right."""
+        """Refuse, before the work, what is wrong for every table."""
         from sidelight.calibration.problem import check_weight
         from sidelight.plan import LARGEST_EPSILON
 
@@ -130,7 +130,7 @@ class Search:
     collected: str | None = flag(None, "A table the plan will be used on; it is audited under that too.")
 
     def __post_init__(self) -> None:
-        """Refuse before the work what no table makes right."""
+        """Refuse, before the work, what is wrong for every table."""
         from sidelight.calibration.constraint import check_constraint
         from sidelight.calibration.utility import UTILITIES
 
@@ -177,7 +177,7 @@ def _refuse_both(first: str, ours: Names, second: str, theirs: Names) -> None:
 def _settings(
     wishes: Wishes, search: Search, encoding: str, table: sl.Table, *, has_report: bool
 ) -> dict[str, Any]:
-    """Return what `sl.calibrate` is told, but for the secrets and the plan."""
+    """Return the arguments of `sl.calibrate`, except the secrets and the plan."""
     collected = None
     if search.collected is not None:
         rows = sl.read(search.collected, schema=table.schema, encoding=encoding)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,7 +35,7 @@ Output = Annotated[
 
 @dataclass(frozen=True)
 class Means:
-    """By what reports are made: a plan, a protocol, or published parameters."""
+    """How reports are made: by a plan, a protocol, or published parameters."""
 
     plan: Path | None = flag(None, "A plan file (.toml or .json).")
     protocol: str | None = flag(
@@ -52,7 +52,7 @@ class Means:
 
     @property
     def details(self) -> dict[str, Any]:
-        """What only a protocol that is named, not read from a file, can be told."""
+        """The options of a protocol that is named, not read from a file."""
         return {
             "--epsilon": self.epsilon, "--mechanism": self.mechanism, "--group": self.group,
             "--prior": self.prior, "--share": self.share,
@@ -97,7 +97,7 @@ def collect(
 
 
 def _written(reports: sl.RecordReports, output: Path, writing: Writing, table: sl.Table | None) -> list[str]:
-    """Write the reports; return what is to be said of it.
+    """Write the reports; return notes about it.
 
     A table that is at hand gives a digest, by which an interrupted collection knows its records again.
     """
@@ -149,30 +149,50 @@ def _resumed(folder: Path) -> list[str]:
     ]
 
 
-def _given(plan: Path | None, protocol: str | None, parameters: Path | None) -> Any:
-    """Return the plan, protocol or parameters that a file holds; None where a name is given."""
+@dataclass(frozen=True)
+class _Given:
+    """What a file says about a collection.
+
+    Attributes:
+        plan: how its columns are coded.
+        giver: what the file is called in messages.
+        collect: makes the reports of a table, with a seed or None.
+    """
+
+    plan: sl.Plan
+    giver: str
+    collect: Callable[[sl.Table, int | None], sl.RecordReports]
+
+
+def _given(plan: Path | None, protocol: str | None, parameters: Path | None) -> _Given | None:
+    """Return what a plan, protocol or parameters file says; None where a protocol is named, or nothing is."""
     if plan:
-        return sl.Plan.read(plan)
+        planned = sl.Plan.read(plan)
+        return _Given(planned, "plan", lambda table, seed: sl.collect(table, planned, seed=seed))
     if parameters:
-        return sl.protocols.SecondPhase.read(parameters)
-    if protocol and Path(protocol).suffix.lower() in (".toml", ".json"):
-        return sl.protocols.read_protocol(protocol)
+        phase = sl.protocols.SecondPhase.read(parameters)
+        coded = sl.Plan.uniform(phase.second.schema)
+        collect_phase = sl.transport.collect_phase
+        return _Given(
+            coded, "protocol", lambda table, seed: collect_phase(table, phase.design, phase, seed=seed)
+        )
+    if protocol and Path(protocol).suffix.lower() in SETTINGS:
+        made = sl.protocols.read_protocol(protocol)
+        coded = sl.Plan.uniform(made.schema)
+        return _Given(coded, "protocol", lambda table, seed: sl.collect(table, made, seed=seed))
     return None
 
 
-def _read(given: Any, data: str, reading: Reading) -> sl.Table:
+def _read(given: _Given | None, data: str, reading: Reading) -> sl.Table:
     """Open the table by the schema of what a file gives, if anything; its other columns do not matter."""
     if given is None:
         return read_table(data, reading)
-    schema = given.second.schema if isinstance(given, sl.protocols.SecondPhase) else given.schema
-    plan = given if isinstance(given, sl.Plan) else sl.Plan.uniform(schema)
-    giver = "plan" if isinstance(given, sl.Plan) else "protocol"
-    reading = replace(reading, column=reading.column or list(schema.names))
-    return read_table(data, reading, plan, giver=giver)
+    reading = replace(reading, column=reading.column or list(given.plan.names))
+    return read_table(data, reading, given.plan, giver=given.giver)
 
 
-def _notes(reports: sl.RecordReports, table: sl.Table, given: Any) -> list[str]:
-    """Return what whoever collects must know."""
+def _notes(reports: sl.RecordReports, table: sl.Table, given: _Given | None) -> list[str]:
+    """Return what the collector must know."""
     notes = sl.report.collected_notes(reports)
     if given is not None:
         return notes
@@ -181,22 +201,24 @@ def _notes(reports: sl.RecordReports, table: sl.Table, given: Any) -> list[str]:
 
 
 def _collected(
-    table: sl.Table, given: Any, name: str, options: dict[str, Any], seed: int | None, encoding: str
+    table: sl.Table,
+    given: _Given | None,
+    name: str,
+    options: dict[str, Any],
+    seed: int | None,
+    encoding: str,
 ) -> sl.RecordReports:
     if given is not None:
         for option, value in options.items():
             if value is not None:
                 raise InputError(f"{option} is in the file already; change it there, or leave it out.")
-        if isinstance(given, sl.protocols.SecondPhase):
-            return sl.transport.collect_phase(table, given.design, given, seed=seed)
-        protocol: sl.Plan | sl.protocols.Protocol = given
-        return sl.collect(table, protocol, seed=seed)
+        return given.collect(table, seed)
     made = _named_protocol(table.schema, name, options, encoding)
     return sl.transport.collect_phase(table, made, seed=seed)
 
 
 USES = {"--mechanism": "mechanism", "--group": "groups", "--prior": "priors", "--share": "share"}
-"""What an option of the command is called where protocols are made."""
+"""The argument of `make_protocol` that each option of the command sets."""
 
 
 def _named_protocol(

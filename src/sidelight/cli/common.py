@@ -20,7 +20,7 @@ from sidelight.foundation.terminal import ClosedPipeError, say, say_json
 
 PAGE = (".html", ".htm")
 SETTINGS = (".toml", ".json")
-"""How the names of files end that people keep: plans, protocols, parameters."""
+"""Suffixes of the files that people keep: plans, protocols, parameters."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def check_writable(
     sources: Sequence[str | Path | None] = (),
     force: bool | None = None,
 ) -> None:
-    """Refuse before the work what could not, or must not, be written after it.
+    """Refuse, before the work, what could not or must not be written after it.
 
     Args:
         path: of the file; None for none.
@@ -145,7 +145,7 @@ def first_given(options: Mapping[str, object]) -> str | None:
 
 
 def refuse_several(options: Mapping[str, object]) -> None:
-    """Refuse options of which one at most can be meant."""
+    """Refuse options that exclude each other."""
     given = [name for name, value in options.items() if value is not None]
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} exclude each other; leave one out.")
@@ -193,7 +193,7 @@ def read_table(
 
 
 def check_written(columns: Sequence[str], names: Iterable[str], numbered: Sequence[str] = ()) -> None:
-    """Explain names that are no columns but lists of them, or columns with something that is no number."""
+    """Explain names that are lists of columns, or a column with a limit that is not a number."""
     for name in names:
         parts = [part.strip() for part in name.split(",")]
         if name not in columns and len(parts) > 1 and set(parts) & set(columns):
@@ -206,7 +206,7 @@ def check_written(columns: Sequence[str], names: Iterable[str], numbered: Sequen
 def _check_planned(
     data: str, plan: sl.Plan | None, columns: Sequence[str], reading: Reading, giver: str
 ) -> None:
-    """Refuse a plan that releases what is not there, is to be left out, or is said to be otherwise."""
+    """Refuse a plan that releases a column that is missing, left out, or described otherwise."""
     for name in plan.names if plan else ():
         reasons = (
             (name in reading.stated, " and says what its values are, so --kind cannot; change the "
@@ -224,7 +224,7 @@ def _check_planned(
 
 
 def _refuse_rules(table: sl.Table, plan: sl.Plan, reading: Reading, giver: str) -> None:
-    """Refuse rules for columns that the plan says nothing about where there is no such column."""
+    """Refuse rules for columns outside the plan if there are none."""
     rules = {"--bins": reading.bins, "--max-values": reading.max_values, "--missing": reading.missing}
     option = first_given(rules)
     if option and all(name in plan.names for name in table.schema.names):

@@ -26,7 +26,7 @@ class Estimation:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What `sl.estimate` is told."""
+        """The arguments of `sl.estimate`."""
         return {"estimator": self.estimator, "confidence": self.confidence, "about": self.about}
 
 

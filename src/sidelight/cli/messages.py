@@ -28,7 +28,7 @@ def message_of(error: Exception) -> str | None:
 def in_options(message: str, options: dict[str, str]) -> str:
     """Name the options of a command, by the names of its arguments, where a message names these arguments.
 
-    An argument that is called as its option stays as it is.
+    An argument with the name of its option stays as it is.
 
     >>> in_options("`kind` must be one of 'joint', 'tree', got 'x'.", {"belief": "--belief"})
     "`--belief` must be one of 'joint', 'tree', got 'x'."
@@ -63,7 +63,7 @@ def _options() -> dict[str, str]:
 
 
 def _unparsed(error: Any) -> str | None:
-    """Return the message for a text that is no number, with the text; None for any other error of usage."""
+    """Return the message for a text that is not a number; None for any other usage error."""
     found: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
     if not found or found[0]["type"] not in _PARSED or getattr(error, "param", None) is None:
         return None

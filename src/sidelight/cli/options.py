@@ -135,7 +135,7 @@ class Reading:
 
     @property
     def rules(self) -> dict[str, Any]:
-        """What `sl.read` is told, but for the columns to drop."""
+        """The arguments of `sl.read`, except the columns to drop."""
         return {
             "bins": self.bins, "max_values": self.max_values, "missing": self.missing, "na": self.na,
             "encoding": self.encoding, "columns": self.column, "sql": self.sql, "schema": self.schema,

@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.estimation.means import number_parts
+from sidelight.foundation.arrays import Array, Positions, Whole
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.simplex import to_simplex
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.mechanisms.oracle import LARGEST_TABLE
-from sidelight.protocols.protocol import Array, domain_size
+from sidelight.protocols.protocol import domain_size
 from sidelight.protocols.records import RecordReports, RecordSums, listed, reports_among
 from sidelight.schema import Schema
 
@@ -49,7 +49,7 @@ class Term:
 
     names: tuple[str, ...]
     likelihood: Array
-    counts: NDArray[np.float64]
+    counts: Array
 
 
 def estimate_joint(collected: RecordReports | Sequence[RecordReports], names: Sequence[str]) -> Array:
@@ -88,7 +88,7 @@ def likeliest_numbers(parts: Sequence[RecordSums]) -> dict[str, Array]:
     return {name: frequencies for (name, _, _), frequencies in zip(given, likeliest, strict=True)}
 
 
-def likeliest_each(given: Sequence[tuple[BinnedNumbers, NDArray[np.int64]]]) -> list[Array]:
+def likeliest_each(given: Sequence[tuple[BinnedNumbers, Whole]]) -> list[Array]:
     """Return `likeliest` of mechanisms and counts; those of one mechanism, alike in shape, at once."""
     alike: dict[BinnedNumbers, list[int]] = {}
     for place, (mechanism, _) in enumerate(given):
@@ -100,7 +100,7 @@ def likeliest_each(given: Sequence[tuple[BinnedNumbers, NDArray[np.int64]]]) -> 
     return [frequencies[place] for place in range(len(given))]
 
 
-def likeliest(mechanism: BinnedNumbers, counts: NDArray[np.int64]) -> Array:
+def likeliest(mechanism: BinnedNumbers, counts: Whole) -> Array:
     """Return the likeliest frequencies given counts of noisy numbers and a prior, many collections at once.
 
     The prior is Dirichlet's with 1.1 for each value. Without it wide noise puts everything on a few values.
@@ -117,7 +117,7 @@ def likeliest(mechanism: BinnedNumbers, counts: NDArray[np.int64]) -> Array:
     even = 1 / np.sqrt(people)
     start = (1 - even) * to_simplex(rows / people @ mechanism.inverse.T) + even / len(law)
 
-    def step(frequencies: Array, kept: NDArray[np.intp]) -> Steps:
+    def step(frequencies: Array, kept: Positions) -> Steps:
         given, whole = rows[kept], people[kept] + PRIOR * len(law)
         seen, held = np.maximum(frequencies @ law, 1e-300), np.maximum(frequencies, _LEAST)
         slope = (given / seen) @ law.T + PRIOR / held
@@ -137,14 +137,14 @@ def maximise(schema: Schema, terms: Sequence[Term], start: Array | None = None) 
     joint = np.full(schema.sizes, 1 / domain_size(schema.sizes)) if start is None else start
     axes = [tuple(schema.index(name) for name in term.names) for term in terms]
 
-    def step(cells: Array, _: NDArray[np.intp]) -> Steps:
+    def step(cells: Array, _: Positions) -> Steps:
         ratios, gap, likelihood = _ratios(cells.reshape(schema.sizes), terms, axes)
         return ratios.reshape(1, -1), np.array([gap]), np.array([likelihood])
 
     return _climb(joint.reshape(1, -1), step, _ROUNDS).reshape(schema.sizes)
 
 
-def _climb(start: Array, step: Callable[[Array, NDArray[np.intp]], Steps], rounds: int) -> Array:
+def _climb(start: Array, step: Callable[[Array, Positions], Steps], rounds: int) -> Array:
     """Return the likeliest cells of each row, shape (rows, cells), or how far so many rounds led.
 
     An update multiplies each cell by a ratio; at small budgets ratios are close to 1 and updates creep, so
@@ -253,7 +253,7 @@ def _split_terms(collected: RecordReports, names: Sequence[str]) -> list[Term]:
     return [Term(covered, likelihood, counts.astype(np.float64))]
 
 
-def _joined_rows(rows: list[NDArray[np.intp]], sizes: list[int]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _joined_rows(rows: list[Positions], sizes: list[int]) -> tuple[Positions, Positions]:
     """Return the distinct combinations of several row numbers, and how often each occurs.
 
     Returns:

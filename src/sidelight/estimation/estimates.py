@@ -18,12 +18,12 @@ from sidelight.estimation.group_marginals import joint_marginals
 from sidelight.estimation.means import Mean, means, number_parts
 from sidelight.estimation.shrinkage import choose, shrink, shrunken
 from sidelight.estimation.unbiased import ABOUT, About, Unbiased, unbiased
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, json_number, write_text
 from sidelight.foundation.html import html_table
 from sidelight.foundation.simplex import to_simplex
 from sidelight.protocols.groups import marginal
-from sidelight.protocols.protocol import Array
 from sidelight.protocols.records import (
     RecordReports,
     RecordSums,

@@ -23,11 +23,12 @@ from sidelight.estimation.means import sole_numbers
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.estimation.shrinkage import least_risk, shared_domains
 from sidelight.estimation.unbiased import Inversion, is_linear, unbiased
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_whole, invalid
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.protocols.fake_data import FakeDataProtocol
 from sidelight.protocols.groups import ReportedGroup, inverted_covariance
-from sidelight.protocols.protocol import Array, Design, Protocol
+from sidelight.protocols.protocol import Design, Protocol
 from sidelight.protocols.records import RecordReports
 from sidelight.protocols.two_phase import TwoPhase
 from sidelight.schema import Schema

@@ -13,10 +13,10 @@ import numpy as np
 
 from sidelight.estimation.shrinkage import chosen_risk, shared_domains
 from sidelight.estimation.unbiased import Unbiased
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.simplex import to_simplex
 from sidelight.mechanisms import Aggregate
 from sidelight.protocols.groups import ReportedGroup, marginal
-from sidelight.protocols.protocol import Array
 from sidelight.protocols.records import RecordSums
 from sidelight.schema import Schema
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.simplex import to_simplex
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordSums
 
-Array = NDArray[np.float64]
 Known = Mapping[str, tuple[Array, Array]]
 
 WORST_CONDITION = 1e4

@@ -9,20 +9,18 @@ from collections.abc import Sequence
 from itertools import combinations, permutations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.estimation.shrinkage import shrink
 from sidelight.estimation.unbiased import unbiased
+from sidelight.foundation.arrays import Array, Whole
 from sidelight.foundation.errors import InputError, check_whole, invalid
 from sidelight.foundation.simplex import to_simplex
 from sidelight.protocols.copies import Copying, conditional_law, copy_laws, copy_probabilities
-from sidelight.protocols.fake_data import FakeDataProtocol, Whole, whole_law
+from sidelight.protocols.fake_data import FakeDataProtocol, whole_law
 from sidelight.protocols.protocol import even_part
 from sidelight.protocols.records import RecordReports, check_same, joined, listed, reports_among
 from sidelight.protocols.two_phase import SecondPhase, TwoPhase, origin_of
 from sidelight.schema import Schema
-
-Array = NDArray[np.float64]
 
 
 def learn_second_phase(

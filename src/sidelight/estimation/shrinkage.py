@@ -13,15 +13,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.simplex import to_simplex
 from sidelight.schema import Schema
 
 if TYPE_CHECKING:
     from sidelight.estimation.unbiased import Unbiased
 
-Array = NDArray[np.float64]
 _TINY = 1e-300
 _PEERS = 4.0
 """Attributes pool whose summed variances lie within one power of this, counted from the least noisy."""

@@ -14,12 +14,13 @@ from typing import Literal
 import numpy as np
 
 from sidelight.estimation.linear import solve_linear
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.simplex import to_simplex
 from sidelight.mechanisms import Aggregate
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.protocols.groups import ReportedGroup, inverted_covariance, marginal
-from sidelight.protocols.protocol import Array, Protocol, every_record
+from sidelight.protocols.protocol import Protocol, every_record
 from sidelight.protocols.records import RecordSums, mixed
 
 About = Literal["collected", "population"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from sidelight.foundation.arrays import Array
 
 
-def to_simplex(values: ArrayLike, total: float = 1.0, *, shift: bool = True) -> NDArray[np.float64]:
+def to_simplex(values: ArrayLike, total: float = 1.0, *, shift: bool = True) -> Array:
     """Return the nearest numbers that are not negative and add up to the total (Duchi et al. 2008).
 
     It works along the last axis, for many rows at once.

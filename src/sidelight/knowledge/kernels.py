@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from sidelight.foundation.arrays import Array, Positions
 
 
 @njit(cache=True)
-def largest_ratio(laws: NDArray[np.float64], places: NDArray[np.intp], decays: NDArray[np.float64]) -> float:
+def largest_ratio(laws: Array, places: Positions, decays: Array) -> float:
     """Return the largest ratio of densities between two target values, over all known values.
 
     Args:
@@ -49,7 +50,7 @@ def largest_ratio(laws: NDArray[np.float64], places: NDArray[np.intp], decays: N
 
 
 @njit(cache=True)
-def _smooth(density: NDArray[np.float64], after: NDArray[np.float64], decays: NDArray[np.float64]) -> None:
+def _smooth(density: Array, after: Array, decays: Array) -> None:
     """Turn masses at the points into densities there: what lies before, the mass itself, what lies after."""
     carried = 0.0
     for p in range(len(density) - 1, -1, -1):

@@ -14,9 +14,9 @@ from types import MappingProxyType
 from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_number, invalid
 from sidelight.leakage.average import correlation_matrix
 from sidelight.leakage.pair import conditional_rows
@@ -24,7 +24,6 @@ from sidelight.leakage.published import check_threshold
 from sidelight.mechanisms.channel.generic import generic_worst
 from sidelight.mechanisms.channel.logs import log_ratios
 
-Array = NDArray[np.float64]
 Region = Literal["P1", "R1", "R2", "R3"]
 TOLERANCE = 1e-9
 

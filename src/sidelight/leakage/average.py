@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief, check_belief
+from sidelight.foundation.arrays import Array
 from sidelight.leakage.pair import secret_rows
 from sidelight.mechanisms import Channel
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sidelight.foundation.arrays import Array, Mask, Positions
 from sidelight.foundation.errors import InputError, check_number, check_whole
 from sidelight.foundation.progress import track
 from sidelight.mechanisms import Reports
@@ -98,7 +99,7 @@ class _Event:
     """Something that happens to a report or not; for each value tried, which of its reports it happens to."""
 
     words: str
-    codes: Sequence[NDArray[np.bool_]]
+    codes: Sequence[Mask]
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class _Feature:
 
     words: str
     levels: NDArray[Any]
-    codes: Sequence[NDArray[np.intp]]
+    codes: Sequence[Positions]
 
     def best_event(self, likelier: int, unlikelier: int, half: int) -> tuple[float, _Event]:
         """Choose on the first half of the reports the event that tells two values apart best.
@@ -132,9 +133,7 @@ class _Feature:
         score, words, chosen = max(choices, key=lambda choice: choice[0])
         return score, _Event(f"{self.words} {words}", [chosen[codes] for codes in self.codes])
 
-    def _sets(
-        self, first: NDArray[np.intp], second: NDArray[np.intp]
-    ) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    def _sets(self, first: Positions, second: Positions) -> Iterator[tuple[str, Mask]]:
         """Offer sets of levels: those likelier under the first value, and both sides of some cuts."""
         likelier = first > second
         if 20 * np.count_nonzero(first + second) <= first.sum():  # with fewer a level it would be luck
@@ -208,7 +207,7 @@ def _flat(report: Any) -> list[Any]:
     return [report]
 
 
-def lower_epsilon(hits: ArrayLike, others: ArrayLike, trials: int, alpha: float) -> NDArray[np.float64]:
+def lower_epsilon(hits: ArrayLike, others: ArrayLike, trials: int, alpha: float) -> Array:
     """Return ln of one probability's lower limit over the other's upper limit, each at alpha / 2, at least 0.
 
     Clopper and Pearson (1934); `hits` and `others` are how often the event happened in `trials` reports each.

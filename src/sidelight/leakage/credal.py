@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Credal
 from sidelight.belief.credal import Region
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_is
 from sidelight.leakage.bounds import Bound, Claim, Leakage, Witness
 from sidelight.leakage.pair import check_fit, checked_channels, direct_leakage
@@ -26,7 +26,6 @@ from sidelight.mechanisms.channel import LARGEST_LIST, as_channel
 from sidelight.mechanisms.channel.generic import all_sets, baseline_at, climb
 from sidelight.mechanisms.channel.logs import log_pairs, logs_of
 
-Array = NDArray[np.float64]
 LARGEST_ALPHABET = 10
 LARGEST_JOINT = 1 << 12
 _GRID = np.unique(np.concatenate([np.linspace(0, 1, 129), np.geomspace(1e-6, 1, 61)]))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from sidelight.foundation.arrays import Array
+
 _LARGEST_EXPONENT = 700.0
 _ROUNDING = 1e-12
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief, check_belief
+from sidelight.foundation.arrays import Mask
 from sidelight.foundation.errors import check_is, check_whole
 from sidelight.foundation.randomness import randomness
 from sidelight.leakage.bounds import Bound, Claim, Leakage
@@ -59,7 +59,7 @@ def hashing_leakage(
     return Leakage(secret, (neighbour,), best, upper)
 
 
-def _buckets(mechanism: Hashing, count: int) -> list[NDArray[np.bool_]]:
+def _buckets(mechanism: Hashing, count: int) -> list[Mask]:
     """Return the sets of values that share a bucket under `count` seeds, in batches of shape (sets, size)."""
     drawn = randomness(0, "buckets").words(0, count)
     some = max(1, _CELLS // (mechanism.size * mechanism.buckets))

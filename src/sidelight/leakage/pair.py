@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief, check_belief
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound, Claim, Leakage
@@ -21,8 +21,6 @@ from sidelight.leakage.witnesses import best_pair, witnessed
 from sidelight.mechanisms import Channel, FavouringChannel
 from sidelight.mechanisms.channel import Worst, as_channel, as_channels
 from sidelight.schema import Attribute
-
-Array = NDArray[np.float64]
 
 
 def direct_leakage(belief: Belief, channel: Channel | None, secret: str) -> Leakage:
@@ -94,16 +92,14 @@ def _block(belief: Belief, secret: str, neighbour: str) -> Array:
     return belief.conditionals[at[i] : at[i + 1], at[j] : at[j + 1]]
 
 
-def conditional_rows(belief: Belief, secret: str, neighbour: str) -> tuple[Array, NDArray[np.intp]]:
+def conditional_rows(belief: Belief, secret: str, neighbour: str) -> tuple[Array, Positions]:
     """Return Pr(neighbour | secret) for the secret values that can occur, and which values those are."""
     rows = _block(belief, secret, neighbour)
     possible = np.flatnonzero(~np.isnan(rows[:, 0]))
     return rows[possible], possible
 
 
-def secret_rows(
-    belief: Belief, channel: Channel, secret: str, neighbour: str
-) -> tuple[Array, NDArray[np.intp]]:
+def secret_rows(belief: Belief, channel: Channel, secret: str, neighbour: str) -> tuple[Array, Positions]:
     """Return Pr(neighbour's report | secret) for the secret values that can occur, and which those are.
 
     The neighbour may be the secret itself: its own report. Average cases and profiles need to know how often
@@ -149,7 +145,7 @@ def check_fit(attribute: Attribute, channel: Channel) -> None:
         )
 
 
-def own_pairs(channel: Channel | None, possible: NDArray[np.intp]) -> Array:
+def own_pairs(channel: Channel | None, possible: Positions) -> Array:
     """Return what an attribute's own report says about every two of its possible values, shape (m, m)."""
     return np.zeros((len(possible), len(possible))) if channel is None else channel.own_pairs(possible)
 
@@ -160,7 +156,7 @@ def is_idealised(channels: Iterable[Channel]) -> bool:
 
 
 def _leakage(
-    belief: Belief, secret: str, neighbour: str, worst: Worst, possible: NDArray[np.intp], channel: Channel
+    belief: Belief, secret: str, neighbour: str, worst: Worst, possible: Positions, channel: Channel
 ) -> Leakage:
     pair = int(possible[worst.likelier]), int(possible[worst.unlikelier])
     kind: Claim = "model" if belief.is_model else channel.claim

@@ -16,10 +16,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sidelight.belief import Belief, check_belief
+from sidelight.foundation.arrays import Positions
 from sidelight.foundation.errors import check_number
 from sidelight.leakage.bounds import Bound, Leakage
 from sidelight.leakage.divergence import delta_at, epsilon_at
@@ -27,8 +25,6 @@ from sidelight.leakage.pair import conditional_rows, pair_leakage, secret_rows
 from sidelight.mechanisms import AnyChannel, Channel
 from sidelight.mechanisms.channel.base import check_delta
 from sidelight.mechanisms.channel.generic import generic_worst
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,7 @@ def profile_epsilon(
 
 
 def _labels(
-    belief: Belief, secret: str, possible: NDArray[np.intp], likelier: int, unlikelier: int
+    belief: Belief, secret: str, possible: Positions, likelier: int, unlikelier: int
 ) -> tuple[str | None, str | None]:
     if likelier == unlikelier:
         return None, None

@@ -9,9 +9,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief, check_belief
+from sidelight.foundation.arrays import Mask
 from sidelight.foundation.errors import InputError, check_number, check_whole, invalid
 from sidelight.leakage.average import correlation_matrix
 from sidelight.leakage.bounds import Bound
@@ -132,7 +132,7 @@ def _check_parts(parts: Sequence[float]) -> list[float]:
     return [check_number("parts", part, at_least=0) for part in parts]
 
 
-def _components(joined: NDArray[np.bool_]) -> list[list[int]]:
+def _components(joined: Mask) -> list[list[int]]:
     """Return the connected sets of a graph given by its adjacency matrix."""
     from scipy.sparse.csgraph import connected_components
 

@@ -21,15 +21,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sidelight.belief import Belief, check_belief
+from sidelight.foundation.arrays import Array, Positions, Whole
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole, invalid
 from sidelight.leakage.bounds import Bound
 from sidelight.mechanisms.channel.logs import log_ratios
 
-Array = NDArray[np.float64]
-Counted = NDArray[np.int64]
 _LARGEST_TABLE = 1 << 22
 _LARGEST_BATCH = 1 << 18
 """So many cells of surrogates are drawn at a time; what a report may be multiplies them on the way."""
@@ -106,7 +105,7 @@ def statistical_leakage(
     laws = {name: _checked(belief, name, view) for name, view in views.items()}
     records = _records(belief, secret, laws)
 
-    def observed(tables: Counted) -> Counted:
+    def observed(tables: Whole) -> Whole:
         return _observed(tables * replicates, laws, rng)
 
     seen = observed(records[None])
@@ -132,7 +131,7 @@ def _checked(belief: Belief, name: str, view: ArrayLike) -> Array:
     return np.asarray(cells / cells.sum(axis=1, keepdims=True))
 
 
-def _records(belief: Belief, secret: str, views: Mapping[str, Array]) -> Counted:
+def _records(belief: Belief, secret: str, views: Mapping[str, Array]) -> Whole:
     """Return how many records have each combination, shape (secret values that occur, values, values ...)."""
     size = belief.schema[secret].size
     inputs = math.prod(len(view) for view in views.values()) * size
@@ -146,7 +145,7 @@ def _records(belief: Belief, secret: str, views: Mapping[str, Array]) -> Counted
     return np.asarray(counts[counts.reshape(size, -1).sum(axis=1) > 0])
 
 
-def _observed(tables: Counted, views: Mapping[str, Array], rng: np.random.Generator) -> Counted:
+def _observed(tables: Whole, views: Mapping[str, Array], rng: np.random.Generator) -> Whole:
     """Return how often each combination is seen under each secret value, shape (tables, m, combinations)."""
     for axis, view in enumerate(views.values(), start=2):
         moved = np.moveaxis(tables, axis, -1)
@@ -155,7 +154,7 @@ def _observed(tables: Counted, views: Mapping[str, Array], rng: np.random.Genera
     return tables.reshape(*tables.shape[:2], -1)
 
 
-def _largest(tables: NDArray[np.int64]) -> tuple[Array, Array, NDArray[np.intp], NDArray[np.intp]]:
+def _largest(tables: Whole) -> tuple[Array, Array, Positions, Positions]:
     """Return the largest log-ratio of stacked tables (n, m, seen), with and without infinite columns.
 
     Also return how many columns are infinite and how many empty.
@@ -169,7 +168,7 @@ def _largest(tables: NDArray[np.int64]) -> tuple[Array, Array, NDArray[np.intp],
 
 
 def _surrogates(
-    table: Counted, observed: Callable[[Counted], Counted], count: int, rng: np.random.Generator
+    table: Whole, observed: Callable[[Whole], Whole], count: int, rng: np.random.Generator
 ) -> Array:
     """Return the estimates from tables with the secret permuted against the rest: both margins stay."""
     from scipy.stats import random_table

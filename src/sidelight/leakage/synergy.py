@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief, check_belief
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Witness
@@ -29,7 +29,6 @@ from sidelight.mechanisms.channel.logs import log_ratios
 from sidelight.sources import Records
 from sidelight.sources.counts import LARGEST_GRAM, block_counts
 
-Array = NDArray[np.float64]
 _MOST_REPORTS = 1 << 13
 
 
@@ -63,7 +62,7 @@ class _Releases:
     """The released attributes: their names, columns and the matrices of their channels."""
 
     names: tuple[str, ...]
-    columns: NDArray[np.intp]
+    columns: Positions
     matrices: tuple[Array, ...]
 
     @property
@@ -71,12 +70,12 @@ class _Releases:
         return [len(matrix) for matrix in self.matrices]
 
     @property
-    def values(self) -> NDArray[np.intp]:
+    def values(self) -> Positions:
         """Where each attribute's values start when they stand in one line; last, their number."""
         return _offsets(self.sizes)
 
     @property
-    def reports(self) -> NDArray[np.intp]:
+    def reports(self) -> Positions:
         """Where each attribute's reports start when they stand in one line; last, their number."""
         return _offsets([matrix.shape[1] for matrix in self.matrices])
 
@@ -231,7 +230,7 @@ def _through(cells: Array, releases: _Releases) -> Array:
     return np.concatenate(parts, axis=1)
 
 
-def _offsets(sizes: Sequence[int]) -> NDArray[np.intp]:
+def _offsets(sizes: Sequence[int]) -> Positions:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
 
 

@@ -6,18 +6,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.leakage.bounds import Bound, Witness
 from sidelight.mechanisms import Channel
 
-Codes = NDArray[np.intp]
 TIE = 1e-12
 """Log-ratios this close are taken as equal: they differ by rounding."""
 
 
-def best_pair(values: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[int, int]:
+def best_pair(values: Array, weights: Array) -> tuple[int, int]:
     """Return the two different rows with the largest value; of several, those whose rarer one weighs most.
 
     Args:
@@ -31,7 +30,7 @@ def best_pair(values: NDArray[np.float64], weights: NDArray[np.float64]) -> tupl
     return likelier, unlikelier
 
 
-def commonest_pair(weights: NDArray[np.float64]) -> tuple[int, int]:
+def commonest_pair(weights: Array) -> tuple[int, int]:
     """Return the two rows that weigh most, for a figure that every pair reaches."""
     first, second = np.argsort(-weights, kind="stable")[:2]
     return int(first), int(second)
@@ -43,7 +42,7 @@ def witnessed(
     channels: Mapping[str, Channel],
     secret: str,
     pair: tuple[int, int],
-    reports: Mapping[str, Codes],
+    reports: Mapping[str, Positions],
 ) -> Bound:
     """Add to a bound what reaches it, and the records behind that.
 
@@ -69,7 +68,7 @@ def witnessed(
     return replace(bound, witness=witness, support=records_behind(belief, secret, pair, favoured))
 
 
-def own_report(channel: Channel, pair: tuple[int, int]) -> Codes:
+def own_report(channel: Channel, pair: tuple[int, int]) -> Positions:
     """Return what names the report that best tells two values of its own attribute apart."""
     rows = np.zeros((2, channel.size))
     rows[[0, 1], list(pair)] = 1.0
@@ -77,7 +76,7 @@ def own_report(channel: Channel, pair: tuple[int, int]) -> Codes:
 
 
 def records_behind(
-    belief: Belief, secret: str, pair: tuple[int, int], favoured: Mapping[str, NDArray[np.intp]]
+    belief: Belief, secret: str, pair: tuple[int, int], favoured: Mapping[str, Positions]
 ) -> int | None:
     """Return the fewest records behind a witness; None for a belief given by hand.
 
@@ -114,7 +113,7 @@ def records_along(belief: Belief, secret: str, edges: Iterable[tuple[str, str]])
     return min(int(table[table > 0].min()) for table in tables)
 
 
-def _matching(belief: Belief, secret: str, value: int, favoured: Mapping[str, NDArray[np.intp]]) -> int:
+def _matching(belief: Belief, secret: str, value: int, favoured: Mapping[str, Positions]) -> int:
     """Return how many records of a secret value have the favoured values of every attribute."""
     if len(favoured) <= 1:
         for name, codes in favoured.items():

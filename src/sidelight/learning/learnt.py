@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Positions, Whole
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
 from sidelight.foundation.files import check_overwrite, file_name, json_plain, write_text
 from sidelight.foundation.strict import Strict, validated
@@ -100,7 +101,7 @@ class Learnt:
         check_overwrite(path)
         return write_text(path, self.to_json())
 
-    def predict(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+    def predict(self, codes: NDArray[Any]) -> Whole:
         """Return the code of the likeliest label of each coded record."""
         return self.model.predict(codes)
 
@@ -216,7 +217,7 @@ def labelled_rows(table: Table, label: str) -> tuple[LabelledRows, tuple[Attribu
     return LabelledRows(codes[:, others], codes[:, at], sizes, target.size), attributes, target
 
 
-def split_rows(rows: int, test_share: float, seed: int | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def split_rows(rows: int, test_share: float, seed: int | None) -> tuple[Positions, Positions]:
     """Return which rows are for training and which for testing, by chance."""
     check_number("test_share", test_share, above=0, below=1)
     if seed is not None:

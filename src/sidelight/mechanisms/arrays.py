@@ -12,10 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.arrays import is_large, spans
-
-Words = NDArray[np.uint64]
-Codes = NDArray[np.unsignedinteger[Any]]
+from sidelight.foundation.arrays import AnyCodes, Mask, Whole, Words, is_large, spans
 
 HASH_BITS = np.uint64(17)
 _HALF = np.uint64(32)
@@ -35,14 +32,14 @@ def steps(rows: int) -> Any:
     return chosen
 
 
-def respond(words: Words, codes: Codes, truth: np.uint64, other: np.uint64, out: Codes) -> None:
+def respond(words: Words, codes: AnyCodes, truth: np.uint64, other: np.uint64, out: AnyCodes) -> None:
     """Randomised response: the first `truth` words keep the code, each other value has `other` words."""
     lie = (np.maximum(words, truth) - truth) // other
     lie += lie >= codes
     out[:] = np.where(words < truth, codes, lie)
 
 
-def overlay(words: Words, codes: Codes, keep: np.uint64, rows: NDArray[np.uint8]) -> None:
+def overlay(words: Words, codes: AnyCodes, keep: np.uint64, rows: NDArray[np.uint8]) -> None:
     """Set the bit of each row's code with probability keep / 2^64, clear it otherwise."""
     line = np.arange(len(codes))
     byte = codes >> np.asarray(3, dtype=codes.dtype)
@@ -50,7 +47,7 @@ def overlay(words: Words, codes: Codes, keep: np.uint64, rows: NDArray[np.uint8]
     rows[line, byte] = np.where(words < keep, rows[line, byte] | bit, rows[line, byte] & ~bit)
 
 
-def hash_codes(seeds: Words, codes: Codes, buckets: np.uint64, out: Codes) -> None:
+def hash_codes(seeds: Words, codes: AnyCodes, buckets: np.uint64, out: AnyCodes) -> None:
     """Write the bucket of each code under its row's seed."""
     hashed = (((seeds >> _HALF) * codes + seeds) & _LOW) >> _DROPPED
     out[:] = (hashed * buckets) >> HASH_BITS
@@ -58,10 +55,10 @@ def hash_codes(seeds: Words, codes: Codes, buckets: np.uint64, out: Codes) -> No
 
 def count_marks(
     seeds: Words,
-    values: Codes,
+    values: AnyCodes,
     lows: NDArray[np.uint32],
     widths: NDArray[np.uint32],
-    counts: NDArray[np.int64],
+    counts: Whole,
 ) -> None:
     """Add to `counts` how many reports mark each value: those whose bucket it hashes to."""
     size = len(counts)
@@ -74,7 +71,7 @@ def count_marks(
 
 
 def choose_sets(
-    draws: NDArray[np.uint32], includes: NDArray[np.bool_], codes: Codes, size: int, out: NDArray[np.uint16]
+    draws: NDArray[np.uint32], includes: Mask, codes: AnyCodes, size: int, out: NDArray[np.uint16]
 ) -> None:
     """Write each row's sorted set: the code where it is included, the rest uniform among the other values.
 
@@ -96,9 +93,7 @@ choose_small_sets = choose_sets
 """The compiled loops have a faster way for small sets."""
 
 
-def _spread(
-    taken: NDArray[np.bool_], codes: Codes, includes: NDArray[np.bool_], out: NDArray[np.uint16]
-) -> None:
+def _spread(taken: Mask, codes: AnyCodes, includes: Mask, out: NDArray[np.uint16]) -> None:
     """Number the chosen others as values, leaving the code's place free, and add the code where included."""
     place = np.arange(taken.shape[1])
     after = place[None, :] > codes[:, None]

@@ -14,15 +14,15 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import spans
+from sidelight.foundation.arrays import Array, Positions, Whole, spans
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.mechanisms.channel import Channel
 from sidelight.mechanisms.checks import check_codes, check_shares
 from sidelight.mechanisms.exact import store
 from sidelight.mechanisms.form import ReportForm
-from sidelight.mechanisms.mechanism import Aggregate, Array, Mechanism, check_estimable
+from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
 from sidelight.mechanisms.numeric import Additive
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.weights import inversion_variance, is_inverse
@@ -95,11 +95,11 @@ class BinnedNumbers(Mechanism):
         return self
 
     @cached_property
-    def _view(self) -> tuple[NDArray[np.int64], Array, Array]:
+    def _view(self) -> tuple[Whole, Array, Array]:
         return cell_view(self.noise)
 
     @property
-    def cuts(self) -> NDArray[np.int64]:
+    def cuts(self) -> Whole:
         """Where the line is cut, in steps from the lower bound: a cell holds its lower cut, not its upper."""
         return self._view[0]
 
@@ -118,11 +118,11 @@ class BinnedNumbers(Mechanism):
         codes = check_codes(values, self.size)
         return self.noise.randomise(self.noise.grid_points[codes], seed=seed, offset=offset)
 
-    def cells_of(self, reports: Reports) -> NDArray[np.intp]:
+    def cells_of(self, reports: Reports) -> Positions:
         """Return the cell of each report."""
         return self._cells(self.check(reports))
 
-    def _cells(self, values: Array) -> NDArray[np.intp]:
+    def _cells(self, values: Array) -> Positions:
         return np.searchsorted(self.cuts, self.noise.reported_steps(values), side="right")
 
     def aggregate(self, reports: Reports) -> Aggregate:
@@ -164,13 +164,13 @@ class BinnedNumbers(Mechanism):
         """Return the density of each reported number, see `Mechanism`."""
         return self.noise.likelihoods(reports)
 
-    def tabulated(self, reports: Reports) -> tuple[Array, NDArray[np.intp]]:
+    def tabulated(self, reports: Reports) -> tuple[Array, Positions]:
         """Return the law of each cell instead of each number's density, and the cell of each report."""
         return self.law.T, self.cells_of(reports)
 
 
 @lru_cache(maxsize=16)
-def cell_view(noise: Additive) -> tuple[NDArray[np.int64], Array, Array]:
+def cell_view(noise: Additive) -> tuple[Whole, Array, Array]:
     """Return the cuts, the law of a cell and its inverse; kept, as every file of reports makes it again."""
     cuts = _cuts(noise)
     law = cell_law(noise, cuts)
@@ -180,7 +180,7 @@ def cell_view(noise: Additive) -> tuple[NDArray[np.int64], Array, Array]:
     return view
 
 
-def _cuts(noise: Additive) -> NDArray[np.int64]:
+def _cuts(noise: Additive) -> Whole:
     """Return where the line is cut, in whole steps."""
     points = np.unique(noise.point_steps)
     if len(points) < noise.size:
@@ -200,7 +200,7 @@ def _cuts(noise: Additive) -> NDArray[np.int64]:
     )
 
 
-def cell_law(noise: Additive, cuts: NDArray[np.int64]) -> Array:
+def cell_law(noise: Additive, cuts: Whole) -> Array:
     """Return Pr(cell | value): how likely the noise moves a value's point into each cell."""
     below = noise.noise_below(cuts - noise.point_steps[:, None])
     ends = np.zeros((noise.size, 1)), np.ones((noise.size, 1))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sidelight.foundation.arrays import AnyCodes, Array, Mask
 from sidelight.foundation.bits import code_type
 from sidelight.foundation.errors import InputError, check_number, check_whole, closest, invalid
 
@@ -25,7 +26,7 @@ def check_array(name: str, values: ArrayLike) -> NDArray[Any]:
         raise invalid(name, "one array", type(values).__name__, "Its rows differ in length.") from None
 
 
-def check_numbers(values: ArrayLike) -> NDArray[np.float64]:
+def check_numbers(values: ArrayLike) -> Array:
     """Return `values` as doubles after checking that they are finite numbers, shape (n,)."""
     array = check_array("values", values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "uif"):
@@ -38,7 +39,8 @@ def check_numbers(values: ArrayLike) -> NDArray[np.float64]:
 
 def check_list(name: str, numbers: Any) -> tuple[float, ...]:
     """Return a list of numbers as a tuple of floats."""
-    if isinstance(numbers, (str, bytes, Mapping)) or not hasattr(numbers, "__iter__"):
+    is_list = isinstance(numbers, Iterable) and not isinstance(numbers, (str, bytes, Mapping))
+    if not is_list:
         raise invalid(name, "a list of numbers", numbers)
     return tuple(check_number(name, number) for number in np.atleast_1d(check_array(name, numbers)).tolist())
 
@@ -53,7 +55,7 @@ def check_times(times: object) -> int:
     return check_whole("times", times, at_least=1)
 
 
-def check_shares(frequencies: ArrayLike, size: int, *, single: bool = False) -> NDArray[np.float64]:
+def check_shares(frequencies: ArrayLike, size: int, *, single: bool = False) -> Array:
     """Return frequencies as doubles, one for each value.
 
     Args:
@@ -72,7 +74,7 @@ def check_shares(frequencies: ArrayLike, size: int, *, single: bool = False) -> 
     return share.astype(np.float64)
 
 
-def check_codes(values: ArrayLike, size: int, name: str = "values") -> NDArray[np.unsignedinteger[Any]]:
+def check_codes(values: ArrayLike, size: int, name: str = "values") -> AnyCodes:
     """Return codes in the narrowest type after checking that each is in 0..size-1; copied only if need be."""
     array = check_array(name, values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "ui"):
@@ -82,7 +84,7 @@ def check_codes(values: ArrayLike, size: int, name: str = "values") -> NDArray[n
     return array.astype(code_type(size), copy=False)
 
 
-def impossible(wanted: str, strange: NDArray[np.bool_], name: str = "reports") -> InputError:
+def impossible(wanted: str, strange: Mask, name: str = "reports") -> InputError:
     """Return the error for what no randomiser can have made, or can be given: how many, and the first rows.
 
     What stands there is not shown, as it is about people.

@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import is_large, spans
+from sidelight.foundation.arrays import Array, Positions, is_large, spans
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.channel import LARGEST_MATRIX, Channel
@@ -20,7 +20,7 @@ from sidelight.mechanisms.checks import check_codes, check_offset
 from sidelight.mechanisms.exact import check_size, check_word_budget, store
 from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.grr import RandomisedResponse
-from sidelight.mechanisms.mechanism import Aggregate, Array
+from sidelight.mechanisms.mechanism import Aggregate
 from sidelight.mechanisms.oracle import CodedMechanism
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.weights import DistanceLaw, Law, MatchLaw, TableLaw
@@ -74,7 +74,7 @@ class LawMechanism(CodedMechanism):
         """Return the variance of each estimate, sampling of people included, were these the frequencies."""
         return self.law.variance(reports, frequencies)
 
-    def face_value(self, reports: Reports) -> NDArray[np.intp] | None:
+    def face_value(self, reports: Reports) -> Positions | None:
         """Return the reported codes, where there are as many as values."""
         return self.check(reports).astype(np.intp) if self.law.outputs == self.size else None
 
@@ -147,7 +147,7 @@ def _frozen(rows: Any, size: int) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in utility.astype(np.float64).tolist())
 
 
-def _check_utility(utility: NDArray[np.float64], size: int) -> None:
+def _check_utility(utility: Array, size: int) -> None:
     if utility.ndim != 2 or len(utility) != size or utility.shape[1] < 2:
         raise invalid("utility", f"a matrix of {size} rows and at least 2 columns", f"shape {utility.shape}")
     if utility.size > LARGEST_MATRIX:
@@ -165,7 +165,7 @@ def _check_utility(utility: NDArray[np.float64], size: int) -> None:
         )
 
 
-def _scaled(utility: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scaled(utility: Array) -> Array:
     """Return the utilities in units of their sensitivity, the most that a column differs between values."""
     with np.errstate(over="ignore"):
         return np.asarray(utility / np.ptp(utility, axis=0).max())

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.arrays import spans
+from sidelight.foundation.arrays import Array, Mask, spans
 from sidelight.foundation.bits import code_type, row_bytes
 from sidelight.mechanisms.checks import impossible
 from sidelight.mechanisms.reports import Reports, check_reports
@@ -36,7 +36,7 @@ class Grid:
     reach: float
     is_exact: bool = False
 
-    def is_off(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def is_off(self, values: Array) -> Mask:
         """Return which numbers are not finite, not on a step, or further out than noise reaches."""
         most = self.reach + 1  # one step more, for rounding
         with np.errstate(over="ignore", invalid="ignore"):
@@ -140,7 +140,7 @@ class ReportForm:
             raise impossible(f"bits of {self.count} values, none set after the last", spare)
 
     @staticmethod
-    def _check_grid(values: NDArray[np.float64], grid: Grid) -> None:
+    def _check_grid(values: Array, grid: Grid) -> None:
         """Raise for numbers off the grid: one could move a mean as far as it likes."""
         parts = [grid.is_off(values[span]) for span in spans(len(values), max(values[:1].size, 1))]
         is_off = np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)

@@ -9,13 +9,12 @@ from functools import cache, cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array, Whole
 from sidelight.foundation.errors import check_choice, check_number, invalid
 from sidelight.foundation.randomness import Randomness
 from sidelight.mechanisms.channel import GaussianChannel
 from sidelight.mechanisms.exact import check_budget, store
-from sidelight.mechanisms.mechanism import Array
 from sidelight.mechanisms.noise import GAUSSIAN_REACH, secure_gaussian, simulated_gaussian
 from sidelight.mechanisms.numeric import FINE_STEPS, Additive
 
@@ -114,7 +113,7 @@ class Gaussian(Additive):
         """The density of a report around each point."""
         return GaussianChannel(self.grid_points, self.scale * self.step, self.epsilon, self.delta)
 
-    def _secure(self, count: int) -> NDArray[np.int64]:
+    def _secure(self, count: int) -> Whole:
         return secure_gaussian(count, self.scale)
 
     def _simulated(self, source: Randomness, start: int, out: Array) -> None:

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import is_large, spans
+from sidelight.foundation.arrays import Mask, Positions, is_large, spans
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.arrays import steps
@@ -83,7 +83,7 @@ class RandomisedResponse(FrequencyOracle):
             step.respond(source.words(first + span.start, len(part)), part, truth, other, out[span])
         return Reports(out, is_simulation=not source.is_secure)
 
-    def marked(self, reports: Reports) -> NDArray[np.bool_]:
+    def marked(self, reports: Reports) -> Mask:
         """Return which value each report is."""
         return np.asarray(np.arange(self.size)[:, None] == self.check(reports)).T
 
@@ -92,6 +92,6 @@ class RandomisedResponse(FrequencyOracle):
         codes = self.check(reports)
         return Aggregate(len(codes), code_counts(codes, self.size), self.name)
 
-    def face_value(self, reports: Reports) -> NDArray[np.intp]:
+    def face_value(self, reports: Reports) -> Positions:
         """Return the reported codes."""
         return self.check(reports).astype(np.intp)

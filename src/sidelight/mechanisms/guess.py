@@ -18,11 +18,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array
 from sidelight.mechanisms.channel import FavouringChannel
-
-Array = NDArray[np.float64]
 
 
 def likeliest(cells: Array) -> Array:

@@ -10,14 +10,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.arrays import is_large
+from sidelight.foundation.arrays import Array, Mask, Whole, is_large
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.channel import LARGEST_MATRIX, Channel, DenseChannel, ImplicitChannel
 from sidelight.mechanisms.checks import check_codes, check_offset
 from sidelight.mechanisms.exact import WORDS, least_share
 from sidelight.mechanisms.form import ReportForm
-from sidelight.mechanisms.mechanism import Aggregate, Array, check_estimable
+from sidelight.mechanisms.mechanism import Aggregate, check_estimable
 from sidelight.mechanisms.oracle import FrequencyOracle
 from sidelight.mechanisms.reports import Reports
 
@@ -91,7 +91,7 @@ class HadamardResponse(FrequencyOracle):
         drawn ^= np.where(_parity(rows & drawn) != parity, lowest, np.uint32(0))
         return Reports(drawn.astype(self.form.dtype), is_simulation=not noise.is_secure)
 
-    def marked(self, reports: Reports) -> NDArray[np.bool_]:
+    def marked(self, reports: Reports) -> Mask:
         """Return which values have parity 0 with each reported column."""
         rows = np.arange(1, self.size + 1, dtype=np.uint32)[:, None]
         return ~_parity(rows & self.check(reports).astype(np.uint32)).T
@@ -101,7 +101,7 @@ class HadamardResponse(FrequencyOracle):
         counts = np.bincount(self.check(reports).astype(np.int64), minlength=self.columns)
         return Aggregate(len(reports), counts.astype(np.int64), self.name)
 
-    def mark_counts(self, aggregate: Aggregate) -> NDArray[np.int64]:
+    def mark_counts(self, aggregate: Aggregate) -> Whole:
         """Return how many reports have parity 0 with each value, by the fast Walsh-Hadamard transform."""
         check_estimable(aggregate, self.columns, self.name)
         transformed = aggregate.sums.copy()
@@ -113,6 +113,6 @@ class HadamardResponse(FrequencyOracle):
         return np.asarray((aggregate.reports + transformed[1 : self.size + 1]) // 2)
 
 
-def _parity(words: NDArray[np.uint32]) -> NDArray[np.bool_]:
+def _parity(words: NDArray[np.uint32]) -> Mask:
     """Return whether each word has an odd number of set bits."""
     return np.asarray(np.bitwise_count(words) & 1, dtype=np.bool_)

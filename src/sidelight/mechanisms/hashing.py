@@ -19,10 +19,10 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sidelight.foundation import arrays
-from sidelight.foundation.arrays import is_large, spans
+from sidelight.foundation.arrays import AnyCodes, Mask, Whole, Words, is_large, spans
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.arrays import HASH_BITS, steps
@@ -57,7 +57,7 @@ class Hashing(FrequencyOracle):
         return RandomisedResponse(self.buckets, self.nominal_budget)
 
     @cached_property
-    def edges(self) -> NDArray[np.int64]:
+    def edges(self) -> Whole:
         """The first hash of every bucket, and the end of the last, shape (buckets + 1,)."""
         return np.array([-(-y * _HASHES // self.buckets) for y in range(self.buckets + 1)], dtype=np.int64)
 
@@ -86,7 +86,7 @@ class Hashing(FrequencyOracle):
         """A bucket and a public seed."""
         return ReportForm.codes(self.buckets, seeded=True)
 
-    def hashed(self, values: ArrayLike, seeds: NDArray[np.uint64]) -> NDArray[np.unsignedinteger[Any]]:
+    def hashed(self, values: ArrayLike, seeds: Words) -> AnyCodes:
         """Return the bucket of each value under its seed."""
         codes = check_codes(values, self.size)
         out = np.empty(len(codes), dtype=self.form.dtype)
@@ -114,7 +114,7 @@ class Hashing(FrequencyOracle):
             step.respond(words[:rows], bucket[:rows], truth, other, out[span])
         return Reports(out, seeds, is_simulation=not seeding.is_secure)
 
-    def marked(self, reports: Reports) -> NDArray[np.bool_]:
+    def marked(self, reports: Reports) -> Mask:
         """Return which values hash to each report's bucket."""
         buckets, seeds = self.check(reports), np.asarray(reports.seeds)
         marked = np.empty((self.size, len(buckets)), dtype=np.bool_)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import is_large, spans
+from sidelight.foundation.arrays import Array, is_large, spans
 from sidelight.foundation.errors import check_number, check_whole, invalid
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.channel import FavouringChannel
@@ -22,7 +22,7 @@ from sidelight.mechanisms.checks import check_codes, check_offset, check_shares
 from sidelight.mechanisms.exact import WORDS, check_budget, check_size, check_word_budget, store
 from sidelight.mechanisms.form import Grid, ReportForm
 from sidelight.mechanisms.guess import largest_is_true
-from sidelight.mechanisms.mechanism import Aggregate, Array, Mechanism, check_estimable
+from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
 from sidelight.mechanisms.noise import (
     LAPLACE_REACH,
     check_scale,

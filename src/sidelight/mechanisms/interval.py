@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sidelight.foundation.arrays import Whole
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.mechanisms.checks import check_array, check_list, check_numbers
 from sidelight.mechanisms.exact import store
@@ -71,7 +72,7 @@ class Interval(LawMechanism):
         """Return the same mechanism without edges."""
         return replace(self, edges=())
 
-    def cut(self, numbers: ArrayLike) -> NDArray[np.int64]:
+    def cut(self, numbers: ArrayLike) -> Whole:
         """Return the interval of each number."""
         if not self.edges:
             raise InputError("this interval mechanism has no `edges` to cut numbers at; give codes or edges.")

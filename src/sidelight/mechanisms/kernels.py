@@ -11,8 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Words = NDArray[np.uint64]
-Codes = NDArray[np.unsignedinteger[Any]]
+from sidelight.foundation.arrays import AnyCodes, Mask, Whole, Words
 
 _ONE = np.uint64(1)
 _ZERO = np.uint64(0)
@@ -27,7 +26,7 @@ _NOTHING = np.uint16(65_535)
 
 
 @njit(cache=True)
-def respond(words: Words, codes: Codes, truth: np.uint64, other: np.uint64, out: Codes) -> None:
+def respond(words: Words, codes: AnyCodes, truth: np.uint64, other: np.uint64, out: AnyCodes) -> None:
     """Randomised response: the first `truth` words keep the code, each other value has `other` words.
 
     The quotient of two words is found by a double and corrected by one step either way; it is exact, since
@@ -46,7 +45,7 @@ def respond(words: Words, codes: Codes, truth: np.uint64, other: np.uint64, out:
 
 
 @njit(cache=True)
-def overlay(words: Words, codes: Codes, keep: np.uint64, rows: NDArray[np.uint8]) -> None:
+def overlay(words: Words, codes: AnyCodes, keep: np.uint64, rows: NDArray[np.uint8]) -> None:
     """Set the bit of each row's code with probability keep / 2^64, clear it otherwise."""
     for i in range(words.shape[0]):
         byte = np.int64(codes[i]) >> 3
@@ -56,7 +55,7 @@ def overlay(words: Words, codes: Codes, keep: np.uint64, rows: NDArray[np.uint8]
 
 
 @njit(cache=True)
-def hash_codes(seeds: Words, codes: Codes, buckets: np.uint64, out: Codes) -> None:
+def hash_codes(seeds: Words, codes: AnyCodes, buckets: np.uint64, out: AnyCodes) -> None:
     """Write the bucket of each code under its row's seed."""
     for i in range(seeds.shape[0]):
         seed = seeds[i]
@@ -67,10 +66,10 @@ def hash_codes(seeds: Words, codes: Codes, buckets: np.uint64, out: Codes) -> No
 @njit(cache=True)
 def count_marks(
     seeds: Words,
-    values: Codes,
+    values: AnyCodes,
     lows: NDArray[np.uint32],
     widths: NDArray[np.uint32],
-    counts: NDArray[np.int64],
+    counts: Whole,
 ) -> None:
     """Add to `counts` how many reports mark each value: those whose bucket it hashes to."""
     size = counts.shape[0]
@@ -87,7 +86,7 @@ def count_marks(
 
 @njit(cache=True)
 def choose_sets(
-    draws: NDArray[np.uint32], includes: NDArray[np.bool_], codes: Codes, size: int, out: NDArray[np.uint16]
+    draws: NDArray[np.uint32], includes: Mask, codes: AnyCodes, size: int, out: NDArray[np.uint16]
 ) -> None:
     """Write each row's sorted set: the code where it is included, the rest uniform among the other values."""
     width = out.shape[1]
@@ -127,7 +126,7 @@ def _emit(taken: Words, includes: bool, code: np.uint64, out: NDArray[np.uint16]
 
 @njit(cache=True)
 def choose_small_sets(
-    draws: NDArray[np.uint32], includes: NDArray[np.bool_], codes: Codes, size: int, out: NDArray[np.uint16]
+    draws: NDArray[np.uint32], includes: Mask, codes: AnyCodes, size: int, out: NDArray[np.uint16]
 ) -> None:
     """Do what `choose_sets` does, faster for small sets: all steps run along many rows at once.
 

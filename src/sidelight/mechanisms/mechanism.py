@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sidelight.foundation.arrays import Array, Positions, Whole
 from sidelight.foundation.bits import code_type as code_type
 from sidelight.foundation.errors import InputError, TooLargeError, check_choice, invalid
 from sidelight.mechanisms.channel import Channel, DenseChannel
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
     from sidelight.mechanisms.binned_numbers import BinnedNumbers
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
@@ -42,7 +41,7 @@ class Aggregate:
     """
 
     reports: int
-    sums: NDArray[np.int64]
+    sums: Whole
     mechanism: str = ""
 
     def __add__(self, other: Aggregate) -> Aggregate:
@@ -222,7 +221,7 @@ class Mechanism(ABC):
         each = [(likely := channel.likelihood(int(code))) / likely.max() for code in codes]
         return np.take(np.array(each).reshape(len(codes), self.size).T, rows, axis=1).T
 
-    def tabulated(self, reports: Reports) -> tuple[Array, NDArray[np.intp]]:
+    def tabulated(self, reports: Reports) -> tuple[Array, Positions]:
         """Return the likelihoods of the distinct reports, and which of them each report is.
 
         Returns:
@@ -269,7 +268,7 @@ class Mechanism(ABC):
                 "is defined. Group the values, or look at the whole report instead."
             ) from None
 
-    def face_value(self, reports: Reports) -> NDArray[np.intp] | None:
+    def face_value(self, reports: Reports) -> Positions | None:
         """Return each report read as if it were the true code; None where it is no single value."""
         del reports
         return None

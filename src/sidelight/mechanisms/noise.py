@@ -12,13 +12,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array, Whole
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.modules import require
 from sidelight.foundation.randomness import Randomness
-
-Array = NDArray[np.float64]
 
 _LARGEST_SCALE = 2.0**46
 """So that a value with its noise is a whole number that a double holds exactly."""
@@ -55,7 +53,7 @@ def check_scale(scale: float, budget: float) -> None:
         )
 
 
-def exact_sums(chunks: Iterable[Array], columns: int) -> NDArray[np.int64]:
+def exact_sums(chunks: Iterable[Array], columns: int) -> Whole:
     """Return the sum of each column of whole numbers, shape (rows, columns) each chunk, without rounding.
 
     Numbers are added in two halves of 32 bits, so that no sum of fewer than 2^31 rows overflows on the way.
@@ -79,17 +77,17 @@ def laplace_variance(scale: float) -> float:
     return 2 * ratio / math.expm1(-1 / scale) ** 2
 
 
-def secure_laplace(count: int, scale: float) -> NDArray[np.int64]:
+def secure_laplace(count: int, scale: float) -> Whole:
     """Return discrete Laplace noise that may protect a real person's value."""
     return _draw("make_laplace", "l1_distance", count, scale)
 
 
-def secure_gaussian(count: int, scale: float) -> NDArray[np.int64]:
+def secure_gaussian(count: int, scale: float) -> Whole:
     """Return discrete Gaussian noise that may protect a real person's value."""
     return _draw("make_gaussian", "l2_distance", count, scale)
 
 
-def _draw(maker: str, distance: str, count: int, scale: float) -> NDArray[np.int64]:
+def _draw(maker: str, distance: str, count: int, scale: float) -> Whole:
     opendp: Any = require("opendp.prelude", "numeric", "secure noise on numbers")
     opendp.enable_features("contrib")
     if count == 0:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.arrays import is_large, spans
+from sidelight.foundation.arrays import Array, Positions, Whole, is_large, spans
 from sidelight.foundation.errors import InputError, check_number, check_whole, invalid
 from sidelight.foundation.randomness import Randomness, randomness
 from sidelight.mechanisms.channel import ContinuousChannel, LaplaceChannel
@@ -32,7 +32,7 @@ from sidelight.mechanisms.checks import (
 )
 from sidelight.mechanisms.exact import LARGEST_SIZE, check_budget, store
 from sidelight.mechanisms.form import Grid, ReportForm
-from sidelight.mechanisms.mechanism import Aggregate, Array, Mechanism, check_estimable
+from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
 from sidelight.mechanisms.noise import (
     LAPLACE_REACH,
     check_scale,
@@ -139,7 +139,7 @@ class Additive(Mechanism):
         """Return the probability that the noise is less than each whole number of steps."""
 
     @abstractmethod
-    def _secure(self, count: int) -> NDArray[np.int64]:
+    def _secure(self, count: int) -> Whole:
         """Return noise for a real release."""
 
     @abstractmethod
@@ -249,7 +249,7 @@ class Additive(Mechanism):
         logs = self.channel.log_density(self.check(reports)).T
         return np.asarray(np.exp(logs - logs.max(axis=0))).T
 
-    def face_value(self, reports: Reports) -> NDArray[np.intp]:
+    def face_value(self, reports: Reports) -> Positions:
         """Return the code of the point nearest to each reported number."""
         return np.asarray(np.abs(self.check(reports)[:, None] - self.grid_points).argmin(axis=1))
 
@@ -287,7 +287,7 @@ class _LaplaceNoise(Additive):
         """The density of a report around each point; on the grid the same ratios hold."""
         return LaplaceChannel(self.grid_points, self.scale * self.step, self.epsilon)
 
-    def _secure(self, count: int) -> NDArray[np.int64]:
+    def _secure(self, count: int) -> Whole:
         return secure_laplace(count, self.scale)
 
     def _simulated(self, source: Randomness, start: int, out: Array) -> None:

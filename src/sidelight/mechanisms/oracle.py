@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import spans
+from sidelight.foundation.arrays import Array, Mask, Positions, Whole, spans
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.mechanisms.channel import Channel, FavouringChannel
 from sidelight.mechanisms.checks import check_shares
 from sidelight.mechanisms.exact import check_factor, check_size, check_word_budget, log_factor, store
-from sidelight.mechanisms.mechanism import Aggregate, Array, Mechanism, check_estimable
+from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
 from sidelight.mechanisms.reports import Reports
 
 LARGEST_TABLE = 1 << 26
@@ -76,7 +76,7 @@ class FrequencyOracle(CodedMechanism):
         return self.mark_rates[1]
 
     @abstractmethod
-    def marked(self, reports: Reports) -> NDArray[np.bool_]:
+    def marked(self, reports: Reports) -> Mask:
         """Return which values each report marks, shape (reports, size), after `check`."""
 
     @property
@@ -93,7 +93,7 @@ class FrequencyOracle(CodedMechanism):
             counts += np.count_nonzero(self.marked(reports[span]), axis=0)
         return Aggregate(len(reports), counts, self.name)
 
-    def mark_counts(self, aggregate: Aggregate) -> NDArray[np.int64]:
+    def mark_counts(self, aggregate: Aggregate) -> Whole:
         """Return how many reports mark each value."""
         check_estimable(aggregate, self.size, self.name)
         return aggregate.sums
@@ -114,7 +114,7 @@ class FrequencyOracle(CodedMechanism):
         """Return 1 for the values that a report marks and 1 / factor for the others, see `Mechanism`."""
         return np.where(self.marked(reports).T, 1.0, float(1 / self.factor)).T
 
-    def tabulated(self, reports: Reports) -> tuple[Array, NDArray[np.intp]]:
+    def tabulated(self, reports: Reports) -> tuple[Array, Positions]:
         """Return the likelihoods of the distinct sets of marked values, see `Mechanism`."""
         if self.form.is_listed and self.channel.is_listable:
             return super().tabulated(reports)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NoReturn, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.mechanisms.channel import FavouringChannel
@@ -21,7 +22,7 @@ from sidelight.mechanisms.checks import (
 )
 from sidelight.mechanisms.exact import LARGEST_SIZE, store
 from sidelight.mechanisms.form import ReportForm
-from sidelight.mechanisms.mechanism import Aggregate, Array, Mechanism, check_estimable
+from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
 from sidelight.mechanisms.reports import Reports
 
 
@@ -98,7 +99,7 @@ class Identity(_Plain):
         """Return 1 for the reported value and 0 for the others."""
         return np.asarray(np.arange(self.size)[:, None] == self.check(reports), dtype=np.float64).T
 
-    def face_value(self, reports: Reports) -> NDArray[np.intp]:
+    def face_value(self, reports: Reports) -> Positions:
         """Return the reported codes, which are true."""
         return self.check(reports).astype(np.intp)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Words
 from sidelight.foundation.errors import InputError, invalid
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Reports:
     """
 
     values: NDArray[Any]
-    seeds: NDArray[np.uint64] | None = None
+    seeds: Words | None = None
     is_simulation: bool = False
 
     def __len__(self) -> int:

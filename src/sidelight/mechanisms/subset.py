@@ -11,9 +11,9 @@ from math import floor
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import is_large, spans
+from sidelight.foundation.arrays import Mask, is_large, spans
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import below, randomness
@@ -129,7 +129,7 @@ class SubsetSelection(FrequencyOracle):
             choose(draws, includes, codes[span], self.size, out[span])
         return Reports(out, is_simulation=not inclusion.is_secure)
 
-    def marked(self, reports: Reports) -> NDArray[np.bool_]:
+    def marked(self, reports: Reports) -> Mask:
         """Return which values each set holds."""
         marked = np.zeros((self.size, len(reports)), dtype=np.bool_)
         np.put_along_axis(marked, self.check(reports).T.astype(np.intp), True, axis=0)

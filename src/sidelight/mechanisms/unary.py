@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import floor
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import is_large, spans
+from sidelight.foundation.arrays import AnyCodes, Mask, is_large, spans
 from sidelight.foundation.bits import Rows, bit_counts, random_rows
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.arrays import steps
@@ -54,7 +54,7 @@ class MarkedBits(FrequencyOracle):
         """A packed row of bits."""
         return ReportForm.bits(self.size)
 
-    def marked(self, reports: Reports) -> NDArray[np.bool_]:
+    def marked(self, reports: Reports) -> Mask:
         """Return which bits are set."""
         bits = np.unpackbits(self.check(reports), axis=1, count=self.size, bitorder="little")
         return bits.view(np.bool_)
@@ -92,7 +92,7 @@ class Unary(MarkedBits):
 
 
 def encode(
-    codes: NDArray[np.unsignedinteger[Any]],
+    codes: AnyCodes,
     size: int,
     thresholds: tuple[int, int],
     *,

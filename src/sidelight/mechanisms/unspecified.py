@@ -7,11 +7,12 @@ from typing import ClassVar, Literal
 
 from numpy.typing import ArrayLike
 
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms.channel import AnyChannel
 from sidelight.mechanisms.exact import check_budget, check_size, store
 from sidelight.mechanisms.form import ReportForm
-from sidelight.mechanisms.mechanism import Aggregate, Array, Mechanism
+from sidelight.mechanisms.mechanism import Aggregate, Mechanism
 from sidelight.mechanisms.reports import Reports
 
 

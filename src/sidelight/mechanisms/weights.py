@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sidelight.foundation.arrays import AnyCodes, Array, Whole, Words
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.foundation.randomness import Randomness, below_each
 from sidelight.mechanisms.arrays import steps
@@ -18,9 +19,7 @@ from sidelight.mechanisms.channel import LARGEST_MATRIX, Channel, DenseChannel, 
 from sidelight.mechanisms.checks import check_shares
 from sidelight.mechanisms.exact import exp_below, log_factor, too_small
 from sidelight.mechanisms.grr import RandomisedResponse
-from sidelight.mechanisms.mechanism import Aggregate, Array, check_estimable
-
-Codes = NDArray[np.unsignedinteger]
+from sidelight.mechanisms.mechanism import Aggregate, check_estimable
 
 _LARGEST_TOTAL = 1 << 62
 _LARGEST_ROW_TOTAL = 1 << 47
@@ -53,7 +52,7 @@ class Law(ABC):
         """The exact law."""
 
     @abstractmethod
-    def sample(self, source: Randomness, start: int, codes: Codes) -> NDArray[np.integer]:
+    def sample(self, source: Randomness, start: int, codes: AnyCodes) -> NDArray[np.integer]:
         """Return one report for each code, from the words number `start` on."""
 
     def estimate(self, aggregate: Aggregate, name: str) -> Array:
@@ -119,7 +118,7 @@ class MatchLaw(Law):
         """A report favours one value, the reported one."""
         return self.response.channel
 
-    def sample(self, source: Randomness, start: int, codes: Codes) -> NDArray[np.integer]:
+    def sample(self, source: Randomness, start: int, codes: AnyCodes) -> NDArray[np.integer]:
         """Return one report for each code."""
         out = np.empty_like(codes)
         words = source.words(start, len(codes))
@@ -177,19 +176,19 @@ class DistanceLaw(Law):
         return self.values
 
     @cached_property
-    def weights(self) -> NDArray[np.uint64]:
+    def weights(self) -> Words:
         """The weight of a report at each distance, shape (size,)."""
         distances = np.arange(self.size) / (self.size - 1)
         wanted = np.exp(-self.spread * distances) * (_LARGEST_TOTAL // self.size)
         return np.asarray(np.rint(wanted), dtype=np.uint64)
 
     @cached_property
-    def prefix(self) -> NDArray[np.uint64]:
+    def prefix(self) -> Words:
         """The summed weights of the distances up to each, shape (size,)."""
         return np.asarray(np.cumsum(self.weights))
 
     @cached_property
-    def totals(self) -> NDArray[np.uint64]:
+    def totals(self) -> Words:
         """The total weight of each value's reports, shape (size,)."""
         return np.asarray(self.prefix[::-1] + self.prefix - self.weights[0])
 
@@ -214,7 +213,7 @@ class DistanceLaw(Law):
         distances = np.abs(np.arange(self.size) - report)
         return np.asarray(self.weights[distances] / self.totals)
 
-    def sample(self, source: Randomness, start: int, codes: Codes) -> NDArray[np.int64]:
+    def sample(self, source: Randomness, start: int, codes: AnyCodes) -> Whole:
         """Return one report for each code: first the reports from the code up, then those below it."""
         at = codes.astype(np.int64)
         drawn = below_each(source, start, self.totals[at])
@@ -229,7 +228,7 @@ class DistanceLaw(Law):
 class TableLaw(Law):
     """Any law with weights in a table, shape (size, outputs)."""
 
-    weights: NDArray[np.uint64]
+    weights: Words
 
     @classmethod
     def within(cls, scores: Array, budget: float) -> TableLaw:
@@ -260,7 +259,7 @@ class TableLaw(Law):
         return int(self.weights.shape[1])
 
     @cached_property
-    def totals(self) -> NDArray[np.uint64]:
+    def totals(self) -> Words:
         """The total weight of each value's reports, shape (size,)."""
         return np.asarray(self.weights.sum(axis=1))
 
@@ -285,12 +284,12 @@ class TableLaw(Law):
         return DenseChannel(self.cells, log_factor(self.factor))
 
     @cached_property
-    def _ends(self) -> NDArray[np.uint64]:
+    def _ends(self) -> Words:
         """The running weights of all rows as one rising line: row x starts at x * 2^47."""
         starts = np.arange(len(self.weights), dtype=np.uint64) * np.uint64(_LARGEST_ROW_TOTAL)
         return (np.cumsum(self.weights, axis=1) + starts[:, None]).reshape(-1)
 
-    def sample(self, source: Randomness, start: int, codes: Codes) -> NDArray[np.int64]:
+    def sample(self, source: Randomness, start: int, codes: AnyCodes) -> Whole:
         """Return one report for each code."""
         at = codes.astype(np.int64)
         drawn = below_each(source, start, self.totals[at])

@@ -7,8 +7,9 @@ from typing import Literal
 
 import numpy as np
 
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import check_choice, check_is
-from sidelight.protocols.protocol import Array, Protocol
+from sidelight.protocols.protocol import Protocol
 
 Neighbours = Literal["any two records", "records that differ in one attribute"]
 NEIGHBOURS = ("any two records", "records that differ in one attribute")

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import check_choice, check_whole
 
-Array = NDArray[np.float64]
 Copying = Literal["published", "corrected"]
 COPYING = ("published", "corrected")
 

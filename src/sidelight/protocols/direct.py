@@ -9,9 +9,9 @@ from functools import reduce
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
+from sidelight.foundation.arrays import AnyCodes, Array, Positions
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import below_each, derive_seed, randomness
 from sidelight.foundation.strict import Strict, validated
@@ -20,8 +20,6 @@ from sidelight.plan import Plan
 from sidelight.protocols.factors import Factor
 from sidelight.protocols.groups import ReportedGroup, check_groups, make_group
 from sidelight.protocols.protocol import (
-    Array,
-    Codes,
     Protocol,
     Rows,
     check_budget,
@@ -89,7 +87,7 @@ class GroupProtocol(Protocol):
         """Return one factor for each group."""
         return [group.factor(part) for group, part in zip(self.groups, collected.parts, strict=True)]
 
-    def face_value(self, collected: RecordReports, secret: str) -> NDArray[np.intp] | None:
+    def face_value(self, collected: RecordReports, secret: str) -> Positions | None:
         """Return the secret's part of its group's report, where that is one value of the group."""
         for group, part in zip(self.groups, collected.parts, strict=True):
             if secret in group.names and (cells := group.randomiser.face_value(part)) is not None:
@@ -143,7 +141,7 @@ class Split(GroupProtocol):
             + reached
         )
 
-    def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
+    def randomise(self, records: AnyCodes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
         """Return one report for each record, see `Protocol.randomise`."""
         checked = check_records(records, self.schema)
         parts = tuple(
@@ -227,7 +225,7 @@ class Sample(GroupProtocol):
         reached = "reached by records that differ in it"
         return argument + reached + (" from bound to bound" if self.has_numbers else "")
 
-    def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
+    def randomise(self, records: AnyCodes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
         """Return one report for each record, see `Protocol.randomise`.
 
         A seeded simulation stays the same in chunks: every group's noise is drawn for all rows.
@@ -247,7 +245,7 @@ class Sample(GroupProtocol):
             senders.append(rows)
         return RecordReports(self, tuple(parts), tuple(senders), len(checked), seed is not None)
 
-    def _choose(self, people: int, seed: int | None, offset: int) -> NDArray[np.intp]:
+    def _choose(self, people: int, seed: int | None, offset: int) -> Positions:
         ends = np.cumsum(self.shares)
         bounds = np.full(people, ends[-1], dtype=np.uint64)
         drawn = below_each(randomness(seed, "collection/choice"), offset, bounds)

@@ -13,12 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.schema import Schema
 
-Array = NDArray[np.float64]
-Columns = Mapping[str, NDArray[np.intp]]
+Columns = Mapping[str, Positions]
 """The codes of some records, by attribute."""
 Spoken = Mapping[str, Array]
 """What is said about single attributes: up to a factor for each row, shape (values, rows)."""
@@ -84,7 +83,7 @@ class Cells(Factor):
 
     group: tuple[str, ...]
     sizes: tuple[int, ...]
-    favoured: NDArray[np.intp]
+    favoured: Positions
     baseline: float
 
     @property

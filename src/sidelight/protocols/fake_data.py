@@ -18,9 +18,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sidelight.foundation.arrays import AnyCodes, Array, Positions, Whole, Words
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, invalid
-from sidelight.foundation.randomness import Words, below, derive_seed, randomness
+from sidelight.foundation.randomness import below, derive_seed, randomness
 from sidelight.foundation.strict import Strict, validated
 from sidelight.mechanisms import Aggregate, Reports
 from sidelight.mechanisms.arrays import respond
@@ -29,8 +30,6 @@ from sidelight.mechanisms.grr import RandomisedResponse
 from sidelight.mechanisms.mechanism import code_type, impossible
 from sidelight.protocols.factors import Choice, Factor
 from sidelight.protocols.protocol import (
-    Array,
-    Codes,
     Protocol,
     check_budget,
     check_channel_size,
@@ -42,7 +41,6 @@ from sidelight.protocols.protocol import (
 from sidelight.protocols.records import RecordReports, RecordSums, check_people, check_same
 from sidelight.schema import Schema
 
-Whole = NDArray[np.int64]
 Weights = Mapping[tuple[str, str], Whole]
 
 WHOLE = 1 << 32
@@ -194,7 +192,7 @@ class FakeDataProtocol(Protocol):
         part = even_part(self.nominal_budget, len(self.partition))
         return {attribute.name: _response(attribute.size, part) for attribute in self.schema}
 
-    def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
+    def randomise(self, records: AnyCodes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
         """Return one report for each record, see `Protocol.randomise`."""
         checked = check_records(records, self.schema)
         columns = [np.empty(len(checked), dtype=code_type(size)) for size in self.schema.sizes]
@@ -206,8 +204,8 @@ class FakeDataProtocol(Protocol):
         return RecordReports(self, parts, (None,) * len(parts), len(checked), seed is not None)
 
     def _fill(
-        self, group: tuple[str, ...], records: Codes, seed: int | None, offset: int
-    ) -> dict[str, Codes]:
+        self, group: tuple[str, ...], records: AnyCodes, seed: int | None, offset: int
+    ) -> dict[str, AnyCodes]:
         """Return the columns of one group."""
         people = len(records)
         large = people * len(group) >= _LARGE
@@ -271,7 +269,7 @@ class FakeDataProtocol(Protocol):
         )
         return RecordSums(self, collected.people, sums, collected.is_simulation)
 
-    def _check_possible(self, columns: Mapping[str, Codes]) -> None:
+    def _check_possible(self, columns: Mapping[str, AnyCodes]) -> None:
         """Raise if no choice leads to what a group's columns say together: fakes may rule values out."""
         pairs = list(permutations(columns, 2))
         if all(self.law(*pair).all() for pair in pairs):
@@ -364,7 +362,7 @@ class FakeDataProtocol(Protocol):
         said = {name: codes.astype(np.intp) for name, codes in self.checked_parts(collected).items()}
         return [self._factor(group, said) for group in self.partition]
 
-    def _factor(self, group: tuple[str, ...], said: Mapping[str, NDArray[np.intp]]) -> Choice:
+    def _factor(self, group: tuple[str, ...], said: Mapping[str, Positions]) -> Choice:
         """Weigh each attribute as the one that was reported, the others being fakes that follow from it."""
         logs: dict[str, Array] = {}
         with np.errstate(divide="ignore"):
@@ -445,8 +443,8 @@ def _response(size: int, epsilon: float) -> RandomisedResponse:
 
 
 def _fill_plainly(
-    codes: Codes,
-    chosen: NDArray[np.intp],
+    codes: AnyCodes,
+    chosen: Positions,
     words: Words,
     fakes: Words,
     tables: FakeTables,
@@ -469,7 +467,7 @@ def _unused(size: int) -> Whole:
     return np.array([[WHOLE] + [0] * (size - 1)], dtype=np.int64)
 
 
-def _place(rows: Whole, drawn: NDArray[np.int64], row: NDArray[np.intp]) -> NDArray[np.int64]:
+def _place(rows: Whole, drawn: Whole, row: Positions) -> Whole:
     """Return the first value whose running weight exceeds what was drawn, each in its own row."""
     size = rows.shape[1]
     if size <= _FEW:

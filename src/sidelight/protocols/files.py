@@ -60,7 +60,7 @@ def protocol_from(data: Mapping[str, Any], label: str = "the protocol") -> Proto
     check_kind(data, label, "protocol")
     check_version(data, label, PROTOCOL_VERSION, "protocol")
     rest = {key: value for key, value in data.items() if key not in ("version", "attribute")}
-    head = validated(_HeadFile, {key: data.get(key) for key in ("protocol", "attribute")}, label)
+    head = validated(_HeadFile, {key: data[key] for key in ("protocol", "attribute") if key in data}, label)
     try:
         return protocol_class(head.protocol).from_file(rest, Schema(tuple(map(_attribute, head.attribute))))
     except InputError as error:

@@ -9,13 +9,13 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import AnyCodes, Array
 from sidelight.foundation.errors import InputError, check_choice
 from sidelight.mechanisms import MECHANISMS, Aggregate, Mechanism, Reports, create, make, mechanism_class
 from sidelight.mechanisms.exact import LARGEST_SIZE
 from sidelight.protocols.factors import Cells, Choice, Factor
-from sidelight.protocols.protocol import Array, Codes, check_budget, domain_size
+from sidelight.protocols.protocol import check_budget, domain_size
 from sidelight.schema import Schema
 
 UNUSABLE = ("any", "withheld")
@@ -91,7 +91,7 @@ class ReportedGroup:
         except InputError as error:
             raise type(error)(f"no frequencies of {self.label!r} could be estimated: {error}") from None
 
-    def codes(self, records: Codes, schema: Schema) -> Codes:
+    def codes(self, records: AnyCodes, schema: Schema) -> AnyCodes:
         """Return the values that records of a schema have of this group."""
         columns = [schema.index(name) for name in self.names]
         if len(columns) == 1:
@@ -260,6 +260,6 @@ def check_groups(schema: Schema, groups: Sequence[ReportedGroup], *, disjoint: b
             )
 
 
-def marginal(joint: Array, axis: int) -> NDArray[np.float64]:
+def marginal(joint: Array, axis: int) -> Array:
     """Return the marginal along one axis of a joint."""
     return np.asarray(joint.sum(axis=tuple(i for i in range(joint.ndim) if i != axis)))

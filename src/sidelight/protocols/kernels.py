@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import AnyCodes, Words
+
 if TYPE_CHECKING:
     from sidelight.protocols.fake_data import FakeTables
 
-Words = NDArray[np.uint64]
 _HALF = np.uint64(32)
 
 
 @njit(cache=True)
 def fill(
-    codes: NDArray[np.unsignedinteger[Any]],
+    codes: AnyCodes,
     chosen: NDArray[np.uint32],
     words: Words,
     fakes: Words,

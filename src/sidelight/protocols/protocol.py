@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions
 from sidelight.foundation.errors import InputError, check_number, invalid
 from sidelight.mechanisms import Aggregate, Mechanism
 from sidelight.mechanisms.checks import impossible
@@ -31,9 +32,7 @@ if TYPE_CHECKING:
     from sidelight.protocols.groups import ReportedGroup
     from sidelight.protocols.two_phase import TwoPhase
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.unsignedinteger[Any]]
-Rows = slice | NDArray[np.intp]
+Rows = slice | Positions
 
 LARGEST_CHANNEL = 1 << 22
 """A protocol's law is written out only up to this many cells."""
@@ -125,7 +124,7 @@ class Protocol(Design):
         return None
 
     @abstractmethod
-    def randomise(self, records: Codes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
+    def randomise(self, records: AnyCodes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
         """Return one report for each record, shape (n, attributes).
 
         Args:
@@ -174,7 +173,7 @@ class Protocol(Design):
         return self.matrix()
 
     @cached_property
-    def _is_possible(self) -> NDArray[np.bool_]:
+    def _is_possible(self) -> Mask:
         return np.asarray(self._law.max(axis=0) > 0)
 
     def checked_parts(self, collected: RecordReports) -> dict[str, NDArray[Any]]:
@@ -187,7 +186,7 @@ class Protocol(Design):
                 raise InputError(f"the column {label!r}: {error}") from None
         return values
 
-    def columns_of(self, collected: RecordReports) -> NDArray[np.intp]:
+    def columns_of(self, collected: RecordReports) -> Positions:
         """Return the column of `matrix` that each person's report is."""
         if not all(form.is_listed for form in self.forms):
             raise InputError(f"the reports of {self.name!r} are no single codes, too many to enumerate.")
@@ -238,7 +237,7 @@ class Protocol(Design):
             span = slice(start, min(start + step, collected.people))
             yield span, self.factors(collected[span])
 
-    def face_value(self, collected: RecordReports, secret: str) -> NDArray[np.intp] | None:
+    def face_value(self, collected: RecordReports, secret: str) -> Positions | None:
         """Return the secret's own report, taken for its value; None where no part is one of its values."""
         if self.sends_one_part or secret not in self.labels:
             return None
@@ -259,7 +258,7 @@ def even_part(epsilon: float, parts: int) -> float:
     return part if Fraction(part) * parts <= Fraction(epsilon) else math.nextafter(part, 0.0)
 
 
-def check_records(records: Any, schema: Schema) -> Codes:
+def check_records(records: Any, schema: Schema) -> AnyCodes:
     """Return records after checking that they are codes of the schema's attributes."""
     array = np.asarray(records)
     if array.ndim != 2 or array.shape[1] != len(schema) or array.dtype.kind not in "ui":
@@ -283,7 +282,7 @@ def check_channel_size(rows: int, columns: int) -> None:
         )
 
 
-def every_record(schema: Schema) -> NDArray[np.intp]:
+def every_record(schema: Schema) -> Positions:
     """Return every record of a schema's domain in C order, shape (attributes, records)."""
     return np.indices(schema.sizes).reshape(len(schema), -1)
 

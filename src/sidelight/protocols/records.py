@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Positions
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.html import html_table
 from sidelight.foundation.randomness import permutation
@@ -55,7 +55,7 @@ class RecordReports:
 
     protocol: Protocol
     parts: tuple[Reports, ...]
-    senders: tuple[NDArray[np.intp] | None, ...]
+    senders: tuple[Positions | None, ...]
     people: int
     is_simulation: bool = False
     phase: FirstPhase | None = None
@@ -71,7 +71,7 @@ class RecordReports:
         if step != 1:
             raise invalid("rows", "a run without steps", rows)
         parts: list[Reports] = []
-        kept: list[NDArray[np.intp] | None] = []
+        kept: list[Positions | None] = []
         for part, senders in zip(self.parts, self.senders, strict=True):
             if senders is None:
                 parts.append(part[start:stop])
@@ -98,7 +98,7 @@ class RecordReports:
         places = np.empty(self.people, dtype=np.intp)
         places[order] = np.arange(self.people)
         parts: list[Reports] = []
-        kept: list[NDArray[np.intp] | None] = []
+        kept: list[Positions | None] = []
         for part, senders in zip(self.parts, self.senders, strict=True):
             moved = None if senders is None else places[senders]
             own = order if moved is None else np.argsort(moved)

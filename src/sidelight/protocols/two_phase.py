@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
+from sidelight.foundation.arrays import Mask
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
 from sidelight.foundation.randomness import randomness
 from sidelight.foundation.strict import Strict, validated
@@ -33,7 +33,6 @@ from sidelight.protocols.protocol import Design, check_budget
 from sidelight.protocols.records import FirstPhase, RecordReports, check_same, fingerprint
 from sidelight.schema import Schema
 
-Array = NDArray[np.float64]
 Method = Literal["corr-rr", "cond-rr"]
 METHODS = ("corr-rr", "cond-rr")
 PARAMETERS_VERSION = 1
@@ -82,7 +81,7 @@ class TwoPhase(Design):
         """What the first phase's reports say about this collection."""
         return FirstPhase(method=self.method, epsilon=self.epsilon, share=self.share)
 
-    def in_first(self, people: int, offset: int = 0) -> NDArray[np.bool_]:
+    def in_first(self, people: int, offset: int = 0) -> Mask:
         """Return who takes part in the first phase, by position; the choice is public and always the same."""
         return _in_first(self.share, people, offset)
 
@@ -147,9 +146,7 @@ class SecondPhase:
         return cls(design, second, parsed.reports, parsed.round)
 
 
-def phase_rows(
-    reports: RecordReports, people: int, parameters: SecondPhase | None = None
-) -> NDArray[np.bool_] | None:
+def phase_rows(reports: RecordReports, people: int, parameters: SecondPhase | None = None) -> Mask | None:
     """Return which rows of the whole table reports of one phase are of; None where nothing says so.
 
     Args:
@@ -163,7 +160,7 @@ def phase_rows(
     return None if reports.phase is None else _in_first(reports.phase.share, people)
 
 
-def _in_first(share: float, people: int, offset: int = 0) -> NDArray[np.bool_]:
+def _in_first(share: float, people: int, offset: int = 0) -> Mask:
     words = randomness(0, "collection/phase").words(offset, people)
     return np.asarray(words < np.uint64(min(share * _WORDS, _WORDS - 2048)))
 

@@ -6,16 +6,14 @@ from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.attacks.intervals import Interval
 from sidelight.attacks.result import AttackComparison, AttackResult
+from sidelight.foundation.arrays import Array
 from sidelight.report.console import open_console, print_notes, table_of
 from sidelight.report.page import Figure, Page
 from sidelight.report.style import LEGEND, Trace, axis, layout, scatter
 from sidelight.report.wording import label, labels
-
-Array = NDArray[np.float64]
 
 CUT = 0.02
 """The share of the largest distances that the figures may leave out, so that the rest stays readable."""

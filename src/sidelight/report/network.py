@@ -16,7 +16,7 @@ from sidelight.report.wording import budget, factor, labels, nats, paragraph
 PER_SECRET = 3
 MOST_ARROWS = 60
 LEAST_SHARE = 0.2
-"""Of a secret's pairs so many are drawn, of all pairs so many, and none below this share of the largest."""
+"""The most pairs drawn for a secret and in all, and the least share of the largest pair that is drawn."""
 _WIDTHS = (1.0, 2.0, 3.0, 4.5)
 _HORIZONTAL = 12
 _STEPS = 16

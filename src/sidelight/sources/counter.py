@@ -98,7 +98,7 @@ class CountingPlan:
 
     @cached_property
     def bases(self) -> Whole:
-        """Where each table's cells begin when all stand in one line; last, their number."""
+        """Where each table's cells begin when all are laid end to end; last, their number."""
         return offsets([math.prod(self.shape(table)) for table in self.tables]).astype(np.int64)
 
     @cached_property

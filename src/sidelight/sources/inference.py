@@ -111,7 +111,7 @@ class _Inference:
 
     @property
     def subject(self) -> str:
-        """How messages call the column."""
+        """The name of the column in messages."""
         return f"column {self.column!r} of {self.source.label}"
 
     @property

@@ -17,9 +17,9 @@ from itertools import permutations
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief, check_belief
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, SidelightError, check_number, invalid
 from sidelight.foundation.progress import track
 from sidelight.leakage.analysers import (
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 T = TypeVar("T")
-Array = NDArray[np.float64]
 Maker = Callable[[int, float], Mechanism]
 """Makes a mechanism for so many values at a budget."""
 BUDGETS = (1.0, 3.0, 5.0)
@@ -58,7 +57,7 @@ MAKERS: Mapping[str, Maker] = {
 """The eight mechanisms of the paper by its names; its "RAPPOR" behaves as symmetric unary encoding."""
 _MARKS = "osD^vP*"
 _LEAST_REACH = 0.02
-"""How far an axis reaches at least: rounding must not fill a panel."""
+"""The shortest axis, so that rounding errors do not fill a panel."""
 
 
 @dataclass(frozen=True)

@@ -36,15 +36,15 @@ from sidelight.studies.tables import table_file
 
 _DIGITS = 16
 KEY = rf"[a-z0-9-]+-(quick|full)-[0-9a-f]{{{_DIGITS}}}"
-"""How the name of a work's folder looks."""
+"""The pattern of the name of a work's folder."""
 USED = ".used"
 """The file in a work's folder whose time says when it was used last."""
 ASIDE = ".work-"
-"""How the names of folders begin that are written or removed just now."""
+"""The prefix of folders that are being written or removed."""
 _LIBRARIES = (
     "duckdb", "matplotlib", "numba", "numpy", "opendp", "pyarrow", "scikit-learn", "scipy", "torch",
 )  # fmt: skip
-"""Whose version a result can depend on, by the names of their distributions."""
+"""The distributions whose versions a result can depend on."""
 UNUSED_DAYS = 30
 """After so many days without use a run removes what this version does not take."""
 _DAY = 86_400.0

@@ -37,7 +37,7 @@ _Failure = tuple[str, bool]
 """Why a process failed, and whether that is a fault of ours."""
 _LOST: _Failure = ("its outputs are not there; did the package or a table change meanwhile?", True)
 _REFUSED = 2
-"""How a process ends for which there is bad input, or no room on the disk."""
+"""How a process ends that met bad input or a full disk."""
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ from typing import overload
 import numpy as np
 
 from sidelight.estimation.second_phase import learn_second_phase
+from sidelight.foundation.arrays import AnyCodes, Array
 from sidelight.foundation.errors import InputError, check_is, invalid
 from sidelight.foundation.randomness import derive_seed
 from sidelight.plan import PLAN_FIX, Plan
 from sidelight.protocols.direct import planned
-from sidelight.protocols.protocol import Array, Codes, Design, Protocol
+from sidelight.protocols.protocol import Design, Protocol
 from sidelight.protocols.records import RecordReports, joined
 from sidelight.protocols.two_phase import SecondPhase, TwoPhase
 from sidelight.schema import Schema
@@ -95,9 +96,9 @@ def _phase_reports(
         )
     columns = [table.schema.index(name) for name in protocol.schema.names]
 
-    def members(codes: Codes, place: Place) -> Codes:
+    def members(codes: AnyCodes, place: Place) -> AnyCodes:
         wanted = design.in_first(len(codes), place.start) == is_first
-        kept: Codes = codes[wanted][:, columns]
+        kept: AnyCodes = codes[wanted][:, columns]
         return kept
 
     sent = 0
@@ -106,7 +107,9 @@ def _phase_reports(
         sent += len(codes)
 
 
-def reporter(table: Table, protocol: Protocol, seed: int | None) -> Callable[[Codes, Place], RecordReports]:
+def reporter(
+    table: Table, protocol: Protocol, seed: int | None
+) -> Callable[[AnyCodes, Place], RecordReports]:
     """Return the function that makes reports of a batch of a table's codes.
 
     Rows keep their addresses, so batches do not change a simulation; each part of a distributed table has a
@@ -114,7 +117,7 @@ def reporter(table: Table, protocol: Protocol, seed: int | None) -> Callable[[Co
     """
     columns = [table.schema.index(name) for name in protocol.schema.names]
 
-    def report(codes: Codes, place: Place) -> RecordReports:
+    def report(codes: AnyCodes, place: Place) -> RecordReports:
         own = derive_seed(seed, f"part {place.part}") if place.part else seed
         return protocol.randomise(codes[:, columns], seed=own, offset=place.start)
 

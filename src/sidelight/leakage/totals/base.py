@@ -7,13 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array
 from sidelight.leakage.bounds import Bound, Claim
 from sidelight.leakage.pair import is_idealised
 from sidelight.mechanisms import Channel
 
-Array = NDArray[np.float64]
 Channels = Mapping[str, Channel]
 """The channel of every released attribute."""
 LARGEST_FIGURE = 1e6

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.pair import own_pairs
-from sidelight.leakage.totals.base import Array, Channels, Totals, composition, joint_claim
+from sidelight.leakage.totals.base import Channels, Totals, composition, joint_claim
 from sidelight.mechanisms import Channel
 
 LARGEST_EXACT = 1 << 26
@@ -113,7 +113,7 @@ class ListedTotals(Totals):
             waiting.append((axes[:half], _contracted(cells, columns, axes[half:])))
             waiting.append((axes[half:], _contracted(cells, columns, axes[:half])))
 
-    def _possible(self, axis: int) -> NDArray[np.intp]:
+    def _possible(self, axis: int) -> Positions:
         return np.flatnonzero(self.priors[axis] > 0)
 
     def _own(self, axis: int, channels: Channels) -> Array:

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.leakage.bounds import Bound, Witness
 from sidelight.leakage.pair import conditional_rows, own_pairs
-from sidelight.leakage.totals.base import ONE_VALUE, Array, Channels, Totals, composition, joint_claim
+from sidelight.leakage.totals.base import ONE_VALUE, Channels, Totals, composition, joint_claim
 from sidelight.leakage.totals.contraction import LARGEST_EXACT, ListedTotals, ratio_growths
 from sidelight.leakage.witnesses import TIE, best_pair, commonest_pair, witnessed
 from sidelight.mechanisms import Channel
@@ -27,7 +27,6 @@ from sidelight.mechanisms.channel import LARGEST_LIST
 from sidelight.mechanisms.channel.logs import contract_logs, fits_doubles, log_pairs, log_spans, logs_of
 from sidelight.mechanisms.channel.sets import LARGEST_STACK
 
-Codes = NDArray[np.intp]
 LARGEST_AUTOMATIC = 1 << 20
 """Up to so many cells the exact total is cheap enough to be chosen unasked."""
 LARGEST_LISTED = 1 << 14
@@ -112,7 +111,7 @@ class OwnReport:
     """
 
     secret: str
-    possible: Codes
+    possible: Positions
     weights: Array
     pairs: Array
 
@@ -139,7 +138,7 @@ class Reached:
 
     value: float
     pair: tuple[int, int]
-    reports: dict[str, Codes]
+    reports: dict[str, Positions]
 
     def witnessed(self, bound: Bound, belief: Belief, channels: Channels, own: OwnReport) -> Bound:
         """Return the bound with what reaches it."""
@@ -276,7 +275,7 @@ class _Largest:
     value: float
     pair: tuple[int, int]
     cell: int = 0
-    favoured: Codes = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    favoured: Positions = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
 
 def _with_all(belief: Belief, channels: Channels, own: OwnReport) -> Reached:

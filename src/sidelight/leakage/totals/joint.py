@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.pair import own_pairs
-from sidelight.leakage.totals.base import ONE_VALUE, Array, Channels, Totals, composition
+from sidelight.leakage.totals.base import ONE_VALUE, Channels, Totals, composition
 from sidelight.mechanisms import Channel
 from sidelight.mechanisms.channel.generic import Worst, baseline_at, generic_worst
 
@@ -153,9 +153,7 @@ def record_rows(belief: Belief, secret: str, others: Sequence[str]) -> Array:
     return np.asarray(rows[possible] / rows[possible].sum(axis=1, keepdims=True))
 
 
-def _distinct_cells(
-    belief: Belief, secret: str, others: Sequence[str]
-) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+def _distinct_cells(belief: Belief, secret: str, others: Sequence[str]) -> tuple[Positions, Positions, Array]:
     """Return the seen cells of (others, secret): the others' group, the secret's code and the weight."""
     records = belief.records
     if records is None:

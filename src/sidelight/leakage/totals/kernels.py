@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array
 from sidelight.mechanisms.channel.generic import STEP
 from sidelight.mechanisms.channel.kernels import gain
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
 def _boxed_excess(
-    g: NDArray[np.float64],
-    h: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
+    g: Array,
+    h: Array,
+    low: Array,
+    high: Array,
     ratio: float,
 ) -> float:
     """Return the largest (g - ratio h).v over the messages v between `low` and `high`."""
@@ -28,10 +28,10 @@ def _boxed_excess(
 
 @njit(cache=True)
 def _climb_box(
-    g: NDArray[np.float64],
-    h: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
+    g: Array,
+    h: Array,
+    low: Array,
+    high: Array,
     start: float,
 ) -> float:
     """Return the largest g.v / h.v over the box by Dinkelbach's iteration, or `start` if that is larger.
@@ -58,7 +58,7 @@ def _climb_box(
 
 
 @njit(cache=True)
-def _most_telling(tops: NDArray[np.float64], bottoms: NDArray[np.float64]) -> int:
+def _most_telling(tops: Array, bottoms: Array) -> int:
     """Return the report whose ratio is the largest before any message is known."""
     found, best = 0, 0.0
     for y in range(tops.shape[0]):
@@ -69,11 +69,11 @@ def _most_telling(tops: NDArray[np.float64], bottoms: NDArray[np.float64]) -> in
 
 @njit(cache=True)
 def box_ratios(
-    weighted: NDArray[np.float64],
-    masses: NDArray[np.float64],
-    lows: NDArray[np.float64],
-    highs: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    weighted: Array,
+    masses: Array,
+    lows: Array,
+    highs: Array,
+) -> Array:
     """Return, for every ordered pair of rows, the largest over reports of the least over boxes of the ratio.
 
     Every box holds all messages and so proves a bound: a report is done with as soon as one box shows that it

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.pair import conditional_rows, direct_leakage
-from sidelight.leakage.totals.base import Array, Channels
+from sidelight.leakage.totals.base import Channels
 from sidelight.leakage.totals.exact import OwnReport, Reached, with_neighbour
 from sidelight.mechanisms import Channel
 from sidelight.sources import Records
@@ -86,11 +86,11 @@ def _search(belief: Belief, channels: Channels, own: OwnReport) -> Reached | Non
 class _Report:
     """An attribute's report: what names it (see `Witness`), and ln of its likelihood given each value."""
 
-    named: NDArray[np.intp]
+    named: Positions
     logs: Array
 
     @classmethod
-    def of(cls, channel: Channel, named: NDArray[np.intp]) -> _Report:
+    def of(cls, channel: Channel, named: Positions) -> _Report:
         return cls(named, channel.named_logs(named))
 
 
@@ -98,7 +98,7 @@ class _Report:
 class _Sample:
     """Some records of one secret value: the others' codes (others, records) and the logs of their weights."""
 
-    codes: NDArray[np.intp]
+    codes: Positions
     logs: Array
 
 

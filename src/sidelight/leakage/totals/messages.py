@@ -21,11 +21,10 @@ from functools import cache
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.mechanisms.channel.logs import log_pairs, logs_of
 
-Array = NDArray[np.float64]
 LARGEST_LISTED = 6
 _TIGHT = 1e-10  # sums of up to six bounds are rounded; a ray that fails by less is kept, which is safe
 _LARGEST_EXPONENT = 700.0  # e^709 overflows
@@ -43,7 +42,7 @@ def closed(spreads: Array) -> Array:
     return bounds
 
 
-def column_pairs(columns: Array) -> tuple[Array, NDArray[np.intp]]:
+def column_pairs(columns: Array) -> tuple[Array, Positions]:
     """Return the largest log-ratio within a column for every ordered pair of rows, and that column."""
     return log_pairs(logs_of(columns))
 

@@ -24,13 +24,13 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief, Tree, check_belief
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, check_choice
 from sidelight.leakage.bounds import Bound, Claim
 from sidelight.leakage.pair import check_fit, checked_channels, is_idealised, own_pairs
-from sidelight.leakage.totals.base import Array, Channels, Totals
+from sidelight.leakage.totals.base import Channels, Totals
 from sidelight.leakage.totals.messages import (
     LARGEST_LISTED,
     box_pairs,
@@ -53,7 +53,7 @@ LARGEST_BOXES = 1 << 29
 LARGEST_KNOWN = 1 << 12
 """How many messages are kept for the next question."""
 Messages = dict[tuple[int, int], "_Message"]
-Reports = dict[str, NDArray[np.intp]]
+Reports = dict[str, Positions]
 """What names each attribute's report; see `Witness`."""
 
 
@@ -73,7 +73,7 @@ class _Message:
     budget: float
     methods: frozenset[str] = frozenset()
     is_exact: bool = False
-    chosen: NDArray[np.intp] | None = None
+    chosen: Positions | None = None
 
 
 def tree_total(belief: Belief, channels: Channels, secret: str, method: TreeMethod = "auto") -> Bound:
@@ -263,7 +263,7 @@ def _even(value: float, size: int) -> Array:
 
 def _pairs(
     rows: Array, reports: Array, spreads: Array, method: TreeMethod
-) -> tuple[Array, NDArray[np.intp] | None, str]:
+) -> tuple[Array, Positions | None, str]:
     """Return the bounds over all reports and messages from below, what reaches them, and the method."""
     spreads = closed(spreads)
     size = len(spreads)

@@ -12,16 +12,14 @@ from collections.abc import Hashable, Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import TooLargeError, check_number, invalid
-from sidelight.mechanisms.channel.generic import Codes as Codes
 from sidelight.mechanisms.channel.generic import Worst as Worst
 from sidelight.mechanisms.channel.generic import baseline_at
 from sidelight.mechanisms.channel.logs import contract_logs, fits_doubles, log_pairs, log_spans, logs_of
 from sidelight.schema import Attribute
 
-Array = NDArray[np.float64]
 ChannelClaim = Literal["exact", "certified", "published"]
 LARGEST_MATRIX = 1 << 22
 LARGEST_LIST = 1 << 10
@@ -131,7 +129,7 @@ class Channel(ABC):
         """Return the largest log-ratio of every row to every other, shape (m, m)."""
         return np.minimum(log_pairs(self._reported_logs(rows))[0], self._most)
 
-    def own_pairs(self, possible: Codes) -> Array:
+    def own_pairs(self, possible: Positions) -> Array:
         """Return what a report says about every two of the possible values themselves, shape (m, m)."""
         return self.ratio_pairs(np.eye(self.size)[possible])
 
@@ -156,20 +154,20 @@ class Channel(ABC):
             gains = np.where(top > -np.inf, top - bottom, -np.inf).max(axis=-1)
         return np.asarray(np.clip(gains, 0.0, self._most))
 
-    def named(self, report: int) -> Codes:
+    def named(self, report: int) -> Positions:
         """Return what names report number `report` of `all_columns`."""
         return np.array([report])
 
-    def likeliest(self, named: Codes) -> Codes:
+    def likeliest(self, named: Positions) -> Positions:
         """Return the values that a report, given by what names it, makes likeliest."""
         likelihood = self.likelihood(int(named[0]))
         return np.flatnonzero(likelihood == likelihood.max())
 
-    def named_logs(self, named: Codes) -> Array:
+    def named_logs(self, named: Positions) -> Array:
         """Return ln of the likelihood of a report, given by what names it, for every value, shape (size,)."""
         return logs_of(self.likelihood(int(named[0])))
 
-    def describe(self, attribute: Attribute, named: Codes) -> str:
+    def describe(self, attribute: Attribute, named: Positions) -> str:
         """Say in words what is reported about the attribute."""
         return f"{attribute.name}: report {int(named[0])}"
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, check_number
-from sidelight.mechanisms.channel.base import Array, Channel, Codes, check_delta
+from sidelight.mechanisms.channel.base import Channel, check_delta
 from sidelight.mechanisms.channel.sets import SetChannel
 from sidelight.mechanisms.exact import store
 from sidelight.schema import Attribute
@@ -96,16 +97,16 @@ class LaplaceChannel(ContinuousChannel):
         ends = np.stack([-points + points.min(), points - points.max()], axis=1)
         return np.concatenate([-np.abs(points[:, None] - points), ends], axis=1)
 
-    def likeliest(self, named: Codes) -> Codes:
+    def likeliest(self, named: Positions) -> Positions:
         """Return the values whose points are nearest to the report."""
         column = np.exp(self.all_logs()[:, int(named[0])])
         return np.flatnonzero(column == column.max())
 
-    def named_logs(self, named: Codes) -> Array:
+    def named_logs(self, named: Positions) -> Array:
         """Return ln of the likelihood of a report of `all_columns`, shape (size,)."""
         return np.asarray(self.all_logs()[:, int(named[0])])
 
-    def describe(self, attribute: Attribute, named: Codes) -> str:
+    def describe(self, attribute: Attribute, named: Positions) -> str:
         """Say where on the line the report lies."""
         report = int(named[0])
         if report < self.size:

@@ -9,8 +9,9 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, TooLargeError, check_number, check_whole, invalid
-from sidelight.mechanisms.channel.base import Array, Channel, check_matrix_size
+from sidelight.mechanisms.channel.base import Channel, check_matrix_size
 from sidelight.mechanisms.channel.sets import AnyChannel
 from sidelight.mechanisms.exact import store
 

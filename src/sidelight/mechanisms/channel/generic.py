@@ -18,13 +18,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array, Mask, Positions
 from sidelight.mechanisms.channel.logs import log_spans, logs_of
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Codes = NDArray[np.intp]
 SMALL_SEARCH = 1 << 24
 """Searches over so many cells are done with numpy, larger ones compiled."""
 LEAST_BASELINE = 1e-300
@@ -48,7 +45,7 @@ class Worst:
     value: float
     likelier: int
     unlikelier: int
-    report: Codes
+    report: Positions
 
 
 def baseline_at(budget: float) -> float:

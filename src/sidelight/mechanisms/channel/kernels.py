@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array
 from sidelight.mechanisms.channel.generic import SLACK, STEP
 
 
@@ -17,7 +17,7 @@ def gain(g: float, h: float, ratio: float) -> float:
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
-def _excess(g: NDArray[np.float64], h: NDArray[np.float64], ratio: float) -> float:
+def _excess(g: Array, h: Array, ratio: float) -> float:
     total = 0.0
     for u in range(g.shape[0]):
         total += max(gain(g[u], h[u], ratio), 0.0)
@@ -25,7 +25,7 @@ def _excess(g: NDArray[np.float64], h: NDArray[np.float64], ratio: float) -> flo
 
 
 @njit(cache=True)
-def search_rows(rows: NDArray[np.float64], baseline: float) -> tuple[float, int, int]:
+def search_rows(rows: Array, baseline: float) -> tuple[float, int, int]:
     """Return the largest generic ratio over ordered pairs of rows, and the two rows that reach it."""
     best, likelier, unlikelier = 1.0, 0, 0
     for i in range(rows.shape[0]):

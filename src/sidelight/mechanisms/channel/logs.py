@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from sidelight.foundation.arrays import Array, Positions
+
 _LEAST_LOG = math.log(1e-280)
 """Products above this keep all their digits; below it, a sum may lose them or become a false zero."""
 
@@ -49,7 +49,7 @@ def log_ratios(high: Array, low: Array) -> Array:
         return np.asarray(np.where(high > 0, np.log(high) - np.log(low), 0.0))
 
 
-def log_pairs(logs: Array, others: Array | None = None) -> tuple[Array, NDArray[np.intp]]:
+def log_pairs(logs: Array, others: Array | None = None) -> tuple[Array, Positions]:
     """Return the largest difference within a column for every ordered pair of rows, and that column.
 
     Args:

@@ -19,6 +19,7 @@ from typing import Literal
 
 import numpy as np
 
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import (
     InputError,
     TooLargeError,
@@ -27,15 +28,7 @@ from sidelight.foundation.errors import (
     check_whole,
     invalid,
 )
-from sidelight.mechanisms.channel.base import (
-    LARGEST_LIST,
-    Array,
-    Channel,
-    Codes,
-    Worst,
-    check_delta,
-    check_matrix_size,
-)
+from sidelight.mechanisms.channel.base import LARGEST_LIST, Channel, Worst, check_delta, check_matrix_size
 from sidelight.mechanisms.channel.generic import (
     LEAST_BASELINE,
     all_sets,
@@ -111,7 +104,7 @@ class SetChannel(Channel):
             return super().ratio_pairs(rows)
         return np.minimum(generic_pairs(rows, self.floor, self.set_size), self.epsilon)
 
-    def own_pairs(self, possible: Codes) -> Array:
+    def own_pairs(self, possible: Positions) -> Array:
         """Return the budget for every two different values: some set holds the one and not the other."""
         says_nothing = self.set_size == self.size
         return np.where(np.eye(len(possible), dtype=np.bool_), 0.0, 0.0 if says_nothing else self.epsilon)
@@ -133,22 +126,22 @@ class SetChannel(Channel):
         """Return the largest log-ratio of every row of `g` to the row of `h` beside it."""
         return np.minimum(climb(g, h, self.floor, self.set_size), self.epsilon)
 
-    def named(self, report: int) -> Codes:
+    def named(self, report: int) -> Positions:
         """Return the values that report number `report` of `all_columns` favours."""
         column = self.all_columns()[:, report]
         return np.flatnonzero(column == column.max())
 
-    def likeliest(self, named: Codes) -> Codes:
+    def likeliest(self, named: Positions) -> Positions:
         """Return the values that a report favours: they name it."""
         return named
 
-    def named_logs(self, named: Codes) -> Array:
+    def named_logs(self, named: Positions) -> Array:
         """Return ln of the likelihood of a report that favours these values, shape (size,)."""
         logs = np.full(self.size, -self.epsilon)
         logs[named] = 0.0
         return logs
 
-    def describe(self, attribute: Attribute, named: Codes) -> str:
+    def describe(self, attribute: Attribute, named: Positions) -> str:
         """Say in words which values a report favours."""
         shown = [attribute.values[int(code)] for code in named]
         if len(shown) == 1:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import check_choice
 from sidelight.labels.collection import LabelledRows
 from sidelight.learning.learnt import labelled_rows
@@ -20,7 +21,6 @@ from sidelight.schema import Attribute
 from sidelight.sources import read
 from sidelight.studies.tables import existing_table
 
-Array = NDArray[np.float64]
 VALUES, LABELS = 50, 5
 SYNTHETIC = ("U(1,50)", "N(25,1)", "N(25,0.3)", "D(25)")
 FEVER = np.array([[0.01, 0.22, 0.77], [0.68, 0.16, 0.16]])
@@ -105,7 +105,7 @@ def smart_grid(seed: int, *, with_stab: bool) -> RealSet:
 
 def split_by_group(
     groups: Sequence[Any] | NDArray[Any], share: float, seed: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[Positions, Positions]:
     """Return the rows of a share of the groups, and the others; no group is on both sides."""
     distinct, number = np.unique(np.asarray(groups), return_inverse=True)
     order = np.random.default_rng(seed).permutation(len(distinct))

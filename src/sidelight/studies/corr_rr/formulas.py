@@ -9,8 +9,8 @@ from functools import partial
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array
 from sidelight.leakage.published import sampling_amplification
 from sidelight.protocols.budgets import record_budget
 from sidelight.protocols.copies import published_copy
@@ -19,7 +19,6 @@ from sidelight.studies.corr_rr.records import available_tables, correlations, re
 from sidelight.studies.figures import canvas
 from sidelight.studies.study import Drawing, Reading, StudyResult, Value, Work, against_exact, judged
 
-Array = NDArray[np.float64]
 TABLE_1 = {"clave": (16, 2, -0.07, 0.05), "nursery": (8, 3, -0.07, 0.05), "mushroom": (9, 6, -0.37, 0.6)}
 """Table 1 as printed: attributes, values, least and largest correlation."""
 

@@ -7,12 +7,10 @@ from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import AnyCodes, Array, Whole
 from sidelight.schema import Schema, categorical
 from sidelight.studies.tables import existing_table, missing_tables
-
-Codes = NDArray[np.unsignedinteger[Any]]
 
 PEOPLE = 10_000
 BASE = {10: (0.3, 0.2, 0.15, 0.1, 0.08, 0.06, 0.05, 0.03, 0.02, 0.01), 2: (0.9, 0.1)}
@@ -29,7 +27,7 @@ def schema_of(attributes: int, values: int) -> Schema:
 
 
 @lru_cache(maxsize=_KEPT)
-def star(attributes: int, values: int, correlation: float, trial: int, people: int = PEOPLE) -> Codes:
+def star(attributes: int, values: int, correlation: float, trial: int, people: int = PEOPLE) -> AnyCodes:
     """Return records of the star model: X_j equals X_1 with probability `correlation`, else it is uniform.
 
     The trials of a model are cached, because every budget uses the same ones.
@@ -50,7 +48,7 @@ def available_tables() -> list[str]:
 
 
 @cache
-def real(name: str) -> tuple[Schema, Codes]:
+def real(name: str) -> tuple[Schema, AnyCodes]:
     """Return a real table, coded, as section 4.2.4 of the paper describes it."""
     import pyarrow.parquet as pq
 
@@ -70,7 +68,7 @@ def _named(key: str, size: int) -> list[str]:
 
 
 Columns = dict[str, list[Any]]
-Prepared = dict[str, tuple[NDArray[np.int64], int]]
+Prepared = dict[str, tuple[Whole, int]]
 
 
 def _clave(columns: Columns) -> Prepared:
@@ -107,7 +105,7 @@ def _adult(columns: Columns) -> Prepared:
     return {name: pair for name, pair in prepared.items() if pair[1] > 1}
 
 
-def _folded(values: list[Any], kept: int) -> tuple[NDArray[np.int64], int]:
+def _folded(values: list[Any], kept: int) -> tuple[Whole, int]:
     """Return codes in alphabetical order; all but the `kept` commonest values are folded into "Other"."""
     counts = Counter(str(value) for value in values)
     common = [value for value, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:kept]]
@@ -117,6 +115,6 @@ def _folded(values: list[Any], kept: int) -> tuple[NDArray[np.int64], int]:
     return np.array([place[label] for label in labels], dtype=np.int64), len(order)
 
 
-def correlations(codes: Codes) -> NDArray[np.float64]:
+def correlations(codes: AnyCodes) -> Array:
     """Return the Pearson correlations of the codes, as Table 1 and Fig. 3 use them."""
     return np.corrcoef(codes.T.astype(np.float64))

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.advice.advice import choose_protocol
 from sidelight.estimation.estimates import published
@@ -18,6 +16,7 @@ from sidelight.estimation.group_marginals import joint_marginals
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.estimation.shrinkage import least_risk, shared_domains
 from sidelight.estimation.unbiased import unbiased
+from sidelight.foundation.arrays import AnyCodes, Array
 from sidelight.foundation.simplex import to_simplex
 from sidelight.protocols.direct import Sample, Split, product, smp, spl
 from sidelight.protocols.fake_data import WHOLE, FakeDataProtocol, rs_fd, rs_rfd
@@ -27,12 +26,10 @@ from sidelight.protocols.two_phase import TwoPhase
 from sidelight.schema import Schema
 from sidelight.studies.corr_rr.records import PEOPLE, real, schema_of, star
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.unsignedinteger[Any]]
 Rows = dict[str, Array]
 Trial = list[Array]
 """An array for each attribute."""
-Method = Callable[[list[Codes], int], list[Trial]]
+Method = Callable[[list[AnyCodes], int], list[Trial]]
 """Takes the records of several trials and the first one's number; returns what it estimates in each."""
 
 BASELINES = ("spl", "rs+fd", "rs+rfd", "corr-rr", "smp")
@@ -61,7 +58,7 @@ class Setting:
         """The attributes."""
         return schema_of(self.attributes, self.values) if self.table == "star" else real(self.table)[0]
 
-    def records(self, trial: int) -> Codes:
+    def records(self, trial: int) -> AnyCodes:
         """Return the records of one trial."""
         if self.table == "star":
             return star(self.attributes, self.values, self.correlation, trial)
@@ -154,7 +151,7 @@ def _stacked(rows: Sequence[Trial]) -> Trial:
 
 
 def _own_trials(
-    setting: Setting, schema: Schema, blocks: list[Codes], start: int
+    setting: Setting, schema: Schema, blocks: list[AnyCodes], start: int
 ) -> list[tuple[Trial, Trial, Trial]]:
     """Return our unbiased estimates, their total variances, and what joints of groups say (NaN elsewhere)."""
     trials = []
@@ -186,7 +183,7 @@ def _methods(setting: Setting, schema: Schema) -> dict[str, Method]:
     epsilon = setting.epsilon
     uniform = rs_fd(schema, epsilon)
 
-    def realistic(records: Codes, seed: int) -> Trial:
+    def realistic(records: AnyCodes, seed: int) -> Trial:
         """RS+RFD in its best case: its prior is the truth."""
         priors = dict(zip(schema.names, _truth(schema, records), strict=True))
         protocol = rs_rfd(schema, epsilon, priors, "the true frequencies")
@@ -206,7 +203,7 @@ def _methods(setting: Setting, schema: Schema) -> dict[str, Method]:
     return methods
 
 
-def _reports(protocol: Protocol, blocks: list[Codes], start: int) -> list[RecordReports]:
+def _reports(protocol: Protocol, blocks: list[AnyCodes], start: int) -> list[RecordReports]:
     """Return the reports of several trials, made in one go."""
     whole = protocol.randomise(np.concatenate(blocks), seed=start)
     ends = np.cumsum([0, *(len(block) for block in blocks)])
@@ -220,7 +217,7 @@ def own_protocol(setting: Setting) -> Split | Sample:
 
 
 def _inverted(protocol: Split | Sample) -> Method:
-    def run(blocks: list[Codes], start: int) -> list[Trial]:
+    def run(blocks: list[AnyCodes], start: int) -> list[Trial]:
         marginals = [unbiased([part.aggregate()]) for part in _reports(protocol, blocks, start)]
         return [[parts[name].estimate for name in protocol.schema.names] for parts in marginals]
 
@@ -245,7 +242,7 @@ def _design(setting: Setting) -> TwoPhase:
     return TwoPhase(setting.schema, setting.epsilon, share=setting.share)
 
 
-def two_phases(setting: Setting, schema: Schema, records: Codes, trial: int) -> Trial:
+def two_phases(setting: Setting, schema: Schema, records: AnyCodes, trial: int) -> Trial:
     """Return Corr-RR's estimate, people assigned to phases anew in every trial."""
     design = _design(setting)
     rng = np.random.default_rng((20_250_717, trial))
@@ -258,5 +255,5 @@ def two_phases(setting: Setting, schema: Schema, records: Codes, trial: int) -> 
     return [estimates[name] for name in schema.names]
 
 
-def _truth(schema: Schema, records: Codes) -> Trial:
+def _truth(schema: Schema, records: AnyCodes) -> Trial:
     return [np.bincount(records[:, i], minlength=size) / len(records) for i, size in enumerate(schema.sizes)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief
+from sidelight.foundation.arrays import Array
 from sidelight.leakage import statistical_leakage, total_leakage
 from sidelight.leakage.analysers import generic_analysis
 from sidelight.leakage.published import pairwise_sum
@@ -16,7 +16,6 @@ from sidelight.schema import Schema, categorical
 from sidelight.sources import Counts
 from sidelight.studies.study import Reading, StudyResult, Value, Verdict, Work, gaps, judged, plain_table
 
-Array = NDArray[np.float64]
 EXAMPLE = ((0.2, 0, 0, 0), (0, 0.2, 0, 0), (0.1, 0.15, 0.03, 0.02), (0.1, 0.15, 0.03, 0.02))
 """CPL, eq. (28)."""
 

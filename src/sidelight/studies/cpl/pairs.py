@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array
 from sidelight.leakage import correlation_matrix, leakage_error, mutual_information_matrix
 from sidelight.leakage.analysers import generic_analysis, randomised_response_analysis
 from sidelight.studies.benchmarks import MAKERS, exact_analysis, statistical_matrix
@@ -27,7 +27,6 @@ from sidelight.studies.study import (
     plain_table,
 )
 
-Array = NDArray[np.float64]
 SEVEN = ("gender", "cholesterol", "gluc", "smoke", "alco", "active", "cardio")
 """The attributes of Fig. 4(c): the paper shows seven of cardio's and does not name them all."""
 

@@ -9,9 +9,9 @@ from functools import partial
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief
+from sidelight.foundation.arrays import Whole
 from sidelight.leakage import pair_matrix, statistical_leakage, total_leakage, tree_totals
 from sidelight.mechanisms.channel.generic import generic_worst
 from sidelight.plan import Plan
@@ -108,7 +108,7 @@ def _trees(attributes: int) -> Callable[[], object]:
 
 def surrogates(count: int) -> Callable[[], object]:
     """Return the estimate of a pair with so many surrogates."""
-    cells: NDArray[np.int64] = np.random.default_rng(3).integers(50, 500, size=(2, 15))
+    cells: Whole = np.random.default_rng(3).integers(50, 500, size=(2, 15))
     schema = Schema((categorical("x", ["a", "b"]), categorical("u", [str(i) for i in range(15)])))
     belief = Belief.from_counts(Counts(schema, cells))
     view = Plan.uniform(schema).channels()["u"].matrix()

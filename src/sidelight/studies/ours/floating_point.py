@@ -42,7 +42,7 @@ GRID = "its grid"
 DOUBLES = "doubles"
 BUDGETS = (0.5, 1.0, 2.0, 4.0)
 CONFIDENCE = 0.999
-"""Of every interval: two dozen of them together raise a false alarm about once in a hundred studies."""
+"""The confidence of each interval: two dozen together give a false alarm about once in a hundred studies."""
 _SEED = 1
 
 

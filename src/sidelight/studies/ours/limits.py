@@ -27,6 +27,7 @@ from sidelight.attacks.posterior import Posterior, posterior
 from sidelight.attacks.reconstruction import fit_aware
 from sidelight.attacks.released import Released, release
 from sidelight.belief import Belief
+from sidelight.foundation.arrays import Array, Codes
 from sidelight.foundation.errors import MissingExtraError
 from sidelight.mechanisms import Reports
 from sidelight.plan import Plan, Release
@@ -34,13 +35,10 @@ from sidelight.sources.examples import survey_joint
 from sidelight.studies.figures import canvas, legend_beside
 from sidelight.studies.study import Drawing, Reading, StudyResult, Verdict, Work, plain_table
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.uint16]
-
 ENOUGH = 0.95
 """The share of the way that the best learnt attack is said to go in every setting."""
 CONFIDENCE = 0.999
-"""Of every interval: two dozen of them together raise a false alarm about once in a hundred studies."""
+"""The confidence of each interval: two dozen together give a false alarm about once in a hundred studies."""
 _SEED = 1
 
 

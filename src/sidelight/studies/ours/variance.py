@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from sidelight.foundation.arrays import Array, Whole
 from sidelight.mechanisms import create
 from sidelight.studies.figures import STYLES, canvas, grid, legend_beside
 from sidelight.studies.study import Drawing, Reading, StudyResult, Verdict, Work
@@ -24,10 +25,10 @@ _SIZES = np.unique(np.geomspace(2, 4096, 34).astype(int))
 class VarianceStudy:
     """The variance of one person's report about a value that nobody has, for each mechanism."""
 
-    budgets: NDArray[np.float64]  # (b,) the nominal budgets of the first panel
-    by_budget: dict[str, NDArray[np.float64]]  # (b,) the variances at `size` values, by mechanism
-    sizes: NDArray[np.int64]  # (s,) the numbers of values of the second panel
-    by_size: dict[str, NDArray[np.float64]]  # (s,) the variances at budget `epsilon`, by mechanism
+    budgets: Array  # (b,) the nominal budgets of the first panel
+    by_budget: dict[str, Array]  # (b,) the variances at `size` values, by mechanism
+    sizes: Whole  # (s,) the numbers of values of the second panel
+    by_size: dict[str, Array]  # (s,) the variances at budget `epsilon`, by mechanism
     size: int  # the number of values in the first panel
     epsilon: float  # the budget in the second panel
 
@@ -60,9 +61,7 @@ def variance_figure(study: VarianceStudy) -> Figure:
     return figure
 
 
-def _panel(
-    axes: Axes, x: NDArray[np.generic], lines: dict[str, NDArray[np.float64]], label: str, title: str
-) -> None:
+def _panel(axes: Axes, x: NDArray[np.generic], lines: dict[str, Array], label: str, title: str) -> None:
     for number, (name, values) in enumerate(lines.items()):
         axes.loglog(x, values, STYLES[number % 4], label=name, linewidth=1.5)
     axes.set(xlabel=label)

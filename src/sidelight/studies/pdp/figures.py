@@ -12,9 +12,9 @@ from functools import partial
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from sidelight.belief import Gaussian
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.knowledge import Adversary, Edges, gaussian_leakage
 from sidelight.knowledge.graph import fast_search, full_search
@@ -30,7 +30,6 @@ from sidelight.studies.study import (
     seconds_of,
 )
 
-Array = NDArray[np.float64]
 TUPLES = 15
 CONCENTRATION = 10.0
 """The paper gives the mean of its beta edges and not their spread; a + b = 10 is our reading."""

@@ -9,14 +9,12 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.belief import Belief, Tree
+from sidelight.foundation.arrays import Array
 from sidelight.knowledge import Adversary, Query, all_adversaries, knowledge_audit, prior_leakage
 from sidelight.studies.pdp.figures import TUPLES, Curve, Panel, read_panel
 from sidelight.studies.study import Reading, StudyResult, Verdict, Work, seconds_of
-
-Array = NDArray[np.float64]
 
 
 def common_cause(tuples: int, strength: float) -> Array:

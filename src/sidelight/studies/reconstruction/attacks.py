@@ -15,7 +15,6 @@ from functools import partial
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from sidelight.attacks.attack import attack
 from sidelight.attacks.floating_point import FloatingPointAttacker, naive_laplace, naive_test
@@ -23,12 +22,11 @@ from sidelight.attacks.networks import MODELS, Schedule
 from sidelight.attacks.owner import Family, Noise, NoisyNumbers, protect
 from sidelight.attacks.reconstruction import Reconstructor, fit_aware, fit_published
 from sidelight.attacks.result import AttackResult
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.progress import track
 from sidelight.studies.figures import canvas, grid
 from sidelight.studies.reconstruction.records import StudyTable, study_tables
 from sidelight.studies.study import Drawing, Kind, Reading, StudyResult, Value, Verdict, Work, plain_table
-
-Array = NDArray[np.float64]
 
 BUDGETS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 SHARES = (0.25, 0.5, 1.0)

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidelight.attacks.numbers import Numbers
+from sidelight.foundation.arrays import Array, Whole
 from sidelight.studies.tables import missing_tables, table_file
 
-Array = NDArray[np.float64]
 MOST_RECORDS = 20_000
 _PARTS = (
     "Cash and Cash Equivalents",
@@ -72,7 +71,7 @@ def _cabs(table: Any) -> StudyTable:
     return StudyTable("SF cabs", "vehicular", numbers, ("end_lat", "end_lng"))
 
 
-def _trips(table: Any, vehicle: str, lat: str, lng: str, seconds: NDArray[np.int64]) -> Numbers:
+def _trips(table: Any, vehicle: str, lat: str, lng: str, seconds: Whole) -> Numbers:
     """Cut tracks into trips of about a minute: start, duration, speed, direction, end, vehicle.
 
     Neighbouring minutes are nearly the same record, so a vehicle's day is not divided between two owners.
