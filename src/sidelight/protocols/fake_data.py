@@ -152,7 +152,7 @@ class FakeDataProtocol(Protocol):
         """The attributes."""
         return self.schema.names
 
-    @property
+    @cached_property
     def forms(self) -> tuple[ReportForm, ...]:
         """One code of each attribute."""
         return tuple(ReportForm.codes(size) for size in self.schema.sizes)
