@@ -66,8 +66,8 @@ class Protocol(Design):
     Attributes:
         kind: what its files state under `protocol`, see `register`.
         schema: the attributes of a record, in order.
-        groups: what each part of a report is about, where every part is the report of one group of
-            attributes through a mechanism of its own; empty where parts are made together.
+        groups: of a `GroupProtocol`, what each part of a report is about: a group of attributes, reported
+            through a mechanism of its own; empty for all others.
         sends_one_part: whether a person sends one of the parts, known which, instead of all.
         is_linear: whether the expected counts of the parts' codes are linear in the attributes' frequencies,
             as `expected_counts` and `report_covariance` say; then each part is counted by itself.
