@@ -387,6 +387,13 @@ def test_a_learnt_attack_leaves_values_alone_that_hardly_occur(common: int, rng)
     assert set(found.guesses.tolist()) <= {0, 1, 2}
 
 
+def test_an_attacker_does_not_learn_from_codes_that_no_value_has() -> None:
+    schema = sl.Schema((sl.categorical("a", list("xyz")), sl.categorical("b", list("xy"))))
+    plan = sl.Plan.uniform(schema.select(["b"]), "grr", 3.0)
+    with pytest.raises(sl.InputError, match="`records` of 'a' must be codes from 0 to 2, got 0 to 7"):
+        LearntAttacker.fit(np.array([[0, 1], [7, 0]]), schema, plan, "a")
+
+
 def test_a_numeric_secret_under_laplace_noise_has_a_limit_too(rng) -> None:
     points = np.linspace(0, 1, 9)
     near = np.exp(-4 * np.abs(points[:, None] - points))

@@ -1,4 +1,4 @@
-"""The contract of protocols: every entry of the register, and one from outside, goes the whole way.
+"""The contract of protocols: every entry of the register, and some from outside, go the whole way.
 
 Randomise, write, read, add up in parts, merge, estimate, attack; the stated law, budget and estimates against
 enumeration. Statistical tests have a fixed seed and a false-alarm rate below 10^-6 each.
@@ -6,11 +6,12 @@ enumeration. Statistical tests have a fixed seed and a false-alarm rate below 10
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 import pytest
-from near_records import NearRecords
+from outside_protocols import LinearCounts, NearRecords, OneGroup, OnePart
 from scipy.stats import chi2, norm
 
 import sidelight as sl
@@ -18,7 +19,7 @@ from sidelight.estimation import predicted_error, predicted_variances
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.estimation.unbiased import unbiased
 from sidelight.mechanisms import Aggregate, Reports
-from sidelight.protocols import read_protocol, record_budget, write_protocol
+from sidelight.protocols import product, read_protocol, record_budget, spl, write_protocol
 from sidelight.protocols.protocol import Protocol, every_record
 from sidelight.protocols.records import RecordReports, RecordSums, fingerprint
 from sidelight.protocols.register import KINDS, PROTOCOLS, make_protocol, options_of, protocol_class
@@ -30,6 +31,7 @@ OPTIONS = {
     "priors": {"a": [0.7, 0.2, 0.1], "b": [0.9, 0.1], "c": [0.35, 0.65]}, "origin": "made up", "share": 0.4,
     "groups": [["a", "b"]],
 }  # fmt: skip
+OUTSIDE = {outside.kind: outside for outside in (NearRecords, OnePart, OneGroup, LinearCounts)}
 BUDGET = 1.3
 PEOPLE = 3000
 MANY = 10**9
@@ -38,7 +40,8 @@ JOINT = np.random.default_rng(8).dirichlet(np.ones(12)).reshape(SCHEMA.sizes)
 
 @pytest.fixture(autouse=True)
 def register(monkeypatch) -> None:
-    monkeypatch.setitem(PROTOCOLS, "near", NearRecords)
+    for kind, outside in OUTSIDE.items():
+        monkeypatch.setitem(PROTOCOLS, kind, outside)
 
 
 def made(name: str):
@@ -65,7 +68,7 @@ def truths(records: np.ndarray) -> dict[str, np.ndarray]:
     return {one.name: np.bincount(column, minlength=one.size) / len(column) for one, column in columns}
 
 
-each = pytest.mark.parametrize("name", [*PROTOCOLS, "near"])
+each = pytest.mark.parametrize("name", [*PROTOCOLS, *OUTSIDE])
 
 
 @each
@@ -304,6 +307,43 @@ def test_a_report_that_no_record_leads_to_is_refused() -> None:
         reports.aggregate()
 
 
+def test_whoever_sends_one_part_sends_exactly_one() -> None:
+    reports = OnePart(SCHEMA, BUDGET).randomise(people(20), seed=1)
+    senders = (reports.senders[0], reports.senders[1], reports.senders[2] * 0)
+    with pytest.raises(sl.InputError, match="everyone must report exactly one of part a, part b, part c"):
+        replace(reports, senders=senders).aggregate()
+
+
+class Later(LinearCounts):
+    """A second phase, learnt from a first that reports the attributes as one value."""
+
+    kind = "later"
+
+    @property
+    def first_phase(self):
+        return fingerprint(product(self.schema, self.nominal_budget))
+
+
+class LaterNear(NearRecords):
+    """A second phase whose reports are counted whole."""
+
+    @property
+    def first_phase(self):
+        return fingerprint(spl(self.schema, self.nominal_budget))
+
+
+def test_two_phases_that_do_not_fit_an_estimator_are_refused() -> None:
+    phases = product(SCHEMA, BUDGET), Later(SCHEMA, BUDGET)
+    reports = [phase.randomise(people(100), seed=1) for phase in phases]
+    with pytest.raises(sl.InputError, match="first phase of 'later' must report every attribute by itself"):
+        sl.estimate(reports)
+    phases = spl(SCHEMA, BUDGET), LaterNear(SCHEMA, BUDGET)
+    reports = [phase.randomise(people(100), seed=1) for phase in phases]
+    assert sl.estimate(reports).people == 200
+    with pytest.raises(sl.InputError, match="the estimator 'published' is Corr-RR's"):
+        sl.estimate(reports, estimator="published")
+
+
 class Silent(NearRecords):
     """Reports any record, whatever the true one."""
 
@@ -354,6 +394,26 @@ def test_names_kinds_and_options_are_checked(tmp_path) -> None:
         read_protocol(path)
 
 
+def test_a_file_that_could_not_be_read_back_is_not_written(tmp_path) -> None:
+    class Versioned(NearRecords):
+        def to_file(self):
+            return super().to_file() | {"version": 7}
+
+    with pytest.raises(sl.InputError, match="'near' states 'version', a name that its file needs"):
+        write_protocol(Versioned(SCHEMA, 1.0), tmp_path / "near.json")
+
+
+@pytest.mark.parametrize("error", [IndexError, AttributeError, ZeroDivisionError])
+def test_what_a_protocol_cannot_be_made_of_is_refused(error, monkeypatch, tmp_path) -> None:
+    def fails(_data, _schema):
+        raise error
+
+    path = write_protocol(NearRecords(SCHEMA, 1.0), tmp_path / "near.json")
+    monkeypatch.setattr(NearRecords, "from_file", fails)
+    with pytest.raises(sl.InputError, match=f"it is no 'near' protocol: {error.__name__}"):
+        read_protocol(path)
+
+
 def test_every_kind_is_that_of_its_class() -> None:
     assert [protocol_class(kind).kind for kind in KINDS] == list(KINDS)
 
@@ -367,7 +427,7 @@ def test_a_budget_that_is_none_is_refused_whatever_the_protocol(epsilon: object)
 
 def test_the_command_line_offers_every_protocol(run) -> None:
     shown = " ".join(run("collect", "--help").out.split())
-    registered = [name for name in PROTOCOLS if name != "near"]
+    registered = [name for name in PROTOCOLS if name not in OUTSIDE]
     assert all(f"'{name}'" in shown for name in registered)
 
 

@@ -254,6 +254,8 @@ class TestSpark:
             open_reports(table.source.frame)
         with pytest.raises(sl.InputError, match="two phases need rows that keep their numbers"):
             sl.collect(table, sl.protocols.TwoPhase(table.schema, 1.0))
+        with pytest.raises(sl.InputError, match="two phases need rows that keep their numbers"):
+            collect_into(table, sl.protocols.TwoPhase(table.schema, 1.0), str(tmp_path / "third"))
 
     def test_empty_partitions_count_nothing(self, engine: Reader) -> None:
         frame = engine.session.createDataFrame(pa.table({"a": [0, 1, 1], "b": [1, 1, 0]})).repartition(7)

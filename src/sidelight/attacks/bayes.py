@@ -12,12 +12,13 @@ from sidelight.attacks.attack import Guess
 from sidelight.attacks.face_value import describe_release, face_value
 from sidelight.attacks.intervals import Interval, mean_interval
 from sidelight.attacks.posterior import Posterior, posterior
-from sidelight.attacks.released import Released, check_records
+from sidelight.attacks.released import Released
 from sidelight.attacks.result import Measure
 from sidelight.belief import Belief
 from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import check_choice, invalid
 from sidelight.mechanisms.mechanism import check_codes
+from sidelight.protocols.protocol import check_records
 from sidelight.protocols.records import RecordReports
 from sidelight.schema import Schema
 from sidelight.sources import Table

@@ -13,11 +13,12 @@ from sidelight.attacks.attack import Guess
 from sidelight.attacks.bayes import true_codes
 from sidelight.attacks.face_value import describe_plan, face_value
 from sidelight.attacks.learners import fit_classification
-from sidelight.attacks.released import Released, check_records, release
+from sidelight.attacks.released import Released, release
 from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.plan import Plan
 from sidelight.protocols import RecordReports
+from sidelight.protocols.protocol import check_records
 from sidelight.schema import Schema
 
 

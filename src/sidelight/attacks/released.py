@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sidelight.foundation.arrays import Positions
 from sidelight.foundation.errors import InputError, invalid, unknown
@@ -16,6 +15,7 @@ from sidelight.foundation.files import REPORTS_KEY
 from sidelight.foundation.randomness import derive_seed
 from sidelight.mechanisms import Reports
 from sidelight.plan import Plan, Release
+from sidelight.protocols.protocol import check_records
 from sidelight.protocols.records import RecordReports
 from sidelight.schema import Schema
 
@@ -133,11 +133,3 @@ def release(codes: ArrayLike, schema: Schema, plan: Plan, *, seed: int | None = 
         inputs = mechanism.inputs(values)
         columns[part.name] = mechanism.randomise(inputs, seed=derive_seed(seed, part.name))
     return Released(plan, columns, len(array))
-
-
-def check_records(codes: ArrayLike, schema: Schema) -> NDArray[Any]:
-    """Return coded records after checking that they have a column for each attribute."""
-    array = np.asarray(codes)
-    if array.ndim != 2 or array.shape[1] != len(schema) or array.dtype.kind not in "ui":
-        raise invalid("records", f"codes of the shape (rows, {len(schema)})", f"{array.dtype} {array.shape}")
-    return array

@@ -340,8 +340,12 @@ def merged(parts: Sequence[RecordSums]) -> list[RecordSums]:
 
 
 def _check_published(parts: Sequence[RecordSums]) -> None:
-    """Raise unless a second phase is among them: only there the estimator differs from inversion."""
-    if all(part.protocol.first_phase is None for part in parts):
+    """Raise unless a second phase is among them, and every part is a mechanism's report or a fake of one.
+
+    Elsewhere the estimator is inversion.
+    """
+    is_known = all(part.protocol.responses for part in parts)
+    if not is_known or all(part.protocol.first_phase is None for part in parts):
         raise InputError(
             "the estimator 'published' is Corr-RR's, for the reports of both its phases; these are of "
             f"{parts[-1].protocol.name!r}. Take 'best'."

@@ -22,7 +22,7 @@ from sidelight.estimation.linear import (
 from sidelight.estimation.means import sole_numbers
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.estimation.shrinkage import least_risk, shared_domains
-from sidelight.estimation.unbiased import Inversion, is_linear, unbiased
+from sidelight.estimation.unbiased import Inversion, unbiased
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_whole, invalid
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
@@ -62,7 +62,7 @@ def predicted_variances(design: Design, people: int, frequencies: Frequencies) -
     if protocol.groups:
         return _grouped(protocol, people, frequencies)
     stacked = np.concatenate([frequencies[name] for name in protocol.schema.names])
-    predicted = _linear if is_linear(protocol) else _enumerated
+    predicted = _linear if protocol.is_linear else _enumerated
     return _without_people(protocol.schema, predicted(protocol, people, stacked), frequencies, people)
 
 

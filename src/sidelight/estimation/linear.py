@@ -44,7 +44,7 @@ def solve_linear(parts: Sequence[RecordSums], known: Known) -> dict[str, tuple[A
         for part in parts:
             counts = np.concatenate([sums.sums for sums in part.parts]) / part.people
             inside, weighted = weighted_design(part.protocol, guess, basis)
-            left = basis.T @ (counts - design_of(part.protocol) @ even)
+            left = basis.T @ (counts - part.protocol.expected_counts() @ even)
             precision = precision + part.people * (weighted.T @ inside)
             target = target + part.people * (weighted.T @ left)
         covariance = np.linalg.inv(precision)
@@ -59,21 +59,13 @@ def solve_linear(parts: Sequence[RecordSums], known: Known) -> dict[str, tuple[A
     }
 
 
-def design_of(protocol: Protocol) -> Array:
-    """Return `Protocol.expected_counts` of a protocol that has them."""
-    design = protocol.expected_counts()
-    if design is None:
-        raise InputError(f"the counts of {protocol.name!r} are not linear in the frequencies.")
-    return design
-
-
 def weighted_design(protocol: Protocol, frequencies: Array, basis: Array) -> tuple[Array, Array]:
     """Return the system in free directions, A, and its weights times it, S^-1 A, for one report.
 
     A column's shares add up to 1 like frequencies, so that both live in the same directions. Where columns
     copy each other surely, S is singular; what it does not see then weighs nothing.
     """
-    inside = basis.T @ design_of(protocol) @ basis
+    inside = basis.T @ protocol.expected_counts() @ basis
     spread = basis.T @ protocol.report_covariance(frequencies) @ basis
     try:
         root = np.linalg.cholesky(spread)
@@ -102,7 +94,7 @@ def first_precision(sizes: Sequence[int], known: Sequence[tuple[Array, Array]]) 
 
 def condition(protocol: Protocol) -> float:
     """Return how ill-conditioned the system is, in the directions that frequencies can take."""
-    values = np.linalg.svd(design_of(protocol) @ directions(protocol.schema.sizes), compute_uv=False)
+    values = np.linalg.svd(protocol.expected_counts() @ directions(protocol.schema.sizes), compute_uv=False)
     return float(values[0] / values[-1]) if values[-1] > 1e-12 * values[0] else float("inf")
 
 

@@ -78,18 +78,13 @@ def unbiased(parts: Sequence[RecordSums], about: About = "collected") -> dict[st
     for part in parts[1:]:
         if part.protocol.schema != schema:
             raise mixed(parts[0].protocol, part.protocol)
-    linear = [part for part in parts if is_linear(part.protocol)]
-    direct = [part for part in parts if not is_linear(part.protocol)]
+    linear = [part for part in parts if part.protocol.is_linear]
+    direct = [part for part in parts if not part.protocol.is_linear]
     people = sum(part.people for part in parts)
     estimates = _direct(direct) if direct else {}
     if linear:
         estimates = _solved(linear, direct, estimates)
     return {name: _about(estimates[name], people, about) for name in schema.names}
-
-
-def is_linear(protocol: Protocol) -> bool:
-    """Whether frequencies are found by solving a linear system for those of all attributes at once."""
-    return not protocol.groups and protocol.expected_counts() is not None
 
 
 def _about(item: Unbiased, people: int, about: About) -> Unbiased:
@@ -230,10 +225,15 @@ def _solved(
     """Solve the linear system of the reports, leaning on a first phase where there is one."""
     known = {}
     for part in direct:
-        if not part.protocol.sends_one_part:
-            for group, sums in zip(part.protocol.groups, part.parts, strict=True):
-                item = first[group.names[0]].estimate
-                known[group.names[0]] = (item, inverted_covariance(group, to_simplex(item)) / sums.reports)
+        protocol = part.protocol
+        if tuple(group.label for group in protocol.groups) != protocol.schema.names:
+            raise InputError(
+                f"the first phase of {linear[0].protocol.name!r} must report every attribute by itself, got "
+                f"{protocol.name!r}."
+            )
+        for group, sums in zip(protocol.groups, part.parts, strict=True):
+            item = first[group.label].estimate
+            known[group.label] = (item, inverted_covariance(group, to_simplex(item)) / sums.reports)
     people = sum(part.people for part in linear)
     solved = {}
     for name, (estimate, spread) in solve_linear(linear, known).items():

@@ -43,11 +43,13 @@ class Grid:
             away = values - self.lower
             steps = away / self.step
             off = np.abs(steps - np.rint(steps))
-            # A report was rounded three times on its way to the grid and back. Where the step is near the
-            # last digit of a double, this allowance covers the grid and only the range is checked.
-            rounding = (np.spacing(np.abs(values)) + 3 * np.spacing(np.abs(away))) / (2 * self.step)
-            is_on_grid = off == 0 if self.is_exact else off <= _OFF_GRID + rounding
-            return np.asarray(~(is_on_grid & (steps >= -most) & (steps <= self.steps + most)))
+            allowed: float | NDArray[np.float64] = 0.0
+            if not self.is_exact:
+                # A report was rounded three times on its way to the grid and back. Where the step is near the
+                # last digit of a double, this allowance covers the grid and only the range is checked.
+                rounding = (np.spacing(np.abs(values)) + 3 * np.spacing(np.abs(away))) / (2 * self.step)
+                allowed = _OFF_GRID + rounding
+            return np.asarray(~((off <= allowed) & (steps >= -most) & (steps <= self.steps + most)))
 
     def __str__(self) -> str:
         most, upper = self.reach * self.step, self.lower + self.steps * self.step
@@ -133,10 +135,11 @@ class ReportForm:
             raise impossible("sets in rising order", is_unordered)
 
     def _check_spare_bits(self, rows: NDArray[np.uint8]) -> None:
-        ever_set = np.bitwise_or.reduce(rows, axis=0)
-        if np.unpackbits(ever_set, bitorder="little")[self.count :].any():
-            places = np.unpackbits(rows, axis=1, bitorder="little")
-            spare = places[:, self.count :].astype(np.bool_)
+        last = rows[:, self.count // 8 :]  # the bytes before are full
+        ever_set = np.array([np.bitwise_or.reduce(column) for column in last.T], dtype=np.uint8)
+        if np.unpackbits(ever_set, bitorder="little")[self.count % 8 :].any():
+            places = np.unpackbits(last, axis=1, bitorder="little")
+            spare = places[:, self.count % 8 :].astype(np.bool_)
             raise impossible(f"bits of {self.count} values, none set after the last", spare)
 
     @staticmethod

@@ -87,8 +87,21 @@ class GroupProtocol(Protocol):
         """Return one factor for each group."""
         return [group.factor(part) for group, part in zip(self.groups, collected.parts, strict=True)]
 
+    def evidence(self, collected: RecordReports, step: int) -> Iterator[tuple[Rows, list[Factor]]]:
+        """Return what people's reports say, group by group where a person sends one of them."""
+        if not self.sends_one_part:
+            yield from super().evidence(collected, step)
+            return
+        for group, part, senders in zip(self.groups, collected.parts, collected.senders, strict=True):
+            rows = np.arange(collected.people) if senders is None else senders
+            for start in range(0, len(rows), step):
+                span = slice(start, start + step)
+                yield rows[span], [group.factor(part[span])]
+
     def face_value(self, collected: RecordReports, secret: str) -> Positions | None:
         """Return the secret's part of its group's report, where that is one value of the group."""
+        if self.sends_one_part:
+            return None
         for group, part in zip(self.groups, collected.parts, strict=True):
             if secret in group.names and (cells := group.randomiser.face_value(part)) is not None:
                 return np.asarray(np.unravel_index(cells, group.sizes)[group.names.index(secret)])
@@ -257,18 +270,6 @@ class Sample(GroupProtocol):
         check_channel_size(len(laws[0]), sum(law.shape[1] for law in laws))
         whole = sum(self.shares)
         return np.hstack([law * (share / whole) for law, share in zip(laws, self.shares, strict=True)])
-
-    def evidence(self, collected: RecordReports, step: int) -> Iterator[tuple[Rows, list[Factor]]]:
-        """Return what people's reports say, group by group, see `Protocol.evidence`."""
-        for group, part, senders in zip(self.groups, collected.parts, collected.senders, strict=True):
-            rows = np.arange(collected.people) if senders is None else senders
-            for start in range(0, len(rows), step):
-                span = slice(start, start + step)
-                yield rows[span], [group.factor(part[span])]
-
-    def face_value(self, collected: RecordReports, secret: str) -> None:  # noqa: ARG002
-        """Return None: not everyone reports the secret."""
-        return
 
     def to_file(self) -> dict[str, Any]:
         """Return the protocol as plain data."""

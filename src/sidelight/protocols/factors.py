@@ -136,8 +136,7 @@ class Whole(Factor):
         terms: list[Term] = []
         for codes, likely in zip(np.ndindex(*sizes), self.table, strict=True):
             said = {
-                name: np.repeat(np.eye(size)[:, [code]], self.table.shape[1], axis=1)
-                for name, size, code in zip(names, sizes, codes, strict=True)
+                name: np.eye(size)[:, [code]] for name, size, code in zip(names, sizes, codes, strict=True)
             }
             terms.append((1.0, said | {names[0]: said[names[0]] * likely}))
         return terms

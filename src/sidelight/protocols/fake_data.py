@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.arrays import AnyCodes, Array, Positions, Whole, Words
-from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.randomness import below, derive_seed, randomness
 from sidelight.foundation.strict import Strict, validated
-from sidelight.mechanisms import Aggregate, Reports
+from sidelight.mechanisms import Reports
 from sidelight.mechanisms.arrays import respond
 from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.grr import RandomisedResponse
@@ -38,7 +37,7 @@ from sidelight.protocols.protocol import (
     even_part,
     every_record,
 )
-from sidelight.protocols.records import RecordReports, RecordSums, check_people, check_same
+from sidelight.protocols.records import RecordReports, RecordSums
 from sidelight.schema import Schema
 
 Weights = Mapping[tuple[str, str], Whole]
@@ -106,6 +105,7 @@ class FakeDataProtocol(Protocol):
     """
 
     kind: ClassVar[str] = "hidden"
+    is_linear: ClassVar[bool] = True
     schema: Schema
     partition: tuple[tuple[str, ...], ...]
     nominal_budget: float
@@ -150,7 +150,7 @@ class FakeDataProtocol(Protocol):
         """The attributes."""
         return self.schema.names
 
-    @property
+    @cached_property
     def forms(self) -> tuple[ReportForm, ...]:
         """One code of each attribute."""
         return tuple(ReportForm.codes(size) for size in self.schema.sizes)
@@ -258,16 +258,11 @@ class FakeDataProtocol(Protocol):
 
     def aggregate(self, collected: RecordReports) -> RecordSums:
         """Count how often each value was reported."""
-        check_same(self, collected.protocol)
-        check_people(collected)
+        sums = super().aggregate(collected)
         columns = self.checked_parts(collected)
         for group in self.partition:
             self._check_possible({name: columns[name] for name in group})
-        sums = tuple(
-            Aggregate(collected.people, code_counts(columns[attribute.name], attribute.size))
-            for attribute in self.schema
-        )
-        return RecordSums(self, collected.people, sums, collected.is_simulation)
+        return sums
 
     def _check_possible(self, columns: Mapping[str, AnyCodes]) -> None:
         """Raise if no choice leads to what a group's columns say together: fakes may rule values out."""
@@ -375,6 +370,12 @@ class FakeDataProtocol(Protocol):
         return Choice(
             {name: self.response(name)[:, said[name]] * np.exp(logs[name] - shift) for name in group}
         )
+
+    def face_value(self, collected: RecordReports, secret: str) -> NDArray[np.intp] | None:
+        """Return the secret's column, which may be a fake."""
+        if secret not in self.schema:
+            return None
+        return collected.parts[self.schema.index(secret)].values.astype(np.intp)
 
     def to_file(self) -> dict[str, Any]:
         """Return the protocol as plain data."""

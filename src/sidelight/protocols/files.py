@@ -38,9 +38,12 @@ class _HeadFile(Strict):
 
 def protocol_data(protocol: Protocol) -> dict[str, Any]:
     """Return a protocol with its schema as plain data."""
+    stated = protocol.to_file()
+    if taken := {"version", "attribute"} & stated.keys():
+        raise InputError(f"the protocol {protocol.name!r} states {min(taken)!r}, a name that its file needs.")
     attributes = [attribute_data(attribute) for attribute in protocol.schema]
     version = file_version(protocol.schema, PROTOCOL_VERSION)
-    return {"version": version, **protocol.to_file(), "attribute": attributes}
+    return {"version": version, **stated, "attribute": attributes}
 
 
 def attribute_data(attribute: Attribute) -> dict[str, Any]:
@@ -65,7 +68,7 @@ def protocol_from(data: Mapping[str, Any], label: str = "the protocol") -> Proto
         return protocol_class(head.protocol).from_file(rest, Schema(tuple(map(_attribute, head.attribute))))
     except InputError as error:
         raise InputError(f"{label}: {error}") from None
-    except (KeyError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise InputError(f"{label}: it is no {head.protocol!r} protocol: {error!r}.") from None
 
 
@@ -124,8 +127,9 @@ KINDS = {"release": "plan", "protocol": "protocol", "second": "parameters"}
 
 def check_kind(data: Mapping[str, Any], label: str, wanted: str) -> None:
     """Raise if the data are those of another kind of file."""
-    kind = next((kind for part, kind in KINDS.items() if part in data), wanted)
-    if kind != wanted:
+    kinds = [kind for part, kind in KINDS.items() if part in data]
+    if kinds and wanted not in kinds:
+        kind = kinds[0]
         noun = "a file of published parameters" if kind == "parameters" else f"a {kind}"
         raise InputError(f"{label} is {noun}, no {wanted} file; use --{kind}.")
 

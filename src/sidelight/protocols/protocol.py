@@ -3,7 +3,7 @@
 Everything that another room may ask of a protocol is a member of `Protocol`. Files, sums, estimates and
 attacks need no more than the abstract members: what else they use has a default here that is worked out from
 `forms` and `matrix`, by enumerating every record and report. A protocol over many attributes states more, so
-that nothing grows with the number of records: `groups`, or `expected_counts` with `report_covariance`.
+that nothing grows with the number of records: `groups` (see `direct.GroupProtocol`), or that it `is_linear`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions
+from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, check_number, invalid
 from sidelight.mechanisms import Aggregate, Mechanism
 from sidelight.mechanisms.checks import impossible
@@ -64,13 +65,16 @@ class Protocol(Design):
     Attributes:
         kind: what its files state under `protocol`, see `register`.
         schema: the attributes of a record, in order.
-        groups: what each part of a report is about, where every part is the report of one group of
-            attributes through a mechanism of its own; empty where parts are made together.
+        groups: of a `GroupProtocol`, what each part of a report is about: a group of attributes, reported
+            through a mechanism of its own; empty for all others.
         sends_one_part: whether a person sends one of the parts, known which, instead of all.
+        is_linear: whether the expected counts of the parts' codes are linear in the attributes' frequencies,
+            as `expected_counts` and `report_covariance` say; then each part is counted by itself.
     """
 
     kind: ClassVar[str]
     sends_one_part: ClassVar[bool] = False
+    is_linear: ClassVar[bool] = False
     groups: tuple[ReportedGroup, ...] = ()
 
     @property
@@ -143,7 +147,10 @@ class Protocol(Design):
 
     @abstractmethod
     def to_file(self) -> dict[str, Any]:
-        """Return the protocol without its schema as plain data, its `kind` under "protocol"."""
+        """Return the protocol without its schema as plain data, its `kind` under "protocol".
+
+        The keys "version" and "attribute" are the file's own.
+        """
 
     @classmethod
     @abstractmethod
@@ -157,15 +164,23 @@ class Protocol(Design):
         return RecordReports(self, parts, (none,) * len(parts), 0)
 
     def aggregate(self, collected: RecordReports) -> RecordSums:
-        """Add reports up; by default, count how often each report was sent."""
+        """Add reports up; by default, count how often each report was sent, or each part's codes."""
         check_same(self, collected.protocol)
         check_people(collected)
+        if self.is_linear:
+            parts = zip(self.checked_parts(collected).values(), self.forms, strict=True)
+            sums = tuple(Aggregate(len(codes), code_counts(codes, form.count)) for codes, form in parts)
+        else:
+            sums = (self._whole_counts(collected),)
+        return RecordSums(self, collected.people, sums, collected.is_simulation)
+
+    def _whole_counts(self, collected: RecordReports) -> Aggregate:
+        """Return how often each report was sent."""
         columns = self.columns_of(collected)
         if not (possible := self._is_possible[columns]).all():
             raise impossible("what some record can lead to", ~possible)
         counts = np.bincount(columns, minlength=len(self._is_possible))
-        sums = Aggregate(collected.people, counts.astype(np.int64))
-        return RecordSums(self, collected.people, (sums,), collected.is_simulation)
+        return Aggregate(collected.people, counts.astype(np.int64))
 
     @cached_property
     def _law(self) -> Array:
@@ -194,25 +209,27 @@ class Protocol(Design):
         counts = [form.count for form in self.forms]
         if not self.sends_one_part:
             return np.asarray(np.ravel_multi_index(tuple(codes), counts), dtype=np.intp)
-        columns = np.zeros(collected.people, dtype=np.intp)
+        columns = np.full(collected.people, -1)
         starts = np.cumsum([0, *counts[:-1]])
         for start, part, senders in zip(starts, codes, collected.senders, strict=True):
             columns[senders] = start + part
+        if sum(map(len, codes)) != collected.people or np.any(columns < 0):
+            raise InputError(f"everyone must report exactly one of {', '.join(self.labels)}.")
         return columns
 
-    def expected_counts(self) -> Array | None:
+    def expected_counts(self) -> Array:
         """Return the matrix that turns all frequencies, stacked, into the expected shares of all columns.
 
-        None where there is none that holds whatever the joint of the attributes is.
+        Asked only where the protocol `is_linear`: the matrix must hold whatever the attributes' joint is.
         """
-        return None
+        raise NotImplementedError
 
-    def report_covariance(self, frequencies: Array) -> Array:  # noqa: ARG002
+    def report_covariance(self, frequencies: Array) -> Array:
         """Return the covariance of one report's indicators, were these the stacked frequencies.
 
-        Asked only where there are `expected_counts`.
+        Asked only where the protocol `is_linear`.
         """
-        raise InputError(f"the counts of {self.name!r} are not linear in the frequencies.")
+        raise NotImplementedError
 
     @property
     def determines_joint(self) -> bool:
@@ -237,14 +254,9 @@ class Protocol(Design):
             span = slice(start, min(start + step, collected.people))
             yield span, self.factors(collected[span])
 
-    def face_value(self, collected: RecordReports, secret: str) -> Positions | None:
-        """Return the secret's own report, taken for its value; None where no part is one of its values."""
-        if self.sends_one_part or secret not in self.labels:
-            return None
-        place = self.labels.index(secret)
-        form = self.forms[place]
-        is_value = form.is_listed and form.count == self.schema[secret].size
-        return collected.parts[place].values.astype(np.intp) if is_value else None
+    def face_value(self, collected: RecordReports, secret: str) -> Positions | None:  # noqa: ARG002
+        """Return everyone's report of the secret, taken for its value; None where no part is known as one."""
+        return None
 
 
 def check_budget(epsilon: object) -> float:

@@ -22,6 +22,11 @@ from sidelight.schema import Schema
 from sidelight.sources import Table
 from sidelight.sources.engine import Place
 
+NO_ROW_NUMBERS = (
+    "two phases need rows that keep their numbers, and those of a Spark DataFrame do not; split it by a "
+    "public function of each person, and collect the phases apart."
+)
+
 
 @overload
 def collect(table: Table, plan: TwoPhase, seed: int | None = None) -> list[RecordReports]: ...
@@ -90,10 +95,7 @@ def _phase_reports(
 ) -> Iterator[RecordReports]:
     """Randomise the rows of one phase, numbered throughout."""
     if not table.engine.keeps_row_numbers:
-        raise InputError(
-            "two phases need rows that keep their numbers, and those of a Spark DataFrame do not; split it "
-            "by a public function of each person, and collect the phases apart."
-        )
+        raise InputError(NO_ROW_NUMBERS)
     columns = [table.schema.index(name) for name in protocol.schema.names]
 
     def members(codes: AnyCodes, place: Place) -> AnyCodes:

@@ -21,7 +21,7 @@ from sidelight.protocols.records import RecordReports, RecordSums, check_same
 from sidelight.sources import Table
 from sidelight.sources.session import is_spark
 from sidelight.sources.spark import gathered, map_frame, running
-from sidelight.transport.collection import check_schema, design_of, reporter
+from sidelight.transport.collection import NO_ROW_NUMBERS, check_schema, design_of, reporter
 from sidelight.transport.report_files import from_arrow, to_arrow
 
 COLUMNS = "part int, start long, people long, reports binary"
@@ -77,7 +77,10 @@ def collect_into(table: Table, plan: Plan | Protocol, path: str, seed: int | Non
         path: where Spark writes, a folder that does not exist yet; any file system that Spark knows.
         seed: for simulation; every partition derives its own. Without one the noise is secure.
     """
-    protocol = design_of(plan).first
+    design = design_of(plan)
+    if design.two_phase is not None:
+        raise InputError(NO_ROW_NUMBERS)
+    protocol = design.first
     check_schema(table, protocol.schema)
     report = reporter(table, protocol, seed)
     frame = map_frame(table, lambda codes, place: _packed(report(codes, place)), COLUMNS)

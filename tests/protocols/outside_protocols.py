@@ -1,14 +1,16 @@
-"""A protocol as somebody outside the package would write it, with no more than the abstract members."""
+"""Protocols as somebody outside the package would write them, with no more than the guide asks for."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms import Reports
 from sidelight.mechanisms.form import ReportForm
+from sidelight.protocols import rs_fd, smp
+from sidelight.protocols.direct import GroupProtocol
 from sidelight.protocols.fake_data import WHOLE, whole_law
 from sidelight.protocols.protocol import Protocol, check_records, every_record
 from sidelight.protocols.records import RecordReports
@@ -72,3 +74,83 @@ class NearRecords(Protocol):
     @classmethod
     def from_file(cls, data, schema):
         return cls(schema, data["epsilon"])
+
+
+@dataclass(frozen=True)
+class _Delegating(Protocol):
+    """States the abstract members only, each as another protocol has it."""
+
+    schema: Schema
+    nominal_budget: float
+
+    @property
+    def inner(self):
+        return smp(self.schema, self.nominal_budget)
+
+    @property
+    def name(self):
+        return self.kind
+
+    @property
+    def proof(self):
+        return self.inner.proof
+
+    @property
+    def epsilon(self):
+        return self.inner.epsilon
+
+    @property
+    def labels(self):
+        return tuple(f"part {label}" for label in self.inner.labels)
+
+    @property
+    def forms(self):
+        return self.inner.forms
+
+    def matrix(self):
+        return self.inner.matrix()
+
+    def randomise(self, records, *, seed=None, offset=0):
+        return replace(self.inner.randomise(records, seed=seed, offset=offset), protocol=self)
+
+    def to_file(self):
+        return {"protocol": self.kind, "epsilon": self.nominal_budget, "release": "none", "second": "none"}
+
+    @classmethod
+    def from_file(cls, data, schema):
+        return cls(schema, data["epsilon"])
+
+
+class OnePart(_Delegating):
+    """A person sends one of the parts; enumeration does the rest."""
+
+    kind = "one part"
+    sends_one_part = True
+
+
+class OneGroup(_Delegating, GroupProtocol):
+    """A person sends the report of one of the groups that it states."""
+
+    kind = "one group"
+    sends_one_part = True
+
+    @property
+    def groups(self):
+        return self.inner.groups
+
+
+class LinearCounts(_Delegating):
+    """Its counts are linear in the frequencies, so that whole reports need not be counted."""
+
+    kind = "linear"
+    is_linear = True
+
+    @property
+    def inner(self):
+        return rs_fd(self.schema, self.nominal_budget)
+
+    def expected_counts(self):
+        return self.inner.expected_counts()
+
+    def report_covariance(self, frequencies):
+        return self.inner.report_covariance(frequencies)
