@@ -14,7 +14,6 @@ import sidelight as sl
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms import (
     MECHANISMS,
-    WITHOUT_BUDGET,
     AnyChannel,
     Channel,
     DenseChannel,
@@ -23,7 +22,7 @@ from sidelight.mechanisms import (
     ImplicitChannel,
     LaplaceChannel,
     as_channel,
-    create,
+    mechanism_class,
 )
 from sidelight.schema import Attribute
 
@@ -70,16 +69,13 @@ OURS: dict[str, Channel] = {
 }
 
 
-BOUNDS = {"lower": 0.0, "upper": 3.0}
-PARAMETERS = {"laplace": BOUNDS, "discrete-laplace": BOUNDS, "gaussian": BOUNDS | {"delta": 1e-6}}
-
-
 def registered() -> Iterator[tuple[str, Channel]]:
     for name in MECHANISMS:
-        budget = None if name in WITHOUT_BUDGET else 1.0
-        mechanism = create(name, SIZE, budget, **PARAMETERS.get(name, {}))
-        yield name, mechanism.channel
-        yield f"{name}, three times", mechanism.repeated(3)
+        kind = mechanism_class(name)
+        for number, parameters in enumerate(kind.examples(SIZE)):
+            mechanism = kind.from_plan(SIZE, 1.0 if kind.has_budget else None, parameters)
+            yield f"{name} {number}", mechanism.channel
+            yield f"{name} {number}, three times", mechanism.repeated(3)
 
 
 CHANNELS = OURS | {f"mechanism {name}": channel for name, channel in registered()}
