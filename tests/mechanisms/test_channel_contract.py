@@ -48,6 +48,13 @@ class Foreign(Channel):
         return self.cells
 
 
+class Reordered(Foreign):
+    """Lists its reports in another order than its matrix does."""
+
+    def all_columns(self) -> np.ndarray:
+        return self.cells[:, ::-1]
+
+
 OURS: dict[str, Channel] = {
     "singletons": FavouringChannel(SIZE, "singletons", math.exp(-1)),
     "identity": FavouringChannel(SIZE, "singletons", 0.0),
@@ -66,6 +73,7 @@ OURS: dict[str, Channel] = {
     "laplace": LaplaceChannel(POINTS, 2.0, 2.0),
     "gaussian": GaussianChannel(POINTS, 2.0, 1.0, 1e-6),
     "foreign": Foreign(CELLS),
+    "reordered": Reordered(CELLS),
 }
 
 
@@ -278,7 +286,7 @@ def test_a_channel_that_states_its_budget_alone_is_never_exact(copied: sl.Belief
         assert (leakage.upper.kind, leakage.lower.value) == ("certified", 0.0)
 
 
-@pytest.mark.parametrize("nothing", [None, 1.0, "grr", np.eye(2), object()])
+@pytest.mark.parametrize("nothing", [None, 1.0, "grr", np.eye(2), object(), DenseChannel])
 def test_what_states_neither_is_refused(copied: sl.Belief, nothing: object) -> None:
     with pytest.raises(InputError, match="`channel` must be a `Channel`"):
         as_channel(nothing)
@@ -293,3 +301,16 @@ def test_a_wrong_matrix_from_outside_is_refused(copied: sl.Belief) -> None:
 
     with pytest.raises(InputError, match="must sum to 1"):
         sl.pair_leakage(copied, Wrong(), "x", "u")
+
+
+@pytest.mark.parametrize("budget", [0.5, 2.0, math.inf])
+def test_a_budget_that_the_law_contradicts_is_refused(budget: float) -> None:
+    """Totals are capped by the budget, so one that is too small would make them too small."""
+    matrix = Outside().matrix()
+    with pytest.raises(InputError, match="`budget` must be what the channel spends, 1"):
+        DenseChannel(matrix, budget)
+    with pytest.raises(InputError, match="`budget` must be what the channel spends, 1"):
+        FavouringChannel(2, "singletons", math.exp(-1), budget=budget)
+    with pytest.raises(InputError, match="`budget` must be"):
+        FavouringChannel(2, "all", 0.0, budget=1.0)
+    assert DenseChannel(matrix, 1.0 + 1e-12).epsilon == 1.0 + 1e-12

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.foundation.errors import TooLargeError, check_number, invalid
+from sidelight.mechanisms.channel.generic import LEAST_BASELINE, baseline_at
 from sidelight.mechanisms.channel.generic import Codes as Codes
 from sidelight.mechanisms.channel.generic import Worst as Worst
-from sidelight.mechanisms.channel.generic import baseline_at
 from sidelight.mechanisms.channel.logs import contract_logs, fits_doubles, log_pairs, log_spans, logs_of
 from sidelight.schema import Attribute
 
@@ -35,7 +35,7 @@ class Channel(ABC):
 
     Attributes:
         size: the number of values.
-        epsilon: the budget that a report really spends on the value itself.
+        epsilon: the budget that a report really spends on the value itself; totals rely on it.
         delta: the probability with which that budget does not hold.
         claim: what figures through this channel claim. "exact": every report that they assume is sent.
             "certified": they are never below the truth. "published": they are those of an idealised
@@ -162,12 +162,12 @@ class Channel(ABC):
 
     def likeliest(self, named: Codes) -> Codes:
         """Return the values that a report, given by what names it, makes likeliest."""
-        likelihood = self.likelihood(int(named[0]))
-        return np.flatnonzero(likelihood == likelihood.max())
+        column = self.all_columns()[:, int(named[0])]
+        return np.flatnonzero(column == column.max())
 
     def named_logs(self, named: Codes) -> Array:
         """Return ln of the likelihood of a report, given by what names it, for every value, shape (size,)."""
-        return logs_of(self.likelihood(int(named[0])))
+        return logs_of(self.all_columns()[:, int(named[0])])
 
     def describe(self, attribute: Attribute, named: Codes) -> str:
         """Say in words what is reported about the attribute."""
@@ -205,6 +205,18 @@ def check_matrix_size(rows: int, columns: int) -> None:
             f"the channel matrix would have {rows} x {columns} cells, more than {LARGEST_MATRIX}; "
             "use its favoured sets or `likelihood(report)`."
         )
+
+
+def check_stated(budget: object, shown: float) -> float:
+    """Return a budget that is stated beside a law, or raise where it is not what the law itself shows.
+
+    It may only be known to more digits: pairs rely on the law, totals on the budget too.
+    """
+    number = check_number("budget", budget, at_least=0, infinite=True)
+    most = -math.log(LEAST_BASELINE)  # a law in doubles shows no more
+    if not math.isclose(min(number, most), min(shown, most), rel_tol=1e-9, abs_tol=1e-9):
+        raise invalid("budget", f"what the channel spends, {shown:.9g}", budget, "It may be left out.")
+    return number
 
 
 def check_delta(delta: object) -> float:

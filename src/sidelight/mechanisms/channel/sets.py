@@ -35,6 +35,7 @@ from sidelight.mechanisms.channel.base import (
     Worst,
     check_delta,
     check_matrix_size,
+    check_stated,
 )
 from sidelight.mechanisms.channel.generic import (
     LEAST_BASELINE,
@@ -135,8 +136,7 @@ class SetChannel(Channel):
 
     def named(self, report: int) -> Codes:
         """Return the values that report number `report` of `all_columns` favours."""
-        column = self.all_columns()[:, report]
-        return np.flatnonzero(column == column.max())
+        return super().likeliest(np.array([report]))
 
     def likeliest(self, named: Codes) -> Codes:
         """Return the values that a report favours: they name it."""
@@ -221,7 +221,7 @@ class FavouringChannel(SetChannel):
             raise invalid("baseline", "at most 1", self.baseline)
         epsilon = math.inf if baseline == 0 else -math.log(baseline)
         if self.budget is not None:
-            epsilon = check_number("budget", self.budget, at_least=0, infinite=True)
+            epsilon = check_stated(self.budget, epsilon)
             store(self, budget=epsilon)
         store(self, size=size, width=width, baseline=baseline, epsilon=epsilon)
         single, every = self.family == "singletons", self.family == "all"
