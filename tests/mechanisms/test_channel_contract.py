@@ -220,6 +220,7 @@ def test_repetition_adds_up_budgets(channel: Channel) -> None:
     assert twice.epsilon == pytest.approx(channel.epsilon if says_same else 2 * channel.epsilon)
     assert twice.delta == pytest.approx(min(2 * channel.delta, 1.0))
     assert twice.attained.epsilon == channel.attained.epsilon
+    assert (twice.claim == "published") == (channel.claim == "published")
 
 
 def test_every_class_of_channel_is_walked() -> None:

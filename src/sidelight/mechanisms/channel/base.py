@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.foundation.errors import TooLargeError, check_number, invalid
-from sidelight.mechanisms.channel.generic import LEAST_BASELINE, baseline_at
 from sidelight.mechanisms.channel.generic import Codes as Codes
 from sidelight.mechanisms.channel.generic import Worst as Worst
+from sidelight.mechanisms.channel.generic import baseline_at
 from sidelight.mechanisms.channel.logs import contract_logs, fits_doubles, log_pairs, log_spans, logs_of
 from sidelight.schema import Attribute
 
@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 ChannelClaim = Literal["exact", "certified", "published"]
 LARGEST_MATRIX = 1 << 22
 LARGEST_LIST = 1 << 10
+_LOST = 34.0
+_ROUNDED_UP = 1e-5  # whole-number weights leave a few millionths open
 
 
 class Channel(ABC):
@@ -210,11 +212,12 @@ def check_matrix_size(rows: int, columns: int) -> None:
 def check_stated(budget: object, shown: float) -> float:
     """Return a budget that is stated beside a law, or raise where it is not what the law itself shows.
 
-    It may only be known to more digits: pairs rely on the law, totals on the budget too.
+    It may be known to more digits, or rounded up: pairs rely on the law, totals on the budget too.
     """
     number = check_number("budget", budget, at_least=0, infinite=True)
-    most = -math.log(LEAST_BASELINE)  # a law in doubles shows no more
-    if not math.isclose(min(number, most), min(shown, most), rel_tol=1e-9, abs_tol=1e-9):
+    least = min(number, shown)
+    # Beside the greatest likelihood a double loses digits of the least, and from about e^-34 all of them.
+    if least < _LOST and abs(number - shown) > _ROUNDED_UP + 1e-15 * math.exp(least):
         raise invalid("budget", f"what the channel spends, {shown:.9g}", budget, "It may be left out.")
     return number
 

@@ -338,6 +338,8 @@ class AnyChannel(SetChannel):
             epsilon=check_number("epsilon", self.epsilon, at_least=0, infinite=True),
             delta=check_delta(self.delta),
         )
+        if self.within is not None and self.within.claim == "published":
+            store(self, claim="published")  # its budget is that of the idealised mechanism
 
     @property
     def attained(self) -> Channel:
