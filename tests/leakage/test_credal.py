@@ -276,6 +276,14 @@ def test_robust_totals() -> None:
     assert sl.leakage.robust_total(pairwise, channels, "diabetes").upper.method == "composition"
 
 
+def test_robust_figures_of_an_idealised_channel_are_not_certified() -> None:
+    belief = sl.Belief.from_data(sl.example("titanic"))
+    guesses = {item.name: sl.create("olh", item.size, 1.0).guess_channel() for item in belief.schema}
+    credal = belief.credal(0.95)
+    assert sl.leakage.robust_pair(credal, guesses["sex"], "survived", "sex").upper.kind == "published"
+    assert sl.leakage.robust_total(credal, guesses, "survived").upper.kind == "published"
+
+
 def test_the_joint_region_encloses_the_true_joint() -> None:
     schema, joint = sl.sources.survey_joint()
     rng = np.random.default_rng(2)

@@ -14,7 +14,6 @@ import sidelight as sl
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms import (
     MECHANISMS,
-    WITHOUT_BUDGET,
     AnyChannel,
     Channel,
     DenseChannel,
@@ -23,7 +22,7 @@ from sidelight.mechanisms import (
     ImplicitChannel,
     LaplaceChannel,
     as_channel,
-    create,
+    mechanism_class,
 )
 from sidelight.schema import Attribute
 
@@ -49,6 +48,13 @@ class Foreign(Channel):
         return self.cells
 
 
+class Reordered(Foreign):
+    """Lists its reports in another order than its matrix does."""
+
+    def all_columns(self) -> np.ndarray:
+        return self.cells[:, ::-1]
+
+
 OURS: dict[str, Channel] = {
     "singletons": FavouringChannel(SIZE, "singletons", math.exp(-1)),
     "identity": FavouringChannel(SIZE, "singletons", 0.0),
@@ -67,19 +73,17 @@ OURS: dict[str, Channel] = {
     "laplace": LaplaceChannel(POINTS, 2.0, 2.0),
     "gaussian": GaussianChannel(POINTS, 2.0, 1.0, 1e-6),
     "foreign": Foreign(CELLS),
+    "reordered": Reordered(CELLS),
 }
-
-
-BOUNDS = {"lower": 0.0, "upper": 3.0}
-PARAMETERS = {"laplace": BOUNDS, "discrete-laplace": BOUNDS, "gaussian": BOUNDS | {"delta": 1e-6}}
 
 
 def registered() -> Iterator[tuple[str, Channel]]:
     for name in MECHANISMS:
-        budget = None if name in WITHOUT_BUDGET else 1.0
-        mechanism = create(name, SIZE, budget, **PARAMETERS.get(name, {}))
-        yield name, mechanism.channel
-        yield f"{name}, three times", mechanism.repeated(3)
+        kind = mechanism_class(name)
+        for number, parameters in enumerate(kind.examples(SIZE)):
+            mechanism = kind.from_plan(SIZE, 1.0 if kind.has_budget else None, parameters)
+            yield f"{name} {number}", mechanism.channel
+            yield f"{name} {number}, three times", mechanism.repeated(3)
 
 
 CHANNELS = OURS | {f"mechanism {name}": channel for name, channel in registered()}
@@ -216,6 +220,7 @@ def test_repetition_adds_up_budgets(channel: Channel) -> None:
     assert twice.epsilon == pytest.approx(channel.epsilon if says_same else 2 * channel.epsilon)
     assert twice.delta == pytest.approx(min(2 * channel.delta, 1.0))
     assert twice.attained.epsilon == channel.attained.epsilon
+    assert (twice.claim == "published") == (channel.claim == "published")
 
 
 def test_every_class_of_channel_is_walked() -> None:
@@ -282,7 +287,7 @@ def test_a_channel_that_states_its_budget_alone_is_never_exact(copied: sl.Belief
         assert (leakage.upper.kind, leakage.lower.value) == ("certified", 0.0)
 
 
-@pytest.mark.parametrize("nothing", [None, 1.0, "grr", np.eye(2), object()])
+@pytest.mark.parametrize("nothing", [None, 1.0, "grr", np.eye(2), object(), DenseChannel])
 def test_what_states_neither_is_refused(copied: sl.Belief, nothing: object) -> None:
     with pytest.raises(InputError, match="`channel` must be a `Channel`"):
         as_channel(nothing)
@@ -297,3 +302,16 @@ def test_a_wrong_matrix_from_outside_is_refused(copied: sl.Belief) -> None:
 
     with pytest.raises(InputError, match="must sum to 1"):
         sl.pair_leakage(copied, Wrong(), "x", "u")
+
+
+@pytest.mark.parametrize("budget", [0.5, 2.0, math.inf])
+def test_a_budget_that_the_law_contradicts_is_refused(budget: float) -> None:
+    """Totals are capped by the budget, so one that is too small would make them too small."""
+    matrix = Outside().matrix()
+    with pytest.raises(InputError, match="`budget` must be what the channel spends, 1"):
+        DenseChannel(matrix, budget)
+    with pytest.raises(InputError, match="`budget` must be what the channel spends, 1"):
+        FavouringChannel(2, "singletons", math.exp(-1), budget=budget)
+    with pytest.raises(InputError, match="`budget` must be"):
+        FavouringChannel(2, "all", 0.0, budget=1.0)
+    assert DenseChannel(matrix, 1.0 + 1e-12).epsilon == 1.0 + 1e-12

@@ -88,3 +88,10 @@ def test_table_2_of_the_cpl_paper_on_celeba(data: Path, epsilon: float) -> None:
 def matrix_of(belief: sl.Belief, channels: dict) -> np.ndarray:
     rows = pair_matrix(belief, channels, belief.schema.names)
     return np.array([[0.0 if cell is None else cell.value for cell in row] for row in rows])
+
+
+@pytest.mark.parametrize("name", ["grr", "interval"])
+@pytest.mark.parametrize("frequencies", ["even", [0.5, 0.5], [[0.2, 0.3, 0.5]], [0.5, 0.7, -0.2]])
+def test_frequencies_of_a_guess_are_one_share_for_each_value(name: str, frequencies: object) -> None:
+    with pytest.raises(sl.InputError, match="`frequencies` must be"):
+        sl.create(name, 3, 1.0).guess_accuracy(frequencies)

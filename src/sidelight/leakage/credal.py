@@ -9,7 +9,7 @@ the leakage of every distribution in the region; the lower over the upper one is
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +19,7 @@ from sidelight.belief.credal import Region
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_is
 from sidelight.leakage.bounds import Bound, Claim, Leakage, Witness
-from sidelight.leakage.pair import check_fit, checked_channels, direct_leakage
+from sidelight.leakage.pair import check_fit, checked_channels, direct_leakage, is_idealised
 from sidelight.leakage.witnesses import records_behind, witnessed
 from sidelight.mechanisms import Channel
 from sidelight.mechanisms.channel import LARGEST_LIST, as_channel
@@ -73,7 +73,7 @@ def robust_pair(credal: Credal, channel: Channel, secret: str, neighbour: str) -
         return replace(figure, witness=witness if worst.value > 0 else None, support=support)
 
     lower = bound(_least(region, attained), "lower", attained)
-    upper = bound(_largest(region, channel), "certified", channel)
+    upper = bound(_largest(region, channel), _claim([channel]), channel)
     return Leakage(secret, (neighbour,), lower, upper, channel.delta)
 
 
@@ -122,7 +122,11 @@ def robust_upper(
     if region is not None:
         value = robust_generic(region, baseline_at(rest)).value
         bounds.append(Bound(budget + min(value, rest), "certified", f"joint generic, {method}"))
-    return min(bounds, key=lambda bound: bound.value)
+    return replace(min(bounds, key=lambda bound: bound.value), kind=_claim(channels.values()))
+
+
+def _claim(channels: Iterable[Channel]) -> Claim:
+    return "published" if is_idealised(channels) else "certified"
 
 
 def _method(credal: Credal) -> str:

@@ -17,7 +17,7 @@ from sidelight.foundation.errors import InputError, TooLargeError, check_choice,
 from sidelight.mechanisms.channel import Channel, DenseChannel
 from sidelight.mechanisms.checks import check_codes as check_codes
 from sidelight.mechanisms.checks import check_list as check_list
-from sidelight.mechanisms.checks import check_times, need_budget, refuse_parameters
+from sidelight.mechanisms.checks import check_shares, check_times, need_budget, refuse_parameters
 from sidelight.mechanisms.checks import impossible as impossible
 from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.guess import even_guess, likeliest
@@ -247,12 +247,13 @@ class Mechanism(ABC):
             return even_guess(self.size, self.guess_rate, is_model=self.guess_is_model)
         return DenseChannel(self._listed_matrix() @ likeliest(self._listed_matrix()).T)
 
-    def guess_accuracy(self, prior: ArrayLike | None = None) -> float:
-        """Return the probability that this guess is right, for values as frequent as the prior says."""
+    def guess_accuracy(self, frequencies: ArrayLike | None = None) -> float:
+        """Return the probability that this guess is right, the values being so frequent; alike by default."""
+        even = np.full(self.size, 1 / self.size)
+        share = even if frequencies is None else check_shares(frequencies, self.size)
         if self.guess_rate is not None:
             return self.guess_rate
         cells = self._listed_matrix()
-        share = np.full(self.size, 1 / self.size) if prior is None else np.asarray(prior)
         return float(share @ (cells * likeliest(cells)).sum(axis=1))
 
     def _listed_matrix(self) -> Array:

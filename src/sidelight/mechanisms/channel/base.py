@@ -23,6 +23,8 @@ from sidelight.schema import Attribute
 ChannelClaim = Literal["exact", "certified", "published"]
 LARGEST_MATRIX = 1 << 22
 LARGEST_LIST = 1 << 10
+_LOST = 34.0
+_ROUNDED_UP = 1e-5  # whole-number weights leave a few millionths open
 
 
 class Channel(ABC):
@@ -33,7 +35,7 @@ class Channel(ABC):
 
     Attributes:
         size: the number of values.
-        epsilon: the budget that a report really spends on the value itself.
+        epsilon: the budget that a report really spends on the value itself; totals rely on it.
         delta: the probability with which that budget does not hold.
         claim: what figures through this channel claim. "exact": every report that they assume is sent.
             "certified": they are never below the truth. "published": they are those of an idealised
@@ -160,12 +162,12 @@ class Channel(ABC):
 
     def likeliest(self, named: Positions) -> Positions:
         """Return the values that a report, given by what names it, makes likeliest."""
-        likelihood = self.likelihood(int(named[0]))
-        return np.flatnonzero(likelihood == likelihood.max())
+        column = self.all_columns()[:, int(named[0])]
+        return np.flatnonzero(column == column.max())
 
     def named_logs(self, named: Positions) -> Array:
         """Return ln of the likelihood of a report, given by what names it, for every value, shape (size,)."""
-        return logs_of(self.likelihood(int(named[0])))
+        return logs_of(self.all_columns()[:, int(named[0])])
 
     def describe(self, attribute: Attribute, named: Positions) -> str:
         """Say in words what is reported about the attribute."""
@@ -203,6 +205,19 @@ def check_matrix_size(rows: int, columns: int) -> None:
             f"the channel matrix would have {rows} x {columns} cells, more than {LARGEST_MATRIX}; "
             "use its favoured sets or `likelihood(report)`."
         )
+
+
+def check_stated(budget: object, shown: float) -> float:
+    """Return a budget that is stated beside a law, or raise where it is not what the law itself shows.
+
+    It may be known to more digits, or rounded up: pairs rely on the law, totals on the budget too.
+    """
+    number = check_number("budget", budget, at_least=0, infinite=True)
+    least = min(number, shown)
+    # Beside the greatest likelihood a double loses digits of the least, and from about e^-34 all of them.
+    if least < _LOST and abs(number - shown) > _ROUNDED_UP + 1e-15 * math.exp(least):
+        raise invalid("budget", f"what the channel spends, {shown:.9g}", budget, "It may be left out.")
+    return number
 
 
 def check_delta(delta: object) -> float:

@@ -97,11 +97,6 @@ class LaplaceChannel(ContinuousChannel):
         ends = np.stack([-points + points.min(), points - points.max()], axis=1)
         return np.concatenate([-np.abs(points[:, None] - points), ends], axis=1)
 
-    def likeliest(self, named: Positions) -> Positions:
-        """Return the values whose points are nearest to the report."""
-        column = np.exp(self.all_logs()[:, int(named[0])])
-        return np.flatnonzero(column == column.max())
-
     def named_logs(self, named: Positions) -> Array:
         """Return ln of the likelihood of a report of `all_columns`, shape (size,)."""
         return np.asarray(self.all_logs()[:, int(named[0])])

@@ -10,8 +10,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from sidelight.foundation.arrays import Array
-from sidelight.foundation.errors import InputError, TooLargeError, check_number, check_whole, invalid
-from sidelight.mechanisms.channel.base import Channel, check_matrix_size
+from sidelight.foundation.errors import InputError, TooLargeError, check_whole, invalid
+from sidelight.mechanisms.channel.base import Channel, check_matrix_size, check_stated
 from sidelight.mechanisms.channel.sets import AnyChannel
 from sidelight.mechanisms.exact import store
 
@@ -42,7 +42,7 @@ class DenseChannel(Channel):
             raise InputError("every row of a channel must sum to 1.")
         epsilon = _largest_ratio(cells)
         if self.budget is not None:
-            epsilon = check_number("budget", self.budget, at_least=0, infinite=True)
+            epsilon = check_stated(self.budget, epsilon)
             store(self, budget=epsilon)
         store(self, cells=cells, size=len(cells), epsilon=epsilon)
 
@@ -92,7 +92,7 @@ def as_channel(channel: object) -> Channel:
     """
     if isinstance(channel, Channel):
         return channel
-    if isinstance(channel, _HasMatrix):
+    if isinstance(channel, _HasMatrix) and not isinstance(channel, type):
         try:
             return DenseChannel(channel.matrix())
         except TooLargeError:

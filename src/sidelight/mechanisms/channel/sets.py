@@ -28,7 +28,14 @@ from sidelight.foundation.errors import (
     check_whole,
     invalid,
 )
-from sidelight.mechanisms.channel.base import LARGEST_LIST, Channel, Worst, check_delta, check_matrix_size
+from sidelight.mechanisms.channel.base import (
+    LARGEST_LIST,
+    Channel,
+    Worst,
+    check_delta,
+    check_matrix_size,
+    check_stated,
+)
 from sidelight.mechanisms.channel.generic import (
     LEAST_BASELINE,
     all_sets,
@@ -128,8 +135,7 @@ class SetChannel(Channel):
 
     def named(self, report: int) -> Positions:
         """Return the values that report number `report` of `all_columns` favours."""
-        column = self.all_columns()[:, report]
-        return np.flatnonzero(column == column.max())
+        return super().likeliest(np.array([report]))
 
     def likeliest(self, named: Positions) -> Positions:
         """Return the values that a report favours: they name it."""
@@ -214,7 +220,7 @@ class FavouringChannel(SetChannel):
             raise invalid("baseline", "at most 1", self.baseline)
         epsilon = math.inf if baseline == 0 else -math.log(baseline)
         if self.budget is not None:
-            epsilon = check_number("budget", self.budget, at_least=0, infinite=True)
+            epsilon = check_stated(self.budget, epsilon)
             store(self, budget=epsilon)
         store(self, size=size, width=width, baseline=baseline, epsilon=epsilon)
         single, every = self.family == "singletons", self.family == "all"
@@ -331,6 +337,8 @@ class AnyChannel(SetChannel):
             epsilon=check_number("epsilon", self.epsilon, at_least=0, infinite=True),
             delta=check_delta(self.delta),
         )
+        if self.within is not None and self.within.claim == "published":
+            store(self, claim="published")  # its budget is that of the idealised mechanism
 
     @property
     def attained(self) -> Channel:
