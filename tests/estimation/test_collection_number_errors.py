@@ -10,8 +10,8 @@ from scipy.stats import binom
 from test_collection_numbers import POINTS, SCHEMA, SHARES, people, protocol_of, truth
 
 import sidelight as sl
-from sidelight.estimation import em, predicted_error
-from sidelight.estimation.em import likeliest, likeliest_each
+from sidelight.estimation import joint, predicted_error
+from sidelight.estimation.joint import likeliest, likeliest_each
 from sidelight.mechanisms import Aggregate
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.protocols import Sample, Split, spl
@@ -150,7 +150,7 @@ def test_a_climb_that_is_cut_short_ends_no_lower_than_before(monkeypatch) -> Non
     counts = np.random.default_rng(1).multinomial(4000, SHARES @ mechanism.law)
     reached = []
     for rounds in range(1, 30):
-        monkeypatch.setattr(em, "_NUMBER_ROUNDS", rounds)
+        monkeypatch.setattr(joint, "_NUMBER_ROUNDS", rounds)
         reached.append(log_posterior(mechanism, counts, likeliest(mechanism, counts)))
     assert np.all(np.diff(reached) >= -1e-9)
     assert reached[-1] > reached[0]

@@ -14,7 +14,7 @@ import pytest
 import sidelight as sl
 from sidelight.attacks.evidence import evidence_of
 from sidelight.estimation import estimate_joint, means, predicted_variances
-from sidelight.estimation.em import likeliest_numbers
+from sidelight.estimation.joint import likeliest_numbers
 from sidelight.estimation.means import number_parts, sole_numbers
 from sidelight.estimation.unbiased import unbiased
 from sidelight.mechanisms.binned_numbers import BinnedNumbers

@@ -25,7 +25,7 @@ from sidelight.protocols import (
 )
 from sidelight.protocols import fake_data as hidden_module
 from sidelight.protocols import product as product_domain
-from sidelight.protocols.copies import (
+from sidelight.protocols.corr_rr import (
     conditional_law,
     copy_laws,
     copy_probabilities,

@@ -1,6 +1,6 @@
 """From sums to frequencies, joints and means with their errors."""
 
-from sidelight.estimation.em import estimate_joint as estimate_joint
+from sidelight.estimation.joint import estimate_joint as estimate_joint
 from sidelight.estimation.estimates import (
     ESTIMATORS as ESTIMATORS,
     Estimate as Estimate,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from sidelight.estimation.em import likeliest_joint, likeliest_numbers
 from sidelight.estimation.expected_error import best_error, likeliest_errors, shrunken_error
 from sidelight.estimation.group_marginals import joint_marginals
+from sidelight.estimation.joint import likeliest_joint, likeliest_numbers
 from sidelight.estimation.means import Mean, means, number_parts
 from sidelight.estimation.shrinkage import choose, shrink, shrunken
 from sidelight.estimation.unbiased import ABOUT, About, Unbiased, unbiased

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from sidelight.estimation.em import likeliest_each
+from sidelight.estimation.joint import likeliest_each
 from sidelight.estimation.linear import (
     WORST_CONDITION,
     condition,

@@ -23,7 +23,7 @@ from sidelight.leakage.bounds import Bound, Leakage
 from sidelight.leakage.divergence import delta_at, epsilon_at
 from sidelight.leakage.pair import conditional_rows, pair_leakage, secret_rows
 from sidelight.mechanisms import AnyChannel, Channel
-from sidelight.mechanisms.channel.base import check_delta
+from sidelight.mechanisms.channel.channel import check_delta
 from sidelight.mechanisms.channel.generic import generic_worst
 
 

@@ -18,7 +18,7 @@ from sidelight.foundation.arrays import Mask
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
 from sidelight.foundation.randomness import randomness
 from sidelight.foundation.strict import Strict, validated
-from sidelight.protocols.copies import COPYING, Copying
+from sidelight.protocols.corr_rr import COPYING, Copying
 from sidelight.protocols.direct import Split, spl
 from sidelight.protocols.fake_data import FakeDataProtocol
 from sidelight.protocols.files import (

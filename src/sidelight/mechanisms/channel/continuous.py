@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, check_number
-from sidelight.mechanisms.channel.base import Channel, check_delta
+from sidelight.mechanisms.channel.channel import Channel, check_delta
 from sidelight.mechanisms.channel.sets import SetChannel
 from sidelight.mechanisms.exact import store
 from sidelight.schema import Attribute

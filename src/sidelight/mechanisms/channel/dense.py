@@ -11,7 +11,7 @@ import numpy as np
 
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole, invalid
-from sidelight.mechanisms.channel.base import Channel, check_matrix_size, check_stated
+from sidelight.mechanisms.channel.channel import Channel, check_matrix_size, check_stated
 from sidelight.mechanisms.channel.sets import AnyChannel
 from sidelight.mechanisms.exact import store
 

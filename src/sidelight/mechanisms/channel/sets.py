@@ -28,7 +28,7 @@ from sidelight.foundation.errors import (
     check_whole,
     invalid,
 )
-from sidelight.mechanisms.channel.base import (
+from sidelight.mechanisms.channel.channel import (
     LARGEST_LIST,
     Channel,
     Worst,

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from sidelight.foundation.arrays import Array
 from sidelight.leakage.published import sampling_amplification
 from sidelight.protocols.budgets import record_budget
-from sidelight.protocols.copies import published_copy
+from sidelight.protocols.corr_rr import published_copy
 from sidelight.protocols.fake_data import rs_fd
 from sidelight.studies.corr_rr.records import available_tables, correlations, real, schema_of
 from sidelight.studies.figures import canvas
