@@ -15,7 +15,7 @@ from sidelight.advice import choose_protocol
 from sidelight.estimation import predicted_error, predicted_variances
 from sidelight.estimation.estimates import published
 from sidelight.estimation.expected_error import published_error
-from sidelight.estimation.group_marginals import _moves
+from sidelight.estimation.group_marginals import marginal_moves
 from sidelight.estimation.joint import Term, estimate_joint, maximise, terms_of
 from sidelight.estimation.linear import condition, solve_linear
 from sidelight.estimation.second_phase import learn_second_phase
@@ -388,7 +388,7 @@ def test_how_far_a_projected_joint_moves_is_the_trace_of_its_covariance(rng) -> 
         place = np.indices(shape)[axis].reshape(-1)
         summing = np.stack([(place == value).astype(float) for value in range(shape[axis])])
         expected = np.trace(summing @ projection @ covariance @ summing.T)
-        assert _moves(spread, near, axis) == pytest.approx(expected, rel=1e-12)
+        assert marginal_moves(spread, near, axis) == pytest.approx(expected, rel=1e-12)
 
 
 def test_em_finds_the_likeliest_joint(rng) -> None:

@@ -158,9 +158,9 @@ def test_a_climb_that_is_cut_short_ends_no_lower_than_before(monkeypatch) -> Non
 
 def test_no_power_of_a_ratio_overflows() -> None:
     cells, ratios = np.array([[0.2, 0.3, 0.5]]), np.array([[1.5, 1.0, 0.0]])
-    far = em._far(cells, ratios, np.array([1e6]))
+    far = joint.far_step(cells, ratios, np.array([1e6]))
     np.testing.assert_allclose(far, [[1, 0, 0]], atol=1e-12)
-    np.testing.assert_allclose(em._far(cells, ratios, np.array([2.0])), [[0.6, 0.4, 0]], atol=1e-12)
+    np.testing.assert_allclose(joint.far_step(cells, ratios, np.array([2.0])), [[0.6, 0.4, 0]], atol=1e-12)
 
 
 def test_many_collections_at_once_have_the_likeliest_frequencies_of_each(rng: np.random.Generator) -> None:

@@ -294,17 +294,17 @@ def test_reports_protocols_and_checkpoints_of_numbers_survive_their_files(kind, 
 
 
 def test_a_checkpoint_takes_a_negative_sum_of_numbers_but_no_negative_count() -> None:
-    from sidelight.transport.checkpoint import _aggregated, _sums_data, _SumsFile
+    from sidelight.transport.checkpoint import SumsFile, sums_from_data, sums_to_data
 
     protocol = Split(SCHEMA, protocol_of(Split, "laplace").groups)
     low = protocol.randomise(np.zeros((40, 2), dtype=np.uint8), seed=1).aggregate()
-    data = _sums_data(low)
+    data = sums_to_data(low)
     data["parts"][0]["sums"][-1] = -12345
     key = fingerprint(protocol)
-    assert _aggregated(key, _SumsFile.model_validate(data), "x").parts[0].sums[-1] == -12345
+    assert sums_from_data(key, SumsFile.model_validate(data), "x").parts[0].sums[-1] == -12345
     data["parts"][0]["sums"][0] = -1
     with pytest.raises(sl.InputError, match="are not counts of 40 reports"):
-        _aggregated(key, _SumsFile.model_validate(data), "x")
+        sums_from_data(key, SumsFile.model_validate(data), "x")
 
 
 def test_reports_of_other_points_noise_or_bounds_are_not_mixed() -> None:

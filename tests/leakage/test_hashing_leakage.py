@@ -9,7 +9,7 @@ import pytest
 
 import sidelight as sl
 from enumeration import favouring, generic, random_joint, total
-from sidelight.leakage.hashing import _buckets, hashing_leakage
+from sidelight.leakage.hashing import bucket_sets, hashing_leakage
 
 
 def test_eq_28_is_reached_by_buckets_that_exist() -> None:
@@ -29,7 +29,7 @@ def test_lower_ends_are_what_the_realised_sets_reach(rng) -> None:
         belief = sl.Belief.from_joint(joint, ["x", "u"])
         mechanism = sl.create("olh", size, 1.0)
         found = hashing_leakage(belief, mechanism, "x", "u", seeds=50)
-        sets = {tuple(np.flatnonzero(mask)) for batch in _buckets(mechanism, 50) for mask in batch}
+        sets = {tuple(np.flatnonzero(mask)) for batch in bucket_sets(mechanism, 50) for mask in batch}
         reached = total(joint, {1: favouring(size, sorted(sets), mechanism.epsilon)}, 0)
         rows = joint[joint.sum(axis=1) > 0]
         limit = generic(rows / rows.sum(axis=1, keepdims=True), mechanism.epsilon)

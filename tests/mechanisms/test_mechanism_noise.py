@@ -157,7 +157,7 @@ def test_noise_beyond_reach_is_less_likely_than_one_in_2_to_the_64(name: str):
 
     for word in (0, (1 << 64) - 1):
         noise = np.empty(2)
-        mechanism._simulated(Extreme(word), 0, noise)
+        mechanism.simulate(Extreme(word), 0, noise)
         assert np.abs(noise).max() < 40 * mechanism.scale
         assert np.abs(noise).max() < mechanism.reach * mechanism.scale
 

@@ -315,11 +315,11 @@ def denied(*_: object) -> None:
 
 def test_a_file_that_vanishes_or_cannot_be_read(folder: Path, monkeypatch) -> None:
     with Follower(folder) as follower:
-        names = follower._new_names()
+        names = follower.new_names()
         gone = files(folder)[0]
         content = gone.read_bytes()
         gone.unlink()
-        monkeypatch.setattr(follower, "_new_names", lambda: names)
+        monkeypatch.setattr(follower, "new_names", lambda: names)
         assert len(follower.scan().taken) == 8
         monkeypatch.undo()
         files(folder)[0].unlink()
@@ -376,10 +376,10 @@ def test_a_file_that_changes_within_one_tick_of_the_clock_is_looked_at_again(
     monkeypatch.setattr(following.time, "time_ns", lambda: changed + 1_000_000)
     with Follower(folder) as follower:
         follower.scan()
-        assert path.name in follower._new_names()
+        assert path.name in follower.new_names()
         monkeypatch.setattr(following.time, "time_ns", lambda: changed + 10**12)
         assert not follower.scan().is_news
-        assert follower._new_names() == []
+        assert follower.new_names() == []
 
 
 def test_a_file_that_was_only_touched_is_no_news(folder: Path) -> None:

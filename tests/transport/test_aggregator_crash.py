@@ -33,11 +33,11 @@ def folder(reports, tmp_path: Path) -> Path:
 
 def changed_state(path: Path, change) -> None:
     """Change a checkpoint's state and give it the right checksum again."""
-    from sidelight.transport.checkpoint import _checksum, _text
+    from sidelight.transport.checkpoint import checksum_of, state_text
 
     data = json.loads(path.read_text())
     change(data["state"])
-    path.write_text(json.dumps(data | {"checksum": _checksum(_text(data["state"]))}))
+    path.write_text(json.dumps(data | {"checksum": checksum_of(state_text(data["state"]))}))
 
 
 def first_sums(state: dict) -> dict:

@@ -64,12 +64,12 @@ def _borrow(
         item = estimates[name]
         noise = item.variance(to_simplex(item.estimate)).sum()
         away = float(((marginals[name] - item.estimate) ** 2).sum())
-        together += away - float(noise) + 2 * _moves(spread, near, axis)
+        together += away - float(noise) + 2 * marginal_moves(spread, near, axis)
         apart += float(chosen_risk(item.estimate[None, :], np.array([noise]))[1])
     return marginals if together < apart else {}
 
 
-def _moves(spread: Array, near: Array, axis: int) -> float:
+def marginal_moves(spread: Array, near: Array, axis: int) -> float:
     """Return how much the projected joint's marginals move with the noise.
 
     With S the cells that stay positive, the projection moves by the noise in S less its mean over S; the

@@ -172,14 +172,14 @@ def _climb(start: Array, step: Callable[[Array, Positions], Steps], rounds: int)
             return best
         fell = likelihood < reached
         plain = np.where(fell[:, None], plain, cells * ratios)
-        cells = np.where(fell[:, None], plain, _far(cells, ratios, power))
+        cells = np.where(fell[:, None], plain, far_step(cells, ratios, power))
         reached = np.where(fell, -np.inf, likelihood)
         power = np.where(fell, 1.0, np.minimum(power * _GROWTH, _MOST_POWER))
     best[kept] = plain
     return best
 
 
-def _far(cells: Array, ratios: Array, power: Array) -> Array:
+def far_step(cells: Array, ratios: Array, power: Array) -> Array:
     """Return cells times powers of ratios, adding up to 1; no power leaves the range of doubles."""
     exponent = power[:, None] * np.log(np.maximum(ratios, 1e-300))
     far = cells * np.exp(np.clip(exponent, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))

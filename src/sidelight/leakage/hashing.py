@@ -43,7 +43,7 @@ def hashing_leakage(
     rows, possible = conditional_rows(belief, secret, neighbour)
     baseline = float(1 / mechanism.factor)
     best = Bound(0.0, "lower", f"buckets of {count} hash functions")
-    for masks in _buckets(mechanism, count):
+    for masks in bucket_sets(mechanism, count):
         columns = baseline + (1 - baseline) * (rows @ masks.T)
         spans = np.log(columns.max(axis=0)) - np.log(columns.min(axis=0))
         report = int(spans.argmax())
@@ -59,7 +59,7 @@ def hashing_leakage(
     return Leakage(secret, (neighbour,), best, upper)
 
 
-def _buckets(mechanism: Hashing, count: int) -> list[Mask]:
+def bucket_sets(mechanism: Hashing, count: int) -> list[Mask]:
     """Return the sets of values that share a bucket under `count` seeds, in batches of shape (sets, size)."""
     drawn = randomness(0, "buckets").words(0, count)
     some = max(1, _CELLS // (mechanism.size * mechanism.buckets))

@@ -116,7 +116,8 @@ class Gaussian(Additive):
     def _secure(self, count: int) -> Whole:
         return secure_gaussian(count, self.scale)
 
-    def _simulated(self, source: Randomness, start: int, out: Array) -> None:
+    def simulate(self, source: Randomness, start: int, out: Array) -> None:
+        """Write noise for a simulation: the inverse of the distribution function, rounded."""
         simulated_gaussian(source, start, self.scale, out)
 
 

@@ -143,7 +143,7 @@ class Additive(Mechanism):
         """Return noise for a real release."""
 
     @abstractmethod
-    def _simulated(self, source: Randomness, start: int, out: Array) -> None:
+    def simulate(self, source: Randomness, start: int, out: Array) -> None:
         """Write noise for a simulation."""
 
     @property
@@ -207,7 +207,7 @@ class Additive(Mechanism):
             if seed is None:
                 noise[:] = self._secure(len(noise))
             else:
-                self._simulated(source, first + span.start, noise)
+                self.simulate(source, first + span.start, noise)
             at[span] += noise
         return Reports(self.lower + at * self.step, is_simulation=seed is not None)
 
@@ -290,7 +290,8 @@ class _LaplaceNoise(Additive):
     def _secure(self, count: int) -> Whole:
         return secure_laplace(count, self.scale)
 
-    def _simulated(self, source: Randomness, start: int, out: Array) -> None:
+    def simulate(self, source: Randomness, start: int, out: Array) -> None:
+        """Write noise for a simulation."""
         simulated_discrete_laplace(source, start, self.scale, out)
 
 

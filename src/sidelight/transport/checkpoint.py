@@ -82,7 +82,9 @@ class _PartFile(Strict):
     sums: list[int]
 
 
-class _SumsFile(Strict):
+class SumsFile(Strict):
+    """The sums of one protocol, as a checkpoint holds them."""
+
     protocol: dict[str, Any]
     people: _Count
     parts: list[_PartFile]
@@ -104,7 +106,7 @@ class _SeenFile(Strict):
 
 class _StateFile(Strict):
     is_simulation: bool
-    sums: dict[str, _SumsFile]
+    sums: dict[str, SumsFile]
     batches: dict[str, _BatchFile]
     files: dict[str, _SeenFile]
 
@@ -131,12 +133,12 @@ def write_checkpoint(
     aggregator.check()
     state = {
         "is_simulation": aggregator.is_simulation,
-        "sums": {fingerprint(part.protocol): _sums_data(part) for part in aggregator.sums},
+        "sums": {fingerprint(part.protocol): sums_to_data(part) for part in aggregator.sums},
         "batches": {name: batch.to_data() for name, batch in aggregator.batches.items()},
         "files": {name: seen.to_data() for name, seen in (files or {}).items()},
     }
-    text = _text(state)
-    head = f'"version": {CHECKPOINT_VERSION}, "checksum": "{_checksum(text)}"'
+    text = state_text(state)
+    head = f'"version": {CHECKPOINT_VERSION}, "checksum": "{checksum_of(text)}"'
     try:
         sync_folder(write_text(_real(path), f'{{{head}, "state": {text}}}\n').parent)
     except OSError as error:
@@ -189,7 +191,7 @@ def _aggregator(state: _StateFile, label: str, expected: Sequence[Protocol]) -> 
         check_batch_id(name): Batch(batch.seal, batch.people, batch.protocol)
         for name, batch in state.batches.items()
     }
-    sums = [_aggregated(key, item, label) for key, item in state.sums.items()]
+    sums = [sums_from_data(key, item, label) for key, item in state.sums.items()]
     made = Aggregator.from_parts(sums, batches, is_simulation=state.is_simulation, expected=expected)
     for name, seen in state.files.items():
         if not seen.refused and seen.batch not in batches:
@@ -197,12 +199,13 @@ def _aggregator(state: _StateFile, label: str, expected: Sequence[Protocol]) -> 
     return made
 
 
-def _sums_data(part: RecordSums) -> dict[str, Any]:
+def sums_to_data(part: RecordSums) -> dict[str, Any]:
+    """Return the sums of one protocol as plain data."""
     parts = [{"reports": item.reports, "sums": item.sums.reshape(-1).tolist()} for item in part.parts]
     return {"protocol": protocol_data(part.protocol), "people": part.people, "parts": parts}
 
 
-def _aggregated(key: str, item: _SumsFile, label: str) -> RecordSums:
+def sums_from_data(key: str, item: SumsFile, label: str) -> RecordSums:
     """Return the sums of one protocol, which must have the shapes that it gives them."""
     protocol = protocol_from(item.protocol, label)
     if fingerprint(protocol) != key:
@@ -236,17 +239,18 @@ def _aggregated(key: str, item: _SumsFile, label: str) -> RecordSums:
 
 def _is_sealed(whole: _CheckpointFile) -> bool:
     try:
-        return _checksum(_text(whole.state)) == whole.checksum
+        return checksum_of(state_text(whole.state)) == whole.checksum
     except (ValueError, RecursionError):  # a number beyond all doubles, which no checkpoint holds
         return False
 
 
-def _text(state: Mapping[str, Any]) -> str:
+def state_text(state: Mapping[str, Any]) -> str:
     """Return a state as the text that is written and that its checksum is of."""
     return json.dumps(state, allow_nan=False)
 
 
-def _checksum(text: str) -> str:
+def checksum_of(text: str) -> str:
+    """Return the digest that tells a torn state from a whole one."""
     return hashlib.blake2b(text.encode(), digest_size=_CHECKSUM_BYTES).hexdigest()
 
 

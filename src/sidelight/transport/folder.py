@@ -206,7 +206,7 @@ class Follower:
             seconds: after which the rest is left for the next call.
             stop: is asked before each file.
         """
-        new = self._new_names()
+        new = self.new_names()
         started, done = time.monotonic(), 0
         taken: list[str] = []
         repeated: list[str] = []
@@ -227,7 +227,7 @@ class Follower:
         self._write_at_pace()
         return Scan(tuple(taken), tuple(repeated), tuple(refused), len(new) - done)
 
-    def _new_names(self) -> list[str]:
+    def new_names(self) -> list[str]:
         """Return the names of complete files that are new or changed, and forget those that are gone."""
         here = self._statuses()
         for name in self._seen.keys() - here.keys():

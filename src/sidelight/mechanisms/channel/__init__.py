@@ -1,14 +1,8 @@
 """Channels: the law of a report given the value, and everything that leakage may ask of it."""
 
-from sidelight.mechanisms.channel.channel import (
-    LARGEST_LIST as LARGEST_LIST,
-    LARGEST_MATRIX as LARGEST_MATRIX,
-)
-from sidelight.mechanisms.channel.channel import (
-    Channel as Channel,
-    ChannelClaim as ChannelClaim,
-    Worst as Worst,
-)
+from sidelight.mechanisms.channel.channel import LARGEST_LIST as LARGEST_LIST
+from sidelight.mechanisms.channel.channel import LARGEST_MATRIX as LARGEST_MATRIX, Channel as Channel
+from sidelight.mechanisms.channel.channel import ChannelClaim as ChannelClaim, Worst as Worst
 from sidelight.mechanisms.channel.continuous import ContinuousChannel as ContinuousChannel
 from sidelight.mechanisms.channel.continuous import GaussianChannel as GaussianChannel
 from sidelight.mechanisms.channel.continuous import LaplaceChannel as LaplaceChannel
