@@ -32,11 +32,10 @@ from sidelight.attacks import (
     protect,
     release,
 )
-from sidelight.attacks.face_value import face_value
 from sidelight.attacks.intervals import mean_interval, paired_interval
 from sidelight.attacks.numbers import read_numbers
 from sidelight.attacks.reconstruction import fit_aware
-from sidelight.attacks.released import is_reports_file
+from sidelight.attacks.released import face_value, is_reports_file
 from sidelight.attacks.result import AttackResult
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.foundation.randomness import order_key

@@ -1,7 +1,7 @@
 """Attacks on a release, each beside its control, its baseline and the limit of what is possible."""
 
 from sidelight.attacks.attack import Attacker as Attacker, Guess as Guess, attack as attack
-from sidelight.attacks.bayes import BayesAttacker as BayesAttacker
+from sidelight.attacks.bayes import BayesAttacker as BayesAttacker, attack_plans as attack_plans
 from sidelight.attacks.effective import (
     EffectiveBudget as EffectiveBudget,
     effective_budget as effective_budget,
@@ -17,7 +17,6 @@ from sidelight.attacks.labels import attack_labels as attack_labels
 from sidelight.attacks.learnt import LearntAttacker as LearntAttacker
 from sidelight.attacks.numbers import Numbers as Numbers
 from sidelight.attacks.owner import Noise as Noise, NoisyNumbers as NoisyNumbers, protect as protect
-from sidelight.attacks.plans import attack_plans as attack_plans
 from sidelight.attacks.posterior import Posterior as Posterior, posterior as posterior
 from sidelight.attacks.reconstruction import (
     Reconstructor as Reconstructor,

@@ -48,10 +48,7 @@ class Attacker(Protocol):
     def guess(self, reports: Any, secret: str, confidence: float) -> Guess:
         """Return a guess for every record of the release, in its order.
 
-        Args:
-            reports: the release.
-            secret: the target.
-            confidence: of the limit's interval, where a limit is known.
+        The confidence is that of the limit's interval, where a limit is known.
         """
 
     def truth(self, table: Any, secret: str) -> NDArray[Any]:
@@ -91,12 +88,6 @@ def attack(
             f"there are {len(guess.guesses)} released records but {len(true)} true ones; give the truth of "
             "the same records in the same order."
         )
-    return _measured(guess, true, secret, limit or guess.limit, confidence)
-
-
-def _measured(
-    guess: Guess, true: NDArray[Any], secret: str, limit: Interval | None, confidence: float
-) -> AttackResult:
     measure, baseline = guess.measure, guess.baseline
     return AttackResult(
         target=secret,
@@ -107,7 +98,7 @@ def _measured(
         losses=losses(guess.guesses, true, measure),
         control_losses=losses(np.broadcast_to(guess.control, true.shape), true, measure),
         baseline_losses=None if baseline is None else losses(baseline, true, measure),
-        limit=limit,
+        limit=limit or guess.limit,
         confidence=confidence,
     )
 

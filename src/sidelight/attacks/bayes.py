@@ -1,23 +1,25 @@
-"""The Bayes-optimal attacker: nobody who holds the same belief can guess better."""
+"""The Bayes-optimal attacker, on one release or several: nobody who holds the same belief guesses better."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from sidelight.attacks.attack import Guess
-from sidelight.attacks.face_value import describe_release, face_value
+from sidelight.attacks.attack import Guess, attack
 from sidelight.attacks.intervals import Interval, mean_interval
 from sidelight.attacks.posterior import Posterior, posterior
-from sidelight.attacks.released import Released
-from sidelight.attacks.result import Measure
+from sidelight.attacks.released import Released, describe_release, face_value, release
+from sidelight.attacks.result import AttackComparison, Measure
 from sidelight.belief import Belief
 from sidelight.foundation.arrays import Array, Positions
-from sidelight.foundation.errors import check_choice, invalid
+from sidelight.foundation.errors import InputError, check_choice, invalid
+from sidelight.leakage.totals import total_leakage
 from sidelight.mechanisms.mechanism import check_codes
+from sidelight.plan import Plan
 from sidelight.protocols.protocol import check_records
 from sidelight.protocols.records import RecordReports
 from sidelight.schema import Schema
@@ -111,3 +113,32 @@ def true_codes(table: Any, schema: Schema, secret: str) -> Positions:
     if array.ndim != 1 or array.dtype.kind not in "ui":
         array = check_records(array, schema)[:, schema.index(secret)]
     return check_codes(array, schema[secret].size, f"truth of {secret}").astype(np.intp)
+
+
+def attack_plans(
+    belief: Belief,
+    plans: Mapping[str, Plan],
+    secret: str,
+    truth: ArrayLike,
+    *,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> AttackComparison:
+    """Simulate a release of the same records under each plan and let the best attacker loose on it.
+
+    Plans have names, for example "before" and "after" a calibration, which shows what it takes from him.
+    `truth` are the records, (n, attributes), coded as in the belief.
+    """
+    if not plans:
+        raise InputError("name at least one plan to attack.")
+    attacker = BayesAttacker(belief)
+    results, notes = {}, []
+    for name, plan in plans.items():
+        reports = release(truth, belief.schema, plan, seed=seed)
+        results[name] = attack(reports, attacker, secret=secret, truth=truth, confidence=confidence)
+        leakage = total_leakage(belief, plan.channels(), secret)
+        notes.append(
+            f"{name}: all reports together leak {leakage.value:.3f} nats about {secret} "
+            f"({leakage.upper.kind}, {leakage.upper.method})."
+        )
+    return AttackComparison(f"The same attack on {len(results)} plans", results, tuple(notes))

@@ -44,14 +44,8 @@ def effective_budget(
 ) -> EffectiveBudget:
     """Return the stated budget, the leakage and the two published figures for one secret.
 
-    Theorem 2 takes one budget for all other attributes; where they differ it gets the largest.
-
-    Args:
-        belief: what the adversary knows.
-        plan: what is released.
-        secret: the attribute in question.
-        slack: the probability with which Theorem 2 may fail.
-        method: of the leakage's upper end.
+    Theorem 2 takes one budget for all other attributes; where they differ it gets the largest. It may fail
+    with the probability `slack`. The `method` is that of the leakage's upper end.
     """
     channels = plan.channels()
     for name, channel in channels.items():

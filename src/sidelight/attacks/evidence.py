@@ -41,12 +41,8 @@ def evidence_of(reports: Released | RecordReports) -> Evidence:
     if isinstance(reports, Released):
         return _released(reports)
     protocol = check_collected(reports).protocol
-    return Evidence(
-        protocol.schema,
-        reports.people,
-        protocol.widest_factor,
-        lambda step: protocol.evidence(reports, step),
-    )
+    cells, batches = protocol.widest_factor, lambda step: protocol.evidence(reports, step)
+    return Evidence(protocol.schema, reports.people, cells, batches)
 
 
 def _released(released: Released) -> Evidence:

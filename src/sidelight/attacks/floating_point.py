@@ -32,13 +32,7 @@ _TARGET = "value"
 
 
 def naive_laplace(values: ArrayLike, scale: float, seed: int) -> Array:
-    """Add Laplace noise by the inverse of its distribution function on doubles: the attacked example.
-
-    Args:
-        values: the numbers to hide.
-        scale: of the noise.
-        seed: of the simulation; this sampler protects nobody.
-    """
+    """Add Laplace noise by the inverse of its distribution function on doubles: the attacked example."""
     check_number("scale", scale, above=0)
     array = np.asarray(values, dtype=np.float64)
     return array + _inverse(np.random.default_rng(seed).random(len(array)), scale)
@@ -81,9 +75,8 @@ def grid_test(mechanism: Laplace) -> Test:
 
     def feasible(reports: Array, candidates: Array) -> Mask:
         steps = (reports - mechanism.lower) / mechanism.step
-        share = (np.clip(candidates, mechanism.lower, mechanism.upper) - mechanism.lower) / (
-            mechanism.upper - mechanism.lower
-        )
+        lower, upper = mechanism.lower, mechanism.upper
+        share = (np.clip(candidates, lower, upper) - lower) / (upper - lower)
         difference = steps[:, None] - np.rint(share * mechanism.range_steps)
         exact = mechanism.lower + np.rint(steps) * mechanism.step == reports
         return np.asarray((np.abs(difference - np.rint(difference)) < 1e-3) & exact[:, None])
@@ -124,8 +117,7 @@ class FloatingPointAttacker:
     def truth(self, table: ArrayLike, secret: str) -> Positions:  # noqa: ARG002 - there is one column
         """Return the position of each true value among the candidates."""
         true = np.asarray(table, dtype=np.float64)
-        place = np.searchsorted(self.candidates, true)
-        place = np.minimum(place, len(self.candidates) - 1)
+        place = np.minimum(np.searchsorted(self.candidates, true), len(self.candidates) - 1)
         if not np.array_equal(np.asarray(self.candidates)[place], true):
             raise InputError("every true value must be one of the candidates; some are not.")
         return place

@@ -65,9 +65,7 @@ def _true_attributes(fit: BayesFit, attack: LabelAttack) -> Scores:
 def label_only_scores(rows: LabelledRows, part: AttributeReports) -> Array:
     """Return Pr(label, record, report) up to a factor a person, given the records' own distribution.
 
-    Args:
-        rows: the people.
-        part: LabelDP's reports of any attribute; their label sets are used.
+    The part is LabelDP's reports of any attribute; their label sets are used.
     """
     cells, combinations = distinct_rows(rows.codes)
     joint = np.zeros((combinations, rows.classes))

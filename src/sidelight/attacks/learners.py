@@ -22,10 +22,8 @@ _FEWEST = 10
 def fit_regression(rows: Array, secrets: Array, seed: int) -> Callable[[Array], Array]:
     """Return the function from rows to the secrets, each target on its own, with the least distance.
 
-    Args:
-        rows: (n, features) what the attacker trains on.
-        secrets: (n, targets) the secrets of the same records.
-        seed: for the split that stops training.
+    It is trained on rows (n, features) and the secrets (n, targets) of the same records; the seed is for the
+    split that stops training.
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -37,8 +35,8 @@ def fit_regression(rows: Array, secrets: Array, seed: int) -> Callable[[Array], 
                 learning_rate=0.05,
                 early_stopping=True,
                 random_state=seed,
-            ).fit(rows, secrets[:, target])
-            for target in range(secrets.shape[1])
+            ).fit(rows, column)
+            for column in secrets.T
         ]
 
     def predict(released: Array) -> Array:
@@ -49,13 +47,7 @@ def fit_regression(rows: Array, secrets: Array, seed: int) -> Callable[[Array], 
 
 
 def fit_classification(rows: Array, codes: Positions, seed: int) -> Callable[[Array], Positions]:
-    """Return the function from rows to the likeliest code.
-
-    Args:
-        rows: (n, features) what the attacker trains on.
-        codes: (n,) the secret of the same records.
-        seed: for the split that stops training.
-    """
+    """Return the function from rows (n, features) to the likeliest code; the seed as for a regression."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     common = np.bincount(codes)[codes] >= _FEWEST
@@ -78,10 +70,7 @@ def fit_classification(rows: Array, codes: Positions, seed: int) -> Callable[[Ar
 def fit_imputation(rows: Array, secrets: Array, neighbours: int = 10) -> Callable[[Array], Array]:
     """Return the function from released rows to the mean secret of the nearest clean ones.
 
-    Args:
-        rows: (n, attributes) the attacker's clean records without the secret.
-        secrets: (n, targets) their secrets.
-        neighbours: how many records are averaged.
+    It has the attacker's clean records without the secret, (n, attributes), and their secrets (n, targets).
     """
     from sklearn.neighbors import KNeighborsRegressor
 

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sidelight.attacks.attack import Guess
 from sidelight.attacks.bayes import true_codes
-from sidelight.attacks.face_value import describe_plan, face_value
 from sidelight.attacks.learners import fit_classification
-from sidelight.attacks.released import Released, release
+from sidelight.attacks.released import Released, describe_plan, face_value, release
 from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.plan import Plan
@@ -56,12 +55,11 @@ class LearntAttacker:
             copies: how often each record is perturbed anew.
             seed: of noise and training.
         """
-        records = check_records(codes, schema)
-        rows = np.tile(records, (copies, 1))
+        rows = np.tile(check_records(codes, schema), (copies, 1))
         features = report_features(release(rows, schema, plan, seed=seed))
         wanted = rows[:, schema.index(secret)].astype(np.intp)
-        commonest = int(np.bincount(wanted).argmax())
-        return cls(schema, plan, secret, commonest, fit_classification(features, wanted, seed))
+        predict = fit_classification(features, wanted, seed)
+        return cls(schema, plan, secret, int(np.bincount(wanted).argmax()), predict)
 
     def guess(self, reports: Released | RecordReports, secret: str, confidence: float) -> Guess:  # noqa: ARG002
         """Return the likeliest code of every record."""

@@ -24,7 +24,6 @@ Rows = tuple[Array, Array]
 """Rows (n, features) and their secrets (n, targets)."""
 Epoch = Callable[[int], Rows]
 """From the number of an epoch to its rows and secrets."""
-MODELS = ("mlp", "cnn", "rnn", "lstm", "attention")
 _SMALL = 128
 """Up to this width a network is trained on one core."""
 _WATCHED = 2048
@@ -58,17 +57,9 @@ def torch_library() -> Any:
 
 
 def build(model: str, features: int, targets: int, width: int = 64) -> Network:
-    """Return a fresh network; its weights come from torch's current random state.
-
-    Args:
-        model: "mlp", "cnn", "rnn", "lstm" or "attention".
-        features: how many numbers a row has.
-        targets: how many numbers are predicted.
-        width: of the inner layers.
-    """
+    """Return a fresh network of so many numbers in and out; its weights come from torch's random state."""
     check_choice("model", model, MODELS)
-    makers = {"mlp": _mlp, "cnn": _cnn, "rnn": _rnn, "lstm": _lstm, "attention": _attention}
-    return makers[model](torch_library().nn, features, targets, width)
+    return _MAKERS[model](torch_library().nn, features, targets, width)
 
 
 def _mlp(nn: Any, features: int, targets: int, width: int) -> Network:
@@ -126,6 +117,10 @@ def _attention(nn: Any, features: int, targets: int, width: int) -> Network:
     return Network(layers, forward)
 
 
+_MAKERS = {"mlp": _mlp, "cnn": _cnn, "rnn": _rnn, "lstm": _lstm, "attention": _attention}
+MODELS = tuple(_MAKERS)
+
+
 @dataclass(frozen=True)
 class Schedule:
     """How long and how fast to learn.
@@ -172,14 +167,10 @@ def choose_device(wanted: str | None) -> str:
 
 
 def train(model: str, epoch: Epoch, held_out: Rows | None, schedule: Schedule, seed: int) -> Trained:
-    """Train a network on fresh rows every epoch; with held-out rows the best epoch's weights are kept.
+    """Train one of `MODELS` on fresh rows every epoch.
 
-    Args:
-        model: the network's name, one of `MODELS`.
-        epoch: gives the rows of each epoch.
-        held_out: rows and secrets that decide which epoch was the best; None keeps the last.
-        schedule: how long and how fast.
-        seed: of weights, order and dropout.
+    Held-out rows and secrets decide which epoch's weights are kept; without any the last ones are. The seed
+    is that of weights, order and dropout.
     """
     torch = torch_library()
     device = choose_device(schedule.device)
@@ -232,7 +223,7 @@ def _learn(
     falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     watched = held_out or (first[0][:_WATCHED], first[1][:_WATCHED])
     history: list[float] = []
-    best: Any = None
+    best = None
     for number in track(range(schedule.epochs), "training"):
         rows, secrets = (_on(part, device) for part in (epoch(number) if number else first))
         network.layers.train()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,9 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.foundation.arrays import Array, Mask, Positions
 from sidelight.foundation.errors import InputError, check_whole, invalid, unknown
 from sidelight.sources.reader import open_settled
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MOST_MISSING = 0.1
 _WIDE = 20.0
@@ -71,8 +68,7 @@ class Numbers:
         array([0. , 0.5, 1. , 0.5])
         """
         raw, kept = _complete(columns)
-        whose = _labelled("entities", entities, kept)
-        near = _labelled("blocks", blocks, kept)
+        whose, near = _labelled("entities", entities, kept), _labelled("blocks", blocks, kept)
         if near is None and whose is not None and whose.max() + 1 >= _FEW_ENTITIES:
             near = whose
         names = tuple(columns)
@@ -99,10 +95,9 @@ class Numbers:
 
     def rows(self, chosen: NDArray[Any]) -> Numbers:
         """Return some of the records."""
-        entities, blocks = (
-            None if labels is None else labels[chosen] for labels in (self.entities, self.blocks)
-        )
-        return replace(self, values=self.values[chosen], entities=entities, blocks=blocks)
+        labels = {"entities": self.entities, "blocks": self.blocks}
+        kept = {name: part[chosen] for name, part in labels.items() if part is not None}
+        return replace(self, values=self.values[chosen], **kept)
 
     def halves(self, seed: int) -> tuple[Numbers, Numbers]:
         """Shuffle the records and give one half to the attacker, the other to the owner."""
@@ -220,21 +215,18 @@ def read_numbers(
     return NumberFile(numbers, target, (*source.notes, *notes))
 
 
-def _columns(
-    table: pa.Table, target: str, through: Sequence[str], path: str
-) -> tuple[dict[str, Array], list[str]]:
+def _columns(table: Any, target: str, named: Sequence[str], path: str) -> tuple[dict[str, Array], list[str]]:
     """Return the target and the named columns, or all numeric ones that are fit, and which were left out."""
     import pyarrow as pa
 
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     numeric = [field.name for field in table.schema if any(kind(field.type) for kind in kinds)]
     columns, notes = {target: _numbers(table, target, path)}, []
-    for name in through or numeric:
+    for name in named or numeric:
         if name == target:
             continue
         column = _numbers(table, name, path)
-        reason = "" if through else _unfit(column)
-        if reason:
+        if reason := "" if named else _unfit(column):
             notes.append(f"Column {name!r} {reason}; left out.")
         else:
             columns[name] = column
@@ -259,7 +251,7 @@ def find_column(name: str, names: Sequence[str], label: str) -> str:
     raise unknown(f"column of {label}", name, names)
 
 
-def _numbers(table: pa.Table, name: str, path: str) -> Array:
+def _numbers(table: Any, name: str, path: str) -> Array:
     import pyarrow as pa
 
     try:
@@ -273,8 +265,6 @@ def _numbers(table: pa.Table, name: str, path: str) -> Array:
 
 def _unfit(column: Array) -> str:
     finite = np.isfinite(column)
-    if not len(column):
-        return ""
-    if (~finite).mean() > MOST_MISSING:
-        return f"lacks {(~finite).mean():.0%} of its numbers"
-    return "is constant" if np.ptp(column[finite]) == 0 else ""
+    if len(column) and (missing := (~finite).mean()) > MOST_MISSING:
+        return f"lacks {missing:.0%} of its numbers"
+    return "is constant" if len(column) and np.ptp(column[finite]) == 0 else ""

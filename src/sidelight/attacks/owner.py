@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from sidelight.foundation.randomness import derive_seed, randomness
 from sidelight.mechanisms import create
 
 Family = Literal["laplace", "gaussian", "gaussian-classic", "interval", "swap"]
-FAMILIES: tuple[Family, ...] = ("laplace", "gaussian", "gaussian-classic", "interval", "swap")
+FAMILIES: tuple[Family, ...] = get_args(Family)
 
 
 @dataclass(frozen=True)
@@ -103,12 +103,7 @@ def protect(
 ) -> NoisyNumbers:
     """Release numbers under noise; secure without a seed, a simulation with one.
 
-    Args:
-        numbers: the records.
-        noise: the family.
-        level: the budget of the secrets, or the share of swapped values.
-        secrets: the secret attributes.
-        seed: for simulation.
+    The level is the budget of the secrets, or the share of swapped values.
     """
     noise.check_level(level)
     for name in secrets:

@@ -68,12 +68,9 @@ class Posterior:
 
 
 def posterior(belief: Belief, reports: Released | RecordReports, secret: str) -> Posterior:
-    """Return the posterior of the secret for every record of a release.
+    """Return the posterior of the secret for every record of a release, under a joint or a tree.
 
-    Args:
-        belief: what the attacker knows; a joint or a tree.
-        reports: what people sent; attributes that are not released say nothing.
-        secret: any attribute of the belief, released or not.
+    The secret is any attribute of the belief, released or not; attributes that are not released say nothing.
     """
     evidence = evidence_of(reports)
     for attribute in evidence.schema:
@@ -127,7 +124,7 @@ class _TreeRule:
                 f"a report of these groups is a sum of more than {_MOST_TERMS} terms in a tree belief; take "
                 "a joint belief, or fewer groups."
             )
-        total = np.zeros((self.tree.schema[self.root].size, rows))
+        total = np.zeros((self.tree.schema.sizes[self.tree.order[0]], rows))
         for chosen in product(*others):
             spoken = single
             for _, said in chosen:
@@ -135,11 +132,6 @@ class _TreeRule:
             weight = math.prod(weight for weight, _ in chosen)
             total += weight * self._messages(spoken, rows, lambda message: message)
         return total
-
-    @property
-    def root(self) -> str:
-        """The secret."""
-        return self.tree.schema.names[self.tree.order[0]]
 
     def _messages(self, spoken: Spoken, rows: int, scaled: Callable[[Array], Array]) -> Array:
         """Return what all nodes tell the root; terms of a sum must keep their scale."""

@@ -73,23 +73,17 @@ class Reconstructor:
             raise invalid("reports", "numbers under noise, as `protect` returns them", type(reports).__name__)
         if reports.names != self.names:
             raise InputError("the release has other attributes than the attacker was trained with.")
-        self._check_noise(reports)
-        own = reports.values[:, [self.names.index(name) for name in self.secrets]]
-        guesses = self.infer(reports.values, reports.level)
-        words = reports.noise.describe(reports.level)
-        return Guess(self.attack, words, "mean distance", guesses, self.control, own)
-
-    def _check_noise(self, reports: NoisyNumbers) -> None:
-        """Raise if the attacker perturbed his own records in another way."""
-        if self.noise is None:
-            return
-        low, high = self.levels[0], self.levels[-1]
-        if reports.noise != self.noise or not low <= reports.level <= high:
+        low, high = (self.levels[0], self.levels[-1]) if self.levels else (0.0, np.inf)
+        if self.noise and (reports.noise != self.noise or not low <= reports.level <= high):
             raise InputError(
                 f"this attacker was trained for {self.noise.family!r} noise at levels from {low:g} to "
                 f"{high:g}, leniency {self.noise.leniency:g}; the release is "
                 f"{reports.noise.describe(reports.level)}. Train him for it."
             )
+        own = reports.values[:, [self.names.index(name) for name in self.secrets]]
+        guesses = self.infer(reports.values, reports.level)
+        words = reports.noise.describe(reports.level)
+        return Guess(self.attack, words, "mean distance", guesses, self.control, own)
 
     def truth(self, table: Numbers, secret: str) -> Array:  # noqa: ARG002 - checked by `guess`
         """Return the true secrets, shape (n, targets)."""
@@ -210,10 +204,8 @@ def _best_way(ways: Ways, held_out: _Perturbed, level: float) -> str:
     copies = max(1, ROWS_AN_EPOCH // len(held_out.own))
     noisy = np.concatenate([held_out.at(level, copy) for copy in range(copies)])
     true = np.tile(held_out.own.values[:, held_out.targets], (copies, 1))
-    return min(
-        ways,
-        key=lambda way: float(np.linalg.norm(np.clip(ways[way](noisy, level), 0, 1) - true, axis=1).mean()),
-    )
+    guesses = {way: np.clip(infer(noisy, level), 0, 1) for way, infer in ways.items()}
+    return min(guesses, key=lambda way: float(np.linalg.norm(guesses[way] - true, axis=1).mean()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,15 +1,19 @@
-"""Released: the reports that people sent about single attributes, one row for each person."""
+"""Released: the reports that people sent about single attributes, one row for each person.
+
+Beside it what any release is at face value: in words, and with the secret's own report taken for the truth.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.arrays import Positions
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, invalid, unknown
 from sidelight.foundation.files import REPORTS_KEY
 from sidelight.foundation.randomness import derive_seed
@@ -46,10 +50,8 @@ class Released:
             if name not in self.plan.names:
                 raise unknown("released attribute", name, self.plan.names)
             expected = len(self.senders[name]) if name in self.senders else self.people
-            if len(reports) != expected:
-                raise InputError(
-                    f"{expected} people reported {name!r}, but there are {len(reports)} reports."
-                )
+            if (count := len(reports)) != expected:
+                raise InputError(f"{expected} people reported {name!r}, but there are {count} reports.")
 
     @classmethod
     def of(cls, reports: Released | RecordReports) -> Released:
@@ -66,11 +68,8 @@ class Released:
             Release(protocol.schema[group.label], group.mechanism, group.epsilon, parameters=group.parameters)
             for group in protocol.groups
         )
-        senders = {
-            name: rows
-            for name, rows in zip(protocol.labels, reports.senders, strict=True)
-            if rows is not None
-        }
+        sent = zip(protocol.labels, reports.senders, strict=True)
+        senders = {name: rows for name, rows in sent if rows is not None}
         columns = dict(zip(protocol.labels, reports.parts, strict=True))
         return cls(Plan(parts), columns, reports.people, senders, reports.is_shuffled)
 
@@ -113,13 +112,9 @@ def is_reports_file(path: str | Path) -> bool:
 
 
 def release(codes: ArrayLike, schema: Schema, plan: Plan, *, seed: int | None = None) -> Released:
-    """Randomise coded records as the plan says; secure without a seed, a simulation with one.
+    """Randomise coded records, one column for each attribute of the schema, as the plan says.
 
-    Args:
-        codes: (n, attributes) the records.
-        schema: the attribute of each column of `codes`.
-        plan: what is released; each person reports once.
-        seed: for simulation.
+    Each person reports once; the noise is secure without a seed, a simulation with one.
     """
     array = check_records(codes, schema)
     columns = {}
@@ -128,8 +123,44 @@ def release(codes: ArrayLike, schema: Schema, plan: Plan, *, seed: int | None = 
             raise invalid(f"times of {part.name}", "1 for an attack", part.times, "Release it once.")
         if schema[part.name] != part.attribute:
             raise InputError(f"the plan codes {part.name!r} in another way than the records.")
-        values = array[:, schema.index(part.name)]
         mechanism = part.randomiser()
-        inputs = mechanism.inputs(values)
+        inputs = mechanism.inputs(array[:, schema.index(part.name)])
         columns[part.name] = mechanism.randomise(inputs, seed=derive_seed(seed, part.name))
     return Released(plan, columns, len(array))
+
+
+def face_value(reports: Released | RecordReports, secret: str, points: Array | None) -> NDArray[Any] | None:
+    """Return the secret's own report as a guess; None where it is not released or is no single value.
+
+    `points` are the numbers that stand for its values; None where codes are guessed.
+    """
+    if not isinstance(reports, Released):
+        codes = reports.protocol.face_value(reports, secret)
+        return codes if codes is None or points is None else points[codes]
+    if secret not in reports.plan.names or secret in reports.senders:
+        return None
+    mechanism = reports.plan[secret].randomiser()
+    codes = mechanism.face_value(reports[secret])
+    if codes is None or points is None:
+        return codes
+    return reports[secret].values if mechanism.form.encoding == "numbers" else points[codes]
+
+
+def describe_release(reports: Released | RecordReports) -> str:
+    """Say in a few words what was released."""
+    if isinstance(reports, Released):
+        return describe_plan(reports.plan)
+    protocol = reports.protocol
+    kinds = sorted({group.mechanism for group in protocol.groups})
+    through = f" through {', '.join(kinds)}" if kinds else ""
+    budget = f"budget {protocol.epsilon:.4g} a record"
+    return f"{len(protocol.schema)} attributes by {protocol.name}{through}, {budget}"
+
+
+def describe_plan(plan: Plan) -> str:
+    """Say in a few words what a plan releases."""
+    kinds = sorted({release.mechanism for release in plan.releases})
+    budgets = sorted({release.epsilon for release in plan.releases if release.epsilon is not None})
+    spent = f", budget {budgets[0]:.3g}" if budgets else ""
+    spent += f" to {budgets[-1]:.3g}" if len(budgets) > 1 else ""
+    return f"{len(plan.releases)} attributes through {', '.join(kinds)}{spent}"

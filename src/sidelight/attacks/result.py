@@ -68,8 +68,7 @@ class AttackResult:
     @cached_property
     def baseline(self) -> Interval | None:
         """The mean loss of taking the release at face value."""
-        losses = self.baseline_losses
-        return None if losses is None else mean_interval(losses, self.confidence)
+        return None if (losses := self.baseline_losses) is None else mean_interval(losses, self.confidence)
 
     @cached_property
     def gain(self) -> Interval:
@@ -145,14 +144,10 @@ class AttackResult:
         )
 
     def _repr_html_(self) -> str:
-        figures = {
-            "attack": self.score,
-            "control": self.control,
-            "baseline": self.baseline,
-            "limit": self.limit,
-            "gain over control": self.gain,
-        }
-        rows = [[name, *vars(item).values()] for name, item in figures.items() if item is not None]
+        names = ("attack", "control", "baseline", "limit", "gain over control")
+        figures = (self.score, self.control, self.baseline, self.limit, self.gain)
+        named = zip(names, figures, strict=True)
+        rows = [[name, *vars(item).values()] for name, item in named if item is not None]
         return html_table(repr(self), ("", self.measure, "lower", "upper"), rows)
 
 
