@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions, Whole
+from sidelight.foundation.arrays import AnyCodes, Array, Positions, Whole
 from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
 from sidelight.foundation.randomness import below, derive_seed, randomness
 from sidelight.labels.leakage import check_label_budget, check_omega, row_shares
@@ -83,10 +83,8 @@ class LabelledRows:
 
     def __post_init__(self) -> None:
         if self.codes.ndim != 2 or self.codes.shape != (len(self.labels), len(self.sizes)):
-            raise invalid(
-                "codes", f"one row for each of {len(self.labels)} people, {len(self.sizes)} columns",
-                f"shape {self.codes.shape}",
-            )  # fmt: skip
+            wanted = f"one row for each of {len(self.labels)} people, {len(self.sizes)} columns"
+            raise invalid("codes", wanted, f"shape {self.codes.shape}")
         if not self.sizes:
             raise InputError("there must be at least one attribute beside the label, got none.")
         if self.classes < 2:
@@ -144,53 +142,46 @@ def deal(people: int, groups: int, *, seed: int | None, stream: str) -> Whole:
 
 def settle_omegas(
     rows: LabelledRows, settings: LabelSettings, *, seed: int | None
-) -> tuple[list[Omega], Mask]:
-    """Return omega for each attribute, and who is left to send reports for the model itself."""
-    everyone = np.ones(len(rows), dtype=np.bool_)
+) -> tuple[list[Omega], LabelledRows]:
+    """Return omega for each attribute, and the people who are left to send reports for the model itself."""
     source = settings.omega
     if settings.protocol != "khr":
-        return [Omega(np.ones(size), "not used") for size in rows.sizes], everyone
+        return [Omega(np.ones(size), "not used") for size in rows.sizes], rows
     if isinstance(source, Sequence) and not isinstance(source, str):
         if [len(omega.curve) for omega in source] != list(rows.sizes):
             raise InputError("`omega` must have one curve for each attribute, as long as its values.")
-        return list(source), everyone
+        return list(source), rows
     if source == "learnt":
         return _learn(rows, settings, seed)
     if source == "known":
         columns = range(len(rows.sizes))
-        return [Omega.known(rows.conditionals(i), "the records themselves") for i in columns], everyone
+        return [Omega.known(rows.conditionals(i), "the records themselves") for i in columns], rows
     weight = check_omega(source)
-    return [Omega.given(1.0 if size == 1 else weight, size) for size in rows.sizes], everyone
+    return [Omega.given(1.0 if size == 1 else weight, size) for size in rows.sizes], rows
 
 
-def _learn(rows: LabelledRows, settings: LabelSettings, seed: int | None) -> tuple[list[Omega], Mask]:
+def _learn(rows: LabelledRows, settings: LabelSettings, seed: int | None) -> tuple[list[Omega], LabelledRows]:
     """Take a share of the people by chance, a fifth of them for the label alone, the rest by attribute."""
     order = np.argsort(randomness(seed, "omega/who").words(0, len(rows)))
-    sampled = order[: max(1, round(settings.share * len(rows)))]
-    about_label = sampled[: max(1, round(_LABEL_SHARE * len(sampled)))]
-    rest = sampled[len(about_label) :]
+    sampled, left = np.split(order, [max(1, round(settings.share * len(rows)))])
+    about_label, rest = np.split(sampled, [max(1, round(_LABEL_SHARE * len(sampled)))])
     groups = deal(len(rest), len(rows.sizes), seed=seed, stream="omega")
     samples = []
     for attribute, size in enumerate(rows.sizes):
         response = sample_response(size, rows.classes, settings.epsilon)
         part = rows[rest[groups == attribute]]
         noise = derive_seed(seed, f"omega/{attribute}")
-        samples.append(
-            OmegaSample(response, response.randomise(part.codes[:, attribute], part.labels, seed=noise))
-        )
+        reports = response.randomise(part.codes[:, attribute], part.labels, seed=noise)
+        samples.append(OmegaSample(response, reports))
     selection = SubsetSelection(rows.classes, settings.epsilon)
-    reports = selection.randomise(rows.labels[about_label], seed=derive_seed(seed, "omega/label"))
-    left = np.ones(len(rows), dtype=np.bool_)
-    left[sampled] = False
-    sample = LabelSample(selection, reports)
-    return learn_omegas(samples, sample, confidence=settings.confidence), left
+    noise = derive_seed(seed, "omega/label")
+    sample = LabelSample(selection, selection.randomise(rows.labels[about_label], seed=noise))
+    return learn_omegas(samples, sample, confidence=settings.confidence), rows[np.sort(left)]
 
 
-def make_response(
-    settings: LabelSettings, values: int, classes: int, omega: Omega, *, budget: float | None = None
-) -> LabelResponse:
+def make_response(settings: LabelSettings, values: int, classes: int, omega: Omega) -> LabelResponse:
     """Return the protocol of one attribute."""
-    epsilon = settings.epsilon if budget is None else budget
+    epsilon = settings.epsilon
     if settings.protocol == "basic":
         return BasicResponse(values, classes, epsilon)
     if settings.protocol == "labeldp":
@@ -214,10 +205,15 @@ def gather(
 
     People are dealt to attributes; with LabelDP everyone sends all attributes and one randomised label.
     """
-    if isinstance(responses[0], LabelOnlyResponse):
-        return _gather_everything(rows, responses, responses[0].selection, seed)
-    groups = deal(len(rows), len(rows.sizes), seed=seed, stream="attributes")
     gathered = []
+    if isinstance(responses[0], LabelOnlyResponse):
+        sets = responses[0].selection.randomise(rows.labels, seed=derive_seed(seed, "label"))
+        for attribute, response in enumerate(responses):
+            shown = rows.codes[:, [attribute]].astype(np.uint16)
+            reports = Reports(np.concatenate([shown, sets.values], axis=1), None, sets.is_simulation)
+            gathered.append(AttributeReports(attribute, response, reports, np.arange(len(rows))))
+        return gathered
+    groups = deal(len(rows), len(rows.sizes), seed=seed, stream="attributes")
     for attribute, response in enumerate(responses):
         people = np.flatnonzero(groups == attribute)
         part = rows[people]
@@ -225,15 +221,3 @@ def gather(
         reports = response.randomise(part.codes[:, attribute], part.labels, seed=noise)
         gathered.append(AttributeReports(attribute, response, reports, people))
     return gathered
-
-
-def _gather_everything(
-    rows: LabelledRows, responses: Sequence[LabelResponse], selection: SubsetSelection, seed: int | None
-) -> list[AttributeReports]:
-    sets = selection.randomise(rows.labels, seed=derive_seed(seed, "label"))
-    everyone = np.arange(len(rows))
-    return [
-        AttributeReports(attribute, response, Reports(values, None, sets.is_simulation), everyone)
-        for attribute, response in enumerate(responses)
-        for values in [np.concatenate([rows.codes[:, [attribute]].astype(np.uint16), sets.values], axis=1)]
-    ]

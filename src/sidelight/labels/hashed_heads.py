@@ -101,9 +101,8 @@ class HashedHeads:
         is_strange = self.seeds[number] != reports.seeds
         if is_strange.any():
             raise impossible("sets with seeds of the published pool", is_strange)
-        is_strange = self._are_no_sets(
-            rows, np.array([response.width for response in self.responses])[number]
-        )
+        widths = np.array([response.width for response in self.responses])
+        is_strange = self._are_no_sets(rows, widths[number])
         if is_strange.any():
             raise impossible(f"rising sets of their seed's size, padded with {_PADDING}", is_strange)
         sums = np.zeros((len(self.seeds), self.buckets * self.labels + 1), dtype=np.int64)

@@ -131,19 +131,16 @@ def pair_rows(conditionals: ArrayLike) -> tuple[Array, Positions]:
 def label_leakage(conditionals: ArrayLike, channel: Channel, label: Attribute | None = None) -> Bound:
     """Return what one report about the pair (combination, label) says about the label, exactly.
 
-    Args:
-        conditionals: (labels, combinations), F.
-        channel: of the pairs.
-        label: names the labels in the witness; numbers without it.
+    The channel is that of the pairs; `label` names the labels in the witness, which are numbers without it.
     """
     channel = as_channel(channel)
     rows, possible = pair_rows(conditionals)
     if channel.size != rows.shape[1]:
         raise InputError(f"the channel is for {channel.size} pairs, the belief has {rows.shape[1]}.")
     worst = channel.worst_ratio(rows)
-    pair = [int(possible[worst.likelier]), int(possible[worst.unlikelier])]
+    names = _name(label, int(possible[worst.likelier])), _name(label, int(possible[worst.unlikelier]))
     report = f"a report that favours {len(worst.report)} pairs"
-    witness = Witness(report, _name(label, pair[0]), _name(label, pair[1])) if worst.value > 0 else None
+    witness = Witness(report, *names) if worst.value > 0 else None
     return Bound(worst.value, channel.claim, "pairs of combination and label", witness)
 
 

@@ -164,8 +164,7 @@ def learn_omegas(
     source = f"learnt from {people} people"
     if confidence is None:
         return [Omega(_estimated_curve(sample), f"{source}, point estimate", 0.0) for sample in samples]
-    check_number("confidence", confidence, above=0, below=1)
-    risk = (1 - confidence) / 2
+    risk = (1 - check_number("confidence", confidence, above=0, below=1)) / 2
     least = _least_labels(labels, risk)
     return [Omega(_upper_curve(sample, least, risk / len(samples)), source, confidence) for sample in samples]
 
@@ -191,10 +190,9 @@ def _upper_curve(sample: OmegaSample, least: Array, risk: float) -> Array:
     inner = counts < people  # a pair in every report has no upper limit below 1 (Clopper and Pearson 1934)
     level = risk / len(counts)
     upper = betainccinv(np.where(inner, counts + 1, 1.0), np.where(inner, people - counts, 1.0), level)
-    p, q = _support(response)
+    p, q = map(float, response.mechanism.mark_rates)
     cells = np.clip((np.where(inner, upper, 1.0) - q) / (p - q), 0.0, 1.0)
-    weights = cells.reshape(response.values, response.labels).T
-    ranked = heaviest_sums(weights)
+    ranked = heaviest_sums(cells.reshape(response.values, response.labels).T)
     curves = np.divide(ranked, least[:, None], out=np.ones_like(ranked), where=least[:, None] > 0)
     return np.asarray(np.minimum(np.where(ranked > 0, curves, 1e-12).max(axis=0), 1.0))
 
@@ -207,13 +205,7 @@ def _least_labels(sample: LabelSample, risk: float) -> Array:
     from scipy.special import betaincinv
 
     counts = sample.selection.aggregate(sample.reports).sums.astype(np.float64)
-    inner = counts > 0
-    level = risk / len(counts)
+    inner, level = counts > 0, risk / len(counts)
     lower = betaincinv(np.where(inner, counts, 1.0), np.where(inner, people - counts + 1, 1.0), level)
-    q = float(sample.selection.mark_if_other)
-    gap = float(sample.selection.mark_if_true) - q
-    return np.asarray(np.clip((np.where(inner, lower, 0.0) - q) / gap, 0.0, 1.0))
-
-
-def _support(response: HeadsResponse) -> tuple[float, float]:
-    return float(response.mechanism.mark_if_true), float(response.mechanism.mark_if_other)
+    p, q = map(float, sample.selection.mark_rates)
+    return np.asarray(np.clip((np.where(inner, lower, 0.0) - q) / (p - q), 0.0, 1.0))

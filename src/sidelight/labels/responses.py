@@ -80,12 +80,7 @@ class LabelResponse(ABC):
 
     @abstractmethod
     def likelihood(self, reports: Reports, conditionals: Array) -> Array:
-        """Return Pr(report | label) up to a factor a report, shape (people, labels).
-
-        Args:
-            reports: what people sent.
-            conditionals: (labels, values) Pr(value | label).
-        """
+        """Return Pr(report | label) up to a factor a report, (people, labels), given Pr(value | label)."""
 
     def shown_labels(self, reports: Reports) -> Whole | None:  # noqa: ARG002
         """Return the one label that each report shows; None where it may show any number."""
@@ -183,13 +178,6 @@ class HeadsResponse(PairResponse):
     The set is that of subset selection with the factor theta = (e^eps + omega - 1) / omega instead of e^eps:
     exact thresholds, rounded so that the promise about the label never exceeds the budget. The pair itself is
     protected by ln(theta), which is more than the budget where omega is below 1.
-
-    Attributes:
-        values: the number of values.
-        labels: the number of labels.
-        budget: the nominal budget of the label.
-        width: k, the number of pairs in a report.
-        omega: the most that k values weigh under one label.
     """
 
     name: ClassVar[str] = "khr"
@@ -204,10 +192,11 @@ class HeadsResponse(PairResponse):
         check_label_budget(self.budget)
         check_whole("width", self.width, at_least=1, at_most=pairs - 1)
         check_omega(self.omega)
-        if self.omega < min(self.width / self.values, 1.0) * (1 - 1e-9):
+        least = min(self.width / self.values, 1.0)
+        if self.omega < least * (1 - 1e-9):
             raise InputError(
-                f"`omega` must be at least {min(self.width / self.values, 1.0):.4g}, since the likeliest "
-                f"{self.width} of {self.values} values weigh that much, got {self.omega!r}."
+                f"`omega` must be at least {least:.4g}, since the likeliest {self.width} of {self.values} "
+                f"values weigh that much, got {self.omega!r}."
             )
         if self.factor <= 1:
             raise too_small(self.budget)
@@ -248,11 +237,6 @@ class BasicResponse(PairResponse):
 
     Any set of bits can be reported, so omega is always 1 and the protocol is symmetric unary encoding of the
     pair at the budget.
-
-    Attributes:
-        values: the number of values.
-        labels: the number of labels.
-        budget: the nominal budget.
     """
 
     name: ClassVar[str] = "basic"
@@ -288,12 +272,8 @@ class BasicResponse(PairResponse):
 class LabelOnlyResponse(LabelResponse):
     """LabelDP: the value as it is, the label through subset selection (CLLDP, section 2.2).
 
-    A report is the value's code followed by a set of labels.
-
-    Attributes:
-        values: the number of values.
-        labels: the number of labels.
-        budget: the nominal budget of the label, which the value's own correlation with it is not part of.
+    A report is the value's code followed by a set of labels. The budget is the label's alone: the value's own
+    correlation with it is no part of it.
     """
 
     name: ClassVar[str] = "labeldp"
@@ -326,26 +306,19 @@ class LabelOnlyResponse(LabelResponse):
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count how often each label is in a set together with each value."""
-        width = self.selection.width
-        rows = check_reports(reports, "ui", width + 1)
+        rows = check_reports(reports, "ui", self.selection.width + 1)
         values = check_codes(np.ascontiguousarray(rows[:, 0]), self.values, "reports")
         sets = self.selection.check(Reports(rows[:, 1:]))
         pairs = (values.astype(np.int64)[:, None] * self.labels + sets).reshape(-1)
-        counts = code_counts(pairs.astype(np.uint16), self.values * self.labels)
-        return Aggregate(len(rows), counts)
+        return Aggregate(len(rows), code_counts(pairs.astype(np.uint16), self.values * self.labels))
 
     def joint(self, aggregate: Aggregate) -> Array:
         """Return the unbiased estimate, shape (values, labels): the label inverted within each value."""
         check_estimable(aggregate, self.values * self.labels, self.name)
         counts = aggregate.sums.reshape(self.values, self.labels) / aggregate.reports
         share = counts.sum(axis=1, keepdims=True) / self.selection.width
-        q, gap = self._support
-        return np.asarray((counts - q * share) / gap)
-
-    @property
-    def _support(self) -> tuple[float, float]:
-        q = self.selection.mark_if_other
-        return float(q), float(self.selection.mark_if_true - q)
+        p, q = self.selection.mark_rates
+        return np.asarray((counts - float(q) * share) / float(p - q))
 
     def total_variance(self, reports: int) -> float:
         """See `LabelResponse`."""
@@ -357,8 +330,7 @@ class LabelOnlyResponse(LabelResponse):
 
     def likelihood(self, reports: Reports, conditionals: Array) -> Array:
         """See `LabelResponse`."""
-        held = np.zeros((len(reports), self.labels), dtype=np.bool_)
-        held[np.arange(len(reports))[:, None], reports.values[:, 1:].astype(np.int64)] = True
+        held = self.selection.marked(Reports(reports.values[:, 1:]))
         given = conditionals.T[reports.values[:, 0].astype(np.int64)]
         return np.asarray(given * np.where(held, float(self.selection.factor), 1.0))
 

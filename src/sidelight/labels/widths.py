@@ -52,16 +52,11 @@ def published_width(pairs: int, epsilon: float, omegas: ArrayLike) -> int:
 def best_width(pairs: int, epsilon: float, omegas: ArrayLike, *, most: int | None = None) -> int:
     """Return the k of 1 to m - 1 with the least total variance; never worse than `published_width`.
 
-    Args:
-        pairs: m, the number of pairs of value and label.
-        epsilon: the budget of the label.
-        omegas: omega(k) for k = 1, 2, ...; 1 beyond.
-        most: the largest k to consider, where reports must stay small.
+    `most` is the largest k to consider, where reports must stay small.
     """
     largest = pairs - 1 if most is None else min(check_whole("most", most, at_least=1), pairs - 1)
     widths = np.arange(1, largest + 1)
-    scores = heads_variance(pairs, widths, _factors(epsilon, widths, omegas))
-    return int(widths[int(scores.argmin())])
+    return int(widths[heads_variance(pairs, widths, _factors(epsilon, widths, omegas)).argmin()])
 
 
 def chosen_width(rule: WidthRule | int, pairs: int, epsilon: float, omegas: ArrayLike) -> int:

@@ -13,14 +13,8 @@ from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.randomness import derive_seed
 from sidelight.foundation.simplex import to_simplex
-from sidelight.labels.collection import (
-    AttributeReports,
-    LabelledRows,
-    LabelSettings,
-    gather,
-    make_responses,
-    settle_omegas,
-)
+from sidelight.labels import AttributeReports, LabelledRows, LabelSettings
+from sidelight.labels.collection import gather, make_responses, settle_omegas
 from sidelight.learning.model import LabelModel
 from sidelight.learning.statement import Statement, single_report_statement
 
@@ -102,10 +96,8 @@ def bayes_from_reports(reports: Sequence[AttributeReports]) -> BayesModel:
             tables.append(np.full((len(prior), part.response.values), 1 / part.response.values))
             continue
         # The nearest joint whose labels have the given frequencies: each label's column on its own.
-        columns = zip(joints[part.attribute].T, prior, strict=True)
-        cells = np.stack(
-            [to_simplex(column, max(float(weight), _LEAST), shift=False) for column, weight in columns]
-        )
+        columns = zip(joints[part.attribute].T, np.maximum(prior, _LEAST).tolist(), strict=True)
+        cells = np.stack([to_simplex(column, weight, shift=False) for column, weight in columns])
         tables.append(_positive(cells / cells.sum(axis=1, keepdims=True), float(len(part.reports))))
     return BayesModel(prior, tuple(tables))
 
@@ -118,8 +110,7 @@ def _positive(shares: Array, people: float) -> Array:
 
 def private_bayes(rows: LabelledRows, settings: LabelSettings, *, seed: int | None = None) -> BayesFit:
     """Simulate the whole collection and learn Naive Bayes from it."""
-    omegas, left = settle_omegas(rows, settings, seed=derive_seed(seed, "omega"))
-    kept = rows[np.flatnonzero(left)]
+    omegas, kept = settle_omegas(rows, settings, seed=derive_seed(seed, "omega"))
     responses = make_responses(settings, rows, omegas)
     reports = gather(kept, responses, seed=derive_seed(seed, "reports"))
     statement = single_report_statement(rows, settings, omegas, responses)

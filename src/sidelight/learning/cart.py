@@ -51,8 +51,7 @@ def private_tree(
         return label_only_tree(rows, settings.epsilon, tree, seed=seed)
     if settings.epsilon != tree.epsilon or settings.protocol != tree.protocol:
         raise InputError("the tree's settings must have the epsilon and the protocol of the collection.")
-    omegas, left = settle_omegas(rows, settings, seed=derive_seed(seed, "omega"))
-    kept = rows[np.flatnonzero(left)]
+    omegas, kept = settle_omegas(rows, settings, seed=derive_seed(seed, "omega"))
     state = TreeRounds.start(tree, rows.sizes, rows.classes, omegas)
     groups = np.zeros(len(kept), dtype=np.int64)
     truth = [(1.0, 1.0)]
@@ -108,20 +107,16 @@ def label_only_tree(
     """Grow a tree from true attributes and labels through subset selection (LabelDP)."""
     selection = SubsetSelection(rows.classes, epsilon)
     reports = selection.randomise(rows.labels, seed=derive_seed(seed, "label"))
-    held = np.zeros((len(rows), rows.classes))
-    held[np.arange(len(rows))[:, None], reports.values.astype(np.int64)] = 1
-    q = float(selection.mark_if_other)
-    gap = float(selection.mark_if_true) - q
-    weights = (held - q) / gap / len(rows)
+    p, q = map(float, selection.mark_rates)
+    gap = p - q
+    weights = (selection.marked(reports) - q) / gap / len(rows)
     noise = q * (1 - q) / gap**2 / len(rows)
     tree = DecisionTree.start(rows.classes)
     for number in range(settings.depth):
         at = tree.route(rows.codes)
         for node in tree.open_nodes:
-            members = np.flatnonzero(at == node)
-            tables = _label_only_tables(rows, weights, noise, members)
-            last = number + 1 == settings.depth
-            tree = decide(tree, node, tables, last=last, caution=settings.caution)
+            tables = _label_only_tables(rows, weights, noise, np.flatnonzero(at == node))
+            tree = decide(tree, node, tables, last=number + 1 == settings.depth, caution=settings.caution)
     return TreeFit(tree, None, labeldp_statement(rows, epsilon))
 
 
@@ -130,9 +125,9 @@ def _label_only_tables(
 ) -> Mapping[int, NodeTable]:
     tables = {}
     for attribute, size in enumerate(rows.sizes):
-        cells = np.zeros((size, rows.classes))
+        chosen = rows.codes[members, attribute]
+        cells = np.empty((size, rows.classes))
         for label in range(rows.classes):
-            chosen = rows.codes[members, attribute]
             cells[:, label] = np.bincount(chosen, weights=weights[members, label], minlength=size)
         tables[attribute] = NodeTable(cells, max(noise * len(members) / len(rows) / size, 1e-12))
     return tables

@@ -100,8 +100,8 @@ class DecisionTree(LabelModel):
 
     def settled(self, number: int, shares: Array, mass: float, *, is_open: bool) -> DecisionTree:
         """Return the tree in which the node has these labels, as a leaf or still open."""
-        node = replace(self.nodes[number], shares=_tuple(shares), mass=mass, is_open=is_open)
-        return self._with(number, node)
+        shown = tuple(shares.tolist())
+        return self._with(number, replace(self.nodes[number], shares=shown, mass=mass, is_open=is_open))
 
     def split(
         self, number: int, attribute: int, value: int, children: tuple[Array, Array], *, last: bool
@@ -118,11 +118,10 @@ class DecisionTree(LabelModel):
         for weights, holds in zip(children, (True, False), strict=True):
             mass = float(weights.sum())
             path = (*node.path, Step(attribute, value, holds))
-            made.append(
-                TreeNode(path, _tuple(weights / mass if mass > 0 else shares), mass, is_open=not last)
-            )
+            inside = weights / mass if mass > 0 else shares
+            made.append(TreeNode(path, tuple(inside.tolist()), mass, is_open=not last))
         numbers = (len(self.nodes), len(self.nodes) + 1)
-        asked = TreeNode(node.path, _tuple(shares), whole, attribute, value, numbers)
+        asked = TreeNode(node.path, tuple(shares.tolist()), whole, attribute, value, numbers)
         return self._with(number, asked, *made)
 
     def _with(self, number: int, changed: TreeNode, *added: TreeNode) -> DecisionTree:
@@ -137,7 +136,7 @@ class DecisionTree(LabelModel):
             if node.children is not None and node.attribute is not None:
                 here = np.flatnonzero(at == number)
                 holds = codes[here, node.attribute] == node.value
-                at[here] = np.where(holds, node.children[0], node.children[1])
+                at[here] = np.where(holds, *node.children)
         return at
 
     def probabilities(self, codes: NDArray[Any]) -> Array:
@@ -191,10 +190,6 @@ class DecisionTree(LabelModel):
         steps = [step for node in self.nodes for step in node.path]
         known = all(step.attribute < len(sizes) and step.value < sizes[step.attribute] for step in steps)
         return known and len(self.nodes[0].shares) == labels
-
-
-def _tuple(values: Array) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)
 
 
 def tree_text(tree: DecisionTree, attributes: Sequence[Attribute], label: Attribute) -> str:

@@ -29,10 +29,7 @@ def draw_tree(
 
 
 def tree_svg(
-    tree: DecisionTree,
-    attributes: Sequence[Attribute],
-    label: Attribute,
-    colours: Mapping[str, str] = PAPER,
+    tree: DecisionTree, attributes: Sequence[Attribute], label: Attribute, colours: Mapping[str, str] = PAPER
 ) -> str:
     """Return the drawing: questions in boxes, from left to right, leaves with their likeliest label.
 

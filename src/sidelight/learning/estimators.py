@@ -18,15 +18,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, invalid
-from sidelight.labels.budgets import BudgetRule
-from sidelight.labels.collection import (
-    AttributeReports,
-    LabelledRows,
-    LabelSettings,
-    OmegaSource,
-    ProtocolName,
-)
-from sidelight.labels.widths import WidthRule
+from sidelight.labels import AttributeReports, BudgetRule, LabelledRows, LabelSettings, WidthRule
+from sidelight.labels.collection import OmegaSource, ProtocolName
 from sidelight.learning.bayes import bayes_from_reports, private_bayes
 from sidelight.learning.cart import private_tree
 from sidelight.learning.columns import check_present, code_columns, learn_attributes
@@ -59,14 +52,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         bins: int = 10,
         random_state: int | None = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.protocol = protocol
-        self.omega = omega
-        self.k = k
-        self.confidence = confidence
-        self.share = share
-        self.bins = bins
-        self.random_state = random_state
+        self.epsilon, self.protocol, self.omega, self.k = epsilon, protocol, omega, k
+        self.confidence, self.share, self.bins, self.random_state = confidence, share, bins, random_state
 
     def __sklearn_tags__(self) -> Any:
         """Say what scikit-learn may expect: noise makes small samples useless, and strings are welcome."""
@@ -109,11 +96,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"the reports are not about {len(labels)} classes and attributes of {sizes} values; give the "
                 "attributes in the order in which they were reported."
             )
-        self.model_ = model
-        self.attributes_ = tuple(attributes)
-        self.classes_ = labels
-        self.n_features_in_ = len(self.attributes_)
-        self.statement_ = None
+        self.model_, self.attributes_, self.classes_ = model, tuple(attributes), labels
+        self.n_features_in_, self.statement_ = len(self.attributes_), None
 
     def predict_proba(self, X: ArrayLike) -> Array:  # noqa: N803 - scikit-learn's name
         """Return the labels' probabilities for each record, in the order of `classes_`."""
@@ -123,7 +107,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
         """Return the likeliest label of each record."""
-        chances = self.predict_proba(X)
+        chances = self.predict_proba(X)  # an estimator that is not fitted says so here
         return np.asarray(self.classes_[chances.argmax(axis=1)])
 
 
@@ -147,19 +131,15 @@ class PrivateNaiveBayes(PrivateClassifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
         """Simulate the collection and learn from the reports."""
-        rows = self._coded(X, y)
-        fitted = private_bayes(rows, self._settings(), seed=self.random_state)
+        fitted = private_bayes(self._coded(X, y), self._settings(), seed=self.random_state)
         return self._learnt(fitted.model, fitted.statement)
 
     def fit_reports(
         self, reports: Sequence[AttributeReports], attributes: Sequence[Attribute], classes: ArrayLike
     ) -> Self:
-        """Learn from reports that were really collected.
+        """Learn from reports that were really collected, in the order of the attributes.
 
-        Args:
-            reports: of each attribute, in the order of `attributes`.
-            attributes: how the columns were coded.
-            classes: the labels, in the order of their codes.
+        The attributes say how the columns were coded; the classes are the labels in the order of their codes.
         """
         if [part.attribute for part in reports] != list(range(len(attributes))):
             raise InputError(f"there must be reports of all {len(attributes)} attributes, in their order.")
@@ -176,18 +156,10 @@ class PrivateDecisionTree(PrivateClassifier):
         max_depth: the number of rounds.
         scheme: "turns", "leaves" or "published"; see `learning.rounds`.
         budgets: "closed" or "published" (eq. (15)).
-        protocol: "khr", "basic" or "labeldp" (which leaks more than its budget).
-        omega: as for `PrivateNaiveBayes`.
-        k: "search", "published" or a number.
-        confidence: of a learnt omega; None for the point estimate, which promises nothing.
-        share: of the people that omega is learnt from.
+        protocol, omega, k, confidence, share, bins, random_state: as for `PrivateNaiveBayes`.
         caution: how clearly a value must stand out; 0 is the published stop rule.
-        bins: of a column of numbers.
-        random_state: a whole number for a simulation that can be repeated; None is secure.
 
-    After fitting: `classes_`, `attributes_`, `model_`, `promise_` (what someone's reports say about the label
-    at most, if no omega is below the truth) and `statement_` (what they say for the records in hand; None
-    after `fit_reports`, when nobody has them).
+    After fitting it has the same attributes as `PrivateNaiveBayes`.
     """
 
     def __init__(
@@ -210,10 +182,7 @@ class PrivateDecisionTree(PrivateClassifier):
             epsilon, protocol=protocol, omega=omega, k=k, confidence=confidence, share=share, bins=bins,
             random_state=random_state,
         )  # fmt: skip
-        self.max_depth = max_depth
-        self.scheme = scheme
-        self.budgets = budgets
-        self.caution = caution
+        self.max_depth, self.scheme, self.budgets, self.caution = max_depth, scheme, budgets, caution
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
         """Simulate all rounds and grow the tree from the answers."""
@@ -225,12 +194,9 @@ class PrivateDecisionTree(PrivateClassifier):
         return self._learnt(fitted.tree, fitted.statement)
 
     def fit_reports(self, rounds: TreeRounds, attributes: Sequence[Attribute], classes: ArrayLike) -> Self:
-        """Take the tree of rounds that were really collected.
+        """Take the tree of rounds that were really collected: the collector's state after the last one.
 
-        Args:
-            rounds: the collector's state after the last round.
-            attributes: how the columns were coded.
-            classes: the labels, in the order of their codes.
+        Attributes and classes are as for `PrivateNaiveBayes.fit_reports`.
         """
         if not rounds.is_done:
             raise InputError(
@@ -242,17 +208,15 @@ class PrivateDecisionTree(PrivateClassifier):
 
     def text(self) -> str:
         """Return the tree as indented lines."""
-        return tree_text(self._tree(), self.attributes_, self._label())
+        return tree_text(*self._shown())
 
     def draw(self, path: str | Path) -> Path:
         """Draw the tree to an SVG file."""
-        return draw_tree(self._tree(), self.attributes_, self._label(), path)
+        return draw_tree(*self._shown(), path)
 
-    def _label(self) -> Attribute:
-        return categorical("label", [str(value) for value in self.classes_])
-
-    def _tree(self) -> DecisionTree:
+    def _shown(self) -> tuple[DecisionTree, tuple[Attribute, ...], Attribute]:
         check_is_fitted(self, "model_")
         if not isinstance(self.model_, DecisionTree):
             raise InputError("there is no tree to show; fit the estimator first.")
-        return self.model_
+        label = categorical("label", [str(value) for value in self.classes_])
+        return self.model_, self.attributes_, label

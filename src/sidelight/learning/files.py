@@ -19,10 +19,7 @@ from pydantic import Field
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import strict_json, write_atomically, write_text
 from sidelight.foundation.strict import Strict, validated
-from sidelight.labels.budgets import BudgetRule, LabelLedger
-from sidelight.labels.omega import Omega
-from sidelight.labels.responses import BasicResponse, HeadsResponse
-from sidelight.labels.widths import WidthRule
+from sidelight.labels import BasicResponse, BudgetRule, HeadsResponse, LabelLedger, Omega, WidthRule
 from sidelight.learning.decision import DecisionTree, NodeFile, Whole
 from sidelight.learning.participants import Answer
 from sidelight.learning.questions import Question
@@ -112,11 +109,14 @@ class _StateFile(Strict):
     ]
 
 
-class _HeadsFile(Strict):
-    protocol: Literal["khr"]
+class _ResponseFile(Strict):
     values: int
     labels: int
     budget: float
+
+
+class _HeadsFile(_ResponseFile):
+    protocol: Literal["khr"]
     width: int
     omega: float
 
@@ -124,11 +124,8 @@ class _HeadsFile(Strict):
         return HeadsResponse(**self.model_dump(exclude={"protocol"}))
 
 
-class _BasicFile(Strict):
+class _BasicFile(_ResponseFile):
     protocol: Literal["basic"]
-    values: int
-    labels: int
-    budget: float
 
     def made(self) -> BasicResponse:
         return BasicResponse(**self.model_dump(exclude={"protocol"}))

@@ -14,9 +14,8 @@ import numpy as np
 from sidelight.foundation.arrays import Whole
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.randomness import derive_seed
-from sidelight.labels.budgets import LabelLedger
-from sidelight.labels.collection import LabelledRows, deal
-from sidelight.labels.omega import Omega
+from sidelight.labels import LabelLedger, LabelledRows, Omega
+from sidelight.labels.collection import deal
 from sidelight.learning.questions import Question
 from sidelight.learning.rounds import Choice, Key, Round, TreeSettings, question_omega
 from sidelight.mechanisms.mechanism import Aggregate
@@ -39,11 +38,7 @@ class Answers:
 def answer(asked: Round, rows: LabelledRows, groups: Whole, *, seed: int | None = None) -> Answers:
     """Answer a round on the people's side: each person draws one of the group's choices and reports.
 
-    Args:
-        asked: the round.
-        rows: the people's records.
-        groups: (people,) the group of each person.
-        seed: for simulation; without one the noise is secure.
+    Groups are those of each person, (people,); the seed is for simulation, without one the noise is secure.
     """
     if len(groups) != len(rows):
         raise InputError(f"there must be one group for each of {len(rows)} people, got {len(groups)}.")
@@ -115,11 +110,8 @@ class Participant:
     def answer(self, asked: Round, *, seed: int | None = None) -> tuple[Participant, Answer | None]:
         """Return the participant's state after the round, and what to send; None in a silent round.
 
-        Store the state before the answer is sent: a device that forgets an answer may give it twice.
-
-        Args:
-            asked: the published round.
-            seed: for simulation; without one the noise is secure.
+        Store the state before the answer is sent: a device that forgets an answer may give it twice. The seed
+        is for simulation; without one the noise is secure.
         """
         if not 0 <= self.group < len(asked.choices):
             raise InputError(f"round {asked.number} knows no group {self.group}; was a round missed?")

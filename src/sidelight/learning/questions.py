@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.arrays import Array, Whole
+from sidelight.foundation.arrays import Array, Mask, Whole
 from sidelight.learning.decision import DecisionTree, Step
 
 LARGEST_QUESTION = 1 << 13
@@ -50,18 +50,13 @@ class Question:
     @property
     def full(self) -> tuple[int, ...]:
         """The attributes that are asked in full."""
-        return tuple(
-            attribute
-            for attribute, part in zip(self.attributes, self.classes, strict=True)
-            if max(part) + 1 == len(part)
-        )
+        parts = zip(self.attributes, self.classes, strict=True)
+        return tuple(attribute for attribute, part in parts if max(part) + 1 == len(part))
 
     def code(self, codes: NDArray[Any], tree: DecisionTree) -> Whole:
         """Return the cell of each record."""
-        parts = [
-            np.asarray(part)[codes[:, attribute]]
-            for attribute, part in zip(self.attributes, self.classes, strict=True)
-        ]
+        asked = zip(self.attributes, self.classes, strict=True)
+        parts = [np.asarray(part)[codes[:, attribute]] for attribute, part in asked]
         if self.nodes:
             place = np.full(len(tree.nodes), len(self.nodes))
             place[list(self.nodes)] = np.arange(len(self.nodes))
@@ -90,11 +85,7 @@ class Question:
     def table(self, joint: Array, path: Sequence[Step], node: int, attribute: int) -> tuple[Array, int]:
         """Return the joint of the attribute and the label at a node, and how many cells each entry adds up.
 
-        Args:
-            joint: (cells, labels) the estimate.
-            path: the steps to the node.
-            node: its number.
-            attribute: which attribute; the question must cover it.
+        The estimated joint is (cells, labels); the path leads to the node; the question must cover it.
         """
         cells = joint.reshape(*self.shape, -1)
         if self.nodes:
@@ -102,25 +93,26 @@ class Question:
         added = 1
         axis = self.attributes.index(attribute)
         for i, (name, part) in enumerate(zip(self.attributes, self.classes, strict=True)):
-            keep = np.ones(max(part) + 1, dtype=np.bool_)
-            for step in path:
-                if step.attribute == name:
-                    chosen = np.arange(len(keep)) == part[step.value]
-                    keep &= chosen if step.holds else ~chosen
+            keep = possible_classes(path, name, part)
             cells = np.where(keep.reshape([-1 if j == i else 1 for j in range(cells.ndim)]), cells, 0.0)
             added *= 1 if i == axis else int(keep.sum())
         others = tuple(i for i in range(len(self.attributes)) if i != axis)
         return np.asarray(cells.sum(axis=others)), max(added, 1)
 
 
-def whole(sizes: Sequence[int], attribute: int) -> tuple[int, ...]:
-    """Return the classes of an attribute that is asked in full."""
-    return tuple(range(sizes[attribute]))
+def possible_classes(path: Sequence[Step], attribute: int, classes: Sequence[int]) -> Mask:
+    """Return which classes of an attribute's values records at the end of the path can be in."""
+    possible = np.ones(max(classes) + 1, dtype=np.bool_)
+    for step in path:
+        if step.attribute == attribute:
+            is_class = np.arange(len(possible)) == classes[step.value]
+            possible &= is_class if step.holds else ~is_class
+    return possible
 
 
 def leaf_question(sizes: Sequence[int], attribute: int, nodes: tuple[int, ...]) -> Question:
     """Return the question by leaves: the open node, and one attribute in full."""
-    return Question((attribute,), (whole(sizes, attribute),), nodes)
+    return Question((attribute,), (tuple(range(sizes[attribute])),), nodes)
 
 
 def product_question(
@@ -132,20 +124,14 @@ def product_question(
     the values that the tree so far asks for, each of the others being one class.
     """
     chosen = tuple(sorted(set(attributes)))
-    classes = {attribute: whole(sizes, attribute) for attribute in chosen}
+    classes = {attribute: tuple(range(sizes[attribute])) for attribute in chosen}
     order = sorted((a for a in chosen if a != free), key=lambda a: (-sizes[a], a))
     for attribute in order:
         if prod(max(part) + 1 for part in classes.values()) * labels <= LARGEST_QUESTION:
             break
-        classes[attribute] = _coarse(sizes[attribute], _asked(tree, attribute))
+        asked = {node.value for node in tree.nodes if node.attribute == attribute and node.value is not None}
+        classes[attribute] = _coarse(sizes[attribute], sorted(asked))
     return Question(chosen, tuple(classes[attribute] for attribute in chosen))
-
-
-def _asked(tree: DecisionTree, attribute: int) -> list[int]:
-    """Return the values of the attribute that the tree asks for."""
-    return sorted(
-        {node.value for node in tree.nodes if node.attribute == attribute and node.value is not None}
-    )
 
 
 def _coarse(size: int, values: Sequence[int]) -> tuple[int, ...]:

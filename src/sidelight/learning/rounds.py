@@ -25,11 +25,9 @@ from typing import Literal
 import numpy as np
 
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
-from sidelight.labels.budgets import RULES, BudgetRule, LabelLedger
-from sidelight.labels.collection import LabelSettings
+from sidelight.labels import BasicResponse, HeadsResponse, LabelLedger, LabelSettings, Omega
+from sidelight.labels.budgets import RULES, BudgetRule
 from sidelight.labels.leakage import check_label_budget, heads_factor
-from sidelight.labels.omega import Omega
-from sidelight.labels.responses import BasicResponse, HeadsResponse
 from sidelight.labels.widths import WidthRule, chosen_width, heads_variance
 from sidelight.learning.decision import DecisionTree
 from sidelight.learning.questions import Question, leaf_question, product_question
@@ -212,12 +210,7 @@ class TreeRounds:
         return Round(self.number + 1, self.tree, tuple(maker(self, group) for group in self.groups))
 
     def receive(self, asked: Round, answers: Mapping[Key, Aggregate]) -> TreeRounds:
-        """Return the state after a round.
-
-        Args:
-            asked: the round, as `ask` returned it.
-            answers: the added-up reports of each (group, choice) that somebody answered.
-        """
+        """Return the state after a round, from the added-up reports of each answered (group, choice)."""
         self._check_answers(asked, answers)
         groups, evidence = [], dict(self.evidence)
         equal = self.settings.averaging == "equal"
@@ -227,8 +220,8 @@ class TreeRounds:
                 answer = answers.get((number, place))
                 if choice.question is None or choice.response is None or answer is None or not answer.reports:
                     continue
-                known = evidence.get(choice.question)
-                known = known or Evidence.nothing(choice.question.cells, self.classes)
+                nothing = Evidence(np.zeros((choice.question.cells, self.classes)), 0.0, 0.0)
+                known = evidence.get(choice.question, nothing)
                 variance = choice.response.total_variance(answer.reports) / known.total.size
                 evidence[choice.question] = known.plus(choice.response.joint(answer), variance, equal=equal)
         grown = self._grown(evidence, last=asked.number == self.settings.depth)
@@ -352,13 +345,11 @@ def _best_width(state: TreeRounds, group: Group, question: Question, attribute: 
     if rule != "search":
         curve = state.omegas[attribute].curve
         return chosen_width(rule, pairs, group.ledger.budget(float(curve[0]), state.settings.budgets), curve)
-    widths = np.arange(1, pairs)
-    longest = max(len(state.omegas[i].curve) for i in question.full)
-    most = min(longest, pairs - 1)
+    most = min(max(len(state.omegas[i].curve) for i in question.full), pairs - 1)
     changing = [question_omega(question, state.omegas, width) for width in range(1, most + 1)]
     omegas = np.ones(pairs - 1)  # beyond the number of values omega is 1
     omegas[: len(changing)] = changing
     distinct, place = np.unique(omegas, return_inverse=True)
     budgets = [group.ledger.budget(omega, state.settings.budgets) for omega in distinct.tolist()]
     factors = [heads_factor(budget, omega) for budget, omega in zip(budgets, distinct.tolist(), strict=True)]
-    return int(widths[int(heads_variance(pairs, widths, np.array(factors)[place]).argmin())])
+    return 1 + int(heads_variance(pairs, np.arange(1, pairs), np.array(factors)[place]).argmin())

@@ -10,7 +10,7 @@ import numpy as np
 from sidelight.foundation.arrays import Array, Mask
 from sidelight.foundation.simplex import to_simplex
 from sidelight.learning.decision import DecisionTree, Step
-from sidelight.learning.questions import Question
+from sidelight.learning.questions import Question, possible_classes
 
 _LEAST_MASS = 1e-9
 """A node with less mass is one that nobody comes to: shares of it would be nothing but noise."""
@@ -33,14 +33,8 @@ class Evidence:
     def plus(self, joint: Array, variance: float, *, equal: bool) -> Evidence:
         """Return the evidence with one more estimate, weighted by its precision, or equally."""
         weight = 1.0 if equal else 1 / variance
-        return Evidence(
-            self.total + weight * joint, self.weight + weight, self.squares + weight**2 * variance
-        )
-
-    @classmethod
-    def nothing(cls, cells: int, labels: int) -> Evidence:
-        """Return no evidence."""
-        return cls(np.zeros((cells, labels)), 0.0, 0.0)
+        squares = self.squares + weight**2 * variance
+        return Evidence(self.total + weight * joint, self.weight + weight, squares)
 
     def fits(self, cells: int, labels: int) -> bool:
         """Whether these can be estimates for this number of cells and labels."""
@@ -128,7 +122,7 @@ def _best_split(
     """Return the Gini index, attribute and value of the best split, with the attribute's projected table."""
     best: tuple[float, int, int, Array] | None = None
     for attribute, table in tables.items():
-        possible = _possible(path, attribute, len(table.cells))
+        possible = possible_classes(path, attribute, range(len(table.cells)))  # the others are noise
         if np.count_nonzero(possible) < 2:
             continue
         cells, estimates = np.zeros_like(table.cells), table.cells[possible]
@@ -139,16 +133,6 @@ def _best_split(
         if np.isfinite(scores[value]) and (best is None or scores[value] < best[0]):
             best = (float(scores[value]), attribute, value, cells)
     return best
-
-
-def _possible(path: Sequence[Step], attribute: int, size: int) -> Mask:
-    """Return which values of the attribute records at the end of the path can have; the others are noise."""
-    possible = np.ones(size, dtype=np.bool_)
-    for step in path:
-        if step.attribute == attribute:
-            is_value = np.arange(size) == step.value
-            possible &= is_value if step.holds else ~is_value
-    return possible
 
 
 def _label_shares(tables: Mapping[int, NodeTable], shares: Array, mass: float) -> tuple[Array, float]:

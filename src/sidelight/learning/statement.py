@@ -129,19 +129,13 @@ def private_statement(
 ) -> Statement:
     """Return the statement of a collection by kHR or the basic solution.
 
-    Args:
-        rows: the people's records.
-        settings: the protocol.
-        omegas: of each attribute.
-        promise: what the reports for the model say about the label at most, if no omega is below the truth.
-        leakage: what they say for the records' own distribution, and of which kind that figure is.
+    The promise is what the reports for the model say about the label at most, if no omega is below the truth;
+    the leakage what they say for the records' own distribution, and of which kind that figure is.
     """
     source, confidence = joint_confidence(omegas)
     worst = max(leakage[0], teaching_leakage(settings, rows.classes))
-    full = labeldp_of(rows, settings.epsilon)
-    return Statement(
-        settings.protocol, settings.epsilon, promise, confidence, source, worst, leakage[1], full
-    )
+    epsilon, full = settings.epsilon, labeldp_of(rows, settings.epsilon)
+    return Statement(settings.protocol, epsilon, promise, confidence, source, worst, leakage[1], full)
 
 
 def teaching_leakage(settings: LabelSettings, classes: int) -> float:

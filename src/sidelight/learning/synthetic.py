@@ -18,18 +18,9 @@ from sidelight.foundation.arrays import Array, Whole
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import derive_seed
 from sidelight.foundation.simplex import to_simplex
-from sidelight.labels.collection import (
-    LabelledRows,
-    LabelSettings,
-    deal,
-    gather,
-    make_response,
-    make_responses,
-    settle_omegas,
-)
+from sidelight.labels import LabelledRows, LabelResponse, LabelSettings, Omega, joint_confidence
+from sidelight.labels.collection import deal, gather, make_response, make_responses, settle_omegas
 from sidelight.labels.leakage import row_shares
-from sidelight.labels.omega import Omega, joint_confidence
-from sidelight.labels.responses import LabelResponse
 from sidelight.learning.bayes import BayesModel, bayes_from_reports
 from sidelight.learning.statement import Statement, single_report_statement
 
@@ -82,19 +73,14 @@ class SyntheticFit:
 def private_synthetic(
     rows: LabelledRows, settings: LabelSettings, *, pairs: bool = True, seed: int | None = None
 ) -> SyntheticFit:
-    """Simulate the collection and learn a model of whole records.
+    """Simulate a collection by "khr" or "basic" and learn a model of whole records.
 
-    Args:
-        rows: the people's records.
-        settings: the protocol; "khr" or "basic".
-        pairs: whether half of the people report a pair of attributes with the label; without them the
-            attributes are independent given the label.
-        seed: for simulation; without one the noise is secure.
+    With `pairs` half of the people report a pair of attributes with the label; without them the attributes
+    are independent given the label. Without a seed the noise is secure.
     """
     if settings.protocol == "labeldp":
         raise InputError("with LabelDP the attributes are known as they are; train on them instead.")
-    omegas, left = settle_omegas(rows, settings, seed=derive_seed(seed, "omega"))
-    kept = rows[np.flatnonzero(left)]
+    omegas, kept = settle_omegas(rows, settings, seed=derive_seed(seed, "omega"))
     halves = deal(len(kept), 2 if pairs and len(rows.sizes) > 1 else 1, seed=seed, stream="halves")
     singles = make_responses(settings, rows, omegas)
     alone = gather(kept[np.flatnonzero(halves == 0)], singles, seed=derive_seed(seed, "singles"))
@@ -179,11 +165,8 @@ def tree_model(bayes: BayesModel, joints: Joints) -> SyntheticModel:
             neighbours[i].append(j)
             neighbours[j].append(i)
     parents, order = _directed(neighbours)
-    tables = {
-        child: _child_table(bayes, joints, parent, child)
-        for child, parent in enumerate(parents)
-        if parent is not None
-    }
+    pairs = [(child, parent) for child, parent in enumerate(parents) if parent is not None]
+    tables = {child: _child_table(bayes, joints, parent, child) for child, parent in pairs}
     return SyntheticModel(bayes, parents, tables, order)
 
 
