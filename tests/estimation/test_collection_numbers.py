@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sidelight as sl
-from sidelight.attacks.evidence import evidence_of
+from sidelight.attacks.released import evidence_of
 from sidelight.estimation import estimate_joint, means, predicted_variances
 from sidelight.estimation.joint import likeliest_numbers
 from sidelight.estimation.means import number_parts, sole_numbers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,6 +38,16 @@ class Guess:
     control: NDArray[Any]
     baseline: NDArray[Any] | None = None
     limit: Interval | None = None
+
+    def measured(
+        self, true: NDArray[Any], secret: str, limit: Interval | None, confidence: float = 0.95
+    ) -> AttackResult:
+        """Return how far guesses, control and baseline are from the truth, beside a limit."""
+        far = partial(losses, true=true, measure=self.measure)
+        control = far(np.broadcast_to(self.control, true.shape))
+        baseline = None if self.baseline is None else far(self.baseline)
+        told = (secret, self.attack, self.release, self.measure, self.guesses)
+        return AttackResult(*told, far(self.guesses), control, baseline, limit, confidence)
 
 
 class Attacker(Protocol):
@@ -88,19 +99,7 @@ def attack(
             f"there are {len(guess.guesses)} released records but {len(true)} true ones; give the truth of "
             "the same records in the same order."
         )
-    measure, baseline = guess.measure, guess.baseline
-    return AttackResult(
-        target=secret,
-        attack=guess.attack,
-        release=guess.release,
-        measure=measure,
-        guesses=guess.guesses,
-        losses=losses(guess.guesses, true, measure),
-        control_losses=losses(np.broadcast_to(guess.control, true.shape), true, measure),
-        baseline_losses=None if baseline is None else losses(baseline, true, measure),
-        limit=limit or guess.limit,
-        confidence=confidence,
-    )
+    return guess.measured(true, secret, limit or guess.limit, confidence)
 
 
 def losses(guesses: NDArray[Any], true: NDArray[Any], measure: Measure) -> Array:

@@ -176,15 +176,9 @@ def attack_release(
     secure: bool = True,
     test: str = "grid",
 ) -> FloatingPointResult:
-    """Attack our own release of the same values: by its own grid, or by the test for the naive sampler.
+    """Attack our own release of the same values: by its own "grid", or by the test for the "naive" sampler.
 
-    Args:
-        candidates: the values a person can have.
-        epsilon: the budget.
-        count: how many values.
-        seed: of the values, and of the noise where it is simulated.
-        secure: whether the noise is that of a real release (extra `numeric`).
-        test: "grid" or "naive".
+    Secure noise is that of a real release (extra `numeric`); otherwise the seed simulates it.
     """
     check_choice("test", test, ("grid", "naive"))
     points, true = _draw(candidates, count, seed)

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from sidelight.attacks.attack import losses
+from sidelight.attacks.attack import Guess
 from sidelight.attacks.intervals import mean_interval
 from sidelight.attacks.result import AttackResult
 from sidelight.foundation.arrays import Array, Whole
@@ -38,20 +38,11 @@ def attack_labels(fit: BayesFit, attack: LabelAttack = "optimal", *, label: str 
     check_choice("attack", attack, ("published", "optimal"))
     is_labeldp = fit.statement.protocol == "labeldp"
     scores, reported, truth = (_true_attributes if is_labeldp else _reported_pairs)(fit, attack)
-    guesses = scores.argmax(axis=1)
     limit = mean_interval(1 - scores.max(axis=1) / scores.sum(axis=1)) if attack == "optimal" else None
-    commonest = np.full(len(truth), np.bincount(truth).argmax())
-    return AttackResult(
-        target=label,
-        attack=f"{attack} label attack",
-        release=f"{fit.reports[0].response.name} at epsilon {fit.statement.epsilon:g}",
-        measure="error rate",
-        guesses=guesses,
-        losses=losses(guesses, truth, "error rate"),
-        control_losses=losses(commonest, truth, "error rate"),
-        baseline_losses=None if reported is None else losses(reported, truth, "error rate"),
-        limit=limit,
-    )
+    words = f"{attack} label attack", f"{fit.reports[0].response.name} at epsilon {fit.statement.epsilon:g}"
+    commonest = np.asarray(np.bincount(truth).argmax())
+    guess = Guess(*words, "error rate", scores.argmax(axis=1), commonest, reported)
+    return guess.measured(truth, label, limit)
 
 
 def _true_attributes(fit: BayesFit, attack: LabelAttack) -> Scores:

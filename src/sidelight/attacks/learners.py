@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 
 import numpy as np
 
@@ -27,17 +28,9 @@ def fit_regression(rows: Array, secrets: Array, seed: int) -> Callable[[Array], 
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
 
+    make = partial(HistGradientBoostingRegressor, loss="absolute_error", max_iter=300, learning_rate=0.05)
     with _one_thread():
-        models = [
-            HistGradientBoostingRegressor(
-                loss="absolute_error",
-                max_iter=300,
-                learning_rate=0.05,
-                early_stopping=True,
-                random_state=seed,
-            ).fit(rows, column)
-            for column in secrets.T
-        ]
+        models = [make(early_stopping=True, random_state=seed).fit(rows, column) for column in secrets.T]
 
     def predict(released: Array) -> Array:
         with _one_thread():

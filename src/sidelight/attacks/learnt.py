@@ -45,15 +45,10 @@ class LearntAttacker:
     def fit(
         cls, codes: ArrayLike, schema: Schema, plan: Plan, secret: str, *, copies: int = 1, seed: int = 0
     ) -> LearntAttacker:
-        """Perturb records and learn the secret from their reports.
+        """Perturb the attacker's own records, (n, attributes), and learn the secret from their reports.
 
-        Args:
-            codes: (n, attributes) the attacker's own records.
-            schema: their attributes.
-            plan: what will be released; its mechanisms are public.
-            secret: the target.
-            copies: how often each record is perturbed anew.
-            seed: of noise and training.
+        The mechanisms of the plan are public. Each record is perturbed anew for every copy; the seed is that
+        of noise and training.
         """
         rows = np.tile(check_records(codes, schema), (copies, 1))
         features = report_features(release(rows, schema, plan, seed=seed))

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,12 +33,7 @@ _WATCHED = 2048
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Layers and the way a row takes through them.
-
-    Attributes:
-        layers: the torch module list that holds the weights.
-        forward: from (rows, features) to (rows, targets).
-    """
+    """The torch layers that hold the weights, and the way from (rows, features) to (rows, targets)."""
 
     layers: Any
     forward: Callable[[Any], Any]
@@ -83,18 +79,13 @@ def _cnn(nn: Any, features: int, targets: int, width: int) -> Network:
     return Network(layers, layers)
 
 
-def _rnn(nn: Any, _features: int, targets: int, width: int) -> Network:
-    """A simple recurrent layer along the attributes, then a dense layer on its last state."""
-    return _recurrent(nn, nn.RNN(1, width, batch_first=True), 0.0, targets, width)
+def _recurrent(nn: Any, _features: int, targets: int, width: int, *, has_memory: bool) -> Network:
+    """A recurrent layer along the attributes, then a dense layer on its last state.
 
-
-def _lstm(nn: Any, _features: int, targets: int, width: int) -> Network:
-    """A long short-term memory layer with dropout, then a dense layer on its last state."""
-    return _recurrent(nn, nn.LSTM(1, width, batch_first=True), 0.2, targets, width)
-
-
-def _recurrent(nn: Any, layer: Any, dropout: float, targets: int, width: int) -> Network:
-    layers = nn.ModuleList([layer, nn.Dropout(dropout), nn.Linear(width, targets)])
+    One with long short-term memory has dropout between them.
+    """
+    layer = (nn.LSTM if has_memory else nn.RNN)(1, width, batch_first=True)
+    layers = nn.ModuleList([layer, nn.Dropout(0.2 if has_memory else 0.0), nn.Linear(width, targets)])
 
     def forward(rows: Any) -> Any:
         states, _ = layers[0](rows.unsqueeze(2))
@@ -117,7 +108,13 @@ def _attention(nn: Any, features: int, targets: int, width: int) -> Network:
     return Network(layers, forward)
 
 
-_MAKERS = {"mlp": _mlp, "cnn": _cnn, "rnn": _rnn, "lstm": _lstm, "attention": _attention}
+_MAKERS: dict[str, Callable[..., Network]] = {
+    "mlp": _mlp,
+    "cnn": _cnn,
+    "rnn": partial(_recurrent, has_memory=False),
+    "lstm": partial(_recurrent, has_memory=True),
+    "attention": _attention,
+}
 MODELS = tuple(_MAKERS)
 
 

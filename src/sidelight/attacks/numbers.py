@@ -166,13 +166,7 @@ def _is_wide(column: Array) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class NumberFile:
-    """Numbers read from a file, and what was left out.
-
-    Attributes:
-        numbers: the records.
-        secret: the secret's column, as the file writes it.
-        notes: what a reader must know.
-    """
+    """Numbers read from a file, the secret's column as the file writes it, and what a reader must know."""
 
     numbers: Numbers
     secret: str
@@ -184,14 +178,9 @@ def read_numbers(
 ) -> NumberFile:
     """Read the numeric columns of a CSV, TSV or Parquet file.
 
-    A column may be named in lower case with underscores for whatever is neither a letter nor a digit.
-
-    Args:
-        path: the file.
-        secret: the column to be reconstructed.
-        through: the other columns; all numeric ones by default.
-        entity: the column that says whose record it is.
-        encoding: of a text file.
+    The secret is the column to be reconstructed, `through` the others (all numeric ones by default), `entity`
+    the one that says whose record it is. A column may be named in lower case with underscores for whatever is
+    neither a letter nor a digit.
     """
     import pyarrow as pa
 

@@ -15,9 +15,8 @@ from itertools import product
 
 import numpy as np
 
-from sidelight.attacks.evidence import Evidence, evidence_of
 from sidelight.attacks.joint import JointRule
-from sidelight.attacks.released import Released
+from sidelight.attacks.released import Evidence, Released, evidence_of
 from sidelight.belief import Belief, Tree
 from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError

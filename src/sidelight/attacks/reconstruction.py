@@ -100,12 +100,8 @@ def fit_published(
 ) -> Reconstructor:
     """Train the published attacker: the secret from the clean other attributes, once for every noise.
 
-    Args:
-        own: the attacker's clean records.
-        secrets: the targets.
-        model: a network ("mlp", "cnn", "rnn", "lstm", "attention"), "boosted" or "imputation".
-        schedule: of a network; 60 epochs of small batches by default.
-        seed: of the training.
+    The model is a network ("mlp", "cnn", "rnn", "lstm", "attention"), "boosted" or "imputation"; a network
+    has a schedule, by default of at most 60 epochs of small batches.
     """
     check_choice("model", model, MODELS)
     inputs, targets = _columns(own, secrets)
@@ -139,18 +135,15 @@ def fit_aware(
 ) -> Reconstructor:
     """Train the noise-aware attacker, for all levels at once.
 
-    Args:
-        own: the attacker's clean records; he perturbs them himself.
-        secrets: the targets.
-        noise: the family in use, which is public.
-        levels: the budgets (or shares of swaps) to be ready for.
-        model: a network or "boosted".
-        schedule: of a network.
-        seed: of noise and training.
+    He perturbs his clean records himself, by the family in use, which is public. The levels are the budgets
+    (or shares of swaps) to be ready for; the model is a network or "boosted".
     """
     check_choice("model", model, (*NETWORKS, "boosted"))
-    maker = _Perturbed.of(own, secrets, noise, levels, seed)
-    features, targets = _Features.of(maker), maker.targets
+    _, targets = _columns(own, secrets)
+    check_whole("number of levels", len(levels), at_least=1)
+    grid = tuple(sorted({noise.check_level(level) for level in levels}))
+    maker = _Perturbed(own, tuple(secrets), targets, noise, grid, seed)
+    features = _Features.of(maker)
     kept, held_out = maker.split()
     learnt = _learn(model, kept, held_out, features, schedule or Schedule(epochs=40))
     steps = _published_schedule(kept.own, schedule)
@@ -165,7 +158,7 @@ def fit_aware(
     }
     words, infer = f"{model}, noise-aware", _best_ways(ways, held_out)
     return Reconstructor(
-        words, own.names, clean.secrets, control, infer, learnt.history, learnt.device, noise, maker.levels
+        words, own.names, clean.secrets, control, infer, learnt.history, learnt.device, noise, grid
     )
 
 
@@ -186,26 +179,24 @@ def _learn(
 
 
 def _best_ways(ways: Ways, held_out: _Perturbed) -> Callable[[Array, float], Array]:
-    """Return what uses, at each level, the way that is best at the nearest level he trained for."""
-    best = {level: _best_way(ways, held_out, level) for level in held_out.levels}
+    """Return what uses, at each level, the way that is best at the nearest level he trained for.
+
+    The best is what comes closest on his own held-out records: what he learnt, or less. Under little noise
+    the release itself can be better than anything learnt, under much noise the control.
+    """
+    best, copies = {}, max(1, ROWS_AN_EPOCH // len(held_out.own))
+    true = np.tile(held_out.own.values[:, held_out.targets], (copies, 1))
+    for level in held_out.levels:
+        noisy = np.concatenate([held_out.at(level, copy) for copy in range(copies)])
+        errors = {way: np.clip(infer(noisy, level), 0, 1) - true for way, infer in ways.items()}
+        distances = {way: float(np.linalg.norm(error, axis=1).mean()) for way, error in errors.items()}
+        best[level] = min(distances, key=distances.__getitem__)
 
     def infer(released: Array, level: float) -> Array:
         nearest = min(best, key=lambda known: abs(np.log(known / level)))
         return np.clip(ways[best[nearest]](released, level), 0.0, 1.0)
 
     return infer
-
-
-def _best_way(ways: Ways, held_out: _Perturbed, level: float) -> str:
-    """Return what comes closest on the attacker's own held-out records: what he learnt, or less.
-
-    Under little noise the release itself can be better than anything learnt, under much noise the control.
-    """
-    copies = max(1, ROWS_AN_EPOCH // len(held_out.own))
-    noisy = np.concatenate([held_out.at(level, copy) for copy in range(copies)])
-    true = np.tile(held_out.own.values[:, held_out.targets], (copies, 1))
-    guesses = {way: np.clip(infer(noisy, level), 0, 1) for way, infer in ways.items()}
-    return min(guesses, key=lambda way: float(np.linalg.norm(guesses[way] - true, axis=1).mean()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,15 +209,6 @@ class _Perturbed:
     noise: Noise
     levels: tuple[float, ...]
     seed: int
-
-    @classmethod
-    def of(
-        cls, own: Numbers, secrets: Sequence[str], noise: Noise, levels: Sequence[float], seed: int
-    ) -> _Perturbed:
-        _, targets = _columns(own, secrets)
-        check_whole("number of levels", len(levels), at_least=1)
-        grid = tuple(sorted({noise.check_level(level) for level in levels}))
-        return cls(own, tuple(secrets), targets, noise, grid, seed)
 
     def draw(self, number: int, count: int) -> tuple[Array, Array, Array]:
         """Return at least `count` noisy rows, the level of each and the true secrets."""
@@ -256,8 +238,8 @@ class _Perturbed:
 
     def split(self) -> tuple[_Perturbed, _Perturbed]:
         """Return nine tenths to learn from and one tenth to judge by."""
-        count = max(1, len(self.own) // 10)
-        judging, learning = self.own.divided(count, np.random.default_rng([self.seed, 1]))
+        rng = np.random.default_rng([self.seed, 1])
+        judging, learning = self.own.divided(max(1, len(self.own) // 10), rng)
         return replace(self, own=learning), replace(self, own=judging)
 
 

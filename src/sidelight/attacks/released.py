@@ -1,11 +1,12 @@
 """Released: the reports that people sent about single attributes, one row for each person.
 
-Beside it what any release is at face value: in words, and with the secret's own report taken for the truth.
+Beside it what any release says: as evidence about whole records, for every protocol of a collection, and at
+face value, in words and with the secret's own report taken for the truth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,15 @@ from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, invalid, unknown
 from sidelight.foundation.files import REPORTS_KEY
 from sidelight.foundation.randomness import derive_seed
-from sidelight.mechanisms import Reports
+from sidelight.mechanisms import Mechanism, Reports
 from sidelight.plan import Plan, Release
-from sidelight.protocols.protocol import check_records
+from sidelight.protocols.factors import Choice, Factor
+from sidelight.protocols.protocol import Rows, check_records
 from sidelight.protocols.records import RecordReports
 from sidelight.schema import Schema
+
+Batch = tuple[Rows, list[Factor]]
+"""Some people's rows and what their reports say."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +86,23 @@ class Released:
             raise unknown("released attribute", name, self.columns)
         return self.columns[name]
 
-    def part(self, name: str, start: int, stop: int) -> tuple[Reports, Positions | None]:
-        """Return an attribute's reports from a run of people and, where not all of them sent one, who did."""
-        reports = self[name]
+    def batches(self, step: int) -> Iterator[Batch]:
+        """Return what runs of at most so many people say of each attribute."""
+        mechanisms = {part.name: part.randomiser() for part in self.plan.releases}
+        telling = {name: mechanism for name, mechanism in mechanisms.items() if mechanism.epsilon}
+        for start in range(0, self.people, step):
+            span = slice(start, min(start + step, self.people))
+            yield span, [Choice({name: self._said(name, each, span)}) for name, each in telling.items()]
+
+    def _said(self, name: str, mechanism: Mechanism, span: slice) -> Array:
+        """Return the likelihood of a run of people's reports, (values, people); 1 for who sent none."""
         if name not in self.senders:
-            return reports[start:stop], None
+            return mechanism.likelihoods(self[name][span]).T
         rows = self.senders[name]
-        low, high = np.searchsorted(rows, [start, stop])
-        return reports[low:high], rows[low:high] - start
+        low, high = np.searchsorted(rows, [span.start, span.stop])
+        everyone = np.ones((mechanism.size, span.stop - span.start))
+        everyone[:, rows[low:high] - span.start] = mechanism.likelihoods(self[name][low:high]).T
+        return everyone
 
 
 def check_collected(reports: object) -> RecordReports:
@@ -96,6 +110,33 @@ def check_collected(reports: object) -> RecordReports:
     if not isinstance(reports, RecordReports):
         raise invalid("reports", "what `collect` or `release` returned", type(reports).__name__)
     return reports
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What an attacker reads.
+
+    Attributes:
+        schema: the attributes that the reports are about.
+        people: how many people reported.
+        cells: the largest number of values that a part of a report is about.
+        batches: from the largest number of rows to what people say, each person once.
+    """
+
+    schema: Schema
+    people: int
+    cells: int
+    batches: Callable[[int], Iterator[Batch]]
+
+
+def evidence_of(reports: Released | RecordReports) -> Evidence:
+    """Return what reports of any protocol say; who did not report an attribute says nothing of it."""
+    if isinstance(reports, Released):
+        schema = reports.plan.schema
+        return Evidence(schema, reports.people, max(schema.sizes), reports.batches)
+    protocol = check_collected(reports).protocol
+    cells, batches = protocol.widest_factor, lambda step: protocol.evidence(reports, step)
+    return Evidence(protocol.schema, reports.people, cells, batches)
 
 
 def is_reports_file(path: str | Path) -> bool:

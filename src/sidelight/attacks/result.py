@@ -153,13 +153,7 @@ class AttackResult:
 
 @dataclass(frozen=True, eq=False)
 class AttackComparison:
-    """Several attacks, or one attack on several releases, side by side.
-
-    Attributes:
-        title: what is compared.
-        results: the results by name, in order.
-        notes: what a reader must know.
-    """
+    """Several attacks, or one attack on several releases, side by side: results by name, in order."""
 
     title: str
     results: dict[str, AttackResult]

@@ -76,12 +76,9 @@ class Omega:
 def omegas_from_public(
     tables: Sequence[ArrayLike], *, confidence: float | None = 0.95, source: str = "public records"
 ) -> list[Omega]:
-    """Return omega for each attribute from public counts of (label, value), one table for each attribute.
+    """Return omega for each attribute from public counts, one table (labels, values) for each attribute.
 
-    Args:
-        tables: (labels, values) counts for each attribute.
-        confidence: that no figure of any attribute is below the truth; None for the point estimate.
-        source: where the records came from, in words.
+    The confidence is that no figure of any attribute is below the truth; None for the point estimate.
     """
     counts = [_counts(table) for table in tables]
     if confidence is None:
@@ -121,9 +118,7 @@ def joint_confidence(omegas: Sequence[Omega]) -> tuple[str, float | None]:
 class OmegaSample:
     """What a share of the people sent about one attribute, so that its omega can be learnt.
 
-    Attributes:
-        response: kHR with omega = 1, which is subset selection of the pair.
-        reports: their reports.
+    The response is kHR with omega = 1, which is subset selection of the pair.
     """
 
     response: HeadsResponse
@@ -138,12 +133,7 @@ def sample_response(values: int, labels: int, epsilon: float) -> HeadsResponse:
 
 @dataclass(frozen=True, eq=False)
 class LabelSample:
-    """What a share of the people sent about the label alone.
-
-    Attributes:
-        selection: subset selection of the label.
-        reports: their reports.
-    """
+    """What a share of the people sent about the label alone, by subset selection of it."""
 
     selection: SubsetSelection
     reports: Reports
@@ -154,11 +144,8 @@ def learn_omegas(
 ) -> list[Omega]:
     """Return omega for each attribute from the reports of a share of the people.
 
-    Args:
-        samples: one for each attribute; each person is in one of them, or in `labels`.
-        labels: what some sent about the label alone.
-        confidence: that no figure of any attribute is below the truth; None for the published point estimate,
-            which is below it about half of the time.
+    Each person is in the sample of one attribute, or in `labels`. The confidence is that no figure of any
+    attribute is below the truth; None for the published point estimate, below it about half of the time.
     """
     people = len(labels.reports) + sum(len(sample.reports) for sample in samples)
     source = f"learnt from {people} people"

@@ -38,10 +38,7 @@ def heads_variance(pairs: int, widths: ArrayLike, factors: ArrayLike, *, frequen
 def published_width(pairs: int, epsilon: float, omegas: ArrayLike) -> int:
     """Return 1 or ceil(m / (e^eps + 1)), whichever has the smaller variance (CLLDP, eq. (8)).
 
-    Args:
-        pairs: m, the number of pairs of value and label.
-        epsilon: the budget of the label.
-        omegas: omega(k) for k = 1, 2, ...; 1 beyond.
+    There are m pairs of value and label; the omegas are omega(k) for k = 1, 2, ..., and 1 beyond.
     """
     large = min(math.ceil(pairs / (math.exp(check_label_budget(epsilon)) + 1)), pairs - 1)
     widths = np.array([1, max(large, 1)])

@@ -19,15 +19,14 @@ def learn_attributes(columns: NDArray[Any], bins: int, names: Sequence[str]) -> 
     The edges and the values are taken as public: what is coded here is not part of what is promised.
     """
     check_whole("bins", bins, at_least=2, at_most=10_000)
-    return tuple(_learn(columns[:, i], bins, name) for i, name in enumerate(names))
-
-
-def _learn(column: NDArray[Any], bins: int, name: str) -> Attribute:
-    check_present(column, f"column {name!r}")
-    numbers = _numbers(column, name)
-    if numbers is None:
-        return categorical(name, sorted({str(value) for value in column}))
-    return numeric(name, [float(edge) for edge in _edges(numbers, bins)])
+    learnt = []
+    for name, column in zip(names, columns.T, strict=True):
+        check_present(column, f"column {name!r}")
+        if (numbers := _numbers(column, name)) is None:
+            learnt.append(categorical(name, sorted({str(value) for value in column})))
+        else:
+            learnt.append(numeric(name, _edges(numbers, bins).tolist()))
+    return tuple(learnt)
 
 
 def _edges(numbers: Array, bins: int) -> Array:

@@ -31,15 +31,13 @@ from sidelight.protocols.files import check_version, parsed_text, read_data
 STATE_VERSION = 1
 _LARGEST_STATE = 1 << 30
 _File = TypeVar("_File", bound=Strict)
+_Weight = Annotated[float, Field(ge=0)]
 
 
 class _OmegaFile(Strict):
     curve: list[float]
     source: str
     confidence: float | None
-
-    def made(self) -> Omega:
-        return Omega(np.array(self.curve), self.source, self.confidence)
 
 
 class _SettingsFile(Strict):
@@ -51,9 +49,6 @@ class _SettingsFile(Strict):
     k: int | WidthRule
     averaging: Literal["precision", "equal"]
     caution: float
-
-    def made(self) -> TreeSettings:
-        return TreeSettings(**self.model_dump())
 
 
 class _QuestionFile(Strict):
@@ -78,9 +73,6 @@ class _LedgerFile(Strict):
     done: int
     spent: list[float]
 
-    def made(self) -> LabelLedger:
-        return LabelLedger(**{**self.model_dump(), "spent": tuple(self.spent)})
-
 
 class _GroupFile(Strict):
     ledger: _LedgerFile
@@ -90,8 +82,9 @@ class _GroupFile(Strict):
     turn: int | None
 
     def made(self) -> Group:
+        ledger = LabelLedger(**{**self.ledger.model_dump(), "spent": tuple(self.ledger.spent)})
         question = None if self.question is None else self.question.made()
-        return Group(self.ledger.made(), tuple(self.drawn), question, self.width, self.turn)
+        return Group(ledger, tuple(self.drawn), question, self.width, self.turn)
 
 
 class _StateFile(Strict):
@@ -104,9 +97,7 @@ class _StateFile(Strict):
     tree: list[NodeFile]
     groups: Annotated[list[_GroupFile], Field(min_length=1)]
     questions: list[_QuestionFile]
-    weights: list[
-        Annotated[tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(ge=0)]], Field(strict=False)]
-    ]
+    weights: list[Annotated[tuple[_Weight, _Weight], Field(strict=False)]]
 
 
 class _ResponseFile(Strict):
@@ -120,15 +111,12 @@ class _HeadsFile(_ResponseFile):
     width: int
     omega: float
 
-    def made(self) -> HeadsResponse:
-        return HeadsResponse(**self.model_dump(exclude={"protocol"}))
-
 
 class _BasicFile(_ResponseFile):
     protocol: Literal["basic"]
 
-    def made(self) -> BasicResponse:
-        return BasicResponse(**self.model_dump(exclude={"protocol"}))
+
+_RESPONSES: dict[str, type[HeadsResponse | BasicResponse]] = {"khr": HeadsResponse, "basic": BasicResponse}
 
 
 class _ChoiceFile(Strict):
@@ -141,7 +129,8 @@ class _ChoiceFile(Strict):
     def made(self) -> Choice:
         if self.question is None or self.response is None:
             return Choice(self.attribute, omega=self.omega, turn=self.turn)
-        question, response = self.question.made(), self.response.made()
+        question, kind = self.question.made(), _RESPONSES[self.response.protocol]
+        response = kind(**self.response.model_dump(exclude={"protocol"}))
         if response.values != question.cells:
             raise InputError(f"a response is for {response.values} cells, its question has {question.cells}.")
         return Choice(self.attribute, question, response, self.omega, self.turn)
@@ -221,8 +210,8 @@ def load_state(path: str | Path) -> TreeRounds:
 
 def _state(head: _StateFile, totals: dict[str, Any]) -> TreeRounds | None:
     """Return the state, or None where its parts do not fit together."""
-    settings = head.settings.made()
-    omegas = tuple(part.made() for part in head.omegas)
+    settings = TreeSettings(**head.settings.model_dump())
+    omegas = tuple(Omega(np.array(part.curve), part.source, part.confidence) for part in head.omegas)
     questions = [part.made() for part in head.questions]
     groups = tuple(part.made() for part in head.groups)
     tree = DecisionTree.from_data(head.tree)
@@ -277,10 +266,7 @@ def read_round(path: str | Path) -> Round:
 
 def write_answers(answers: Sequence[Answer], asked: Round, path: str | Path) -> Path:
     """Write what some people send in a round as JSON; nothing in it says who sent what."""
-    sent = [
-        {"group": part.group, "choice": part.choice, "report": part.report.values[0].tolist()}
-        for part in answers
-    ]
+    sent = [{**vars(part), "report": part.report.values[0].tolist()} for part in answers]
     simulated = any(part.report.is_simulation for part in answers)
     data = {"version": STATE_VERSION, "round": asked.number, "is_simulation": simulated, "answers": sent}
     return write_text(path, json.dumps(data))

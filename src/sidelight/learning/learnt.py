@@ -139,7 +139,11 @@ def learn(
     grown = (tree or TreeSettings()).under(chosen)
     model, statement, spent = _fitted(kind, train, chosen, grown, seed, attributes)
     control = float(np.bincount(test.labels.astype(np.int64)).max() / len(test))
-    references = _references(kind, train, test, chosen, grown, seed) if compare else {}
+    references = {}
+    if compare:
+        labeldp, *_ = _fitted(kind, train, replace(chosen, protocol="labeldp"), grown, seed)
+        references["LabelDP at the same budget"] = _accuracy(labeldp, test)[0]
+        references["without protection"] = _unprotected(kind, train, test, grown.depth)
     figures, sizes, source = _accuracy(model, test), (len(train), len(test)), file_name(table.source.label)
     return Learnt(
         kind, attributes, target, model, statement, *figures, control, *sizes, source, spent, references
@@ -167,28 +171,15 @@ def _fitted(
     return bayes.model, bayes.statement, spent
 
 
-def _references(
-    kind: ModelKind,
-    train: LabelledRows,
-    test: LabelledRows,
-    settings: LabelSettings,
-    tree: TreeSettings,
-    seed: int | None,
-) -> dict[str, float]:
-    """Return the accuracy of LabelDP at the same budget, and of scikit-learn without any protection."""
+def _unprotected(kind: ModelKind, train: LabelledRows, test: LabelledRows, depth: int) -> float:
+    """Return the accuracy of scikit-learn's model of the same kind without any protection."""
     from sklearn.naive_bayes import CategoricalNB
     from sklearn.tree import DecisionTreeClassifier
 
-    model, *_ = _fitted(kind, train, replace(settings, protocol="labeldp"), tree, seed)
-    plain = (
-        DecisionTreeClassifier(max_depth=tree.depth, random_state=0)
-        if kind == "tree"
-        else CategoricalNB(min_categories=list(train.sizes))
-    ).fit(train.codes, train.labels)
-    return {
-        "LabelDP at the same budget": _accuracy(model, test)[0],
-        "without protection": float(plain.score(test.codes, test.labels)),
-    }
+    plain = CategoricalNB(min_categories=list(train.sizes))
+    if kind == "tree":
+        plain = DecisionTreeClassifier(max_depth=depth, random_state=0)
+    return float(plain.fit(train.codes, train.labels).score(test.codes, test.labels))
 
 
 def _accuracy(model: LabelModel, test: LabelledRows) -> tuple[float, float, float]:

@@ -14,22 +14,17 @@ import numpy as np
 from sidelight.foundation.arrays import Whole
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.randomness import derive_seed
-from sidelight.labels import LabelLedger, LabelledRows, Omega
+from sidelight.labels import BasicResponse, HeadsResponse, LabelLedger, LabelledRows, Omega
 from sidelight.labels.collection import deal
 from sidelight.learning.questions import Question
-from sidelight.learning.rounds import Choice, Key, Round, TreeSettings, question_omega
+from sidelight.learning.rounds import Key, Round, TreeSettings, question_omega
 from sidelight.mechanisms.mechanism import Aggregate
 from sidelight.mechanisms.reports import Reports
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What people send in one round.
-
-    Attributes:
-        aggregates: the added-up reports of each (group, choice).
-        groups: (people,) the group that each person is in afterwards.
-    """
+    """The added-up reports of each (group, choice) in a round, and each person's group afterwards."""
 
     aggregates: Mapping[Key, Aggregate]
     groups: Whole
@@ -122,25 +117,21 @@ class Participant:
         after = replace(self, group=asked.next_group(self.group, place), turn=turn)
         if choice.question is None or choice.response is None:
             return (after if turn is not None else replace(after, ledger=self.ledger.silent())), None
-        ledger = self._spent(choice)
+        ledger = self._spent(choice.question, choice.response)
         noise = derive_seed(seed, f"round/{asked.number}/report")
-        cell = self._question(choice.question).code(np.array([self.codes]), asked.tree)
+        cell = choice.question.code(np.array([self.codes]), asked.tree)
         report = choice.response.randomise(cell, [self.label], seed=noise)
         return replace(after, ledger=ledger), Answer(self.group, place, report)
 
-    def _spent(self, choice: Choice) -> LabelLedger:
+    def _spent(self, question: Question, response: HeadsResponse | BasicResponse) -> LabelLedger:
         """Return this person's ledger after the response, by the published omegas; refuses to overspend."""
-        question, response = choice.question, choice.response
-        if question is None or response is None or response.values != question.cells:
+        if response.values != question.cells:
             raise InputError("the response does not fit its question; the published round is damaged.")
-        omega = question_omega(self._question(question), self.omegas, response.width)
-        return self.ledger.after(float(response.factor), omega, response.budget)
-
-    def _question(self, question: Question) -> Question:
         for attribute, part in zip(question.attributes, question.classes, strict=True):
             if not 0 <= attribute < len(self.codes) or len(part) != len(self.omegas[attribute].curve):
                 raise InputError("the question does not fit the record; the published round is damaged.")
-        return question
+        omega = question_omega(question, self.omegas, response.width)
+        return self.ledger.after(float(response.factor), omega, response.budget)
 
 
 def add_up(asked: Round, answers: Sequence[Answer]) -> dict[Key, Aggregate]:

@@ -131,13 +131,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Round:
-    """What the collector publishes: the tree so far and each group's choices.
-
-    Attributes:
-        number: of the round, from 1.
-        tree: so far.
-        choices: for each group.
-    """
+    """What the collector publishes in a round, from number 1: the tree so far and each group's choices."""
 
     number: int
     tree: DecisionTree
@@ -211,12 +205,17 @@ class TreeRounds:
 
     def receive(self, asked: Round, answers: Mapping[Key, Aggregate]) -> TreeRounds:
         """Return the state after a round, from the added-up reports of each answered (group, choice)."""
-        self._check_answers(asked, answers)
+        if asked.number != self.number + 1:
+            raise InputError(f"round {self.number + 1} is due, got the answers of round {asked.number}.")
+        if asked != self.ask():
+            raise InputError(f"round {asked.number} was changed after it was asked; use the published one.")
+        for group, place in answers:
+            asked.response(group, place)  # refused where nobody was asked
         groups, evidence = [], dict(self.evidence)
         equal = self.settings.averaging == "equal"
-        for number, (group, options) in enumerate(zip(self.groups, asked.choices, strict=True)):
+        for number, (before, options) in enumerate(zip(self.groups, asked.choices, strict=True)):
             for place, choice in enumerate(options):
-                groups.append(_moved(group, choice))
+                groups.append(_moved(before, choice))
                 answer = answers.get((number, place))
                 if choice.question is None or choice.response is None or answer is None or not answer.reports:
                     continue
@@ -226,15 +225,6 @@ class TreeRounds:
                 evidence[choice.question] = known.plus(choice.response.joint(answer), variance, equal=equal)
         grown = self._grown(evidence, last=asked.number == self.settings.depth)
         return replace(self, number=asked.number, tree=grown, groups=tuple(groups), evidence=evidence)
-
-    def _check_answers(self, asked: Round, answers: Mapping[Key, Aggregate]) -> None:
-        """Refuse a round other than the one that was asked, and answers that nobody was asked for."""
-        if asked.number != self.number + 1:
-            raise InputError(f"round {self.number + 1} is due, got the answers of round {asked.number}.")
-        if asked != self.ask():
-            raise InputError(f"round {asked.number} was changed after it was asked; use the published one.")
-        for group, place in answers:
-            asked.response(group, place)
 
     def _grown(self, evidence: Mapping[Question, Evidence], *, last: bool) -> DecisionTree:
         tree, caution = self.tree, self.settings.caution

@@ -93,15 +93,11 @@ def decide(
 ) -> DecisionTree:
     """Return the tree with the node split at the best value, or closed where no value helps.
 
-    Args:
-        tree: so far.
-        number: the open node.
-        tables: of the attributes that are known there.
-        last: whether children become leaves.
-        caution: a value is considered only if its records' labels differ from the node's by more than this
-            many standard errors, and the children's shares are drawn towards the node's by as much as noise
-            explains; 0 is the published rule.
-        defer: leave a node without a useful value open, so that the next round adds to what is known of it.
+    The tables are of the attributes that are known there; the children of the last round are leaves. With
+    `caution` a value is considered only if its records' labels differ from the node's by more than this many
+    standard errors, and the children's shares are drawn towards the node's by as much as noise explains; 0 is
+    the published rule. With `defer` a node without a useful value stays open, so that the next round adds to
+    what is known of it.
     """
     node = tree.nodes[number]
     shares, mass = _label_shares(tables, np.asarray(node.shares), node.mass)

@@ -7,10 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sidelight.foundation.numbers import decimals
-from sidelight.labels.collection import LabelledRows, LabelSettings
+from sidelight.labels import LabelledRows, LabelResponse, LabelSettings, Omega, joint_confidence
 from sidelight.labels.leakage import labeldp_leakage, row_shares
-from sidelight.labels.omega import Omega, joint_confidence
-from sidelight.labels.responses import LabelResponse
 from sidelight.leakage.bounds import Claim
 from sidelight.mechanisms.subset import SubsetSelection
 from sidelight.sources.counts import distinct_rows
