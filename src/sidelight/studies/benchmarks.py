@@ -22,16 +22,8 @@ from sidelight.belief import Belief, check_belief
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, SidelightError, check_number, invalid
 from sidelight.foundation.progress import track
-from sidelight.leakage.analysers import (
-    ANALYSERS,
-    TOLERANCE,
-    Analyser,
-    Region,
-    generic_analysis,
-    normalised_overshoot,
-    normalised_undershoot,
-    region,
-)
+from sidelight.leakage import normalised_overshoot, normalised_undershoot, region
+from sidelight.leakage.analysers import ANALYSERS, TOLERANCE, Analyser, Region, generic_analysis
 from sidelight.leakage.pair import pair_matrix
 from sidelight.leakage.statistical import statistical_leakage
 from sidelight.mechanisms import Channel, Mechanism, create
@@ -62,21 +54,13 @@ _LEAST_REACH = 0.02
 
 @dataclass(frozen=True)
 class AnalyserPoint:
-    """Where an analyser lies at one budget.
+    """Where an analyser lies at one budget."""
 
-    Attributes:
-        analyser: its name.
-        epsilon: the budget of every attribute.
-        undershoot: its mean shortfall over all ordered pairs, in units of epsilon.
-        overshoot: its mean surplus.
-        region: P1 exact, R1 only below, R2 only above, R3 both.
-    """
-
-    analyser: str
-    epsilon: float
-    undershoot: float
-    overshoot: float
-    region: Region
+    analyser: str  # its name
+    epsilon: float  # the budget of every attribute
+    undershoot: float  # its mean shortfall over all ordered pairs, in units of epsilon
+    overshoot: float  # its mean surplus
+    region: Region  # P1 exact, R1 only below, R2 only above, R3 both
 
 
 @dataclass(frozen=True)
@@ -96,23 +80,17 @@ class AnalyserBenchmark:
 
 @dataclass(frozen=True)
 class MechanismPoint:
-    """Where a mechanism lies at one budget.
+    """Where a mechanism lies at one budget."""
 
-    Attributes:
-        mechanism: its name.
-        epsilon: the nominal budget of every attribute.
-        report: TCPL through whole reports over that of the worst mechanism of this budget.
-        guess: the same for an adversary who keeps one guessed value; None where no guess is defined.
-        frequency_error: expected squared error of all frequencies over the sum of their squares (CPL, eq.
-            (23)), given the records; None where the mechanism estimates no frequencies.
-        wrong: the expected share of guessed values that are wrong (CPL, eq. (24)), over all attributes.
-    """
-
-    mechanism: str
-    epsilon: float
-    report: float
+    mechanism: str  # its name
+    epsilon: float  # the nominal budget of every attribute
+    report: float  # TCPL through whole reports over that of the worst mechanism of this budget
+    # the same for an adversary who keeps one guessed value; None where no guess is defined
     guess: float | None
+    # expected squared error of all frequencies over the sum of their squares (CPL, eq. (23)), given the
+    # records; None where the mechanism estimates no frequencies
     frequency_error: float | None
+    # the expected share of guessed values that are wrong (CPL, eq. (24)), over all attributes
     wrong: float | None
 
 
@@ -172,14 +150,12 @@ def _checked(budgets: Sequence[float]) -> list[float]:
 
 def _called(function: Callable[..., T], name: str, contract: str, *arguments: object) -> T:
     """Call a function that may be the user's; if it fails, say what it must take and return."""
-    ours: list[object] = [generic_analysis, *ANALYSERS.values(), *MAKERS.values()]
-    if any(function is one for one in ours):
-        return function(*arguments)
     try:
         return function(*arguments)
-    except SidelightError:
-        raise
     except Exception as error:
+        ours: list[object] = [generic_analysis, *ANALYSERS.values(), *MAKERS.values()]
+        if isinstance(error, SidelightError) or any(function is one for one in ours):
+            raise
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise InputError(f"{name!r} failed with {reason.rstrip('.')}. It {contract}.") from error
 
@@ -189,12 +165,13 @@ def _matrix(belief: Belief, analyser: Analyser, epsilon: float, name: str) -> Ar
     count = len(belief.schema)
     contract = f"must take a Belief and a budget and return a matrix of leakages of shape {(count, count)}"
     said = _called(analyser, name, contract, belief, epsilon)
+    wanted = (f"what {name} returns", f"a matrix of shape {(count, count)}")
     try:
         matrix = np.array(said, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise invalid(f"what {name} returns", f"a matrix of shape {(count, count)}", said) from error
+        raise invalid(*wanted, said) from error
     if matrix.shape != (count, count):
-        raise invalid(f"what {name} returns", f"a matrix of shape {(count, count)}", matrix.shape)
+        raise invalid(*wanted, matrix.shape)
     np.fill_diagonal(matrix, 0.0)
     if not np.isfinite(matrix).all() or matrix.min() < 0:
         raise InputError(f"what {name} returns must be finite leakages of at least 0; some are not.")
@@ -224,10 +201,8 @@ def benchmark_mechanisms(
     for epsilon in _checked(budgets):
         most = float(generic_analysis(belief, epsilon).sum())
         if most <= 0:
-            raise InputError(
-                "no attribute says anything about another here, so there is no leakage to compare; take a "
-                "table whose attributes are related."
-            )
+            words = "no attribute says anything about another here, so there is no leakage to compare"
+            raise InputError(f"{words}; take a table whose attributes are related.")
         for name, maker in track(list(mechanisms.items()), f"mechanisms, epsilon {epsilon:g}"):
             made = _made(belief, maker, epsilon, name)
             points.append(_mechanism_point(belief, name, made, epsilon, most, count))
@@ -250,14 +225,14 @@ def _mechanism_point(
     belief: Belief, name: str, made: Mapping[str, Mechanism], epsilon: float, most: float, people: int
 ) -> MechanismPoint:
     report = _share(belief, {part: made[part].channel for part in made}, most, name)
+    error = frequency_error(belief, made, people)
     try:
         guesses = {part: mechanism.guess_channel() for part, mechanism in made.items()}
     except InputError:
-        return MechanismPoint(name, epsilon, report, None, frequency_error(belief, made, people), None)
-    guess = _share(belief, guesses, most, name)
+        return MechanismPoint(name, epsilon, report, None, error, None)
     right = [float(belief.prior(part) @ np.diagonal(channel.matrix())) for part, channel in guesses.items()]
     wrong = 1 - math.fsum(right) / len(right)
-    return MechanismPoint(name, epsilon, report, guess, frequency_error(belief, made, people), wrong)
+    return MechanismPoint(name, epsilon, report, _share(belief, guesses, most, name), error, wrong)
 
 
 def _share(belief: Belief, channels: Mapping[str, Channel], most: float, name: str) -> float:
@@ -331,9 +306,7 @@ def analyser_figure(benchmarks: Mapping[str, AnalyserBenchmark]) -> Figure:
     wide = min(len(benchmarks), 3)
     high = -(-len(benchmarks) // wide)
     figure, panels = canvas(3.8 * wide + 1.2, 3.5 * high, wide, high)
-    names = list(
-        dict.fromkeys(point.analyser for benchmark in benchmarks.values() for point in benchmark.points)
-    )
+    names = list(dict.fromkeys(point.analyser for each in benchmarks.values() for point in each.points))
     for axes, (title, benchmark) in zip(panels, benchmarks.items(), strict=False):
         _plane(axes, benchmark, names)
         axes.set_title(f"{title}, against {benchmark.reference}", fontsize=8)
@@ -349,15 +322,9 @@ def _plane(axes: Axes, benchmark: AnalyserBenchmark, names: Sequence[str]) -> No
     """Draw the points of one table and the regions they may lie in."""
     for number, name in enumerate(names):
         chosen = [point for point in benchmark.points if point.analyser == name]
-        axes.plot(
-            [point.undershoot for point in chosen],
-            [point.overshoot for point in chosen],
-            _MARKS[number % len(_MARKS)],
-            color=COLOURS[number % len(COLOURS)],
-            label=name,
-            alpha=0.8,
-            markersize=5,
-        )
+        places = [point.undershoot for point in chosen], [point.overshoot for point in chosen]
+        mark, colour = _MARKS[number % len(_MARKS)], COLOURS[number % len(COLOURS)]
+        axes.plot(*places, mark, color=colour, label=name, alpha=0.8, markersize=5)
     axes.axhline(0, color="grey", linewidth=0.6)
     axes.axvline(0, color="grey", linewidth=0.6)
     right = max(_LEAST_REACH, *(1.1 * point.undershoot for point in benchmark.points))

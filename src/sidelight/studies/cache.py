@@ -140,17 +140,11 @@ def compute(work: Work, store: Path, *, quick: bool) -> None:
 
 @dataclass(frozen=True)
 class Cleaned:
-    """What a cleaning did.
+    """What a cleaning did."""
 
-    Attributes:
-        removed: how many works it removed.
-        freed: how many bytes they had.
-        kept: how many works are left.
-    """
-
-    removed: int = 0
-    freed: int = 0
-    kept: int = 0
+    removed: int = 0  # how many works it removed
+    freed: int = 0  # how many bytes they had
+    kept: int = 0  # how many works are left
 
 
 @contextmanager
@@ -198,22 +192,19 @@ def clean_after_run(store: Path) -> Cleaned:
 
 
 def _clean(store: Path, before: float, *, everything: bool) -> Cleaned:
-    taken = set() if everything else _current_keys()
+    current = () if everything else {study.work for study in all_studies()}
+    taken = {key_of(work, quick) for work in current for quick in (True, False)}
     works = [path for path in store.iterdir() if _is_work(path)]
     old = [path for path in works if path.name not in taken and last_used(path) <= before]
-    left = [path for path in store.iterdir() if _is_leftover(path)]
-    freed = sum(_size(path) for path in old)
-    with tempfile.TemporaryDirectory(prefix=ASIDE, dir=store) as aside:
+    aside = (path for path in store.glob(f"{ASIDE}*") if path.is_dir())
+    left = [path for path in aside if path.stat().st_mtime <= time.time() - _DAY]  # of processes killed then
+    freed = sum(item.stat().st_size for path in old for item in path.rglob("*") if item.is_file())
+    with tempfile.TemporaryDirectory(prefix=ASIDE, dir=store) as removed:
         for path in old:
-            path.rename(Path(aside) / path.name)
+            path.rename(Path(removed) / path.name)
     for path in left:
         shutil.rmtree(path, ignore_errors=True)
     return Cleaned(len(old), freed, len(works) - len(old))
-
-
-def _current_keys() -> set[str]:
-    works = {study.work for study in all_studies()}
-    return {key_of(work, quick) for work in works for quick in (True, False)}
 
 
 def _is_work(path: Path) -> bool:
@@ -221,12 +212,3 @@ def _is_work(path: Path) -> bool:
     if path.is_symlink() or not path.is_dir() or not re.fullmatch(KEY, path.name):
         return False
     return all(item.name == USED or (item / RESULT).is_file() for item in path.iterdir())
-
-
-def _is_leftover(path: Path) -> bool:
-    """Whether a process that was killed left this a day ago or longer."""
-    return path.name.startswith(ASIDE) and path.is_dir() and path.stat().st_mtime <= time.time() - _DAY
-
-
-def _size(path: Path) -> int:
-    return sum(item.stat().st_size for item in path.rglob("*") if item.is_file())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sidelight.studies.study import columns_of
+from sidelight.studies.study import plain_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,9 +26,23 @@ def canvas(
     return figure, list(figure.subplots(rows, panels, sharey=sharey, squeeze=False).ravel())
 
 
-def grid(axes: Axes) -> None:
-    """Draw pale grid lines."""
+def finish(
+    axes: Axes, x: str, y: str = "", *, title: str = "", size: float = 10, legend: float | None = None
+) -> None:
+    """Name the axes and the panel, draw pale grid lines, and a legend where the size of its words is said."""
+    axes.set(xlabel=x)
+    if y:
+        axes.set_ylabel(y)
+    axes.set_title(title, fontsize=size)
     axes.grid(visible=True, alpha=0.3)
+    if legend:
+        axes.legend(frameon=False, fontsize=legend)
+
+
+def columns_of(rows: Sequence[Any]) -> dict[str, tuple[Any, ...]]:
+    """Return the columns of a table whose rows are dataclasses, by name."""
+    names, cells = plain_table(rows)
+    return dict(zip(names, zip(*cells, strict=True), strict=True))
 
 
 def draw_lines(axes: Axes, rows: Sequence[Any], x: str, lines: Mapping[str, tuple[str, str]]) -> None:

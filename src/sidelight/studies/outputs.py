@@ -8,14 +8,13 @@ import json
 import math
 import shutil
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import json_number, strict_json, write_atomically, write_text
-from sidelight.studies.study import Drawing, Kind, Study, StudyResult, Value, Verdict
+from sidelight.studies.study import Kind, Study, StudyResult, Value, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,25 +28,15 @@ _DOTS = 110
 
 @dataclass(frozen=True)
 class Saved:
-    """A result as it lies in a folder.
+    """A result as it lies in a folder."""
 
-    Attributes:
-        study: its name.
-        quick: whether it was computed quickly.
-        verdict: against what is published.
-        published: what the paper says.
-        ours: our value for each of them.
-        figures: file name without ending, and title.
-        seconds: how long the work behind it took.
-    """
-
-    study: str
-    quick: bool
-    verdict: Verdict
-    published: dict[str, Value]
-    ours: dict[str, Value]
-    figures: tuple[tuple[str, str], ...]
-    seconds: float
+    study: str  # its name
+    quick: bool  # whether it was computed quickly
+    verdict: Verdict  # against what is published
+    published: dict[str, Value]  # what the paper says
+    ours: dict[str, Value]  # our value for each of them
+    figures: tuple[tuple[str, str], ...]  # file name without ending, and title
+    seconds: float  # how long the work behind it took
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -66,15 +55,19 @@ class Saved:
 
 def save(study: Study, result: StudyResult, folder: Path, *, quick: bool, seconds: float) -> Saved:
     """Write a result into a folder of its own, which must not exist."""
+    from matplotlib import rc_context
+
     folder.mkdir(parents=True)
     if result.columns:
         write_text(folder / TABLE, table_csv(result))
     for drawing in result.drawings:
-        _draw(drawing, folder)
+        with rc_context(SETTINGS):
+            figure = drawing.build()
+        for kind in _KINDS:
+            save_figure(figure, folder / f"{drawing.name}.{kind}")
     figures = tuple((drawing.name, drawing.title) for drawing in result.drawings)
-    saved = Saved(
-        study.name, quick, result.verdict, dict(study.published), dict(result.ours), figures, seconds
-    )
+    values = (dict(study.published), dict(result.ours))
+    saved = Saved(study.name, quick, result.verdict, *values, figures, seconds)
     write_text(folder / RESULT, json.dumps(saved.to_dict(), indent=2, ensure_ascii=False) + "\n")
     return saved
 
@@ -134,20 +127,6 @@ def save_figure(figure: Figure, path: Path) -> Path:
         return write_atomically(path, lambda temporary: figure.savefig(temporary, format=kind, **options))
 
 
-def _draw(drawing: Drawing, folder: Path) -> None:
-    from matplotlib import rc_context
-
-    with rc_context(SETTINGS):
-        figure = drawing.build()
-    for kind in _KINDS:
-        save_figure(figure, folder / f"{drawing.name}.{kind}")
-
-
 def _known(value: Value) -> Value:
     """Return a value as JSON has it; a number that it lacks becomes its name."""
     return value if isinstance(value, str) else "nan" if math.isnan(value) else json_number(float(value))
-
-
-def folders_of(results: Path, names: Sequence[str]) -> dict[str, Path]:
-    """Return the folders of the named studies that are there."""
-    return {name: results / name for name in names if (results / name / RESULT).is_file()}

@@ -14,7 +14,7 @@ from typing import Any
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import write_atomically, write_text
 from sidelight.foundation.numbers import significant
-from sidelight.studies.outputs import TABLE, Saved, folders_of, load
+from sidelight.studies.outputs import RESULT, TABLE, Saved, load
 from sidelight.studies.register import CATALOGUE, find_study
 from sidelight.studies.study import OURS, Kind, Value
 
@@ -41,11 +41,10 @@ _MADE = (
 
 def write_pages(results: Path, folder: Path) -> list[Path]:
     """Write every page and the figures it shows; return the pages."""
-    places = folders_of(results, list(CATALOGUE))
+    places = {name: results / name for name in CATALOGUE if (results / name / RESULT).is_file()}
     if not places:
-        raise InputError(
-            f"{results} has no outputs of studies; run `sidelight study run all --out {results}`."
-        )
+        command = f"sidelight study run all --out {results}"
+        raise InputError(f"{results} has no outputs of studies; run `{command}`.")
     try:
         saved = {name: load(place) for name, place in places.items()}
     except (OSError, ValueError) as error:
@@ -77,10 +76,10 @@ def _render(template: str, **context: Any) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(  # noqa: S701 - Markdown, and all words are our own
-        loader=PackageLoader("sidelight.studies"),
-        undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        undefined=StrictUndefined,
+        loader=PackageLoader("sidelight.studies"),
     )
     environment.filters |= {"sentence": _sentence, "shown": _shown, "escaped": _escaped}
     return environment.get_template(template).render(context, made=_MADE, ours=OURS).rstrip("\n") + "\n"

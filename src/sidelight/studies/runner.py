@@ -27,10 +27,8 @@ from sidelight.studies.study import Study, Work
 
 _POLL = 0.05
 _WATCH = 0.5
-_SET = dict.fromkeys(
-    ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "PYTHONSAFEPATH"),
-    "1",
-)
+_SET = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "NUMEXPR")}
+_SET["PYTHONSAFEPATH"] = "1"
 """For the processes: one thread of linear algebra, and no module from the folder we happen to work in."""
 State = Literal["computed", "cached", "failed"]
 _Failure = tuple[str, bool]
@@ -42,40 +40,24 @@ _REFUSED = 2
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one study in a run.
+    """What became of one study in a run."""
 
-    Attributes:
-        study: the study.
-        state: "computed" now, "cached" from before, or "failed".
-        saved: its result; None if it failed.
-        error: why it failed.
-        is_fault: whether that is a fault of ours, and not bad input or a full disk.
-    """
-
-    study: Study
-    state: State
-    saved: Saved | None
-    error: str = ""
-    is_fault: bool = False
+    study: Study  # the study
+    state: State  # "computed" now, "cached" from before, or "failed"
+    saved: Saved | None  # its result; None if it failed
+    error: str = ""  # why it failed
+    is_fault: bool = False  # whether that is a fault of ours, and not bad input or a full disk
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run.
+    """How to run."""
 
-    Attributes:
-        store: the folder of finished works.
-        out: where each study's outputs are copied to, a folder for each; None for nowhere.
-        quick: whether to take fewer points, people and repetitions.
-        fresh: whether to compute again what is finished.
-        workers: how many processes work at a time.
-    """
-
-    store: Path
-    out: Path | None = None
-    quick: bool = False
-    fresh: bool = False
-    workers: int = 1
+    store: Path  # the folder of finished works
+    out: Path | None = None  # where each study's outputs are copied to, a folder for each; None for nowhere
+    quick: bool = False  # whether to take fewer points, people and repetitions
+    fresh: bool = False  # whether to compute again what is finished
+    workers: int = 1  # how many processes work at a time
 
     def __post_init__(self) -> None:
         check_whole("workers", self.workers, at_least=1)
@@ -155,9 +137,8 @@ def _start(work: Work, settings: Settings) -> tuple[subprocess.Popen[bytes], IO[
     name = sharing(work)[0].name
     command = [sys.executable, "-P", "-m", "sidelight.studies.runner", str(settings.store), name]
     command += ["--quick"] if settings.quick else []
-    inherited = os.environ | _SET
     process = subprocess.Popen(  # noqa: S603 - our own module, arguments of our own
-        command, env=inherited, process_group=0, stdin=subprocess.DEVNULL, stdout=words, stderr=words
+        command, env=os.environ | _SET, process_group=0, stdin=subprocess.DEVNULL, stdout=words, stderr=words
     )
     return process, words
 

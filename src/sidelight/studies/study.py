@@ -25,64 +25,40 @@ OURS = "ours"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a published statement.
+    """What became of a published statement."""
 
-    Attributes:
-        kind: "reproduced", "differs", "refuted" or "not possible"; where nothing is published,
-            "measured", or "differs" if the result is not what we claim ourselves.
-        reason: one line.
-        counter_example: of a refuted statement, the smallest case that shows it.
-    """
-
+    # "reproduced", "differs", "refuted" or "not possible"; where nothing is published, "measured", or
+    # "differs" if the result is not what we claim ourselves
     kind: Kind
-    reason: str
-    counter_example: str = ""
+    reason: str  # one line
+    counter_example: str = ""  # of a refuted statement, the smallest case that shows it
 
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """One figure that can be drawn.
+    """One figure that can be drawn."""
 
-    Attributes:
-        name: the file's name without its ending.
-        title: what it shows, in a line.
-        build: returns the figure.
-    """
-
-    name: str
-    title: str
-    build: Callable[[], Figure]
+    name: str  # the file's name without its ending
+    title: str  # what it shows, in a line
+    build: Callable[[], Figure]  # returns the figure
 
 
 @dataclass(frozen=True, eq=False)
 class StudyResult:
-    """What a study found.
+    """What a study found."""
 
-    Attributes:
-        verdict: against what is published.
-        ours: our value for each published one, by the same names.
-        columns: the names of the table's columns.
-        rows: the table.
-        drawings: its figures.
-    """
-
-    verdict: Verdict
+    verdict: Verdict  # against what is published
+    # our value for each published one, by the same names
     ours: Mapping[str, Value] = field(default_factory=dict)
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[Any, ...], ...] = ()
-    drawings: tuple[Drawing, ...] = ()
+    columns: tuple[str, ...] = ()  # the names of the table's columns
+    rows: tuple[tuple[Any, ...], ...] = ()  # the table
+    drawings: tuple[Drawing, ...] = ()  # its figures
 
 
 def plain_table(rows: Sequence[Any], *extra: str) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
     """Return the column names and the rows of a table whose rows are dataclasses, with further properties."""
     names = (*(field.name for field in fields(rows[0])), *extra)
     return names, tuple(tuple(getattr(row, name) for name in names) for row in rows)
-
-
-def columns_of(rows: Sequence[Any]) -> dict[str, tuple[Any, ...]]:
-    """Return the columns of a table whose rows are dataclasses, by name."""
-    names, cells = plain_table(rows)
-    return dict(zip(names, zip(*cells, strict=True), strict=True))
 
 
 def seconds_of(work: Callable[[], object]) -> float:
@@ -107,57 +83,40 @@ def against_exact(
     words: tuple[str, str],
     ours: Mapping[str, Value],
     what: str,
-    label: str = "published",
+    label: str = "",
 ) -> StudyResult:
     """Return the result for a published bound on one figure, which is refuted where the exact one is above.
 
-    Args:
-        figures: the published figure and the exact one.
-        words: the reason for the verdict, and the smallest counter-example.
-        ours: our value for each published one.
-        what: the name of the figure's column.
-        label: what the published figure is called in the table.
+    `figures` are the published and the exact one, `words` the reason for the verdict and the smallest
+    counter-example; `what` names the figure's column, and `label` the published figure in it.
     """
     published, exact = figures
     # both are computed in double precision: what differs by rounding refutes nothing
     kind: Kind = "refuted" if exact > published + 1e-9 else "reproduced"
-    return StudyResult(Verdict(kind, *words), ours, ("figure", what), ((label, published), ("exact", exact)))
+    rows = ((label or "published", published), ("exact", exact))
+    return StudyResult(Verdict(kind, *words), ours, ("figure", what), rows)
 
 
 @dataclass(frozen=True)
 class Work:
-    """A computation that one or more studies are read from.
+    """A computation that one or more studies are read from."""
 
-    Attributes:
-        name: of the computation.
-        compute: takes whether to be quick, returns what the studies read.
-        tables: the public tables it needs, by the names of their files.
-        uses: further tables it reads if they are there.
-        minutes: about how long it takes in full, to start the longest first.
-    """
-
-    name: str
-    compute: Callable[[bool], Any]
-    tables: tuple[str, ...] = ()
-    uses: tuple[str, ...] = ()
-    minutes: float = 0.1
+    name: str  # of the computation
+    compute: Callable[[bool], Any]  # takes whether to be quick, returns what the studies read
+    tables: tuple[str, ...] = ()  # the public tables it needs, by the names of their files
+    uses: tuple[str, ...] = ()  # further tables it reads if they are there
+    minutes: float = 0.1  # about how long it takes in full, to start the longest first
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a study is read from a work, and what is published about it.
+    """How a study is read from a work, and what is published about it."""
 
-    Attributes:
-        work: the computation behind it.
-        read: turns what the work computed into the result.
-        published: the values and claims that the paper's text gives, by name; none for a study of ours.
-        tables: tables it needs beyond those of its work.
-    """
-
-    work: Work
-    read: Callable[[Any], StudyResult]
+    work: Work  # the computation behind it
+    read: Callable[[Any], StudyResult]  # turns what the work computed into the result
+    # the values and claims that the paper's text gives, by name; none for a study of ours
     published: Mapping[str, Value] = field(default_factory=dict)
-    tables: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()  # tables it needs beyond those of its work
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,12 +153,8 @@ def run_together(studies: tuple[Study, ...], quick: bool) -> list[StudyResult]:
         computed = work.compute(quick)
     except MissingExtraError as error:
         return [StudyResult(Verdict("not possible", str(error)))] * len(studies)
-    return [_result(study, computed) for study in studies]
-
-
-def _result(study: Study, computed: Any) -> StudyResult:
-    absent = missing_tables(study.tables)
-    return _without(absent) if absent else study.read(computed)
+    absences = [missing_tables(study.tables) for study in studies]
+    return [_without(a) if a else s.read(computed) for s, a in zip(studies, absences, strict=True)]
 
 
 def _without(absent: list[str]) -> StudyResult:

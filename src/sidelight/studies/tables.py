@@ -28,7 +28,6 @@ def existing_table(name: str) -> Path:
     """Return the file of a public table; raise with the folder's name where it is not there."""
     path = table_file(name)
     if not path.is_file():
-        raise InputError(
-            f"there is no {path.name} in {path.parent}; set SIDELIGHT_DATA to the folder of the tables."
-        )
+        where = f"there is no {path.name} in {path.parent}"
+        raise InputError(f"{where}; set SIDELIGHT_DATA to the folder of the tables.")
     return path

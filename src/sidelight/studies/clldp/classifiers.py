@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -41,33 +42,24 @@ def real_points(quick: bool) -> list[Point]:
 
 def learning_points(make: Callable[[int], RealSet], epsilons: Sequence[float], repeats: int) -> list[Point]:
     """Return the points of Figs. 4 and 5 on one set of real records."""
+    figures = {"figure 4 bayes": _bayes_lines, "figure 4 tree": _tree_lines, "figure 5": _attack_lines}
     values_of: dict[tuple[str, str, str, float], list[float]] = {}
     for seed in range(repeats):
         data = make(seed)
         for epsilon in track(list(epsilons), f"Figs. 4 and 5, {data.name}"):
-            for (figure, line), value in _measured(data, epsilon, seed).items():
-                values_of.setdefault((figure, data.name, line, epsilon), []).append(value)
+            for figure, lines in figures.items():
+                for line, value in lines(data, epsilon, seed).items():
+                    values_of.setdefault((figure, data.name, line, epsilon), []).append(value)
     return [mean_point(*key, values) for key, values in values_of.items()]
-
-
-def _measured(data: RealSet, epsilon: float, seed: int) -> dict[tuple[str, str], float]:
-    """Return every line of both figures at one budget."""
-    figures = {"figure 4 bayes": _bayes_lines, "figure 4 tree": _tree_lines, "figure 5": _attack_lines}
-    return {
-        (figure, line): value
-        for figure, lines in figures.items()
-        for line, value in lines(data, epsilon, seed).items()
-    }
 
 
 def label_settings(epsilon: float) -> dict[str, LabelSettings]:
     """Return the collections that Figs. 4 and 5 compare."""
+    as_published = LabelSettings(epsilon, "khr", "learnt", "published", confidence=None)
     return {
         "kHR, omega known": LabelSettings(epsilon, "khr", "known"),
         "kHR, omega learnt, upper limit": LabelSettings(epsilon, "khr", "learnt"),
-        "kHR, omega learnt, point estimate": LabelSettings(
-            epsilon, "khr", "learnt", "published", confidence=None
-        ),
+        "kHR, omega learnt, point estimate": as_published,
         "basic": LabelSettings(epsilon, "basic"),
         "LabelDP": LabelSettings(epsilon, "labeldp"),
     }
@@ -89,19 +81,17 @@ def _bayes_lines(data: RealSet, epsilon: float, seed: int) -> dict[str, float]:
 def tree_lines(epsilon: float) -> dict[str, tuple[LabelSettings, TreeSettings]]:
     """Return the trees that Fig. 4 compares."""
     known = LabelSettings(epsilon, "khr", "known")
-    printed = TreeSettings(epsilon, 5, "published", "published", caution=0, averaging="equal")
+    published = TreeSettings(epsilon, 5, "published", "published", caution=0)
+    basic = TreeSettings(epsilon, 5, "published", "published", "basic", caution=0)
     return {
         "turns": (known, TreeSettings(epsilon)),
         "turns, omega learnt": (LabelSettings(epsilon), TreeSettings(epsilon)),
         "leaves, closed form": (known, TreeSettings(epsilon, scheme="leaves")),
         "leaves, eq. (15)": (known, TreeSettings(epsilon, scheme="leaves", budgets="published")),
         "Algorithm 4, closed form": (known, TreeSettings(epsilon, 5, "published", "closed", caution=0)),
-        "Algorithm 4, eq. (15)": (known, TreeSettings(epsilon, 5, "published", "published", caution=0)),
-        "Algorithm 4 as printed": (known, printed),
-        "basic, eq. (15)": (
-            LabelSettings(epsilon, "basic"),
-            TreeSettings(epsilon, 5, "published", "published", "basic", caution=0),
-        ),
+        "Algorithm 4, eq. (15)": (known, published),
+        "Algorithm 4 as printed": (known, replace(published, averaging="equal")),
+        "basic, eq. (15)": (LabelSettings(epsilon, "basic"), basic),
         "LabelDP": (LabelSettings(epsilon, "labeldp"), TreeSettings(epsilon)),
     }
 
@@ -128,15 +118,10 @@ def _accuracy(model: Any, test: LabelledRows) -> float:
 
 def _attack_lines(data: RealSet, epsilon: float, seed: int) -> dict[str, float]:
     """Return the share of labels guessed from each person's own release (CLLDP, section 7.4)."""
-    rows = data.train
-    heads = private_bayes(rows, LabelSettings(epsilon, "khr", "known"), seed=seed)
-    plain = private_bayes(rows, LabelSettings(epsilon, "labeldp"), seed=seed)
-    attacks = {
-        "published, LabelDP": attack_labels(plain, "published"),
-        "published, kHR": attack_labels(heads, "published"),
-        "optimal, LabelDP": attack_labels(plain, "optimal"),
-        "optimal, kHR": attack_labels(heads, "optimal"),
-    }
+    compared = {"LabelDP": LabelSettings(epsilon, "labeldp"), "kHR": LabelSettings(epsilon, "khr", "known")}
+    fits = {name: private_bayes(data.train, settings, seed=seed) for name, settings in compared.items()}
+    attacks = {f"published, {name}": attack_labels(fit, "published") for name, fit in fits.items()}
+    attacks |= {f"optimal, {name}": attack_labels(fit, "optimal") for name, fit in fits.items()}
     lines = {line: 1 - attack.score.value for line, attack in attacks.items()}
     return lines | {"commonest label": 1 - attacks["optimal, kHR"].control.value}
 
@@ -152,15 +137,12 @@ def _all_judged(met: Mapping[str, bool], reason: str) -> Verdict:
 
 
 def _read_figure_4(points: Sequence[Point]) -> StudyResult:
-    labels, heads, basic = (
-        line_of(points, "figure 4 bayes", line) for line in ("LabelDP", "kHR, omega known", "basic")
-    )
+    compared = ("LabelDP", "kHR, omega known", "basic")
+    labels, heads, basic = (line_of(points, "figure 4 bayes", line) for line in compared)
     first = sum(labels[key] >= heads[key] for key in heads)
     second = sum(heads[key] >= basic[key] for key in heads)
-    ours: dict[str, Value] = {
-        _LABELDP_FIRST: f"in {first} of {len(heads)} settings",
-        _BASIC_LAST: f"in {second} of {len(heads)} settings",
-    }
+    counts = {_LABELDP_FIRST: first, _BASIC_LAST: second}
+    ours = {name: f"in {count} of {len(heads)} settings" for name, count in counts.items()}
     met = {_LABELDP_FIRST: 2 * first > len(heads), _BASIC_LAST: second == len(heads)}
     drawings = (
         drawing_of(points, "figure 4 bayes", "clldp-fig4-bayes", "accuracy of Naive Bayes"),
@@ -199,12 +181,11 @@ def _read_figure_5(points: Sequence[Point]) -> StudyResult:
     least = min(x for _, x in attack)
     adult_share, grid_share = (attack[name, least] for name in PRINTED_SHARES)
     hidden = max(value for (_, x), value in heads.items() if x == least)
-    shares = {
-        name: f"{attack[name, least]:.3f} at epsilon {least:g} (commonest label {control[name, least]:.3f})"
+    shares = [
+        f"{attack[name, least]:.3f} at epsilon {least:g} (commonest label {control[name, least]:.3f})"
         for name in PRINTED_SHARES
-    }
-    values: tuple[Value, ...] = (*shares.values(), hidden)
-    ours = dict(zip(PRINTED_5, values, strict=True))
+    ]
+    ours: dict[str, Value] = dict(zip(PRINTED_5, (*shares, hidden), strict=True))
     met = dict(zip(PRINTED_5, (adult_share >= 0.70, grid_share >= 0.955, hidden <= 0.6), strict=True))
     shown = "; ".join(
         f"{name} {attack[name, least]:.3f} (printed {printed:g} or more, commonest label "

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import numpy as np
 
 from sidelight.foundation.progress import track
 from sidelight.labels import BasicResponse, HeadsResponse, LabelResponse, Omega, best_width, published_width
 from sidelight.labels.leakage import adversarial_belief, correlation_excess
+from sidelight.studies.clldp import records
 from sidelight.studies.clldp.points import Point, drawing_of, line_of, mean_point, result_of
-from sidelight.studies.clldp.records import (
-    FEVER,
-    LABELS,
-    SYNTHETIC,
-    VALUES,
-    synthetic_conditionals,
-    synthetic_rows,
-)
+from sidelight.studies.clldp.records import FEVER, LABELS, SYNTHETIC, VALUES, synthetic_conditionals
 from sidelight.studies.study import Reading, StudyResult, Value, Work, gaps, judged
 
 COMPARED = ("basic", "kHR, k = 1", "kHR, k = floor")
@@ -40,17 +34,14 @@ def budgets(quick: bool) -> tuple[float, ...]:
 def joint_points(quick: bool) -> list[Point]:
     """Return the points of the tables and of Figs. 3 and 6, which need no table of real records."""
     people, repeats = (20_000, 2) if quick else (100_000, 5)
-    return [
-        *tables(),
-        *figure_3(budgets(quick), people, repeats),
-        *figure_6(people, repeats, step=12 if quick else 3),
-    ]
+    third = figure_3(budgets(quick), people, repeats)
+    return [*tables(), *third, *figure_6(people, repeats, step=12 if quick else 3)]
 
 
 def tables() -> Iterator[Point]:
     """Yield Table 1's omega and excess, and Table 4."""
-    yield Point("table 1", "fever", "omega(1)", 1, adversarial_belief(FEVER, 1))
-    yield Point("table 1", "fever", "omega(2)", 2, adversarial_belief(FEVER, 2))
+    for width in (1, 2):
+        yield Point("table 1", "fever", f"omega({width})", width, adversarial_belief(FEVER, width))
     yield Point("table 1", "fever", "LabelDP's excess", 3, correlation_excess(FEVER))
     for name in SYNTHETIC:
         yield Point("table 4", name, "omega(1)", 1, adversarial_belief(synthetic_conditionals(name), 1))
@@ -94,7 +85,7 @@ def figure_6(people: int, repeats: int, *, step: int) -> Iterator[Point]:
 
 
 def _joint_error(name: str, response: LabelResponse, people: int, seed: int) -> float:
-    rows = synthetic_rows(name, people, np.random.default_rng(seed))
+    rows = records.synthetic_rows(name, people, np.random.default_rng(seed))
     reports = response.randomise(rows.codes[:, 0], rows.labels, seed=seed)
     joint = response.joint(response.aggregate(reports))
     return float(np.sqrt(((joint - rows.table(0).T / people) ** 2).sum()))
@@ -112,11 +103,9 @@ def _read_table_1(points: Sequence[Point]) -> StudyResult:
 def _read_table_4(points: Sequence[Point]) -> StudyResult:
     ours: dict[str, Value] = {point.data: point.value for point in points if point.figure == "table 4"}
     gap = max(gaps(ours, PRINTED_4).values())
-    verdict = judged(
-        gap < 1e-3,
-        f"to {gap:.1g}; N(25,0.3) is exactly {float(ours['N(25,0.3)']):.4f}, which the paper cuts to 0.638",
-    )
-    return result_of(points, "table 4", verdict, ours)
+    exact = float(ours["N(25,0.3)"])
+    reason = f"to {gap:.1g}; N(25,0.3) is exactly {exact:.4f}, which the paper cuts to 0.638"
+    return result_of(points, "table 4", judged(gap < 1e-3, reason), ours)
 
 
 def _read_figure_3(points: Sequence[Point]) -> StudyResult:
@@ -145,10 +134,8 @@ def _read_figure_3(points: Sequence[Point]) -> StudyResult:
 def _best_is_one(points: Sequence[Point]) -> tuple[int, int]:
     """Return at how many budgets no k is better than 1 on U(1,50), and of how many."""
     one, best = (line_of(points, "figure 3", f"kHR, {line}, stated") for line in ("k = 1", "k by search"))
-    same = [
-        x for (name, x), value in best.items() if name == "U(1,50)" and one[name, x] <= value * (1 + 1e-9)
-    ]
-    return len(same), sum(name == "U(1,50)" for name, _ in best)
+    same = [one[key] <= value * (1 + 1e-9) for key, value in best.items() if key[0] == "U(1,50)"]
+    return sum(same), len(same)
 
 
 _SHAPES = {
@@ -175,19 +162,14 @@ def _read_figure_6(points: Sequence[Point]) -> StudyResult:
 def _shape(name: str) -> str:
     """Describe how the exact error changes along k = 1 to 100 at epsilon 3: rises and falls, in order."""
     omega = Omega.known(synthetic_conditionals(name))
-    values = [
-        HeadsResponse(VALUES, LABELS, 3.0, width, omega.at(width)).total_variance(100_000)
-        for width in range(1, 101)
-    ]
-    steps = ["rises" if b > a else "falls" for a, b in pairwise(values)]
-    return ", ".join(step for place, step in enumerate(steps) if place == 0 or steps[place - 1] != step)
+    responses = (HeadsResponse(VALUES, LABELS, 3.0, width, omega.at(width)) for width in range(1, 101))
+    values = [response.total_variance(100_000) for response in responses]
+    return ", ".join(step for step, _ in groupby("rises" if b > a else "falls" for a, b in pairwise(values)))
 
 
 STUDIES = {
     "clldp-table1": Reading(WORK, _read_table_1, PRINTED_1),
     "clldp-table4": Reading(WORK, _read_table_4, PRINTED_4),
     "clldp-fig3": Reading(WORK, _read_figure_3, {_LOWEST: "always", _BEST_K: "1 always"}),
-    "clldp-fig6": Reading(
-        WORK, _read_figure_6, {f"{name}: error along k": shape for name, shape in _SHAPES.items()}
-    ),
+    "clldp-fig6": Reading(WORK, _read_figure_6, {f"{n}: error along k": kind for n, kind in _SHAPES.items()}),
 }

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sidelight.studies.figures import STYLES, canvas, grid, legend_beside
+from sidelight.studies.figures import STYLES, canvas, finish, legend_beside
 from sidelight.studies.study import Drawing, StudyResult, Value, Verdict, plain_table
 
 
@@ -35,9 +35,8 @@ def mean_point(figure: str, data: str, line: str, x: float, values: Sequence[flo
 
 def line_of(points: Sequence[Point], figure: str, line: str) -> dict[tuple[str, float], float]:
     """Return one line of a figure: its values by set of records and x."""
-    return {
-        (point.data, point.x): point.value for point in points if (point.figure, point.line) == (figure, line)
-    }
+    chosen = [point for point in points if (point.figure, point.line) == (figure, line)]
+    return {(point.data, point.x): point.value for point in chosen}
 
 
 def result_of(
@@ -59,21 +58,18 @@ def _figure(points: Sequence[Point], figure: str) -> Figure:
     names = list(dict.fromkeys(point.data for point in points))
     drawing, panels = canvas(3.6 * len(names) + 1.6, 3.6, len(names))
     for axes, name in zip(panels, names, strict=True):
-        _panel(axes, [point for point in points if point.data == name], figure)
-        axes.set_title(name, fontsize=9)
+        _panel(axes, [point for point in points if point.data == name], figure, name)
     legend_beside(panels[-1])
     return drawing
 
 
-def _panel(axes: Axes, points: Sequence[Point], figure: str) -> None:
+def _panel(axes: Axes, points: Sequence[Point], figure: str, title: str) -> None:
     shown = dict.fromkeys(point.line for point in points if not point.line.startswith("leakage"))
     for number, line in enumerate(shown):
         chosen = [point for point in points if point.line == line]
         x, y, error = zip(*((point.x, point.value, point.error) for point in chosen), strict=True)
         axes.errorbar(x, y, error, linestyle=STYLES[number % 4], label=line, linewidth=1.2)
     is_error = figure in ("figure 3", "figure 6")
-    axes.set_xlabel("k" if figure == "figure 6" else "epsilon")
-    axes.set_ylabel("l2 error of the joint" if is_error else "share of right labels")
-    if is_error:
-        axes.set_yscale("log")
-    grid(axes)
+    axes.set_yscale("log" if is_error else "linear")
+    measure = "l2 error of the joint" if is_error else "share of right labels"
+    finish(axes, "k" if figure == "figure 6" else "epsilon", measure, title=title, size=9)

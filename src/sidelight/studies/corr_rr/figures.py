@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
@@ -16,7 +15,7 @@ from sidelight.studies.corr_rr.formulas import TABLE_1
 from sidelight.studies.corr_rr.records import REAL
 from sidelight.studies.corr_rr.settings import Figure, Panel, all_figures
 from sidelight.studies.corr_rr.simulation import BASELINES, FURTHER, OURS, Cell, Setting, simulate, with_share
-from sidelight.studies.figures import canvas, grid, legend_beside
+from sidelight.studies.figures import canvas, finish, legend_beside
 from sidelight.studies.study import Drawing, Reading, StudyResult, Value, Verdict, Work, judged
 
 TRIALS = 200
@@ -43,12 +42,7 @@ class ErrorStudy:
 
 
 def run(quick: bool = False, workers: int = 2) -> ErrorStudy:
-    """Run every figure.
-
-    Args:
-        quick: a few trials instead of 200.
-        workers: how many processes share the work.
-    """
+    """Run every figure with 200 trials, with `quick` a few; so many processes share the work."""
     trials = QUICK_TRIALS if quick else TRIALS
     figures = tuple(all_figures())
     settings = [setting for figure in figures for setting in figure.places.values()]
@@ -59,15 +53,11 @@ def _simulated(settings: list[Setting], trials: int, workers: int) -> dict[Setti
     """Simulate each setting once; settings that differ only in the first phase's size share the rest."""
     plain = list(dict.fromkeys(replace(setting, share=0.1) for setting in settings))
     shared = list(dict.fromkeys(setting for setting in settings if setting.share != 0.1))
-    cells: dict[Setting, Cell] = {}
     with ProcessPoolExecutor(workers) as pool:
         simulated = pool.map(simulate, plain, [trials] * len(plain))
-        for setting, cell in zip(plain, track(simulated, "simulating", len(plain)), strict=True):
-            cells[setting] = cell
+        cells = dict(zip(plain, track(simulated, "simulating", len(plain)), strict=True))
         bases = [cells[replace(setting, share=0.1)] for setting in shared]
-        for setting, cell in zip(shared, pool.map(with_share, bases, shared), strict=True):
-            cells[setting] = cell
-    return cells
+        return cells | dict(zip(shared, pool.map(with_share, bases, shared), strict=True))
 
 
 def error_figure(study: ErrorStudy, figure: Figure) -> Canvas:
@@ -92,9 +82,7 @@ def _panel(axes: Axes, study: ErrorStudy, panel: Panel) -> None:
         if points:
             width = 2.2 if method == OURS else 1.3
             axes.semilogy(*zip(*points, strict=True), style, color=colour, label=method, linewidth=width)
-    axes.set(xlabel=panel.axis)
-    axes.set_title(panel.title, fontsize=10)
-    grid(axes)
+    finish(axes, panel.axis, title=panel.title)
 
 
 Points = dict[tuple[str, float], Cell]
@@ -122,19 +110,28 @@ def _lowest_on_its_tables(points: Points) -> Judged:
     return _lowest({key: cell for key, cell in points.items() if key[0] in TABLE_1})
 
 
-def _cut(panel: str, place: float, other: str) -> Callable[[Points], float]:
-    """Return by what share Corr-RR's error is below another's in one cell."""
-    return lambda points: 1 - points[panel, place].mean("corr-rr") / points[panel, place].mean(other)
-
-
 def _ratios(points: Points, panel: str, other: str) -> list[float]:
     """Return another's error over Corr-RR's along a panel."""
     return [cell.mean(other) / cell.mean("corr-rr") for (title, _), cell in points.items() if title == panel]
 
 
-def _times(panel: str, place: float, other: str) -> Callable[[Points], float]:
-    """Return another's error over Corr-RR's in one cell."""
-    return lambda points: points[panel, place].mean(other) / points[panel, place].mean("corr-rr")
+def _largest_ratio(points: Points) -> float:
+    return max(_ratios(points, "epsilon = 1", "rs+fd"))
+
+
+def _cut(printed: float, panel: str, place: float, other: str) -> Claim:
+    """By what share Corr-RR's error is below another's in one cell."""
+    return _number(printed, lambda at: 1 - at[panel, place].mean("corr-rr") / at[panel, place].mean(other))
+
+
+def _times(printed: float, panel: str, place: float, other: str) -> Claim:
+    """Another's error over Corr-RR's in one cell."""
+    return _number(printed, lambda at: at[panel, place].mean(other) / at[panel, place].mean("corr-rr"))
+
+
+def _fall(printed: float, panel: str, start: float) -> Claim:
+    """By what share Corr-RR's own error falls along a panel, up to the correlation 0.9."""
+    return _number(printed, lambda at: 1 - at[panel, 0.9].mean("corr-rr") / at[panel, start].mean("corr-rr"))
 
 
 def _range(least: float, most: float, panel: str, other: str) -> Claim:
@@ -147,75 +144,51 @@ def _range(least: float, most: float, panel: str, other: str) -> Claim:
     return f"{least:g} to {most:g}", judge
 
 
-def _fall(panel: str, start: float, end: float) -> Callable[[Points], float]:
-    """Return by what share Corr-RR's own error falls along a panel."""
-    return lambda points: 1 - points[panel, end].mean("corr-rr") / points[panel, start].mean("corr-rr")
+def _best_share(points: Points) -> Judged:
+    """The best share of the first phase: the claim is met if 0.1 is the best in every panel."""
+    best = [
+        min((x for title, x in points if title == panel), key=lambda x: points[panel, x].mean("corr-rr"))
+        for panel in dict.fromkeys(title for title, _ in points)
+    ]
+    return ", ".join(f"{share:g}" for share in best), set(best) == {0.1}
 
 
-def _best_share(printed: float) -> Claim:
-    """A claimed best share of the first phase: met if it is the best in every panel."""
-
-    def judge(points: Points) -> Judged:
-        best = [
-            min((x for title, x in points if title == panel), key=lambda x: points[panel, x].mean("corr-rr"))
-            for panel in dict.fromkeys(title for title, _ in points)
-        ]
-        return ", ".join(f"{share:g}" for share in best), set(best) == {printed}
-
-    return f"{printed:g}", judge
-
-
+_ALL: dict[str, Claim] = {LOWEST: ("all", _lowest)}
+_BEST_SHARE: dict[str, Claim] = {"best share of the first phase, by panel": ("0.1", _best_share)}
 CLAIMS: dict[str, dict[str, Claim]] = {
     "4": {
         LOWEST: ("all, but for high budgets", _lowest),
-        "error cut against SPL, rho = 0.9, epsilon 1": _number(0.6, _cut("rho = 0.9", 1.0, "spl")),
+        "error cut against SPL, rho = 0.9, epsilon 1": _cut(0.6, "rho = 0.9", 1.0, "spl"),
     },
-    "5": {LOWEST: ("all", _lowest)},
-    "6": {LOWEST: ("all", _lowest)},
-    "7": {
-        LOWEST: ("all", _lowest),
-        "error cut against SPL, rho = 0.9, epsilon 1": _number(0.9, _cut("rho = 0.9", 1.0, "spl")),
-    },
-    "8": {
-        LOWEST: ("all", _lowest),
-        "SPL's error over Corr-RR's, epsilon 1": _range(3, 4, "epsilon = 1", "spl"),
-    },
+    "5": _ALL,
+    "6": _ALL,
+    "7": _ALL | {"error cut against SPL, rho = 0.9, epsilon 1": _cut(0.9, "rho = 0.9", 1.0, "spl")},
+    "8": _ALL | {"SPL's error over Corr-RR's, epsilon 1": _range(3, 4, "epsilon = 1", "spl")},
     "9": {
-        LOWEST: ("all", _lowest),
-        "RS+FD's error over Corr-RR's, epsilon 1, at most": _number(
-            5.0, lambda points: max(_ratios(points, "epsilon = 1", "rs+fd"))
-        ),
-        "error cut against SPL, epsilon 1, six attributes": _number(0.6, _cut("epsilon = 1", 6, "spl")),
+        **_ALL,
+        "RS+FD's error over Corr-RR's, epsilon 1, at most": _number(5.0, _largest_ratio),
+        "error cut against SPL, epsilon 1, six attributes": _cut(0.6, "epsilon = 1", 6, "spl"),
     },
-    "10": {
-        LOWEST: ("all", _lowest),
-        "error cut against SPL, epsilon 1, six attributes": _number(0.8, _cut("epsilon = 1", 6, "spl")),
-    },
+    "10": _ALL | {"error cut against SPL, epsilon 1, six attributes": _cut(0.8, "epsilon = 1", 6, "spl")},
     "11": {
-        "best share of the first phase, by panel": _best_share(0.1),
-        "error cut against RS+RFD, epsilon 1": _number(0.6, _cut("epsilon = 1", 0.1, "rs+rfd")),
-        "SPL's error over Corr-RR's, epsilon 1": _number(3.0, _times("epsilon = 1", 0.1, "spl")),
-        "error cut against SPL, epsilon 5": _number(0.5, _cut("epsilon = 5", 0.1, "spl")),
+        **_BEST_SHARE,
+        "error cut against RS+RFD, epsilon 1": _cut(0.6, "epsilon = 1", 0.1, "rs+rfd"),
+        "SPL's error over Corr-RR's, epsilon 1": _times(3.0, "epsilon = 1", 0.1, "spl"),
+        "error cut against SPL, epsilon 5": _cut(0.5, "epsilon = 5", 0.1, "spl"),
     },
-    "12": {"best share of the first phase, by panel": _best_share(0.1)},
+    "12": _BEST_SHARE,
     "13": {
-        "Corr-RR's own error falls from rho = 0.5 to 0.9, epsilon 1": _number(
-            0.4, _fall("epsilon = 1", 0.5, 0.9)
-        ),
-        "Corr-RR's own error falls from rho = 0.1 to 0.9, epsilon 3": _number(
-            0.5, _fall("epsilon = 3", 0.1, 0.9)
-        ),
-        "Corr-RR's own error falls from rho = 0.1 to 0.9, epsilon 5": _number(
-            0.5, _fall("epsilon = 5", 0.1, 0.9)
-        ),
+        "Corr-RR's own error falls from rho = 0.5 to 0.9, epsilon 1": _fall(0.4, "epsilon = 1", 0.5),
+        "Corr-RR's own error falls from rho = 0.1 to 0.9, epsilon 3": _fall(0.5, "epsilon = 3", 0.1),
+        "Corr-RR's own error falls from rho = 0.1 to 0.9, epsilon 5": _fall(0.5, "epsilon = 5", 0.1),
     },
     "14": {
         LOWEST: ("all, but for mushroom at epsilon 5", _lowest_on_its_tables),
-        "clave: SPL's error over Corr-RR's, epsilon 1": _number(5.0, _times("clave", 1.0, "spl")),
-        "nursery: error cut against RS+FD, epsilon 1": _number(0.7, _cut("nursery", 1.0, "rs+fd")),
-        "nursery: error cut against RS+RFD, epsilon 1": _number(0.7, _cut("nursery", 1.0, "rs+rfd")),
-        "mushroom: error cut against SPL, epsilon 1": _number(0.8, _cut("mushroom", 1.0, "spl")),
-        "mushroom: error cut against RS+FD, epsilon 1": _number(0.6, _cut("mushroom", 1.0, "rs+fd")),
+        "clave: SPL's error over Corr-RR's, epsilon 1": _times(5.0, "clave", 1.0, "spl"),
+        "nursery: error cut against RS+FD, epsilon 1": _cut(0.7, "nursery", 1.0, "rs+fd"),
+        "nursery: error cut against RS+RFD, epsilon 1": _cut(0.7, "nursery", 1.0, "rs+rfd"),
+        "mushroom: error cut against SPL, epsilon 1": _cut(0.8, "mushroom", 1.0, "spl"),
+        "mushroom: error cut against RS+FD, epsilon 1": _cut(0.6, "mushroom", 1.0, "rs+fd"),
     },
 }
 """What the text says about each figure, and how ours is computed from the cells."""
@@ -250,14 +223,6 @@ def _verdict(missed: list[str], points: Points, trials: int) -> Verdict:
     return judged(not missed, f"{said}; {beside}")
 
 
-def _losses(cell: Cell, figure: str, panel: str, place: float) -> list[tuple[Any, ...]]:
-    """Return a row for each method that ours loses a cell to: by how much, and why."""
-    return [
-        (figure, panel, place, method, *cell.ratio(method), explain(cell, method))
-        for method in cell.lost((*BASELINES, *FURTHER))
-    ]
-
-
 def explain(cell: Cell, method: str) -> str:
     """Say why ours loses a cell."""
     if method == "smp + simplex":
@@ -276,10 +241,11 @@ def _read_losses(study: ErrorStudy) -> StudyResult:
     """List where ours loses (the whole 95 % interval of the error ratio is above 1.02), and say why."""
     paired = len(study.cells)
     rows = [
-        row
+        (figure.number, panel, place, method, *cell.ratio(method), explain(cell, method))
         for figure in study.figures
         for (panel, place), setting in figure.places.items()
-        for row in _losses(study.cells[setting], figure.number, panel, place)
+        for cell in [study.cells[setting]]
+        for method in cell.lost((*BASELINES, *FURTHER))
     ]
     columns = ("figure", "panel", "place", "method", "ratio", "lower", "upper", "explanation")
     baselines = sum(row[columns.index("method")] in BASELINES for row in rows)

@@ -50,18 +50,20 @@ def _row(name: str) -> TableRow:
     schema, codes = real(name)
     matrix = correlations(codes)
     apart = matrix[~np.eye(len(matrix), dtype=bool)]
-    return TableRow(
-        name, len(schema), schema.sizes, len(codes), float(apart.min()), float(apart.max()),
-        TABLE_1.get(name), matrix,
-    )  # fmt: skip
+    ends = (float(apart.min()), float(apart.max()))
+    return TableRow(name, len(schema), schema.sizes, len(codes), *ends, TABLE_1.get(name), matrix)
+
+
+def _form(attributes: int, values: set[int], least: float, largest: float) -> str:
+    sizes = ", ".join(map(str, sorted(values)))
+    return f"{attributes} attributes, {sizes} values, correlations {least:.2f} to {largest:.2f}"
 
 
 def _read_table_1(rows: list[TableRow]) -> StudyResult:
     shown = {
-        row.name: f"{row.attributes} attributes, {', '.join(map(str, sorted(set(row.values))))} values, "
-        f"correlations {row.least:.2f} to {row.largest:.2f}"
+        row.name: _form(row.attributes, set(row.values), row.least, row.largest)
         for row in rows
-        if row.printed is not None
+        if row.printed
     }
     differing = [row.name for row in rows if not row.agrees]
     reason = "clave and mushroom agree to the printed digits"
@@ -71,10 +73,8 @@ def _read_table_1(rows: list[TableRow]) -> StudyResult:
             "printed range is clave's"
         )
     columns = ("table", "attributes", "people", "least correlation", "largest correlation", "agrees")
-    table = tuple(
-        (row.name, row.attributes, row.people, row.least, row.largest, str(row.agrees)) for row in rows
-    )
-    return StudyResult(judged(not differing, reason), shown, columns, table)
+    table = [(row.name, row.attributes, row.people, row.least, row.largest, str(row.agrees)) for row in rows]
+    return StudyResult(judged(not differing, reason), shown, columns, tuple(table))
 
 
 def _read_matrices(rows: list[TableRow]) -> StudyResult:
@@ -93,16 +93,8 @@ def _matrices_figure(rows: list[TableRow]) -> Figure:
     return figure
 
 
-_TABLES = Work(
-    "corr-rr-tables",
-    lambda _quick: [_row(name) for name in available_tables()],
-    tables=tuple(TABLE_1),
-    uses=("adult",),
-)
-_FORMS = {
-    name: f"{attributes} attributes, {values} values, correlations {least:.2f} to {largest:.2f}"
-    for name, (attributes, values, least, largest) in TABLE_1.items()
-}
+_TABLES = Work("corr-rr-tables", lambda _: list(map(_row, available_tables())), tuple(TABLE_1), ("adult",))
+_FORMS = {name: _form(count, {values}, *ends) for name, (count, values, *ends) in TABLE_1.items()}
 _LARGEST = {f"{name}: largest correlation": printed[-1] for name, printed in TABLE_1.items()}
 COPY_LINES = (0.1, 0.3, 0.5, 0.7, 0.9)
 FIGURE_2: dict[str, Value] = {
@@ -111,17 +103,17 @@ FIGURE_2: dict[str, Value] = {
     "p_y where both marginals are 0.5": 0.5,
 }
 """Fig. 2, read off."""
+_RECORD = "budget of a record, two bits"
 
 
 def copy_curves() -> dict[float, Array]:
     """Return Fig. 2: the published p_y against one marginal, for several others; shape (points, 2)."""
+
+    def copy(first: float, second: float) -> float:
+        return published_copy([first, 1 - first], [second, 1 - second], 1.0, 9000)
+
     grid = np.linspace(0.02, 0.98, 49)
-    return {
-        second: np.array(
-            [(first, published_copy([first, 1 - first], [second, 1 - second], 1.0, 9000)) for first in grid]
-        )
-        for second in COPY_LINES
-    }
+    return {second: np.array([(first, copy(first, second)) for first in grid]) for second in COPY_LINES}
 
 
 def _copies_figure(copies: Mapping[float, Array]) -> Figure:
@@ -146,8 +138,7 @@ def _read_copies(curves: Mapping[float, Array]) -> StudyResult:
         "on each other",
     )
     drawing = Drawing("corr-rr-fig2", "p_y against a marginal", partial(_copies_figure, curves))
-    columns = ("second marginal", "first marginal", "p_y")
-    return StudyResult(verdict, ours, columns, tuple(rows), (drawing,))
+    return StudyResult(verdict, ours, ("second marginal", "first marginal", "p_y"), tuple(rows), (drawing,))
 
 
 def _amplification(_quick: bool) -> tuple[float, float]:
@@ -163,16 +154,13 @@ def _read_amplification(budgets: tuple[float, float]) -> StudyResult:
         f"{claimed:g}",
         f"two bits, budget ln(2(e - 1) + 1) = {math.log(2 * (math.e - 1) + 1):.4f} on the sampled one",
     )
-    return against_exact(budgets, words, {"budget of a record, two bits": exact}, "epsilon", "claimed")
+    return against_exact(budgets, words, {_RECORD: exact}, "epsilon", "claimed")
 
 
+_AMPLIFICATION = Work("corr-rr-amplification", _amplification)
 STUDIES = {
     "corr-rr-table1": Reading(_TABLES, _read_table_1, _FORMS),
     "corr-rr-fig3": Reading(_TABLES, _read_matrices, _LARGEST),
     "corr-rr-fig2": Reading(Work("corr-rr-copies", lambda _quick: copy_curves()), _read_copies, FIGURE_2),
-    "corr-rr-amplification": Reading(
-        Work("corr-rr-amplification", _amplification),
-        _read_amplification,
-        {"budget of a record, two bits": 1.0},
-    ),
+    "corr-rr-amplification": Reading(_AMPLIFICATION, _read_amplification, {_RECORD: 1.0}),
 }

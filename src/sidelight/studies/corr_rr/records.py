@@ -56,15 +56,11 @@ def real(name: str) -> tuple[Schema, AnyCodes]:
     prepared = {"clave": _clave, "nursery": _nursery, "mushroom": _mushroom, "adult": _adult}[name](columns)
     codes = np.stack([column for column, _ in prepared.values()], axis=1).astype(np.uint8)
     attributes = tuple(
-        categorical(key, [str(value) for value in range(size)] if name != "adult" else _named(key, size))
+        # no two attributes of adult share a domain
+        categorical(key, [f"{key} {value}" if name == "adult" else str(value) for value in range(size)])
         for key, (_, size) in prepared.items()
     )
     return Schema(attributes), codes
-
-
-def _named(key: str, size: int) -> list[str]:
-    """Return labels of a domain that no other attribute shares."""
-    return [f"{key} {value}" for value in range(size)]
 
 
 Columns = dict[str, list[Any]]
@@ -93,16 +89,13 @@ def _adult(columns: Columns) -> Prepared:
     """All fourteen attributes and the income; numbers in ten bins of equal weight, the rest unchanged."""
     prepared: Prepared = {}
     for name, values in columns.items():
-        if name == "split":
-            continue
         if isinstance(values[0], (int, float)):
             numbers = np.asarray(values, dtype=np.float64)
             edges = np.unique(np.quantile(numbers, np.linspace(0, 1, _ADULT_BINS + 1)[1:-1]))
-            codes = np.searchsorted(edges, numbers, side="left")
-            prepared[name] = (codes, len(edges) + 1)
+            prepared[name] = (np.searchsorted(edges, numbers, side="left"), len(edges) + 1)
         else:
             prepared[name] = _folded(values, 15)
-    return {name: pair for name, pair in prepared.items() if pair[1] > 1}
+    return {name: pair for name, pair in prepared.items() if name != "split" and pair[1] > 1}
 
 
 def _folded(values: list[Any], kept: int) -> tuple[Whole, int]:
@@ -110,9 +103,8 @@ def _folded(values: list[Any], kept: int) -> tuple[Whole, int]:
     counts = Counter(str(value) for value in values)
     common = [value for value, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:kept]]
     labels = [str(value) if str(value) in common else "Other" for value in values]
-    order = sorted(set(labels))
-    place = {label: code for code, label in enumerate(order)}
-    return np.array([place[label] for label in labels], dtype=np.int64), len(order)
+    order, codes = np.unique(labels, return_inverse=True)
+    return codes, len(order)
 
 
 def correlations(codes: AnyCodes) -> Array:

@@ -60,20 +60,19 @@ def all_figures() -> list[Figure]:
         _by_count("10", 10, 0.5),
         _by_share("11", 2),
         _by_share("12", 4),
-        _by_correlation("13", 6, 10),
+        _by_correlation("13"),
     ]
-    names = available_tables()
-    return [*figures, _by_table("14", names)] if names else figures
+    real = {name: partial(Setting, name, 0, 0, 0.0) for name in available_tables()}
+    if real:
+        figures.append(_figure("14", "real tables, against the budget", "epsilon", BUDGETS, real))
+    return figures
 
 
 def _figure(
     number: str, title: str, axis: str, places: Sequence[float], panels: Mapping[str, Callable[..., Setting]]
 ) -> Figure:
     """Return a figure whose panels share their places; each panel maps a place to its setting."""
-    drawn = (
-        Panel(name, axis, tuple(places), tuple(setting(place) for place in places))
-        for name, setting in panels.items()
-    )
+    drawn = [Panel(name, axis, tuple(places), tuple(map(made, places))) for name, made in panels.items()]
     return Figure(number, title, tuple(drawn))
 
 
@@ -96,18 +95,10 @@ def _by_count(number: str, values: int, rho: float) -> Figure:
 
 def _by_share(number: str, attributes: int) -> Figure:
     title = f"{attributes} attributes of 10 values, against the first phase's share"
-    panels = _for_budgets(
-        lambda budget, share: Setting("star", attributes, 10, SHARED_CORRELATION, budget, share)
-    )
+    panels = _for_budgets(lambda *at: Setting("star", attributes, 10, SHARED_CORRELATION, *at))
     return _figure(number, title, "share of the first phase", SHARES, panels)
 
 
-def _by_correlation(number: str, attributes: int, values: int) -> Figure:
-    title = f"{attributes} attributes of {values} values, against the correlation"
-    panels = _for_budgets(lambda budget, rho: Setting("star", attributes, values, rho, budget))
-    return _figure(number, title, "rho", RISING, panels)
-
-
-def _by_table(number: str, names: Sequence[str]) -> Figure:
-    panels = {name: partial(Setting, name, 0, 0, 0.0) for name in names}
-    return _figure(number, "real tables, against the budget", "epsilon", BUDGETS, panels)
+def _by_correlation(number: str) -> Figure:
+    panels = _for_budgets(lambda budget, rho: Setting("star", 6, 10, rho, budget))
+    return _figure(number, "6 attributes of 10 values, against the correlation", "rho", RISING, panels)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
+from functools import cache, partial
+from itertools import count, pairwise
 from statistics import NormalDist
 
 import numpy as np
@@ -120,9 +120,8 @@ def simulate(setting: Setting, trials: int) -> Cell:
 def with_share(cell: Cell, setting: Setting) -> Cell:
     """Return the cell with Corr-RR's error at another share of the first phase; no other method has one."""
     schema = setting.schema
-    trials = len(cell.errors[OURS])
     errors = []
-    for trial in range(trials):
+    for trial in range(len(cell.errors[OURS])):
         records = setting.records(trial)
         estimate = two_phases(setting, schema, records, trial)
         errors.append(_errors({"corr-rr": estimate}, _truth(schema, records))["corr-rr"])
@@ -189,14 +188,13 @@ def _methods(setting: Setting, schema: Schema) -> dict[str, Method]:
         protocol = rs_rfd(schema, epsilon, priors, "the true frequencies")
         return faked(protocol, protocol.randomise(records, seed=seed))
 
+    phases = partial(two_phases, setting, schema)
     methods: dict[str, Method] = {
         "spl": _inverted(spl(schema, epsilon)),
         "smp": _inverted(smp(schema, epsilon)),
         "rs+fd": lambda blocks, start: [faked(uniform, part) for part in _reports(uniform, blocks, start)],
-        "rs+rfd": lambda blocks, start: [realistic(records, start + i) for i, records in enumerate(blocks)],
-        "corr-rr": lambda blocks, start: [
-            two_phases(setting, schema, records, start + i) for i, records in enumerate(blocks)
-        ],
+        "rs+rfd": lambda blocks, start: list(map(realistic, blocks, count(start))),
+        "corr-rr": lambda blocks, start: list(map(phases, blocks, count(start))),
     }
     if domain_size(schema.sizes) <= _LARGEST_PRODUCT:
         methods["product"] = _inverted(product(schema, epsilon))
@@ -226,14 +224,14 @@ def _inverted(protocol: Split | Sample) -> Method:
 
 def faked(protocol: FakeDataProtocol, reports: RecordReports) -> Trial:
     """Return RS+FD's and RS+RFD's own estimator: (d c/n - q - (d-1) r) / (p - q)."""
-    count = len(protocol.schema)
+    size = len(protocol.schema)
     estimates = []
     for name, part in zip(protocol.schema.names, reports.aggregate().parts, strict=True):
         response = protocol.responses[name]
         low = float(response.mark_if_other)
         gap = float(response.mark_if_true) - low
         prior = protocol.law("", name)[0] / WHOLE
-        estimates.append((count * part.sums / reports.people - low - (count - 1) * prior) / gap)
+        estimates.append((size * part.sums / reports.people - low - (size - 1) * prior) / gap)
     return estimates
 
 

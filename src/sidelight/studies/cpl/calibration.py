@@ -23,18 +23,8 @@ from sidelight.foundation.progress import track
 from sidelight.leakage.totals import lower_total
 from sidelight.plan import Plan
 from sidelight.sources import read
-from sidelight.studies.figures import STYLES, canvas, draw_lines, grid
-from sidelight.studies.study import (
-    Drawing,
-    Reading,
-    StudyResult,
-    Value,
-    Verdict,
-    Work,
-    columns_of,
-    judged,
-    plain_table,
-)
+from sidelight.studies.figures import STYLES, canvas, columns_of, draw_lines, finish
+from sidelight.studies.study import Drawing, Reading, StudyResult, Verdict, Work, judged, plain_table
 from sidelight.studies.tables import existing_table
 
 TEN = (
@@ -160,21 +150,14 @@ def _limit_row(belief: Belief, public: Belief, limit: float) -> LimitRow:
 
 def _subsets(belief: Belief, count: int) -> list[float]:
     rng = np.random.default_rng(8)
-    ratios = []
-    for _ in track(range(count), "sets of 21"):
-        names = [str(name) for name in rng.choice(belief.schema.names, _SUBSET, replace=False)]
-        ratios.append(_largest(belief, names, 1.0, "published") * _SUBSET)
-    return ratios
+    sets = [rng.choice(belief.schema.names, _SUBSET, replace=False).tolist() for _ in range(count)]
+    return [_largest(belief, names, 1.0, "published") * _SUBSET for names in track(sets, "sets of 21")]
 
 
 def _fewer_row(belief: Belief, count: int) -> FewerRow:
     """Release the first so many attributes of a fixed random order, all of them secrets."""
-    order = np.random.default_rng(38).permutation(belief.schema.names)
-    names = [str(name) for name in order[:count]]
-    ratios = [
-        _largest(belief, names, 1.0, constraint) * count for constraint in ("published", "tree", "table")
-    ]
-    return FewerRow(count, *ratios)
+    names = np.random.default_rng(38).permutation(belief.schema.names)[:count].tolist()
+    return FewerRow(count, *(_largest(belief, names, 1.0, c) * count for c in ("published", "tree", "table")))
 
 
 def _unequal_rows(quick: bool) -> list[UnequalRow]:
@@ -215,12 +198,8 @@ def figure_8(study: CalibrationStudy) -> Figure:
         left.semilogy(limits, budgets, style, marker="o", markersize=3, label=label)
         errors = [1 / (1 + math.exp(budget)) for budget in budgets]
         right.plot(limits, errors, style, marker="o", markersize=3)
-    left.set_ylabel("budget of each attribute")
-    right.set_ylabel("0-1 error of one report")
-    for axes in (left, right):
-        axes.set_xlabel("limit on each attribute's total leakage")
-        grid(axes)
-    left.legend(frameon=False, fontsize=7)
+    finish(left, "limit on each attribute's total leakage", "budget of each attribute", legend=7)
+    finish(right, "limit on each attribute's total leakage", "0-1 error of one report")
     figure.suptitle("38 attributes that CelebA and LFW share (CPL, Fig. 8)", fontsize=10)
     return figure
 
@@ -233,9 +212,7 @@ def figure_fewer(study: CalibrationStudy) -> Figure:
     draw_lines(axes, study.fewer, "attributes", lines)
     axes.axhline(1.0, color="grey", linewidth=0.8)
     axes.axhline(PAPER_RATIO, color="grey", linewidth=0.8, linestyle=":")
-    axes.set(xlabel="released attributes of CelebA", ylabel="one budget for all over the even split")
-    grid(axes)
-    axes.legend(frameon=False, fontsize=8)
+    finish(axes, "released attributes of CelebA", "one budget for all over the even split", legend=8)
     return figure
 
 
@@ -259,7 +236,7 @@ def _read_figure_8(study: CalibrationStudy) -> StudyResult:
             "published budget; the smallest case is that of cpl-eq6"
         )
         verdict = Verdict("refuted", verdict.reason, case)
-    ours: dict[str, Value] = {_RATIO: study.ratio, _TRANSFER: first.public / first.published}
+    ours = {_RATIO: study.ratio, _TRANSFER: first.public / first.published}
     drawing = Drawing("cpl-fig8", "budget and error against the limit", partial(figure_8, study))
     return StudyResult(verdict, ours, *plain_table(study.limits), (drawing,))
 
@@ -267,8 +244,8 @@ def _read_figure_8(study: CalibrationStudy) -> StudyResult:
 def _read_fewer(study: CalibrationStudy) -> StudyResult:
     few = study.fewer[0]
     reason = f"with {few.attributes} attributes {few.certified:.2f} times the even split can be certified"
-    draw = partial(figure_fewer, study)
-    drawing = Drawing("calibration-fewer", "what releasing fewer attributes does", draw)
+    title = "what releasing fewer attributes does"
+    drawing = Drawing("calibration-fewer", title, partial(figure_fewer, study))
     return StudyResult(Verdict("measured", reason), {}, *plain_table(study.fewer), (drawing,))
 
 
@@ -312,40 +289,30 @@ def _channel_row(belief: Belief, limit: float) -> ChannelRow:
 def figure_channels(rows: Sequence[ChannelRow]) -> Figure:
     """Return the optimal channel against randomised response."""
     figure, (left, right) = canvas(9.8, 4.0, 2)
-    accuracy = {
-        "optimal": ("optimal channel", "-"),
-        "guess": ("randomised response, best guess", "--"),
-        "response": ("randomised response, as reported", ":"),
-    }
-    draw_lines(left, rows, "limit", accuracy)
+    lines = {"optimal": ("optimal channel", "-"), "guess": ("randomised response, best guess", "--")}
+    draw_lines(left, rows, "limit", lines | {"response": ("randomised response, as reported", ":")})
     lines = {"balanced_optimal": ("optimal channel", "-"), "balanced_response": ("randomised response", ":")}
     draw_lines(right, rows, "limit", lines)
-    left.set_ylabel("accuracy")
-    right.set_ylabel("accuracy, every value counting the same")
-    for axes in (left, right):
-        axes.set_xlabel("limit on what it says about cardio")
-        grid(axes)
-        axes.legend(frameon=False, fontsize=8)
+    finish(left, "limit on what it says about cardio", "accuracy", legend=8)
+    finish(right, "limit on what it says about cardio", "accuracy, every value counting the same", legend=8)
     figure.suptitle("cholesterol reported, cardio secret", fontsize=10)
     return figure
 
 
 def _read_channel(rows: Sequence[ChannelRow]) -> StudyResult:
     gain = max(row.optimal - row.guess for row in rows)
-    reason = (
-        f"the optimal channel is up to {gain:.3f} more accurate than randomised response at the same limit"
-    )
+    than = "more accurate than randomised response at the same limit"
+    reason = f"the optimal channel is up to {gain:.3f} {than}"
     drawing = Drawing("calibration-channel", "accuracy against the limit", partial(figure_channels, rows))
     return StudyResult(Verdict("measured", reason), {}, *plain_table(rows), (drawing,))
 
 
 _RATIO = "calibrated budget over the even split"
 _TRANSFER = "budget learnt from LFW over that from CelebA"
+_CHANNELS = Work("calibration-channel", run_channels, tables=("cardio",))
 STUDIES = {
     "cpl-fig8": Reading(_CALIBRATION, _read_figure_8, {_RATIO: PAPER_RATIO, _TRANSFER: "close to 1"}),
     "calibration-fewer": Reading(_CALIBRATION, _read_fewer),
     "calibration-unequal": Reading(_CALIBRATION, _read_unequal),
-    "calibration-channel": Reading(
-        Work("calibration-channel", run_channels, tables=("cardio",)), _read_channel
-    ),
+    "calibration-channel": Reading(_CHANNELS, _read_channel),
 }

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -25,6 +26,16 @@ FACE_BUDGETS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
 COMPARED = ("GRR", "RAPPOR", "EXP", "OLH", "OUE")
 ORDER = "Smiling < Wearing_Necklace < No_Beard"
 """What is printed of the three."""
+PRINTED_4A: dict[str, Value] = {
+    "mechanism that leaks most": "GRR",
+    "occupation over education, every mechanism": "far more",
+    "largest p-value, reports permuted": 0.05,
+}
+PRINTED_4B: dict[str, Value] = {
+    "L(Wearing_Necklace -> Male), limit": 2.4,
+    "order of the three": ORDER,
+    "eq. (6) against the exact total": "a tight upper bound",
+}
 TIGHT = 1.1
 """How many times the truth a bound may be and still be called tight."""
 
@@ -46,16 +57,13 @@ def gender_rows(surrogates: int) -> list[GenderRow]:
     """Return Fig. 4(a)."""
     belief = belief_of("Adult")
     rows = []
-    for neighbour in ("occupation", "education", "income"):
-        for mechanism in COMPARED:
-            made = MAKERS[mechanism](belief.schema[neighbour].size, 1.0)
-            guess = made.guess_channel()
-            seen = statistical_leakage(
-                belief, {neighbour: guess.matrix()}, "sex", surrogates=surrogates, seed=4
-            )
-            through = (pair_leakage(belief, view, "sex", neighbour).value for view in (guess, made.channel))
-            chances = (seen.table_p_value or 1.0, seen.population_p_value or 1.0)
-            rows.append(GenderRow(neighbour, mechanism, seen.value, *chances, *through))
+    for neighbour, mechanism in product(("occupation", "education", "income"), COMPARED):
+        made = MAKERS[mechanism](belief.schema[neighbour].size, 1.0)
+        guess = made.guess_channel()
+        seen = statistical_leakage(belief, {neighbour: guess.matrix()}, "sex", surrogates=surrogates, seed=4)
+        through = (pair_leakage(belief, view, "sex", neighbour).value for view in (guess, made.channel))
+        chances = (seen.table_p_value or 1.0, seen.population_p_value or 1.0)
+        rows.append(GenderRow(neighbour, mechanism, seen.value, *chances, *through))
     return rows
 
 
@@ -84,27 +92,23 @@ def face_rows() -> list[FaceRow]:
     return rows
 
 
-def face_limits() -> dict[str, float]:
-    """Return what the three attributes say about Male without noise."""
-    belief = belief_of("CelebA")
-    return {name: saturation(belief, "Male", name).value for name in FACES}
-
-
 @dataclass(frozen=True, eq=False)
 class FigureFour:
     """Figs. 4(a) and 4(b), as far as the tables are there."""
 
     gender: tuple[GenderRow, ...]
     faces: tuple[FaceRow, ...]
-    limits: dict[str, float]
+    limits: dict[str, float]  # what the three attributes say about Male without noise
 
 
 def run_figure_4(quick: bool) -> FigureFour:
     """Compute Figs. 4(a) and 4(b); in full with 10,000 surrogates, quickly with 200."""
     there = available()
     gender = gender_rows(200 if quick else 10_000) if "Adult" in there else []
-    faces = face_rows() if "CelebA" in there else []
-    return FigureFour(tuple(gender), tuple(faces), face_limits() if "CelebA" in there else {})
+    if "CelebA" not in there:
+        return FigureFour(tuple(gender), (), {})
+    limits = {name: saturation(belief_of("CelebA"), "Male", name).value for name in FACES}
+    return FigureFour(tuple(gender), tuple(face_rows()), limits)
 
 
 _FIGURE_4 = Work("cpl-figure4", run_figure_4, uses=("celeba_attr", "adult"), minutes=1.5)
@@ -129,24 +133,18 @@ def gender_figure(rows: Sequence[GenderRow]) -> Figure:
 def _read_figure_4a(study: FigureFour) -> StudyResult:
     rows = study.gender
     of = {(row.neighbour, row.mechanism): row for row in rows}
-    names = list(dict.fromkeys(row.mechanism for row in rows))
-    first = [
-        max(names, key=lambda name: of[place, name].guess)
-        for place in dict.fromkeys(row.neighbour for row in rows)
-    ]
+    places, names = (list(dict.fromkeys(column)) for column in zip(*of, strict=True))
+    first = [max(names, key=lambda name: of[place, name].guess) for place in places]
     ratios = [of["occupation", name].guess / of["education", name].guess for name in names]
     most = max(row.table_p_value for row in rows)
-    ours: dict[str, Value] = {
-        "mechanism that leaks most": ", ".join(dict.fromkeys(first))
-        + " for a guess; not for the whole report",
-        "occupation over education, every mechanism": f"{min(ratios):.2f} to {max(ratios):.2f} times",
-        "largest p-value, reports permuted": most,
-    }
-    unlike = of["occupation", "OUE"]
+    leader = f"{', '.join(dict.fromkeys(first))} for a guess; not for the whole report"
+    values = (leader, f"{min(ratios):.2f} to {max(ratios):.2f} times", most)
+    ours: dict[str, Value] = dict(zip(PRINTED_4A, values, strict=True))
     verdict = judged(
         set(first) == {"GRR"} and min(ratios) > 2 and most < 0.05,
         "GRR leaks most to an adversary who guesses; to one who keeps the report OUE, OLH and RAPPOR leak "
-        f"more (occupation: {unlike.report:.3f} against {of['occupation', 'GRR'].report:.3f})",
+        f"more (occupation: {of['occupation', 'OUE'].report:.3f} against "
+        f"{of['occupation', 'GRR'].report:.3f})",
     )
     drawing = Drawing("cpl-fig4a", "leakage about sex, Adult, epsilon 1", partial(gender_figure, rows))
     return StudyResult(verdict, ours, *plain_table(rows), (drawing,))
@@ -171,47 +169,23 @@ def _read_figure_4b(study: FigureFour) -> StudyResult:
     above = all(row.added >= row.together - 1e-9 for row in rows)
     looseness = max(row.added / row.together for row in rows)
     order = " < ".join(sorted(FACES, key=lambda name: study.limits[name]))
-    ours: dict[str, Value] = {
-        "L(Wearing_Necklace -> Male), limit": study.limits["Wearing_Necklace"],
-        "order of the three": order,
-        "eq. (6) against the exact total": f"{'above' if above else 'below'} it here, up to {looseness:.2f} "
-        "times as large",
-    }
+    side, times = "above" if above else "below", f"up to {looseness:.2f} times as large"
+    values = (study.limits["Wearing_Necklace"], order, f"{side} it here, {times}")
+    ours: dict[str, Value] = dict(zip(PRINTED_4B, values, strict=True))
     as_told = order == ORDER and abs(study.limits["Wearing_Necklace"] - 2.4) < 0.05
     reason = (
         f"{'curves and limits as told' if as_told else 'curves or limits are not as told'}; on these three "
-        f"the sum is {'above' if above else 'below'} the exact total, up to {looseness:.2f} times as large "
-        f"({'tight' if looseness < TIGHT else 'not tight'}), and it is no bound in general (see cpl-eq6)"
+        f"the sum is {side} the exact total, {times} ({'tight' if looseness < TIGHT else 'not tight'}), and "
+        "it is no bound in general (see cpl-eq6)"
     )
     columns = ("epsilon", *FACES, "sum", "together", "together, estimated")
-    table = tuple(
-        (row.epsilon, *(row.single[name] for name in FACES), row.added, row.together, row.estimate)
-        for row in rows
-    )
+    table = [(r.epsilon, *(r.single[name] for name in FACES), r.added, r.together, r.estimate) for r in rows]
     drawing = Drawing("cpl-fig4b", "leakage about Male, CelebA", partial(face_figure, rows))
     verdict = judged(as_told and above and looseness < TIGHT, reason)
-    return StudyResult(verdict, ours, columns, table, (drawing,))
+    return StudyResult(verdict, ours, columns, tuple(table), (drawing,))
 
 
 STUDIES = {
-    "cpl-fig4a": Reading(
-        _FIGURE_4,
-        _read_figure_4a,
-        {
-            "mechanism that leaks most": "GRR",
-            "occupation over education, every mechanism": "far more",
-            "largest p-value, reports permuted": 0.05,
-        },
-        ("adult",),
-    ),
-    "cpl-fig4b": Reading(
-        _FIGURE_4,
-        _read_figure_4b,
-        {
-            "L(Wearing_Necklace -> Male), limit": 2.4,
-            "order of the three": ORDER,
-            "eq. (6) against the exact total": "a tight upper bound",
-        },
-        ("celeba_attr",),
-    ),
+    "cpl-fig4a": Reading(_FIGURE_4, _read_figure_4a, PRINTED_4A, ("adult",)),
+    "cpl-fig4b": Reading(_FIGURE_4, _read_figure_4b, PRINTED_4B, ("celeba_attr",)),
 }

@@ -52,11 +52,8 @@ def example_rows() -> list[ExampleRow]:
 
 def exclusive_or() -> tuple[float, float]:
     """Return the published sum and the exact total of X = A xor B, fair coins, budget 1 on all three."""
-    cells = np.zeros((2, 2, 2))
-    for a in (0, 1):
-        for b in (0, 1):
-            cells[a, b, a ^ b] = 0.25
-    return _sum_and_total(cells)
+    a, b, x = np.indices((2, 2, 2))
+    return _sum_and_total(np.where(x == a ^ b, 0.25, 0.0))
 
 
 def random_joints(count: int) -> list[tuple[float, float]]:
@@ -102,15 +99,15 @@ PRINTED_3: dict[str, Value] = {
     "epsilon 2, secret to other, estimated": 1.4369,
 }
 """The worst mechanism of the budget, and randomised response estimated from 100,000 records."""
+_BELOW = "random joints in which the sum is below the truth"
+_CASES = ("other to secret", "secret to other", "other to secret, estimated", "secret to other, estimated")
 
 
 def _read_table_3(study: FormulaStudy) -> StudyResult:
     ours: dict[str, Value] = {}
-    for row in study.example:
-        ours[f"epsilon {row.epsilon:g}, other to secret"] = row.forth
-        ours[f"epsilon {row.epsilon:g}, secret to other"] = row.back
-        ours[f"epsilon {row.epsilon:g}, other to secret, estimated"] = row.seen_forth
-        ours[f"epsilon {row.epsilon:g}, secret to other, estimated"] = row.seen_back
+    for budget, *figures in plain_table(study.example)[1]:
+        names = (f"epsilon {budget:g}, {case}" for case in _CASES)
+        ours |= dict(zip(names, figures, strict=True))
     apart = gaps(ours, PRINTED_3)
     gap, strayed = (
         max(value for name, value in apart.items() if name.endswith("estimated") == is_estimate)
@@ -138,16 +135,11 @@ def _read_equation_6(study: FormulaStudy) -> StudyResult:
         f"{stated:.4g}, the truth {exact:.5f}",
     )
     rows = tuple(("random joint", a, b) for a, b in study.joints)
-    ours: dict[str, Value] = {"random joints in which the sum is below the truth": share}
     columns = ("case", "published sum", "exact total")
-    return StudyResult(verdict, ours, columns, (("xor", stated, exact), *rows))
+    return StudyResult(verdict, {_BELOW: share}, columns, (("xor", stated, exact), *rows))
 
 
 STUDIES = {
     "cpl-table3": Reading(_FORMULAS, _read_table_3, PRINTED_3),
-    "cpl-eq6": Reading(
-        _FORMULAS,
-        _read_equation_6,
-        {"random joints in which the sum is below the truth": "none: it is called a bound"},
-    ),
+    "cpl-eq6": Reading(_FORMULAS, _read_equation_6, {_BELOW: "none: it is called a bound"}),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import permutations, product
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -15,17 +16,7 @@ from sidelight.leakage.analysers import generic_analysis, randomised_response_an
 from sidelight.studies.benchmarks import MAKERS, exact_analysis, statistical_matrix
 from sidelight.studies.cpl.records import DSS, FILES, THREE, available, belief_of
 from sidelight.studies.figures import COLOURS, canvas
-from sidelight.studies.study import (
-    Drawing,
-    Reading,
-    StudyResult,
-    Value,
-    Verdict,
-    Work,
-    gaps,
-    judged,
-    plain_table,
-)
+from sidelight.studies.study import Drawing, Reading, StudyResult, Value, Work, gaps, judged, plain_table
 
 SEVEN = ("gender", "cholesterol", "gluc", "smoke", "alco", "active", "cardio")
 """The attributes of Fig. 4(c): the paper shows seven of cardio's and does not name them all."""
@@ -45,25 +36,21 @@ class ErrorRow:
 def statistical_errors(names: Sequence[str]) -> list[ErrorRow]:
     """Return Table I: 50 replicates against the exact figure, for GRR and EXP."""
     rows = []
-    for name in names:
-        for epsilon in (1.0, 3.0):
-            for mechanism in ("GRR", "EXP"):
-                belief = belief_of(name)
-                estimate, infinite = statistical_matrix(belief, MAKERS[mechanism], epsilon)
-                truth = exact_analysis(MAKERS[mechanism])(belief, epsilon)
-                rows.append(ErrorRow(name, epsilon, mechanism, leakage_error(truth, estimate), infinite))
+    for name, epsilon, mechanism in product(names, (1.0, 3.0), ("GRR", "EXP")):
+        estimate, infinite = statistical_matrix(belief_of(name), MAKERS[mechanism], epsilon)
+        truth = exact_analysis(MAKERS[mechanism])(belief_of(name), epsilon)
+        rows.append(ErrorRow(name, epsilon, mechanism, leakage_error(truth, estimate), infinite))
     return rows
 
 
 def guess_errors(names: Sequence[str]) -> list[ErrorRow]:
     """Return Table II: what a guess leaks, exactly, against the worst mechanism of the budget."""
     rows = []
-    for name in names:
-        for epsilon in (1.0, 3.0):
-            worst = generic_analysis(belief_of(name), epsilon)
-            for mechanism, maker in MAKERS.items():
-                guessed = exact_analysis(maker, guess=True)(belief_of(name), epsilon)
-                rows.append(ErrorRow(name, epsilon, mechanism, leakage_error(worst, guessed)))
+    for name, epsilon in product(names, (1.0, 3.0)):
+        worst = generic_analysis(belief_of(name), epsilon)
+        for mechanism, maker in MAKERS.items():
+            guessed = exact_analysis(maker, guess=True)(belief_of(name), epsilon)
+            rows.append(ErrorRow(name, epsilon, mechanism, leakage_error(worst, guessed)))
     return rows
 
 
@@ -144,15 +131,20 @@ PRINTED_2 = _printed(
     },
 )
 """Table II: NMSE-CPL of statistical figures against the worst mechanism."""
+PRINTED_4C: dict[str, Value] = {"L(cardio -> cholesterol)": 0.3381, "L(cholesterol -> cardio)": 0.1769}
+PRINTED_5: dict[str, Value] = {
+    "spread of leakage at one NMI": "about 0.6 at 0.5",
+    "leakage of pairs with hardly any correlation": "cannot be told from the correlation",
+}
 
 
 def _errors(rows: Sequence[ErrorRow]) -> dict[str, Value]:
     return {f"{row.data}, epsilon {row.epsilon:g}, {row.mechanism}": row.error for row in rows}
 
 
-def _error_result(verdict: Verdict, rows: Sequence[ErrorRow]) -> StudyResult:
+def _error_result(is_met: bool, reason: str, rows: Sequence[ErrorRow]) -> StudyResult:
     columns = ("data", "epsilon", "mechanism", "NMSE-CPL", "infinite pairs")
-    return StudyResult(verdict, _errors(rows), columns, plain_table(rows)[1])
+    return StudyResult(judged(is_met, f"{reason}; {DSS}"), _errors(rows), columns, plain_table(rows)[1])
 
 
 def _read_table_1(study: PairStudy) -> StudyResult:
@@ -162,9 +154,9 @@ def _read_table_1(study: PairStudy) -> StudyResult:
     reason = (
         f"on CelebA at most {worst:.1e}, below the printed 5.5e-3; on Adult and Cardio up to {others:.2g}: "
         f"the binning is unpublished, and rare values make {lost} estimates infinite, which the errors leave "
-        f"out; {DSS}"
+        "out"
     )
-    return _error_result(judged(others < 5.5e-3, reason), study.first)
+    return _error_result(others < 5.5e-3, reason, study.first)
 
 
 def _read_table_2(study: PairStudy) -> StudyResult:
@@ -175,9 +167,9 @@ def _read_table_2(study: PairStudy) -> StudyResult:
         "ours are exact, so GRR and SS, which reach the worst case there, have no error; an adversary who "
         "keeps the whole report gains the most that the budget allows from RAPPOR, OUE, BLH, OLH and SHE, so "
         "that they leak less is an artefact of the guess (see cpl-fig6e); on Adult and Cardio, whose binning "
-        f"is unpublished, within {max(apart.values()):.2f}; {DSS}"
+        f"is unpublished, within {max(apart.values()):.2f}"
     )
-    return _error_result(judged(max(apart.values()) < 0.011, reason), study.second)
+    return _error_result(max(apart.values()) < 0.011, reason, study.second)
 
 
 def heat_figure(pairs: Pairs) -> Figure:
@@ -200,10 +192,10 @@ def _read_figure_4c(study: PairStudy) -> StudyResult:
     place = pairs.names.index
     forth = float(pairs.leakage[place("cardio"), place("cholesterol")])
     back = float(pairs.leakage[place("cholesterol"), place("cardio")])
-    ours: dict[str, Value] = {"L(cardio -> cholesterol)": forth, "L(cholesterol -> cardio)": back}
-    close = abs(forth - 0.3381) < 0.005 and abs(back - 0.1769) < 0.005
+    ours = dict(zip(PRINTED_4C, (forth, back), strict=True))
+    close = max(gaps(ours, PRINTED_4C).values()) < 0.005
     reason = "exact; the printed ones are estimates, and the paper names only some of its seven attributes"
-    rows = tuple((a, b, float(pairs.leakage[place(a), place(b)])) for a in SEVEN for b in SEVEN if a != b)
+    rows = tuple((a, b, float(pairs.leakage[place(a), place(b)])) for a, b in permutations(SEVEN, 2))
     drawing = Drawing("cpl-fig4c", "leakage between seven attributes of Cardio", partial(heat_figure, pairs))
     return StudyResult(judged(close, reason), ours, ("reported", "secret", "leakage"), rows, (drawing,))
 
@@ -222,33 +214,27 @@ def histogram_figure(pairs: Mapping[str, Pairs]) -> Figure:
 
 
 def _read_figure_4d(study: PairStudy) -> StudyResult:
-    small = {name: float((pairs.apart(pairs.leakage) < 0.2).mean()) for name, pairs in study.pairs.items()}
-    ours: dict[str, Value] = {
-        f"{name}: pairs close to 0": f"{share:.0%} below 0.2" for name, share in small.items()
-    }
+    leakages = {name: pairs.apart(pairs.leakage) for name, pairs in study.pairs.items()}
+    small = {name: float((values < 0.2).mean()) for name, values in leakages.items()}
+    ours = {f"{name}: pairs close to 0": f"{share:.0%} below 0.2" for name, share in small.items()}
     worse = [name for name, share in small.items() if share < 0.5]
-    reason = (
-        f"most pairs leak little on all but {', '.join(worse)}, where rare values keep many pairs high"
-        if worse
-        else "most pairs leak little on every table"
-    )
-    rows = tuple(
-        (name, float(value)) for name, pairs in study.pairs.items() for value in pairs.apart(pairs.leakage)
-    )
+    where = f"all but {', '.join(worse)}, where rare values keep many pairs high" if worse else "every table"
+    verdict = judged(not worse, f"most pairs leak little on {where}; {DSS}")
+    rows = tuple((name, float(value)) for name, values in leakages.items() for value in values)
     drawing = Drawing("cpl-fig4d", "how often each leakage occurs", partial(histogram_figure, study.pairs))
-    return StudyResult(judged(not worse, f"{reason}; {DSS}"), ours, ("data", "leakage"), rows, (drawing,))
+    return StudyResult(verdict, ours, ("data", "leakage"), rows, (drawing,))
 
 
 def metric_figure(pairs: Mapping[str, Pairs]) -> Figure:
     """Return Fig. 5: leakage against two measures of correlation, every pair a point, means in bins."""
     figure, panels = canvas(9.2, 3.6, 2)
     measures = {
-        "normalised mutual information": [table.information for table in pairs.values()],
-        "absolute Pearson correlation": [table.correlation for table in pairs.values()],
+        "normalised mutual information": [table.apart(table.information) for table in pairs.values()],
+        "absolute Pearson correlation": [table.apart(table.correlation) for table in pairs.values()],
     }
-    for axes, (title, matrices) in zip(panels, measures.items(), strict=True):
-        x = np.concatenate([t.apart(matrix) for t, matrix in zip(pairs.values(), matrices, strict=True)])
-        y = np.concatenate([table.apart(table.leakage) for table in pairs.values()])
+    y = np.concatenate([table.apart(table.leakage) for table in pairs.values()])
+    for axes, (title, values) in zip(panels, measures.items(), strict=True):
+        x = np.concatenate(values)
         axes.plot(x, y, ".", color="#8b97a3", markersize=2, alpha=0.4, rasterized=True)
         edges = np.linspace(0, 1, 11)
         place = np.digitize(x, edges) - 1  # a bin of one pair has no spread to show
@@ -265,47 +251,27 @@ def _read_figure_5(study: PairStudy) -> StudyResult:
     rows = [
         (data, a, b, *(float(m[i, j]) for m in (pairs.information, pairs.correlation, pairs.leakage)))
         for data, pairs in study.pairs.items()
-        for i, a in enumerate(pairs.names)
-        for j, b in enumerate(pairs.names)
-        if i != j
+        for (i, a), (j, b) in permutations(enumerate(pairs.names), 2)
     ]
     information, correlation, leakage = np.array([row[3:] for row in rows]).T
     near = (information >= 0.1) & (information < 0.2)
     weak = correlation < 0.1
-    ours: dict[str, Value] = {
-        "spread of leakage at one NMI": f"{np.ptp(leakage[near]):.2f} at 0.1 to 0.2; no pair is near 0.5",
-        "leakage of pairs with hardly any correlation": f"up to {leakage[weak].max():.2f} below 0.1",
-    }
+    spread = f"{np.ptp(leakage[near]):.2f} at 0.1 to 0.2; no pair is near 0.5"
+    ours = dict(zip(PRINTED_5, (spread, f"up to {leakage[weak].max():.2f} below 0.1"), strict=True))
     verdict = judged(
         bool(np.ptp(leakage[near]) > 0.4),
         "neither measure tells the leakage: pairs of the same measure differ by most of the budget; "
         f"{DSS}, and with it the pairs of high mutual information",
     )
-    drawing = Drawing(
-        "cpl-fig5", "leakage against measures of correlation", partial(metric_figure, study.pairs)
-    )
+    draw = partial(metric_figure, study.pairs)
+    drawing = Drawing("cpl-fig5", "leakage against measures of correlation", draw)
     return StudyResult(verdict, ours, columns, tuple(rows), (drawing,))
 
 
 STUDIES = {
     "cpl-table1": Reading(_PAIRS, _read_table_1, PRINTED_1, THREE),
     "cpl-table2": Reading(_PAIRS, _read_table_2, PRINTED_2, THREE),
-    "cpl-fig4c": Reading(
-        _PAIRS,
-        _read_figure_4c,
-        {"L(cardio -> cholesterol)": 0.3381, "L(cholesterol -> cardio)": 0.1769},
-        ("cardio",),
-    ),
-    "cpl-fig4d": Reading(
-        _PAIRS, _read_figure_4d, {f"{name}: pairs close to 0": "most" for name in FILES}, THREE
-    ),
-    "cpl-fig5": Reading(
-        _PAIRS,
-        _read_figure_5,
-        {
-            "spread of leakage at one NMI": "about 0.6 at 0.5",
-            "leakage of pairs with hardly any correlation": "cannot be told from the correlation",
-        },
-        THREE,
-    ),
+    "cpl-fig4c": Reading(_PAIRS, _read_figure_4c, PRINTED_4C, ("cardio",)),
+    "cpl-fig4d": Reading(_PAIRS, _read_figure_4d, {f"{n}: pairs close to 0": "most" for n in FILES}, THREE),
+    "cpl-fig5": Reading(_PAIRS, _read_figure_5, PRINTED_5, THREE),
 }

@@ -21,6 +21,9 @@ from sidelight.sources.counts import distinct_records
 from sidelight.studies.figures import canvas
 from sidelight.studies.study import Drawing, Reading, StudyResult, Verdict, Work, seconds_of
 
+Ready = Callable[[], object]
+"""A step that is ready to be measured."""
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -35,31 +38,28 @@ class Cost:
 def run(quick: bool = False) -> list[Cost]:
     """Measure every step; with `quick` at the smaller sizes only."""
     most = 3 if quick else 9
+    counts = (5, 10, 20, 40, 80)[:most]
     return [
         _measure("generic bound", "values of secret and neighbour", (30, 100, 300, 1000)[:most], _generic),
-        _measure("all pairs, exact", "binary attributes", (5, 10, 20, 40, 80)[:most], _pairs("grr")),
-        _measure("all pairs, generic", "binary attributes", (5, 10, 20, 40, 80)[:most], _pairs("any")),
+        _measure("all pairs, exact", "binary attributes", counts, partial(_pairs, "grr")),
+        _measure("all pairs, generic", "binary attributes", counts, partial(_pairs, "any")),
         _measure("exact total", "cells of the joint", (2**10, 2**14, 2**18, 2**22)[:most], exact_total),
-        _measure("tree totals, every secret", "binary attributes", (5, 10, 20, 40, 80)[:most], _trees),
+        _measure("tree totals, every secret", "binary attributes", counts, _trees),
         _measure("surrogates of a pair", "surrogates", (100, 1000, 10_000)[:most], surrogates),
     ]
 
 
 def cost_figure(costs: Sequence[Cost]) -> Figure:
-    """Return the costs as small panels of seconds against size, both on logarithmic scales."""
-    figure, panels = canvas(10, 5.5, math.ceil(len(costs) / 2), 2)
-    for panel, cost in zip(panels, costs, strict=False):
+    """Return the six costs as small panels of seconds against size, both on logarithmic scales."""
+    figure, panels = canvas(10, 5.5, 3, 2)
+    for panel, cost in zip(panels, costs, strict=True):
         panel.loglog(cost.sizes, cost.seconds, marker="o")
         panel.set(title=cost.step, xlabel=cost.unit, ylabel="seconds")
         panel.grid(visible=True, which="both", alpha=0.3)
-    for panel in panels[len(costs) :]:
-        panel.set_visible(False)
     return figure
 
 
-def _measure(
-    step: str, unit: str, sizes: Sequence[int], prepare: Callable[[int], Callable[[], object]]
-) -> Cost:
+def _measure(step: str, unit: str, sizes: Sequence[int], prepare: Callable[[int], Ready]) -> Cost:
     seconds = []
     for size in sizes:
         work = prepare(size)
@@ -84,13 +84,10 @@ def _belief(attributes: int, rows: int = 4000) -> Belief:
     return Belief.from_records(distinct_records(schema, codes, np.ones(rows)), source="a chain of coins")
 
 
-def _pairs(mechanism: str) -> Callable[[int], Callable[[], object]]:
-    def prepare(attributes: int) -> Callable[[], object]:
-        belief = _belief(attributes)
-        channels = Plan.uniform(belief.schema, mechanism).channels()
-        return lambda: pair_matrix(belief, channels, belief.schema.names)
-
-    return prepare
+def _pairs(mechanism: str, attributes: int) -> Ready:
+    belief = _belief(attributes)
+    channels = Plan.uniform(belief.schema, mechanism).channels()
+    return lambda: pair_matrix(belief, channels, belief.schema.names)
 
 
 def exact_total(cells: int) -> Callable[[], object]:
@@ -116,11 +113,7 @@ def surrogates(count: int) -> Callable[[], object]:
 
 
 def _read_cost(costs: list[Cost]) -> StudyResult:
-    rows = [
-        (cost.step, cost.unit, size, seconds)
-        for cost in costs
-        for size, seconds in zip(cost.sizes, cost.seconds, strict=True)
-    ]
+    rows = [(c.step, c.unit, *point) for c in costs for point in zip(c.sizes, c.seconds, strict=True)]
     slowest = max(costs, key=lambda cost: cost.seconds[-1])
     size = f"{slowest.sizes[-1]} {slowest.unit}"
     reason = f"the slowest, {slowest.step}, takes {slowest.seconds[-1]:.2g} s for {size}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
+from itertools import product
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,7 +20,7 @@ from matplotlib.figure import Figure
 from sidelight.attacks.floating_point import FloatingPointResult, attack_naive, attack_release
 from sidelight.attacks.intervals import mean_interval, paired_interval
 from sidelight.foundation.errors import MissingExtraError
-from sidelight.studies.figures import canvas, grid, legend_beside
+from sidelight.studies.figures import canvas, finish, legend_beside
 from sidelight.studies.study import Drawing, Reading, StudyResult, Verdict, Work, plain_table
 
 CANDIDATES: Mapping[str, tuple[int, ...]] = {
@@ -78,33 +79,26 @@ class FloatingPointStudy:
     rows: tuple[FloatingPointRow, ...]  # candidates by candidates
     missing: str = ""  # why the noise of a real release was not tried; empty where it was
 
-    def of(
-        self, release: str, test: str | None = None, candidates: str | None = None
-    ) -> list[FloatingPointRow]:
+    def of(self, release: str, test: str = "", candidates: str = "") -> list[FloatingPointRow]:
         """Return the rows of a release, under one test and of one set of candidates where they are named."""
-        return [
-            row
-            for row in self.rows
-            if row.release == release and test in (None, row.test) and candidates in (None, row.candidates)
-        ]
+        rows = [row for row in self.rows if row.release == release and test in ("", row.test)]
+        return [row for row in rows if candidates in ("", row.candidates)]
 
 
 def run(quick: bool = False) -> FloatingPointStudy:
     """Attack every release of every set of candidates."""
     people, real = (5_000, 500) if quick else (30_000, 4_000)
     rows = []
-    for name, candidates in CANDIDATES.items():
-        for epsilon in BUDGETS:
-            result = attack_naive(candidates, epsilon, people, _SEED)
-            rows.append(_row(name, epsilon, NAIVE, DOUBLES, result))
-            for label, test in ((DOUBLES, "naive"), (GRID, "grid")):
-                result = attack_release(candidates, epsilon, people, _SEED, secure=False, test=test)
-                rows.append(_row(name, epsilon, SIMULATED, label, result))
+    for (name, candidates), epsilon in product(CANDIDATES.items(), BUDGETS):
+        result = attack_naive(candidates, epsilon, people, _SEED)
+        rows.append(_row(name, epsilon, NAIVE, DOUBLES, result))
+        for label, test in ((DOUBLES, "naive"), (GRID, "grid")):
+            result = attack_release(candidates, epsilon, people, _SEED, secure=False, test=test)
+            rows.append(_row(name, epsilon, SIMULATED, label, result))
     try:
-        for name, candidates in CANDIDATES.items():
-            for epsilon in BUDGETS:
-                result = attack_release(candidates, epsilon, real, _SEED)
-                rows.append(_row(name, epsilon, SECURE, GRID, result))
+        for (name, candidates), epsilon in product(CANDIDATES.items(), BUDGETS):
+            result = attack_release(candidates, epsilon, real, _SEED)
+            rows.append(_row(name, epsilon, SECURE, GRID, result))
     except MissingExtraError as error:
         return FloatingPointStudy(tuple(rows), str(error))
     return FloatingPointStudy(tuple(rows))
@@ -141,9 +135,7 @@ def recovery_figure(study: FloatingPointStudy) -> Figure:
     return figure
 
 
-def _lines(
-    panels: Sequence[Axes], rows: Sequence[FloatingPointRow], label: str, style: str, colour: str
-) -> None:
+def _lines(panels: list[Axes], rows: list[FloatingPointRow], label: str, style: str, colour: str) -> None:
     """Draw a release into both panels."""
     budgets = [row.epsilon for row in rows]
     heights = ([row.recovered for row in rows], [row.left / row.values for row in rows])
@@ -152,15 +144,14 @@ def _lines(
         axes.set_xscale("log")
         axes.set_xticks(budgets, [f"{budget:g}" for budget in budgets], minor=False)
         axes.minorticks_off()
-        axes.set(xlabel="budget")
-        grid(axes)
+        finish(axes, "budget")
 
 
 def _read_floating_point(study: FloatingPointStudy) -> StudyResult:
     sampler, meets_reference = _naive_sampler(study)
     release, resists = _our_release(study)
-    draw = partial(recovery_figure, study)
-    drawing = Drawing("floating-point", "what is recovered, and what is left", draw)
+    title = "what is recovered, and what is left"
+    drawing = Drawing("floating-point", title, partial(recovery_figure, study))
     verdict = Verdict("measured" if meets_reference and resists else "differs", f"{sampler}; {release}")
     return StudyResult(verdict, {}, *plain_table(study.rows), (drawing,))
 

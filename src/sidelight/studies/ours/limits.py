@@ -65,11 +65,6 @@ class LimitRow:
         """The belief, the mechanism and the budget, in words."""
         return f"{self.belief}, {self.mechanism} at {self.epsilon:g}"
 
-    @property
-    def is_beyond(self) -> bool:
-        """Whether he lost less than the limit by more than the interval."""
-        return self.beyond_upper < 0
-
 
 @dataclass(frozen=True)
 class LimitStudy:
@@ -183,22 +178,19 @@ class _NumberCase:
     def reports(self, noisy: NoisyNumbers) -> tuple[Belief, Released]:
         """Return the belief, and the released numbers as reports that the Bayes attack reads."""
         belief = Belief.from_joint(self.joint, list(self.names))
-        parts = []
-        for attribute, points in zip(belief.schema, self.points, strict=True):
-            law = {"lower": 0.0, "upper": 1.0, "points": points.tolist()}
-            parts.append(Release(attribute, "laplace", noisy.level, parameters=law))
+        laws = ({"lower": 0.0, "upper": 1.0, "points": points.tolist()} for points in self.points)
+        parts = zip(belief.schema, laws, strict=True)
+        plan = Plan(tuple(Release(each, "laplace", noisy.level, parameters=law) for each, law in parts))
         columns = {name: Reports(noisy.values[:, i].copy()) for i, name in enumerate(self.names)}
-        return belief, Released(Plan(tuple(parts)), columns, len(noisy))
+        return belief, Released(plan, columns, len(noisy))
 
 
 def _number_cases() -> list[_NumberCase]:
     """Return the beliefs; a network that sees the sum for a quarter as long stops at 94 % of the way."""
     points = np.linspace(0, 1, 9)
     near = np.exp(-6 * np.abs(points[:, None] - points))
-    added = np.zeros((5, 5, 9))
-    for first in range(5):
-        for second in range(5):
-            added[first, second, first + second] = 1 / 25
+    first, second, total = np.indices((5, 5, 9))
+    added = (total == first + second) / 25
     return [
         _NumberCase("two near numbers", near / near.sum(), (3.0, 5.0, 10.0), epochs=20),
         _NumberCase("sum of two numbers", added, (3.0, 10.0), epochs=60),
@@ -211,10 +203,8 @@ def _number_rows(case: _NumberCase, models: Sequence[str], quick: bool) -> Itera
     secret, noise = case.names[-1], Noise("laplace")
     levels = case.levels[1:2] if quick else case.levels
     training = Schedule(case.epochs, batch=512, rate=4e-3, device="cpu")
-    attackers = {
-        model: fit_aware(own, [secret], noise, levels, model, schedule=training, seed=_SEED)
-        for model in models
-    }
+    fit = partial(fit_aware, own, [secret], noise, levels, schedule=training, seed=_SEED)
+    attackers = {model: fit(model) for model in models}
     for level in levels:
         noisy = protect(true, noise, level, [secret], seed=_SEED)
         exact = posterior(*case.reports(noisy), secret)
@@ -241,8 +231,7 @@ def _row(
     share = ratio_interval(control - expected, control - limit, CONFIDENCE)
     beyond = student_interval(losses(guesses, true, guess.measure) - limit, CONFIDENCE)
     means = (float(control.mean()), float(limit.mean()), float(expected.mean()))
-    ends = (*astuple(share), beyond.lower, beyond.upper)
-    return LimitRow(*named, len(best), *means, *ends)
+    return LimitRow(*named, len(best), *means, *(*astuple(share), beyond.lower, beyond.upper))
 
 
 def _expected(guesses: NDArray[Any], exact: Posterior, points: Array, *, is_value: bool) -> Array:
@@ -287,11 +276,9 @@ def _read_limits(study: LimitStudy) -> StudyResult:
     best = study.best()
     least = min(best, key=lambda row: row.share)
     short = sum(row.share < ENOUGH for row in best)
-    beyond = sum(row.is_beyond for row in study.rows)
+    beyond = sum(row.beyond_upper < 0 for row in study.rows)
     way = f"at least {least.share:.1%} [{least.share_lower:.1%}, {least.share_upper:.1%}] of the way"
-    reached = (
-        f"short of {ENOUGH:.0%} in {short} of {len(best)} settings" if short else f"{len(best)} settings"
-    )
+    reached = f"{f'short of {ENOUGH:.0%} in {short} of ' if short else ''}{len(best)} settings"
     passed = f"{beyond or 'none'} of {len(study.rows)} attacks {'are' if beyond > 1 else 'is'} beyond it"
     reason = (
         f"the best learnt attack goes {way} to the Bayes limit ({least.setting}, {least.attacker}; "

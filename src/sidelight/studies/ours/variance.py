@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sidelight.foundation.arrays import Array, Whole
 from sidelight.mechanisms import create
-from sidelight.studies.figures import STYLES, canvas, grid, legend_beside
+from sidelight.studies.figures import STYLES, canvas, finish, legend_beside
 from sidelight.studies.study import Drawing, Reading, StudyResult, Verdict, Work
 
 COMPARED = ("grr", "ss", "oue", "olh", "sue", "the", "she", "blh", "hadamard", "rappor")
@@ -64,18 +64,14 @@ def variance_figure(study: VarianceStudy) -> Figure:
 def _panel(axes: Axes, x: NDArray[np.generic], lines: dict[str, Array], label: str, title: str) -> None:
     for number, (name, values) in enumerate(lines.items()):
         axes.loglog(x, values, STYLES[number % 4], label=name, linewidth=1.5)
-    axes.set(xlabel=label)
-    axes.set_title(title, fontsize=10)
-    grid(axes)
+    finish(axes, label, title=title)
 
 
 def _read_variance(study: VarianceStudy) -> StudyResult:
+    panels = (("epsilon", study.budgets, study.by_budget), ("values", study.sizes, study.by_size))
     rows = [
         (name, against, float(x), float(y))
-        for against, places, lines in (
-            ("epsilon", study.budgets, study.by_budget),
-            ("values", study.sizes, study.by_size),
-        )
+        for against, places, lines in panels
         for name, heights in lines.items()
         for x, y in zip(places, heights, strict=True)
     ]
@@ -90,6 +86,5 @@ def _read_variance(study: VarianceStudy) -> StudyResult:
     return StudyResult(Verdict("measured", reason), {}, columns, tuple(rows), (drawing,))
 
 
-STUDIES = {
-    "mechanism-variance": Reading(Work("mechanism-variance", lambda _quick: variance_study()), _read_variance)
-}
+_WORK = Work("mechanism-variance", lambda _quick: variance_study())
+STUDIES = {"mechanism-variance": Reading(_WORK, _read_variance)}

@@ -13,15 +13,23 @@ from sidelight.studies.figures import canvas
 from sidelight.studies.study import Drawing, Reading, StudyResult, Value, Work, against_exact, gaps, judged
 
 _JOINTS = {
-    "Example 2, (a), knows x2": ([[0.3, 0.2], [0.2, 0.3]], 1.0, ("x2",)),
-    "Example 2, (a), knows nothing": ([[0.3, 0.2], [0.2, 0.3]], 1.0, ()),
-    "Example 2, (b), knows nothing": ([[0.2, 0.3], [0.3, 0.2]], 1.0, ()),
-    "Example 3, (a'), knows nothing": ([[0.49, 0.01], [0.01, 0.49]], 1.0, ()),
-    "Example 3, (b'), knows nothing": ([[0.01, 0.49], [0.49, 0.01]], 1.0, ()),
-    "Example 4, (c), knows nothing": ([[0.5, 0.0], [0.0, 0.5]], 1.0, ()),
-    "Example 4, (d), knows nothing": ([[0.5, 0.0], [0.0, 0.5]], 5.0, ()),
+    "Example 2, (a), knows x2": ([[0.3, 0.2], [0.2, 0.3]], 1.0, ("x2",), 1.0),
+    "Example 2, (a), knows nothing": ([[0.3, 0.2], [0.2, 0.3]], 1.0, (), 1.19),
+    "Example 2, (b), knows nothing": ([[0.2, 0.3], [0.3, 0.2]], 1.0, (), 0.82),
+    "Example 3, (a'), knows nothing": ([[0.49, 0.01], [0.01, 0.49]], 1.0, (), 1.95),
+    "Example 3, (b'), knows nothing": ([[0.01, 0.49], [0.49, 0.01]], 1.0, (), 0.05),
+    "Example 4, (c), knows nothing": ([[0.5, 0.0], [0.0, 0.5]], 1.0, (), 2.0),
+    "Example 4, (d), knows nothing": ([[0.5, 0.0], [0.0, 0.5]], 5.0, (), 6.0),
 }
-"""Examples 2 to 4: the joint of x1 and x2, the value of x2's second code, what is known."""
+"""Examples 2 to 4: the joint of x1 and x2, the value of x2's second code, what is known, what is printed."""
+PRINTED: dict[str, Value] = {name: example[-1] for name, example in _JOINTS.items()}
+PRINTED |= {"Example 5, correlation 0.5": 1.5, "Example 5, correlation -0.5": 0.5}
+PRINTED_2: dict[str, Value] = {
+    "perfectly positive, weak adversary": "s1 = 1 with high confidence",
+    "perfectly negative, weak adversary": "nothing",
+    "perfectly negative, strong adversary": "s1 = 0 for certain",
+    "independent, strong against weak adversary": "no gain",
+}
 _PRIORS = {
     "perfectly positive": ((0.5, 0.0), (0.0, 0.5)),
     "positive": ((0.3, 0.2), (0.2, 0.3)),
@@ -35,7 +43,7 @@ _ANSWER = 2.0
 def _examples(_quick: bool) -> dict[str, float]:
     """Return the exact leakage of Examples 2 to 4, and of 5: two Gaussian tuples of variance 1."""
     exact = {}
-    for name, (cells, second, known) in _JOINTS.items():
+    for name, (cells, second, known, _) in _JOINTS.items():
         belief = Belief.from_joint(cells, ["x1", "x2"])
         query = Query.additive(belief.schema, {"x1": [0, 1], "x2": [0, second]})
         exact[name] = prior_leakage(belief, query, Adversary("x1", known)).value
@@ -52,19 +60,6 @@ def _read_examples(exact: dict[str, float]) -> StudyResult:
     return StudyResult(judged(gap < 0.006, reason), exact, ("example", "exact", "printed"), rows)
 
 
-PRINTED: dict[str, Value] = {
-    "Example 2, (a), knows x2": 1.0,
-    "Example 2, (a), knows nothing": 1.19,
-    "Example 2, (b), knows nothing": 0.82,
-    "Example 3, (a'), knows nothing": 1.95,
-    "Example 3, (b'), knows nothing": 0.05,
-    "Example 4, (c), knows nothing": 2.0,
-    "Example 4, (d), knows nothing": 6.0,
-    "Example 5, correlation 0.5": 1.5,
-    "Example 5, correlation -0.5": 0.5,
-}
-
-
 def _posteriors(_quick: bool) -> dict[str, tuple[float, float, float]]:
     """Return Pr(s_1 = 1 | r = 2), weak and strong adversary, and strong before r; noise of scale 1."""
     posteriors = {}
@@ -79,12 +74,13 @@ def _posteriors(_quick: bool) -> dict[str, tuple[float, float, float]]:
 def _read_posteriors(posteriors: dict[str, tuple[float, float, float]]) -> StudyResult:
     together, apart = posteriors["perfectly positive"], posteriors["perfectly negative"]
     alone = posteriors["independent"]
-    ours: dict[str, Value] = {
-        "perfectly positive, weak adversary": f"s1 = 1 with probability {together[0]:.3f}",
-        "perfectly negative, weak adversary": f"s1 = 1 with probability {apart[0]:.3f}",
-        "perfectly negative, strong adversary": f"s1 = 0 with probability {1 - apart[1]:.3f}",
-        "independent, strong against weak adversary": f"{alone[1]:.3f} against {alone[0]:.3f}",
-    }
+    shares = (f"s1 = 1 with probability {share:.3f}" for share in (together[0], apart[0]))
+    values = (
+        *shares,
+        f"s1 = 0 with probability {1 - apart[1]:.3f}",
+        f"{alone[1]:.3f} against {alone[0]:.3f}",
+    )
+    ours = dict(zip(PRINTED_2, values, strict=True))
     rows = tuple((name, *values) for name, values in posteriors.items())
     holds = together[0] > 0.8 and apart[:2] == (0.5, 0.0) and abs(alone[0] - alone[1]) < 1e-9
     verdict = judged(holds, "posteriors after the answer 2, noise of scale 1")
@@ -125,15 +121,6 @@ def _read_theorem_2(figures: tuple[float, float]) -> StudyResult:
 
 STUDIES = {
     "pdp-examples": Reading(Work("pdp-examples", _examples), _read_examples, PRINTED),
-    "pdp-fig2": Reading(
-        Work("pdp-posteriors", _posteriors),
-        _read_posteriors,
-        {
-            "perfectly positive, weak adversary": "s1 = 1 with high confidence",
-            "perfectly negative, weak adversary": "nothing",
-            "perfectly negative, strong adversary": "s1 = 0 for certain",
-            "independent, strong against weak adversary": "no gain",
-        },
-    ),
+    "pdp-fig2": Reading(Work("pdp-posteriors", _posteriors), _read_posteriors, PRINTED_2),
     "pdp-theorem2": Reading(Work("pdp-theorem2", _theorem_2), _read_theorem_2, {"is an upper bound": "yes"}),
 }

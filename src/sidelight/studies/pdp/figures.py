@@ -6,7 +6,7 @@ are reproduced as such.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,17 +18,8 @@ from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.knowledge import Adversary, Edges, gaussian_leakage
 from sidelight.knowledge.graph import fast_search, full_search
-from sidelight.studies.figures import canvas, grid
-from sidelight.studies.study import (
-    Drawing,
-    Reading,
-    StudyResult,
-    Value,
-    Verdict,
-    Work,
-    judged,
-    seconds_of,
-)
+from sidelight.studies.figures import canvas, finish
+from sidelight.studies.study import Drawing, Reading, StudyResult, Value, Verdict, Work, judged, seconds_of
 
 TUPLES = 15
 CONCENTRATION = 10.0
@@ -36,6 +27,7 @@ CONCENTRATION = 10.0
 CLOSE = (0.5, 0.8)
 """The mean edges at which the paper finds fast search very close to full-space search."""
 _FIG5 = {"fig5a": 0.2, "fig5b": 0.5, "fig5c": 0.8}
+_STRONGEST = "strongest adversary is worst, no trend beyond"
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +77,8 @@ def _figure(panel: Panel) -> Figure:
         if curve.spread:
             low, high = (np.array(curve.y) + sign * np.array(curve.spread) for sign in (-1, 1))
             axes.fill_between(curve.x, low, high, alpha=0.2)
-    if "y" in panel.log:
-        axes.set_yscale("log")
-    if "x" in panel.log:
-        axes.set_xscale("log")
-    axes.set(xlabel=panel.axes[0], ylabel=panel.axes[1])
-    axes.set_title(f"{panel.title} ({panel.verdict.kind})", fontsize=9)
-    grid(axes)
-    axes.legend(frameon=False)
+    axes.set(**{f"{axis}scale": "log" for axis in panel.log})
+    finish(axes, *panel.axes, title=f"{panel.title} ({panel.verdict.kind})", size=9, legend=9)
     return figure
 
 
@@ -118,6 +104,10 @@ def beta_edges(tuples: int, mean: float, seed: int) -> Edges:
     return Edges.given(np.copysign(drawn, mean), np.ones(tuples))
 
 
+def _floats(values: Iterable[float]) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)
+
+
 def layer_maxima(values: Array) -> list[float]:
     """Return the largest value of each layer, from the strongest adversaries to the weakest."""
     sizes = np.bitwise_count(np.arange(values.shape[1]))
@@ -126,26 +116,23 @@ def layer_maxima(values: Array) -> list[float]:
 
 def beta_layers(tuples: int, means: Sequence[float], runs: int, key: str) -> Panel:
     """Average each layer's largest value over runs, for random edges (PDP, Figs. 4(a) and 4(b))."""
-    layers = tuple(float(layer) for layer in range(1, tuples + 1))
     curves = []
     for mean in means:
         maxima = [layer_maxima(full_search(beta_edges(tuples, mean, seed))) for seed in range(runs)]
         heights = np.array(maxima).mean(axis=0)
-        curves.append(Curve(f"mean edge {mean:g}", layers, tuple(float(value) for value in heights)))
+        curves.append(Curve(f"mean edge {mean:g}", _floats(range(1, tuples + 1)), _floats(heights)))
     # the paper says that the last layer is worst, for negative edges the first
-    worst = -1 if means[0] > 0 else 0
-    broken = [curve.name for curve in curves if curve.y[worst] < max(curve.y)]
-    if broken and means[0] > 0:
+    is_positive = means[0] > 0
+    broken = [curve.name for curve in curves if curve.y[-1 if is_positive else 0] < max(curve.y)]
+    if not broken:
+        reason = f"the {'weakest adversary is worst' if is_positive else _STRONGEST}"
+    elif is_positive:
         reason = (
             f"not for {', '.join(broken)}: a node keeps its least path, so positive edges alone do not "
             "make the weakest adversary worst, and Corollary 1(2) does not follow"
         )
-    elif means[0] > 0:
-        reason = "the weakest adversary is worst"
     else:
-        reason = (
-            "another adversary is worst" if broken else "the strongest adversary is worst, no trend beyond"
-        )
+        reason = "another adversary is worst"
     reason += f" (mean of {runs} runs; no joint distribution is behind these edges)"
     title, axes = "published graph with random edges", ("layer", "privacy leakage")
     return Panel(key, title, axes, tuple(curves), judged(not broken, reason))
@@ -160,12 +147,9 @@ def gaussian_layers(tuples: int, correlations: Sequence[float], key: str) -> Pan
         except InputError:
             missing.append(correlation)
             continue
-        values = [
-            gaussian_leakage(belief, Adversary("x1", belief.names[1 + unknown :])).value
-            for unknown in range(tuples)
-        ]
-        layers = tuple(float(n + 1) for n in range(tuples))
-        curves.append(Curve(f"correlation {correlation:g}", layers, tuple(values)))
+        known = (belief.names[layer:] for layer in range(1, tuples + 1))
+        values = tuple(gaussian_leakage(belief, Adversary("x1", names)).value for names in known)
+        curves.append(Curve(f"correlation {correlation:g}", _floats(range(1, tuples + 1)), values))
     heights = np.array([curve.y for curve in curves])
     grows = bool((np.diff(heights, axis=1) >= -1e-9).all() and (np.diff(heights, axis=0) >= -1e-9).all())
     trend = "grows" if grows else "does not grow"
@@ -181,12 +165,10 @@ def gaussian_layers(tuples: int, correlations: Sequence[float], key: str) -> Pan
 
 def search_values(tuples: int, mean: float, runs: int, key: str) -> Panel:
     """Compare the largest value of full-space and fast search (PDP, Figs. 5(a) to 5(c))."""
-    counts = tuple(range(1, tuples + 1))
     full, fast = np.empty((2, tuples, runs))
-    for row, count in enumerate(counts):
-        for seed in range(runs):
-            edges = beta_edges(count, mean, 1000 * count + seed)
-            full[row, seed], fast[row, seed] = np.nanmax(full_search(edges)), max(fast_search(edges))
+    for row, seed in np.ndindex(tuples, runs):
+        edges = beta_edges(row + 1, mean, 1000 * (row + 1) + seed)
+        full[row, seed], fast[row, seed] = np.nanmax(full_search(edges)), max(fast_search(edges))
     is_above = bool(np.all(fast.mean(axis=1) >= full.mean(axis=1) - 1e-9))
     gap = float((fast.mean(axis=1) / full.mean(axis=1)).max())
     is_close = mean not in CLOSE or gap <= 1.1
@@ -194,9 +176,8 @@ def search_values(tuples: int, mean: float, runs: int, key: str) -> Panel:
     reason += f", and up to {gap:.2f} times as large"
     if not is_close:
         reason += "; the paper finds them very close here, but does not say how its edges are spread"
-    x = tuple(float(count) for count in counts)
     curves = tuple(
-        Curve(name, x, tuple(table.mean(axis=1)), tuple(table.std(axis=1)))
+        Curve(name, _floats(range(1, tuples + 1)), tuple(table.mean(axis=1)), tuple(table.std(axis=1)))
         for name, table in (("full space", full), ("fast", fast))
     )
     title, axes = f"full against fast search, mean edge {mean:g}", ("tuples", "largest leakage")
@@ -205,15 +186,14 @@ def search_values(tuples: int, mean: float, runs: int, key: str) -> Panel:
 
 def search_times(tuples: int, runs: int) -> Panel:
     """Compare the time of both searches (PDP, Fig. 5(d)); making the edges is not counted."""
-    counts = tuple(range(2, tuples + 1))
+    counts = range(2, tuples + 1)
     times: dict[str, list[float]] = {"full space": [], "fast": []}
     for count in counts:
         edges = beta_edges(count, 0.5, count)
         for name, search in (("full space", full_search), ("fast", fast_search)):
             times[name].append(min(seconds_of(partial(search, edges)) for _ in range(min(runs, 5))))
     ratio = times["full space"][-1] / times["fast"][-1]
-    x = tuple(float(count) for count in counts)
-    curves = tuple(Curve(name, x, tuple(values)) for name, values in times.items())
+    curves = tuple(Curve(name, _floats(counts), tuple(values)) for name, values in times.items())
     verdict = judged(ratio > 1, f"at {counts[-1]} tuples fast search takes {ratio:.0f} times less time")
     return Panel("fig5d", "time of full and fast search", ("tuples", "seconds"), curves, verdict, log="y")
 
@@ -226,15 +206,12 @@ def _worst_layer(panel: Panel) -> dict[str, Value]:
 
 
 def _gaps(panel: Panel) -> dict[str, Value]:
-    full, fast = panel.curves
-    pairs = list(zip(fast.y, full.y, strict=True))
-    is_above = all(a >= b - 1e-9 for a, b in pairs)
-    return {_MOST: max(a / b for a, b in pairs), _ABOVE: str(is_above).lower()}
+    full, fast = (np.array(curve.y) for curve in panel.curves)
+    return {_MOST: float((fast / full).max()), _ABOVE: str(bool((fast >= full - 1e-9).all())).lower()}
 
 
 def _times(panel: Panel) -> dict[str, Value]:
-    full, fast = panel.curves
-    return {_TIME: full.y[-1] / fast.y[-1]}
+    return {_TIME: panel.curves[0].y[-1] / panel.curves[1].y[-1]}
 
 
 def _negative(panel: Panel) -> dict[str, Value]:

@@ -6,7 +6,7 @@ What exact figures cost is a benchmark of ours.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 
@@ -19,21 +19,15 @@ from sidelight.studies.study import Reading, StudyResult, Verdict, Work, seconds
 
 def common_cause(tuples: int, strength: float) -> Array:
     """Return fair bits that each copy a hidden fair bit with probability (1 + strength) / 2."""
-    joint = np.zeros((2,) * tuples)
-    for cause in (0, 1):
-        bit = np.full(2, (1 - strength) / 2)
-        bit[cause] = (1 + strength) / 2
-        part = np.full((), 0.5)
-        for _ in range(tuples):
-            part = np.multiply.outer(part, bit)
-        joint += part
-    return joint
+    laws = np.full((2, 2), (1 - strength) / 2)
+    np.fill_diagonal(laws, (1 + strength) / 2)
+    first, second = (reduce(np.multiply.outer, [law] * tuples, np.full((), 0.5)) for law in laws)
+    return np.asarray(first + second)
 
 
 def alternating(tuples: int, strength: float) -> Array:
     """Return the common cause with every second bit turned round: both signs of correlation."""
-    joint = common_cause(tuples, strength)
-    return np.flip(joint, axis=tuple(range(1, tuples, 2)))
+    return np.flip(common_cause(tuples, strength), axis=tuple(range(1, tuples, 2)))
 
 
 def balanced(tuples: int, strength: float) -> Array:
@@ -66,17 +60,14 @@ def joint_curves(family: str, tuples: int, strength: float = 0.6) -> Panel:
     audit = knowledge_audit(belief, Query.sum(belief.schema))
     layers = audit.layers[::-1]
     x = tuple(float(tuples - layer.known) for layer in layers)
-    values = {
-        "exact": tuple(layer.exact for layer in layers),
-        "certified": tuple(layer.certified or 0.0 for layer in layers),
-        "published": tuple(layer.published or 0.0 for layer in layers),
-    }
-    below = audit.understated or 0.0
-    verdict = Verdict(
-        "refuted" if below > 0 else "reproduced",
-        f"the published graph is below the truth for {below:.1%} of the adversaries",
+    curves = (
+        Curve("exact", x, tuple(layer.exact for layer in layers)),
+        Curve("certified", x, tuple(layer.certified or 0.0 for layer in layers)),
+        Curve("published", x, tuple(layer.published or 0.0 for layer in layers)),
     )
-    curves = tuple(Curve(name, x, value) for name, value in values.items())
+    below = audit.understated or 0.0
+    reason = f"the published graph is below the truth for {below:.1%} of the adversaries"
+    verdict = Verdict("refuted" if below > 0 else "reproduced", reason)
     key, title = f"joint-{family.replace(' ', '-')}", f"{tuples} bits, {family}, strength {strength:g}"
     return Panel(key, title, ("layer", "largest leakage"), curves, verdict)
 
@@ -88,14 +79,12 @@ def cost(tuples: int) -> Panel:
     everyone = [seconds_of(partial(all_adversaries, *_random_bits(count))) for count in counts]
     lengths = (10, 30, 100, 300, 1000)
     chains = [seconds_of(partial(weakest_of_chain, length)) for length in lengths]
-    reason = (
-        f"all adversaries of {tuples} bits in {everyone[-1]:.2f} s, a chain of 1,000 in {chains[-1]:.2f} s"
-    )
+    chain = f"a chain of 1,000 in {chains[-1]:.2f} s"
+    verdict = Verdict("measured", f"all adversaries of {tuples} bits in {everyone[-1]:.2f} s, {chain}")
     curves = (
         Curve("all adversaries, bits", tuple(float(count) for count in counts), tuple(everyone)),
         Curve("weakest adversary of a chain", tuple(float(n) for n in lengths), tuple(chains)),
     )
-    verdict = Verdict("measured", reason)
     return Panel("cost", "seconds for exact figures", ("tuples", "seconds"), curves, verdict, log="xy")
 
 
@@ -113,12 +102,8 @@ def weakest_of_chain(length: int) -> float:
 
 
 def _read_joints(panels: list[Panel]) -> StudyResult:
-    rows = [
-        (panel.key, curve.name, x, y)
-        for panel in panels
-        for curve in panel.curves
-        for x, y in zip(curve.x, curve.y, strict=True)
-    ]
+    curves = [(panel.key, curve) for panel in panels for curve in panel.curves]
+    rows = [(key, curve.name, x, y) for key, curve in curves for x, y in zip(curve.x, curve.y, strict=True)]
     broken = [panel for panel in panels if panel.verdict.kind == "refuted"]
     reason = "; ".join(f"{panel.key.removeprefix('joint-')}: {panel.verdict.reason}" for panel in panels)
     return StudyResult(

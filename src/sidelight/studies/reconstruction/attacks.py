@@ -19,12 +19,12 @@ from matplotlib.figure import Figure
 from sidelight.attacks.attack import attack
 from sidelight.attacks.floating_point import FloatingPointAttacker, naive_laplace, naive_test
 from sidelight.attacks.networks import MODELS, Schedule
-from sidelight.attacks.owner import Family, Noise, NoisyNumbers, protect
+from sidelight.attacks.owner import Family, Noise, protect
 from sidelight.attacks.reconstruction import Reconstructor, fit_aware, fit_published
 from sidelight.attacks.result import AttackResult
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.progress import track
-from sidelight.studies.figures import canvas, grid
+from sidelight.studies.figures import canvas, finish
 from sidelight.studies.reconstruction.records import StudyTable, study_tables
 from sidelight.studies.study import Drawing, Kind, Reading, StudyResult, Value, Verdict, Work, plain_table
 
@@ -99,21 +99,18 @@ class AttackStudy:
 
 def run(quick: bool = False) -> AttackStudy:
     """Run the four figures on every table that is there."""
-    settings = [_shortened(setting) for setting in SETTINGS] if quick else list(SETTINGS)
+    settings = list(SETTINGS)
+    if quick:
+        settings = [replace(each, levels=each.levels[1:4:2], models=each.models[:2]) for each in SETTINGS]
     rows: list[Row] = []
     densities: dict[tuple[str, str], Array] = {}
     edges: dict[str, Array] = {}
     for table in study_tables(quick=quick):
         attacked, drawn = _run_table(table, settings, quick)
         rows += attacked
-        places, heights = _densities(drawn)
-        edges[table.name] = places
+        edges[table.name], heights = _densities(drawn)
         densities |= {(table.name, line): height for line, height in heights.items()}
     return AttackStudy(tuple(rows), densities, edges)
-
-
-def _shortened(setting: Setting) -> Setting:
-    return replace(setting, levels=setting.levels[1:4:2], models=setting.models[:2])
 
 
 def _run_table(
@@ -129,10 +126,8 @@ def _run_table(
     drawn: dict[str, AttackResult] = {}
     for setting in track(settings, f"studies on {table.name}"):
         noise = Noise(setting.family, setting.leniency)
-        aware = {
-            model: fit_aware(own, table.secrets, noise, setting.levels, model, schedule=short)
-            for model in setting.models
-        }
+        fit = partial(fit_aware, own, table.secrets, noise, setting.levels, schedule=short)
+        aware = {model: fit(model) for model in setting.models}
         for level in setting.levels:
             released = protect(target, noise, level, table.secrets, seed=2)
             kinds: dict[str, dict[str, Reconstructor]] = {
@@ -144,7 +139,8 @@ def _run_table(
             for kind, attackers in kinds.items():
                 for model, attacker in attackers.items():
                     result = attack(released, attacker, secret=attacker.target, truth=target)
-                    rows.append(_row(setting, table, released, model, kind, result))
+                    release = result.baseline.value if result.baseline else 0.0
+                    rows.append(_row(setting, table, (level, model, kind), release, result))
                     if setting.figure == "Fig. 2" and level == SHOWN and model == "mlp":
                         drawn[kind] = result
             if setting.figure == "Fig. 2" and len(table.secrets) == 1:
@@ -153,11 +149,11 @@ def _run_table(
 
 
 def _row(
-    setting: Setting, table: StudyTable, released: NoisyNumbers, model: str, kind: str, result: AttackResult
+    setting: Setting, table: StudyTable, named: tuple[float, str, str], release: float, result: AttackResult
 ) -> Row:
-    release = result.baseline.value if result.baseline else 0.0
-    named = (setting.figure, table.name, table.kind, setting.family, released.level, model, kind)
-    return Row(*named, release, result.control.value, result.score.value, *astuple(result.gain))
+    """Return the row of an attack, named by its level, its model and its attacker."""
+    place = (setting.figure, table.name, table.kind, setting.family)
+    return Row(*place, *named, release, result.control.value, result.score.value, *astuple(result.gain))
 
 
 def _floating_row(setting: Setting, table: StudyTable, true: Array, level: float) -> Row:
@@ -171,19 +167,17 @@ def _floating_row(setting: Setting, table: StudyTable, true: Array, level: float
     guess = attacker.guess(reports, table.secrets[0], 0.95)
     losses = np.abs(candidates[guess.guesses] - true)
     before = np.abs(candidates[guess.control] - true)
-    result = AttackResult(
-        table.secrets[0], "floating-point", "naive", "mean distance", guess.guesses, losses, before
-    )
-    named = (setting.figure, table.name, table.kind, setting.family, level, "floating-point", "baseline")
+    found = (guess.guesses, losses, before)
+    result = AttackResult(table.secrets[0], "floating-point", "naive", "mean distance", *found)
     release = float(np.abs(reports - true).mean())
-    return Row(*named, release, result.control.value, result.score.value, *astuple(result.gain))
+    return _row(setting, table, (level, "floating-point", "baseline"), release, result)
 
 
 def _densities(drawn: dict[str, AttackResult]) -> tuple[Array, dict[str, Array]]:
     if not drawn:
         return np.zeros(1), {}
-    first = next(iter(drawn.values()))
     lines = {kind: result.losses for kind, result in drawn.items()}
+    first = next(iter(drawn.values()))
     lines["without a release"] = first.control_losses
     if first.baseline_losses is not None:
         lines["release itself"] = first.baseline_losses
@@ -191,19 +185,9 @@ def _densities(drawn: dict[str, AttackResult]) -> tuple[Array, dict[str, Array]]
     end = max(float(np.quantile(losses, 0.98)) for losses in lines.values())
     edges = np.linspace(0, end, _BINS + 1)
     width = edges[1] - edges[0]
-    return edges, {
-        line: np.histogram(losses, edges)[0] / (len(losses) * width) for line, losses in lines.items()
-    }
+    return edges, {line: np.histogram(seen, edges)[0] / (len(seen) * width) for line, seen in lines.items()}
 
 
-DRAWN = {
-    "Fig. 2": ("Fig. 2",),
-    "Fig. 2, stricter secret": ("Fig. 2, stricter secret",),
-    "Fig. 3": ("Fig. 2", "Fig. 3"),
-    "Fig. 4": ("Fig. 4",),
-    "Fig. 5": ("Fig. 5",),
-}
-"""Which rows each drawing shows: Fig. 3 has Laplace noise, which is Fig. 2's, beside Gaussian."""
 PRINTED_SHARES = {
     ("Fig. 2", "vehicular"): 0.4684,
     ("Fig. 2", "finance"): 0.5050,
@@ -222,12 +206,9 @@ _WORK = Work(
 
 
 def rows_of(rows: Sequence[Row], figure: str) -> list[Row]:
-    """Return the rows that a drawing shows; from another figure, only the two models of Fig. 3."""
-    return [
-        row
-        for row in rows
-        if row.figure in DRAWN[figure] and (row.figure == figure or row.model in ("mlp", "cnn"))
-    ]
+    """Return the rows that a drawing shows: its own, and in Fig. 3 the Laplace noise, which is Fig. 2's."""
+    beside = ("mlp", "cnn") if figure == "Fig. 3" else ()
+    return [row for row in rows if row.figure == figure or (row.figure == "Fig. 2" and row.model in beside)]
 
 
 def levels_figure(rows: Sequence[Row], title: str) -> Figure:
@@ -235,20 +216,19 @@ def levels_figure(rows: Sequence[Row], title: str) -> Figure:
     panels = list(dict.fromkeys((row.table, row.family) for row in rows))
     figure, many = canvas(4.2 * len(panels), 3.8, len(panels))
     for axes, (table, family) in zip(many, panels, strict=True):
-        _levels_panel(axes, [row for row in rows if (row.table, row.family) == (table, family)])
-        axes.set_title(f"{title}, {table}, {family}", fontsize=10)
+        chosen = [row for row in rows if (row.table, row.family) == (table, family)]
+        _levels_panel(axes, chosen, f"{title}, {table}, {family}")
     many[0].set_ylabel("mean distance to the truth")
     fullest = max(many, key=lambda axes: len(axes.lines))
     figure.legend(handles=fullest.lines, frameon=False, fontsize=7, loc="outside right upper")
     return figure
 
 
-def _levels_panel(axes: Axes, rows: Sequence[Row]) -> None:
+def _levels_panel(axes: Axes, rows: Sequence[Row], title: str) -> None:
     levels = sorted({row.level for row in rows})
-    ours = [row for row in rows if row.attacker != "baseline"]
-    at = {level: [row for row in ours if row.level == level] for level in levels}
-    releases = [np.mean([row.release for row in at[level]]) for level in levels]
-    controls = [np.mean([row.control for row in at[level]]) for level in levels]
+    at = [[row for row in rows if row.level == level and row.attacker != "baseline"] for level in levels]
+    releases = [np.mean([row.release for row in same]) for same in at]
+    controls = [np.mean([row.control for row in same]) for same in at]
     axes.plot(levels, releases, "k--", label="release itself")
     axes.plot(levels, controls, "k:", label="no release")
     for attacker, style in (("published", "-"), ("noise-aware", "-."), ("baseline", ":")):
@@ -256,11 +236,9 @@ def _levels_panel(axes: Axes, rows: Sequence[Row]) -> None:
             line = {row.level: row.score for row in rows if (row.attacker, row.model) == (attacker, model)}
             scores = [line[level] for level in levels]
             axes.plot(levels, scores, style, marker=".", label=f"{model}, {attacker}")
-    axes.set_yscale("log")
-    if rows[0].family != "swap":
-        axes.set_xscale("log")
-    axes.set_xlabel("share swapped (no budget)" if rows[0].family == "swap" else "budget of the secret")
-    grid(axes)
+    swaps = rows[0].family == "swap"
+    axes.set(yscale="log", xscale="linear" if swaps else "log")
+    finish(axes, "share swapped (no budget)" if swaps else "budget of the secret", title=title)
 
 
 def distances_figure(study: AttackStudy) -> Figure:
@@ -273,29 +251,26 @@ def distances_figure(study: AttackStudy) -> Figure:
             if owner == table:
                 density.plot((edges[1:] + edges[:-1]) / 2, heights, label=line)
                 cumulative.plot(edges[1:], np.cumsum(heights) * (edges[1] - edges[0]), label=line)
-        density.set_ylabel(f"{table}: density")
-        cumulative.set_ylabel("share of records within")
-        for axes in (density, cumulative):
-            axes.set(xlabel="distance to the truth")
-            grid(axes)
-        cumulative.legend(frameon=False, fontsize=8)
+        finish(density, "distance to the truth", f"{table}: density")
+        finish(cumulative, "distance to the truth", "share of records within", legend=8)
     return figure
 
 
 def _read_figure(number: str, study: AttackStudy) -> StudyResult:
     rows = rows_of(study.rows, f"Fig. {number}")
     stricter = rows_of(study.rows, _STRICTER) if number == "2" else []
-    draw = partial(levels_figure, rows, f"Fig. {number}")
-    drawings = [Drawing(f"reconstruction-fig{number}", "mean distance to the truth", draw)]
+    name = f"reconstruction-fig{number}"
+    drawn = [(name, "mean distance to the truth", partial(levels_figure, rows, f"Fig. {number}"))]
     if stricter:
         title = "mean distance where the secret has half of the others' budget"
-        draw = partial(levels_figure, stricter, _STRICTER)
-        drawings.append(Drawing("reconstruction-fig2-stricter", title, draw))
+        drawn.append((f"{name}-stricter", title, partial(levels_figure, stricter, _STRICTER)))
     if number == "2" and study.densities:
-        draw = partial(distances_figure, study)
-        drawings.append(Drawing("reconstruction-fig2-distances", "density and share of distances", draw))
+        drawn.append(
+            (f"{name}-distances", "density and share of distances", partial(distances_figure, study))
+        )
+    drawings = tuple(Drawing(*each) for each in drawn)
     table = plain_table((*rows, *stricter), "removed")
-    return StudyResult(_verdict(number, study.rows), _ours(number, rows), *table, tuple(drawings))
+    return StudyResult(_verdict(number, study.rows), _ours(number, rows), *table, drawings)
 
 
 def _verdict(number: str, rows: Sequence[Row]) -> Verdict:
@@ -352,14 +327,11 @@ def _wins(rows: Sequence[Row]) -> int:
 def _ours(number: str, rows: Sequence[Row]) -> dict[str, Value]:
     published = [row for row in rows if row.attacker == "published"]
     ours: dict[str, Value] = {
-        name: _removed([row for row in published if row.kind == name.partition(":")[0]])
-        for name in _PUBLISHED[number]
-        if name in (_VEHICULAR, _FINANCE)
+        **{name: _removed([row for row in published if name.startswith(row.kind)]) for name in _SHARES},
+        _NEARER: f"{sum(row.score < row.release for row in published)} of {len(published)}",
+        _CONTROL: f"{_wins(published)} of {len(published)}",
     }
-    if _NEARER in _PUBLISHED[number]:
-        ours[_NEARER] = f"{sum(row.score < row.release for row in published)} of {len(published)}"
-    ours[_CONTROL] = f"{_wins(published)} of {len(published)}"
-    return ours
+    return {name: ours[name] for name in _PUBLISHED[number]}
 
 
 def _removed(rows: Sequence[Row]) -> Value:
@@ -371,6 +343,7 @@ def _removed(rows: Sequence[Row]) -> Value:
 
 _VEHICULAR = "vehicular: share of the noise removed"
 _FINANCE = "finance: share of the noise removed"
+_SHARES = (_VEHICULAR, _FINANCE)
 _PUBLISHED: dict[str, dict[str, Value]] = {
     "2": {_VEHICULAR: "46.84%", _FINANCE: "50.50%", _CONTROL: "no control"},
     "3": {_NEARER: "all", _CONTROL: "no control"},

@@ -5,23 +5,22 @@ The real tables stay where they are; of the vehicles' only aggregate figures may
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from sidelight.attacks.numbers import Numbers
-from sidelight.foundation.arrays import Array, Whole
+from sidelight.foundation.arrays import Array
 from sidelight.studies.tables import missing_tables, table_file
 
 MOST_RECORDS = 20_000
 _PARTS = (
-    "Cash and Cash Equivalents",
-    "Short-Term Investments",
-    "Net Receivables",
-    "Inventory",
+    "Cash and Cash Equivalents", "Short-Term Investments", "Net Receivables", "Inventory",
     "Other Current Assets",
-)
+)  # fmt: skip
 _TOTAL = "Total Current Assets"
 _SPACING = 60
 _LONGEST = 300
@@ -44,7 +43,11 @@ def study_tables(*, quick: bool = False) -> list[StudyTable]:
     """Return the tables that are there; in quick mode the finance table alone."""
     import pyarrow.parquet as pq
 
-    makers = {"nyse_fundamentals": _finance, "geolife_sample": _geolife, "sf_cabs_sample": _cabs}
+    makers: dict[str, Callable[[Any], StudyTable]] = {
+        "nyse_fundamentals": _finance,
+        "geolife_sample": partial(_trips, "GeoLife", "uid", "datetime", "lng"),
+        "sf_cabs_sample": partial(_trips, "SF cabs", "cab", "unix_time", "lon"),
+    }
     names = ["nyse_fundamentals"] if quick else list(makers)
     return [makers[name](pq.read_table(table_file(name))) for name in names if not missing_tables((name,))]
 
@@ -59,30 +62,18 @@ def _finance(table: Any) -> StudyTable:
     return StudyTable("NYSE", "finance", numbers, (_TOTAL,))
 
 
-def _geolife(table: Any) -> StudyTable:
-    seconds = table.column("datetime").to_numpy().astype("datetime64[s]").astype(np.int64)
-    numbers = _trips(table, "uid", "lat", "lng", seconds)
-    return StudyTable("GeoLife", "vehicular", numbers, ("end_lat", "end_lng"))
-
-
-def _cabs(table: Any) -> StudyTable:
-    seconds = table.column("unix_time").to_numpy().astype(np.int64)
-    numbers = _trips(table, "cab", "lat", "lon", seconds)
-    return StudyTable("SF cabs", "vehicular", numbers, ("end_lat", "end_lng"))
-
-
-def _trips(table: Any, vehicle: str, lat: str, lng: str, seconds: Whole) -> Numbers:
+def _trips(name: str, vehicle: str, time: str, longitude: str, table: Any) -> StudyTable:
     """Cut tracks into trips of about a minute: start, duration, speed, direction, end, vehicle.
 
     Neighbouring minutes are nearly the same record, so a vehicle's day is not divided between two owners.
     """
     raw = np.asarray(table.column(vehicle).to_numpy(zero_copy_only=False)).astype(str)
     _, codes = np.unique(raw, return_inverse=True)
+    seconds = table.column(time).to_numpy().astype("datetime64[s]").astype(np.int64)  # or since 1970 already
     order = np.lexsort((seconds, codes))
     codes, seconds = codes[order], seconds[order]
-    places = np.stack(
-        [np.asarray(table.column(name).to_numpy(), float)[order] for name in (lat, lng)], axis=1
-    )
+    both = [np.asarray(table.column(axis).to_numpy(), float)[order] for axis in ("lat", longitude)]
+    places = np.stack(both, axis=1)
     # one number for vehicle and minute: it changes where a new minute of the same or another vehicle begins
     first = np.flatnonzero(np.diff(codes * 10**10 + seconds // _SPACING, prepend=-1) != 0)
     start, end = first[:-1], first[1:]
@@ -102,9 +93,10 @@ def _trips(table: Any, vehicle: str, lat: str, lng: str, seconds: Whole) -> Numb
         "end_lat": places[end, 0],
         "end_lng": places[end, 1],
     }
-    kept = {name: np.asarray(column, dtype=float)[chosen] for name, column in columns.items()}
-    days = codes[start] * 10**6 + seconds[start] // _DAY
-    return Numbers.of(kept, entities=codes[start][chosen], blocks=days[chosen], logarithmic=(), trim=0.005)
+    kept = {key: np.asarray(column, dtype=float)[chosen] for key, column in columns.items()}
+    days = (codes[start] * 10**6 + seconds[start] // _DAY)[chosen]
+    numbers = Numbers.of(kept, entities=codes[start][chosen], blocks=days, logarithmic=(), trim=0.005)
+    return StudyTable(name, "vehicular", numbers, ("end_lat", "end_lng"))
 
 
 def _displacement(start: Array, end: Array) -> tuple[Array, Array]:
