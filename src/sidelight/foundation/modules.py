@@ -31,9 +31,7 @@ pip install "sidelight[numeric]"
 def load_object(name: str, noun: str) -> Any:
     """Import the object that `name` names; modules of the working folder are found too.
 
-    Args:
-        name: like "package.module:object".
-        noun: what it is to be, for the message if it is not there.
+    The `noun` says what it is to be, for the message if it is not there.
 
     >>> load_object("math:sqrt", "function")(9)
     3.0

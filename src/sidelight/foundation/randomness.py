@@ -19,11 +19,11 @@ from sidelight.foundation.arrays import Mask, Positions
 from sidelight.foundation.arrays import Words as Words
 from sidelight.foundation.errors import check_whole
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
+HALF = np.uint64(32)
+LOW = np.uint64(0xFFFFFFFF)
 _AGAIN = 1 << 56
 """Words that are drawn again come from positions this far on, which no stream of rows reaches."""
 _KEY_BYTES = 32
@@ -73,9 +73,9 @@ class Seeded:
     def words_at(self, positions: Words) -> Words:
         """Return the words at the given positions."""
         with np.errstate(over="ignore"):
-            z = (positions + np.uint64(1)) * _GOLDEN + np.uint64(self.key)
-            z = (z ^ (z >> np.uint64(30))) * _MIX_1
-            z = (z ^ (z >> np.uint64(27))) * _MIX_2
+            z = (positions + np.uint64(1)) * GOLDEN + np.uint64(self.key)
+            z = (z ^ (z >> np.uint64(30))) * MIX_1
+            z = (z ^ (z >> np.uint64(27))) * MIX_2
             return np.asarray(z ^ (z >> np.uint64(31)))
 
 
@@ -136,9 +136,7 @@ def randomness(seed: int | None, stream: str, *, compiled: bool = False) -> Rand
     >>> randomness(7, "age").words(2, 3)[0] == randomness(7, "age").words(0, 3)[2]
     np.True_
     """
-    if seed is None:
-        return Secure(compiled)
-    return Seeded(_key(seed, stream), compiled)
+    return Secure(compiled) if seed is None else Seeded(_key(seed, stream), compiled)
 
 
 def derive_seed(seed: int | None, name: str) -> int | None:
@@ -165,8 +163,8 @@ def below(source: Randomness, start: int, rows: int, bounds: Words) -> NDArray[n
         if scale_words(words, bounds, least, out):
             return out
     _draw_again(source, start, words, lambda: words * bounds < least)
-    high, low = words >> _HALF, words & _LOW
-    return ((high * bounds + ((low * bounds) >> _HALF)) >> _HALF).astype(np.uint32)
+    high, low = words >> HALF, words & LOW
+    return ((high * bounds + ((low * bounds) >> HALF)) >> HALF).astype(np.uint32)
 
 
 def below_each(source: Randomness, start: int, bounds: Words) -> Words:
@@ -182,9 +180,8 @@ def _draw_again(source: Randomness, start: int, words: Words, are_lost: Callable
     attempt = 0
     while (lost := np.flatnonzero(are_lost())).size:
         attempt += 1
-        words.reshape(-1)[lost] = source.words_at(
-            lost.astype(np.uint64) + np.uint64(start + attempt * _AGAIN)
-        )
+        places = lost.astype(np.uint64) + np.uint64(start + attempt * _AGAIN)
+        words.reshape(-1)[lost] = source.words_at(places)
 
 
 def _key(seed: int, stream: str) -> int:
