@@ -58,23 +58,18 @@ class Attribute:
         check_choice("missing", self.missing, get_args(Missing))
         if not self.name:
             raise InputError("an attribute needs a name, got an empty one.")
-        if not 1 <= len(self.values) <= LARGEST_ALPHABET:
-            raise InputError(
-                f"attribute {self.name!r} must have 1 to {LARGEST_ALPHABET} values, got {len(self.values)}."
-            )
+        subject, size = f"attribute {self.name!r}", len(self.values)
+        if not 1 <= size <= LARGEST_ALPHABET:
+            raise InputError(f"{subject} must have 1 to {LARGEST_ALPHABET} values, got {size}.")
         if (twice := _twice(self.values)) is not None:
-            raise InputError(f"attribute {self.name!r} lists the value {twice!r} twice.")
+            raise InputError(f"{subject} lists the value {twice!r} twice.")
         if (self.missing == "value") != (MISSING in self.values):
-            raise InputError(
-                f"attribute {self.name!r}: {MISSING!r} is listed exactly when missing is 'value', "
-                f"got missing = {self.missing!r}."
-            )
+            rule = f"{MISSING!r} is listed exactly when missing is 'value'"
+            raise InputError(f"{subject}: {rule}, got missing = {self.missing!r}.")
         if self.is_binned:
             self._check_edges()
         elif self.edges:
-            raise InputError(
-                f"attribute {self.name!r} is {self.kind}; only numbers, dates and times have edges."
-            )
+            raise InputError(f"{subject} is {self.kind}; only numbers, dates and times have edges.")
 
     def _check_edges(self) -> None:
         if not all(map(math.isfinite, self.edges)) or any(a >= b for a, b in pairwise(self.edges)):
@@ -84,12 +79,10 @@ class Attribute:
         if self.kind != "numeric" and not are_writable:
             within = "times of day" if is_clock else "dates from the year 1 to 9999"
             raise invalid(f"edges of {self.name}", f"{within}, in whole microseconds", self.edges)
-        bins = len(self.values) - (self.missing == "value")
-        if bins != len(self.edges) + 1:
-            raise InputError(
-                f"attribute {self.name!r} has {len(self.edges)} edges, so it needs {len(self.edges) + 1} "
-                f"bin labels, got {bins}."
-            )
+        bins, edges = len(self.values) - (self.missing == "value"), len(self.edges)
+        if bins != edges + 1:
+            labels = f"so it needs {edges + 1} bin labels, got {bins}"
+            raise InputError(f"attribute {self.name!r} has {edges} edges, {labels}.")
 
     @property
     def size(self) -> int:

@@ -65,11 +65,7 @@ class Belief:
 
     @classmethod
     def from_data(
-        cls,
-        table: Table | object,
-        kind: Literal["auto", "joint", "pairwise", "tree"] = "auto",
-        *,
-        smoothing: float = 0.0,
+        cls, table: Table | object, kind: Literal["auto"] | BeliefKind = "auto", *, smoothing: float = 0.0
     ) -> Belief:
         """Take the table's own distribution, or learn a tree from its pairs.
 
@@ -205,9 +201,8 @@ class Belief:
         elif self.records is not None:
             cells = self.records.cells(names)
         else:
-            raise InputError(
-                f"a pairwise belief knows no joint of {len(names)} attributes; use kind='joint'."
-            )
+            several = f"{len(names)} attributes"
+            raise InputError(f"a pairwise belief knows no joint of {several}; use kind='joint'.")
         return np.asarray((cells + self._unmixed / cells.size) / (self.weight + self._unmixed))
 
     @property

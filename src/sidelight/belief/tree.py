@@ -174,9 +174,8 @@ class Tree:
 
 def _factors(parents: Sequence[int], prior: Array, pair: Callable[[int, int], Array]) -> tuple[Array, ...]:
     """Return the root's prior and every other attribute's conditional, from its table with its parent."""
-    return tuple(
-        prior[None, :] if parent < 0 else _rows(pair(parent, child)) for child, parent in enumerate(parents)
-    )
+    edges = enumerate(parents)
+    return tuple(prior[None, :] if parent < 0 else _rows(pair(parent, child)) for child, parent in edges)
 
 
 def _rows(table: Array) -> Array:

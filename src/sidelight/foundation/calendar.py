@@ -199,9 +199,8 @@ def _written(moment: datetime, unit: str) -> str:
 
 def _precision(moments: Sequence[datetime]) -> str:
     """Return the longest unit that starts at every one of the moments."""
-    return next(
-        (unit for unit in UNITS if all(floor_to(moment, unit) == moment for moment in moments)), "microsecond"
-    )
+    fitting = (unit for unit in UNITS if all(floor_to(moment, unit) == moment for moment in moments))
+    return next(fitting, "microsecond")
 
 
 def _moment(seconds: float) -> datetime:

@@ -47,28 +47,22 @@ def write_atomically(
     mask = os.umask(0)
     os.umask(mask)
     try:
-        _put(target, write, Path.replace if replace else _link, 0o600 if private else 0o666 & ~mask)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            write(temporary)
+            with temporary.open("rb+") as written:
+                os.fsync(written.fileno())
+            temporary.chmod(0o600 if private else 0o666 & ~mask)
+            (Path.replace if replace else _link)(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
     except FileExistsError:
         raise _occupied(target) from None
     except OSError as error:
         raise InputError(f"{target} cannot be written: {error.strerror or error}.") from error
     return target
-
-
-def _put(
-    target: Path, write: Callable[[Path], object], move: Callable[[Path, Path], object], mode: int
-) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        write(temporary)
-        with temporary.open("rb+") as written:
-            os.fsync(written.fileno())
-        temporary.chmod(mode)
-        move(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _link(temporary: Path, target: Path) -> None:
@@ -101,17 +95,13 @@ def check_overwrite(path: str | Path, *, force: bool = False, fix: str = "name a
 
 
 def _can_be_made_again(path: Path) -> bool:
+    """Whether a file is a page, a picture, a plan, a protocol, published parameters, a model or a graph."""
     suffix = path.suffix.lower()
     if suffix in (".html", ".htm"):
         with path.open("rb") as page:
             return b"<title>Sidelight" in page.read(1 << 12)
-    if suffix in (".toml", ".json"):
-        return path.stat().st_size <= _LARGEST_PLAN and _is_described(path, suffix)
-    return suffix in (".svg", ".png", ".dot")
-
-
-def _is_described(path: Path, suffix: str) -> bool:
-    """Whether a file is a plan, a protocol, published parameters, a model or a graph."""
+    if suffix not in (".toml", ".json") or path.stat().st_size > _LARGEST_PLAN:
+        return suffix in (".svg", ".png", ".dot")
     try:
         text = path.read_text(encoding="utf-8")
         content = tomllib.loads(text) if suffix == ".toml" else strict_json(text)

@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,11 +53,7 @@ class Seeded:
 
     key: int
     compiled: bool = False
-
-    @property
-    def is_secure(self) -> bool:
-        """Never: whoever knows the seed knows the noise."""
-        return False
+    is_secure: ClassVar[bool] = False  # whoever knows the seed knows the noise
 
     def words(self, start: int, count: int, out: Words | None = None) -> Words:
         """Return the words number `start` to `start + count`, shape (count,), written to `out` if given."""
@@ -84,11 +80,7 @@ class Secure:
     """The operating system's generator, stretched by ChaCha20 with a fresh key for every call."""
 
     compiled: bool = False
-
-    @property
-    def is_secure(self) -> bool:
-        """Always."""
-        return True
+    is_secure: ClassVar[bool] = True
 
     def words(self, start: int, count: int, out: Words | None = None) -> Words:  # noqa: ARG002 - no address
         """Return `count` fresh words; asking twice for the same position gives other words."""
@@ -115,10 +107,7 @@ def _stretched(key: bytes, count: int) -> Words:
 
 def order_key(seed: int | None) -> bytes:
     """Return the key of an order of rows: a new and secure one without a seed, the seed's with one."""
-    if seed is None:
-        return os.urandom(_KEY_BYTES)
-    number = check_whole("seed", seed, at_least=0)
-    return hashlib.blake2b(f"{number}/order of rows".encode(), digest_size=_KEY_BYTES).digest()
+    return os.urandom(_KEY_BYTES) if seed is None else _digest(seed, "order of rows", _KEY_BYTES)
 
 
 def permutation(key: bytes, size: int) -> Positions:
@@ -185,6 +174,9 @@ def _draw_again(source: Randomness, start: int, words: Words, are_lost: Callable
 
 
 def _key(seed: int, stream: str) -> int:
+    return int.from_bytes(_digest(seed, stream, 8), "little")
+
+
+def _digest(seed: int, stream: str, size: int) -> bytes:
     number = check_whole("seed", seed, at_least=0)
-    digest = hashlib.blake2b(f"{number}/{stream}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little")
+    return hashlib.blake2b(f"{number}/{stream}".encode(), digest_size=size).digest()
