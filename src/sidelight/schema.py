@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
@@ -58,39 +58,31 @@ class Attribute:
         check_choice("missing", self.missing, get_args(Missing))
         if not self.name:
             raise InputError("an attribute needs a name, got an empty one.")
-        if not 1 <= len(self.values) <= LARGEST_ALPHABET:
-            raise InputError(
-                f"attribute {self.name!r} must have 1 to {LARGEST_ALPHABET} values, got {len(self.values)}."
-            )
+        subject, size = f"attribute {self.name!r}", len(self.values)
+        if not 1 <= size <= LARGEST_ALPHABET:
+            raise InputError(f"{subject} must have 1 to {LARGEST_ALPHABET} values, got {size}.")
         if (twice := _twice(self.values)) is not None:
-            raise InputError(f"attribute {self.name!r} lists the value {twice!r} twice.")
+            raise InputError(f"{subject} lists the value {twice!r} twice.")
         if (self.missing == "value") != (MISSING in self.values):
-            raise InputError(
-                f"attribute {self.name!r}: {MISSING!r} is listed exactly when missing is 'value', "
-                f"got missing = {self.missing!r}."
-            )
+            rule = f"{MISSING!r} is listed exactly when missing is 'value'"
+            raise InputError(f"{subject}: {rule}, got missing = {self.missing!r}.")
         if self.is_binned:
             self._check_edges()
         elif self.edges:
-            raise InputError(
-                f"attribute {self.name!r} is {self.kind}; only numbers, dates and times have edges."
-            )
+            raise InputError(f"{subject} is {self.kind}; only numbers, dates and times have edges.")
 
     def _check_edges(self) -> None:
-        is_finite = all(math.isfinite(edge) for edge in self.edges)
-        if not is_finite or any(a >= b for a, b in pairwise(self.edges)):
+        if not all(map(math.isfinite, self.edges)) or any(a >= b for a, b in pairwise(self.edges)):
             raise invalid(f"edges of {self.name}", "finite and strictly increasing", self.edges)
         is_clock = self.kind == "time"
         are_writable = all(calendar.is_writable(edge, clock=is_clock) for edge in self.edges)
         if self.kind != "numeric" and not are_writable:
             within = "times of day" if is_clock else "dates from the year 1 to 9999"
             raise invalid(f"edges of {self.name}", f"{within}, in whole microseconds", self.edges)
-        bins = len(self.values) - (self.missing == "value")
-        if bins != len(self.edges) + 1:
-            raise InputError(
-                f"attribute {self.name!r} has {len(self.edges)} edges, so it needs {len(self.edges) + 1} "
-                f"bin labels, got {bins}."
-            )
+        bins, edges = len(self.values) - (self.missing == "value"), len(self.edges)
+        if bins != edges + 1:
+            labels = f"so it needs {edges + 1} bin labels, got {bins}"
+            raise InputError(f"attribute {self.name!r} has {edges} edges, {labels}.")
 
     @property
     def size(self) -> int:
@@ -160,9 +152,8 @@ class Schema:
 
     def _repr_html_(self) -> str:
         rows = [[item.name, item.kind, item.size, listed(item.values), item.missing] for item in self]
-        return html_table(
-            f"Schema({len(self)} attributes)", ("attribute", "kind", "size", "values", "missing"), rows
-        )
+        titles = ("attribute", "kind", "size", "values", "missing")
+        return html_table(f"Schema({len(self)} attributes)", titles, rows)
 
     def select(self, names: Iterable[str]) -> Schema:
         """Return the schema of the named attributes, in the order of `names`."""
@@ -235,11 +226,9 @@ def binned(name: str, kind: Kind, edges: Sequence[object], missing: Missing = "a
 def read_edges(name: str, kind: Kind, edges: Sequence[object]) -> tuple[float, ...]:
     """Return inner edges as numbers: those of dates and times may be written as such, or be Python's own."""
     parse = {"date": calendar.parse_moment, "time": calendar.parse_clock}.get(kind)
+    plain = partial(check_number, "edge")
     try:
-        return tuple(
-            check_number("edge", edge) if parse is None or isinstance(edge, float) else parse(edge)
-            for edge in edges
-        )
+        return tuple((plain if parse is None or isinstance(edge, float) else parse)(edge) for edge in edges)
     except InputError as error:
         raise InputError(f"edges of {name!r}: {error}") from None
 
@@ -257,26 +246,22 @@ def bin_labels(inner: Sequence[float], kind: Kind = "numeric") -> tuple[str, ...
         return ("any",)
     if kind != "numeric":
         return calendar.moment_labels(edges) if kind == "date" else calendar.clock_labels(edges)
-    first = f"up to {_plain(_before(edges[0]))}" if _is_after(edges[0]) else f"below {_plain(edges[0])}"
+    first = _worded(edges[0], "up to {}", "below {}")
     middle = [_label(low, high) for low, high in pairwise(edges)]
-    last = f"above {_plain(_before(edges[-1]))}" if _is_after(edges[-1]) else f"{_plain(edges[-1])} or more"
-    return (first, *middle, last)
+    return (first, *middle, _worded(edges[-1], "above {}", "{} or more"))
 
 
 def _label(low: float, high: float) -> str:
     if math.nextafter(low, math.inf) == high:
         return _plain(low)
-    start = f"above {_plain(_before(low))}" if _is_after(low) else _plain(low)
-    return f"{start} to {_plain(_before(high))}" if _is_after(high) else f"{start} to below {_plain(high)}"
+    return f"{_worded(low, 'above {}', '{}')} to {_worded(high, '{}', 'below {}')}"
 
 
-def _before(edge: float) -> float:
-    return math.nextafter(edge, -math.inf)
-
-
-def _is_after(edge: float) -> bool:
-    """Whether the edge is the double just after a shorter number, so that it closes a bin at that number."""
-    return len(repr(_before(edge))) < len(repr(edge))
+def _worded(edge: float, closing: str, opening: str) -> str:
+    """Word an edge; the double just after a shorter number closes a bin at that number."""
+    before = math.nextafter(edge, -math.inf)
+    closes = len(repr(before)) < len(repr(edge))
+    return closing.format(_plain(before)) if closes else opening.format(_plain(edge))
 
 
 def _plain(number: float) -> str:

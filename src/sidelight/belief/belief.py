@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any, Literal
@@ -65,11 +65,7 @@ class Belief:
 
     @classmethod
     def from_data(
-        cls,
-        table: Table | object,
-        kind: Literal["auto", "joint", "pairwise", "tree"] = "auto",
-        *,
-        smoothing: float = 0.0,
+        cls, table: Table | object, kind: Literal["auto"] | BeliefKind = "auto", *, smoothing: float = 0.0
     ) -> Belief:
         """Take the table's own distribution, or learn a tree from its pairs.
 
@@ -132,10 +128,8 @@ class Belief:
         """
         array = _numbers("cells", cells)
         _check_weights("cells", array)
-        if abs(array.sum() - 1) > 1e-9:
-            raise invalid(
-                "cells", "probabilities that sum to 1", float(array.sum()), "Use from_counts for counts."
-            )
+        if abs((total := float(array.sum())) - 1) > 1e-9:
+            raise invalid("cells", "probabilities that sum to 1", total, "Use from_counts for counts.")
         least = float(array[array > 0].min())
         if least < _LEAST_SHARE:
             raise invalid("cells", f"0 or at least {_LEAST_SHARE:g}, where doubles end", least)
@@ -159,8 +153,8 @@ class Belief:
         tree = Tree.learn(belief.schema, belief.pair_probabilities())
         blocks = tree.blocks() * (belief.weight + belief.smoothing)
         source = f"a tree learnt from {belief.source}"
-        return cls(
-            belief.schema, "tree", blocks, None, belief.sample_size, belief.smoothing, source, True, tree
+        return replace(
+            belief, kind="tree", blocks=blocks, records=None, source=source, is_model=True, tree=tree
         )
 
     @classmethod
@@ -207,9 +201,8 @@ class Belief:
         elif self.records is not None:
             cells = self.records.cells(names)
         else:
-            raise InputError(
-                f"a pairwise belief knows no joint of {len(names)} attributes; use kind='joint'."
-            )
+            several = f"{len(names)} attributes"
+            raise InputError(f"a pairwise belief knows no joint of {several}; use kind='joint'.")
         return np.asarray((cells + self._unmixed / cells.size) / (self.weight + self._unmixed))
 
     @property
@@ -276,12 +269,9 @@ class Belief:
 
         For a tree: how many of its own cells are 0.
         """
-        return sum(self._zero_cells(a, b) for a, b in combinations(self.schema.names, 2))
-
-    def _zero_cells(self, first: str, second: str) -> int:
-        cells = self.pair_weights(first, second)
-        seen = (cells.sum(axis=1) > 0)[:, None] & (cells.sum(axis=0) > 0)
-        return int(np.count_nonzero((cells == 0) & seen))
+        tables = (self.pair_weights(*pair) for pair in combinations(self.schema.names, 2))
+        unseen = ((cells == 0) & cells.any(axis=1, keepdims=True) & cells.any(axis=0) for cells in tables)
+        return sum(int(np.count_nonzero(cells)) for cells in unseen)
 
     def pair_weights(self, first: str, second: str) -> Array:
         """Return the block of a pair of attributes; an attribute's own weights on the diagonal."""
@@ -294,10 +284,8 @@ class Belief:
         return f"Belief({self.kind}, {len(self.schema)} attributes, {size})"
 
     def _repr_html_(self) -> str:
-        rows = []
-        for item in self.schema:
-            prior = self.prior(item.name)
-            rows.append([item.name, item.size, item.values[int(prior.argmax())], float(prior.max())])
+        priors = [(item, self.prior(item.name)) for item in self.schema]
+        rows = [[item.name, item.size, item.values[p.argmax()], float(p.max())] for item, p in priors]
         return html_table(repr(self), ("attribute", "size", "commonest value", "its share"), rows)
 
 
@@ -327,9 +315,8 @@ def _numbers(name: str, cells: ArrayLike) -> Array:
     try:
         return np.asarray(cells, dtype=np.float64)
     except (TypeError, ValueError):
-        raise invalid(
-            name, "numbers with one axis for each attribute", cells, "Give all rows the same length."
-        ) from None
+        fix = "Give all rows the same length."
+        raise invalid(name, "numbers with one axis for each attribute", cells, fix) from None
 
 
 def _check_smoothing(smoothing: object) -> float:

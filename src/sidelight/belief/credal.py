@@ -60,8 +60,7 @@ class Region:
     @cached_property
     def low(self) -> Array:
         """The least probability of each value, shape (m, t)."""
-        size = self.counts.shape[1]
-        if size == 1:
+        if self.counts.shape[1] == 1:
             return np.ones_like(self.counts)
         return 1 - binomial_limit(self.totals - self.counts, self.totals, self._value_risk)
 
@@ -73,13 +72,11 @@ class Region:
     def upper(self, sets: Array) -> Array:
         """Return the largest probability of each set, shape (m, sets); `sets` is 0 or 1, (t, sets)."""
         counts = self.counts @ sets
-        size = self.counts.shape[1]
-        if size <= _FEW_SETS:
+        if self.counts.shape[1] <= _FEW_SETS:
             limits = binomial_limit(counts, self.totals, math.exp(self._log_set_risk))
         else:
             limits = self.upper_share(counts / np.maximum(self.totals, 1))
-        limits = np.minimum(limits, self.high @ sets)
-        limits = np.minimum(limits, 1 - self.low @ (1 - sets))
+        limits = np.minimum(limits, np.minimum(self.high @ sets, 1 - self.low @ (1 - sets)))
         return np.asarray(np.where(sets.any(axis=0), limits, 0.0))
 
     def lower(self, sets: Array) -> Array:
@@ -89,9 +86,7 @@ class Region:
     def upper_share(self, shares: Array, rows: int | slice = slice(None)) -> Array:
         """Return the largest probability of a set whose observed share is given, for some secret values.
 
-        Args:
-            shares: (rows, sets) for several secret values, any shape for one.
-            rows: which secret values.
+        The shares are (rows, sets) for several secret values, of any shape for one.
         """
         totals = self.totals[rows]
         exponent = -self._log_set_risk / np.maximum(totals, 1.0)

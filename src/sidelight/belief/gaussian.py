@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -29,8 +30,12 @@ class Gaussian:
         is_model: whether it is a model of a table, which need not be Gaussian.
         sample_size: the number of records behind it; None if it was given by hand.
         ranges: how far apart the values of each attribute are in the table; None if it was given by hand.
+        kind: what kind of belief this is, in a word.
+        smoothing: how many evenly spread records were added: a Gaussian has none.
     """
 
+    kind: ClassVar[str] = "gaussian"
+    smoothing: ClassVar[float] = 0.0
     names: tuple[str, ...]
     covariance: Array
     source: str = "by hand"
@@ -97,16 +102,6 @@ class Gaussian:
         values = np.concatenate([np.empty((0, len(chosen))), *(_numbers(batch, chosen) for batch in reader)])
         return cls.from_values(values, chosen, source=file_name(table.source.label))
 
-    @property
-    def kind(self) -> str:
-        """What kind of belief this is, in a word."""
-        return "gaussian"
-
-    @property
-    def smoothing(self) -> float:
-        """How many evenly spread records were added: a Gaussian has none."""
-        return 0.0
-
     def index(self, name: str) -> int:
         """Return the position of an attribute."""
         if name not in self.names:
@@ -128,8 +123,8 @@ class Gaussian:
 
 def _numbers(batch: pa.RecordBatch, names: Sequence[str]) -> Array:
     """Return the columns of the complete records, (records, columns)."""
-    columns = [batch[name].cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) for name in names]
-    values = np.column_stack(columns)
+    columns = (batch[name].cast(pa.float64(), safe=False) for name in names)
+    values = np.column_stack([column.to_numpy(zero_copy_only=False) for column in columns])
     return np.asarray(values[~np.isnan(values).any(axis=1)])
 
 

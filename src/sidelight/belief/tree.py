@@ -36,11 +36,7 @@ class Tree:
 
     @classmethod
     def from_conditionals(
-        cls,
-        root: str,
-        prior: ArrayLike,
-        conditionals: Mapping[Edge, ArrayLike],
-        schema: Schema | None = None,
+        cls, root: str, prior: ArrayLike, conditionals: Mapping[Edge, ArrayLike], schema: Schema | None = None
     ) -> Tree:
         """Take the root's prior and, for each edge (parent, child), the rows Pr(child | parent).
 
@@ -50,16 +46,14 @@ class Tree:
                [0.2, 0.3]])
         """
         first = np.asarray(prior, dtype=np.float64)[None, :]
-        rows = {edge: np.asarray(table, dtype=np.float64) for edge, table in conditionals.items()}
-        sizes = {root: first.shape[1]} | {child: table.shape[-1] for (_, child), table in rows.items()}
-        schema = schema or plain_schema(sizes.items())
-        parents = _parents(schema, list(rows), schema.index(root))
-        for parent, child in rows:
+        tables = {root: first}
+        tables |= {child: np.asarray(rows, dtype=np.float64) for (_, child), rows in conditionals.items()}
+        schema = schema or plain_schema((name, table.shape[-1]) for name, table in tables.items())
+        parents = _parents(schema, list(conditionals), schema.index(root))
+        for parent, child in conditionals:
             if parents[schema.index(child)] != schema.index(parent):
                 raise invalid("conditionals", f"edges that point away from {root!r}", (parent, child))
-        by_name = {root: first} | {child: table for (_, child), table in rows.items()}
-        tables = tuple(by_name[name] for name in schema.names)
-        return cls(schema, parents, _checked(schema, parents, tables))
+        return cls(schema, parents, _checked(schema, parents, tuple(tables[name] for name in schema.names)))
 
     @classmethod
     def from_pairs(cls, pairs: Mapping[Edge, ArrayLike], schema: Schema | None = None) -> Tree:
@@ -71,9 +65,8 @@ class Tree:
         tables = {edge: np.asarray(table, dtype=np.float64) for edge, table in pairs.items()}
         if not tables:
             raise invalid("pairs", "at least one edge with its table", {})
-        pairs_of = (zip(edge, table.shape, strict=False) for edge, table in tables.items())
-        sizes = dict(chain.from_iterable(pairs_of))
-        schema = schema or plain_schema(sizes.items())
+        sizes = chain.from_iterable(zip(edge, table.shape, strict=False) for edge, table in tables.items())
+        schema = schema or plain_schema(dict(sizes).items())
         parents = _parents(schema, list(tables), 0)
         either = tables | {(b, a): table.T for (a, b), table in tables.items()}
         _check_pairs(schema, either)
@@ -85,11 +78,8 @@ class Tree:
     def learn(cls, schema: Schema, blocks: Array) -> Tree:
         """Return the tree closest to all pair tables (Chow and Liu 1968).
 
-        It is the spanning tree with the largest sum of mutual informations.
-
-        Args:
-            schema: the attributes.
-            blocks: (values, values) probabilities of all pairs, see `Belief.blocks`.
+        It is the spanning tree with the largest sum of mutual informations. The probabilities of all pairs
+        are (values, values) `blocks`, as those of `Belief.blocks`.
         """
         at = offsets(schema.sizes)
         parents = _widest_spanning_tree(_mutual_information(blocks, at))
@@ -128,14 +118,13 @@ class Tree:
     def rooted_at(self, name: str) -> Tree:
         """Return the same distribution with another root: the edges on the way to it are turned round."""
         parents, conditionals = list(self.parents), list(self.conditionals)
-        above, position = -1, self.schema.index(name)
+        above, position = -1, (root := self.schema.index(name))
         while position >= 0:
             below = parents[position]
             if below >= 0:  # Bayes' rule turns the edge round
                 table = self.marginals[below][:, None] * self.conditionals[position]
                 conditionals[below] = _rows(table.T)
             parents[position], above, position = above, position, below
-        root = self.schema.index(name)
         conditionals[root] = self.marginals[root][None, :]
         return Tree(self.schema, tuple(parents), tuple(conditionals))
 
@@ -185,9 +174,8 @@ class Tree:
 
 def _factors(parents: Sequence[int], prior: Array, pair: Callable[[int, int], Array]) -> tuple[Array, ...]:
     """Return the root's prior and every other attribute's conditional, from its table with its parent."""
-    return tuple(
-        prior[None, :] if parent < 0 else _rows(pair(parent, child)) for child, parent in enumerate(parents)
-    )
+    edges = enumerate(parents)
+    return tuple(prior[None, :] if parent < 0 else _rows(pair(parent, child)) for child, parent in edges)
 
 
 def _rows(table: Array) -> Array:
@@ -218,22 +206,18 @@ def _parents(schema: Schema, edges: Sequence[Edge], root: int) -> tuple[int, ...
 
 def _checked(schema: Schema, parents: Sequence[int], tables: tuple[Array, ...]) -> tuple[Array, ...]:
     """Return the conditionals after checking them, with zeros for values of a parent that cannot occur."""
-    for position, table in enumerate(tables):
-        above = schema.sizes[parents[position]] if parents[position] >= 0 else 1
-        expected = (above, schema.sizes[position])
-        name = schema.names[position]
+    for own, parent, table in zip(schema, parents, tables, strict=True):
+        expected = (schema.sizes[parent] if parent >= 0 else 1, own.size)
         if table.shape != expected:
-            raise invalid(f"conditional of {name}", f"a table of the shape {expected}", table.shape)
+            raise invalid(f"conditional of {own.name}", f"a table of the shape {expected}", table.shape)
     tree = Tree(schema, tuple(parents), tables)
     cleaned: list[Array] = []
-    for position, table in enumerate(tables):
-        parent = parents[position]
+    for own, parent, table in zip(schema, parents, tables, strict=True):
         possible = tree.marginals[parent] > 0 if parent >= 0 else np.ones(1, dtype=np.bool_)
         used = table[possible]
         if not np.all(used >= 0) or np.abs(used.sum(axis=1) - 1).max(initial=0) > _TOLERANCE:
             raise InputError(
-                f"the conditional of {schema.names[position]!r} must have rows of probabilities that sum "
-                "to 1."
+                f"the conditional of {own.name!r} must have rows of probabilities that sum to 1."
             )
         cleaned.append(np.where(possible[:, None], table, 0.0))
     return tuple(cleaned)
@@ -264,12 +248,9 @@ def _mutual_information(blocks: Array, at: Positions) -> Array:
 
 def _widest_spanning_tree(weights: Array) -> tuple[int, ...]:
     """Return the parents of the spanning tree of the largest total weight, rooted at 0 (Prim 1957)."""
-    parents = np.full(len(weights), -1)
-    best = weights[0].copy()
-    best[0] = -np.inf
-    parents[1:] = 0
-    outside = np.ones(len(weights), dtype=np.bool_)
-    outside[0] = False
+    best, parents = weights[0].copy(), np.zeros(len(weights), dtype=np.intp)
+    parents[0] = -1
+    outside = np.arange(len(weights)) > 0
     for _ in range(len(weights) - 1):
         nearest = int(np.argmax(np.where(outside, best, -np.inf)))
         outside[nearest] = False

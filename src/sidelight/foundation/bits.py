@@ -120,7 +120,7 @@ def bit_counts(rows: Rows) -> Whole:
     return np.asarray(counts.reshape(-1, 8 * width).sum(axis=0))
 
 
-def code_type(size: int) -> type[np.uint8] | type[np.uint16]:
+def code_type(size: int) -> type[np.uint8 | np.uint16]:
     """Return the narrowest type that holds codes below `size`."""
     return np.uint8 if size <= 256 else np.uint16
 

@@ -27,6 +27,7 @@ _LENGTHS = {
     "day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1),
     "second": timedelta(seconds=1),
 }  # fmt: skip
+_CLOCK_PARTS = {"second": "seconds", "microsecond": "microseconds"}
 _CLOCK = re.compile(r"(\d\d?):([0-5]\d)(?::([0-5]\d(?:\.\d{1,6})?))?")
 _DAY_SECONDS = 86_400.0
 
@@ -106,16 +107,13 @@ def parse_moment(text: object) -> float:
     """
     if isinstance(text, date):
         return seconds_of(text if isinstance(text, datetime) else datetime(text.year, text.month, text.day))
+    written = str(text)
+    if re.fullmatch(r"\d{4}(-\d{2})?", written):  # a year or a month means the date it begins with
+        written += "-01" if len(written) == 7 else "-01-01"
     try:
-        return seconds_of(datetime.fromisoformat(_completed(str(text))))
+        return seconds_of(datetime.fromisoformat(written))
     except (ValueError, OverflowError):
         raise invalid("date", "written as 2020, 2020-06, 2020-06-07 or 2020-06-07 12:30:00", text) from None
-
-
-def _completed(text: str) -> str:
-    """Return the date that a year or a month begins with."""
-    missing = {4: "-01-01", 7: "-01"}.get(len(text), "")
-    return text + missing if re.fullmatch(r"\d{4}(-\d{2})?", text) else text
 
 
 def parse_clock(text: object) -> float:
@@ -190,9 +188,6 @@ def _between(low: datetime, high: datetime, unit: str) -> str:
     return f"{_written(low, unit)} to before {end}"
 
 
-_CLOCK_PARTS = {"second": "seconds", "microsecond": "microseconds"}
-
-
 def _written(moment: datetime, unit: str) -> str:
     """Return a moment with no more parts than a unit has."""
     if unit == "quarter":
@@ -204,9 +199,8 @@ def _written(moment: datetime, unit: str) -> str:
 
 def _precision(moments: Sequence[datetime]) -> str:
     """Return the longest unit that starts at every one of the moments."""
-    return next(
-        (unit for unit in UNITS if all(floor_to(moment, unit) == moment for moment in moments)), "microsecond"
-    )
+    fitting = (unit for unit in UNITS if all(floor_to(moment, unit) == moment for moment in moments))
+    return next(fitting, "microsecond")
 
 
 def _moment(seconds: float) -> datetime:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from difflib import get_close_matches
 from operator import length_hint
 from typing import SupportsFloat, SupportsIndex
@@ -110,31 +111,21 @@ def check_number(
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         raise invalid(name, requirement, value) from None
-    fits = (
-        (infinite or math.isfinite(number))
-        and (above is None or number > above)
-        and (at_least is None or number >= at_least)
-        and (below is None or number < below)
-    )
-    if math.isnan(number) or not fits:
+    is_low = (above is not None and number <= above) or (at_least is not None and number < at_least)
+    is_high = (below is not None and number >= below) or (math.isinf(number) and not infinite)
+    if math.isnan(number) or is_low or is_high:
         raise invalid(name, requirement, value)
     return number
 
 
 def check_whole(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
     """Return `value` as an int within the limits, or raise an error that names the argument."""
-    requirement = f"a whole number of at least {at_least}"
-    if at_most is not None:
-        requirement += f" and at most {at_most}"
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise invalid(name, requirement, value)
-    try:
-        number = int(value.__index__())
-    except TypeError:  # an array has the method, and refuses unless it is a single whole number
-        raise invalid(name, requirement, value) from None
-    if number < at_least or (at_most is not None and number > at_most):
-        raise invalid(name, requirement, value)
-    return number
+    with suppress(TypeError):  # an array has the method, and refuses unless it is a single whole number
+        number = int(value.__index__()) if isinstance(value, SupportsIndex) else at_least - 1
+        if number >= at_least and (at_most is None or number <= at_most) and not isinstance(value, bool):
+            return number
+    limit = "" if at_most is None else f" and at most {at_most}"
+    raise invalid(name, f"a whole number of at least {at_least}{limit}", value)
 
 
 def check_choice(name: str, value: object, options: Collection[str]) -> str:

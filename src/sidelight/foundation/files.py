@@ -22,15 +22,12 @@ REPORTS_KEY = b"sidelight"
 """The key of an Arrow or Parquet schema's metadata under which a file of reports names its protocol."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The errors of a disk, or of a share of it, that is full."""
-_PAGE = b"<title>Sidelight"
-_HEAD = 1 << 12
 _LARGEST_PLAN = 1 << 26
 _DESCRIBED = (
     {"version", "release"}, {"version", "protocol"}, {"version", "second"}, {"version", "model"},
     {"nodes", "edges"},
 )  # fmt: skip
 """The parts of a plan, a protocol, published parameters, a model, and the graph of `knowledge`."""
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def write_atomically(
@@ -38,21 +35,29 @@ def write_atomically(
 ) -> Path:
     """Let `write` fill a temporary file beside `path`, then move it into place.
 
-    An interruption at any moment leaves either the old file or the new one, never a part.
-
-    Args:
-        path: of the file.
-        write: fills the temporary file.
-        replace: whether to replace a file that is there by then, perhaps another process's.
-        private: whether nobody but its owner may read the file.
+    An interruption at any moment leaves either the old file or the new one, never a part. Unless it may
+    `replace`, a file that is there by then, perhaps another process's, stays and is an error. A `private`
+    file may be read by nobody but its owner.
     """
     target = Path(path)
     if target.is_dir():
         raise InputError(f"{target} is a folder; name a file in it.")
     if not target.parent.is_dir():
         raise InputError(f"the folder {target.parent} does not exist; create it first.")
+    mask = os.umask(0)
+    os.umask(mask)
     try:
-        _put(target, write, Path.replace if replace else _link, 0o600 if private else _usual_mode())
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            write(temporary)
+            with temporary.open("rb+") as written:
+                os.fsync(written.fileno())
+            temporary.chmod(0o600 if private else 0o666 & ~mask)
+            (Path.replace if replace else _link)(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
     except FileExistsError:
         raise _occupied(target) from None
     except OSError as error:
@@ -60,30 +65,14 @@ def write_atomically(
     return target
 
 
-def _put(
-    target: Path, write: Callable[[Path], object], move: Callable[[Path, Path], object], mode: int
-) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        write(temporary)
-        with temporary.open("rb+") as written:
-            os.fsync(written.fileno())
-        temporary.chmod(mode)
-        move(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def _link(temporary: Path, target: Path) -> None:
     """Give a file its name unless another has it, even one that came a moment ago."""
     try:
         target.hardlink_to(temporary)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without such links
-        temporary.replace(target)
+    except OSError as error:
+        if isinstance(error, FileExistsError):
+            raise
+        temporary.replace(target)  # a file system without such links
 
 
 def _occupied(target: Path, fix: str = "name another file") -> InputError:
@@ -98,11 +87,7 @@ def check_overwrite(path: str | Path, *, force: bool = False, fix: str = "name a
     """Raise if a file is there that must not be replaced: it may hold reports or data, which come only once.
 
     What Sidelight makes again from a table may be replaced: its pages and pictures, plans, protocols, models.
-
-    Args:
-        path: of the file to be written.
-        force: whether the user says so.
-        fix: what the message advises.
+    So may anything by `force`, where the user says so; `fix` is what the message advises.
     """
     target = Path(path)
     if not force and target.exists() and not _can_be_made_again(target):
@@ -110,17 +95,13 @@ def check_overwrite(path: str | Path, *, force: bool = False, fix: str = "name a
 
 
 def _can_be_made_again(path: Path) -> bool:
+    """Whether a file is a page, a picture, a plan, a protocol, published parameters, a model or a graph."""
     suffix = path.suffix.lower()
     if suffix in (".html", ".htm"):
         with path.open("rb") as page:
-            return _PAGE in page.read(_HEAD)
-    if suffix in (".toml", ".json"):
-        return path.stat().st_size <= _LARGEST_PLAN and _is_described(path, suffix)
-    return suffix in (".svg", ".png", ".dot")
-
-
-def _is_described(path: Path, suffix: str) -> bool:
-    """Whether a file is a plan, a protocol, published parameters, a model or a graph."""
+            return b"<title>Sidelight" in page.read(1 << 12)
+    if suffix not in (".toml", ".json") or path.stat().st_size > _LARGEST_PLAN:
+        return suffix in (".svg", ".png", ".dot")
     try:
         text = path.read_text(encoding="utf-8")
         content = tomllib.loads(text) if suffix == ".toml" else strict_json(text)
@@ -132,9 +113,7 @@ def _is_described(path: Path, suffix: str) -> bool:
 def check_not_read(path: str | Path, *sources: str | Path | None) -> None:
     """Raise if a file or folder to be written is one that is read, by whatever name, or lies among such.
 
-    Args:
-        path: to be written.
-        sources: what is read: files, folders or globs; None for what was not given.
+    What is read may be files, folders or globs; None for what was not given.
     """
     target = Path(path)
     for source in sources:
@@ -176,12 +155,6 @@ def write_text(path: str | Path, text: str, *, private: bool = False) -> Path:
     return write_atomically(path, lambda place: place.write_text(text, encoding="utf-8"), private=private)
 
 
-def _usual_mode() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
 def sync_folder(folder: Path) -> None:
     """Make renames in a folder durable, so that what was moved into place may be relied upon."""
     if sys.platform == "win32":  # which has no such thing
@@ -197,12 +170,9 @@ def sync_folder(folder: Path) -> None:
 
 
 def lock(handle: IO[bytes] | int, *, shared: bool = False, wait: bool = False) -> None:
-    """Lock an open file against other processes until it is closed; raises BlockingIOError where one has it.
+    """Lock an open file against other processes, perhaps `shared` with some, until it is closed.
 
-    Args:
-        handle: the file.
-        shared: whether others may share the lock.
-        wait: whether to wait for it instead.
+    Where another has it, this waits if told so, and raises BlockingIOError otherwise.
     """
     if sys.platform == "win32":  # which has no such locks
         return
@@ -214,12 +184,10 @@ def lock(handle: IO[bytes] | int, *, shared: bool = False, wait: bool = False) -
 def strict_json(text: str, *, halves: bool = False) -> Any:
     """Parse JSON, refusing what JSON does not know, keys given twice, and halves of characters.
 
-    Args:
-        text: the JSON.
-        halves: whether halves of characters may be in it, as in names of files that are no text.
+    Such `halves` may be allowed: names of files that are no text have them.
     """
     parsed = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins)
-    if not halves and _SURROGATE.search(text):
+    if not halves and re.search(r"\\u[dD][89a-fA-F]", text):
         try:
             json.dumps(parsed, ensure_ascii=False).encode()
         except UnicodeEncodeError:

@@ -10,14 +10,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sidelight.foundation.arrays import Whole, Words
+from sidelight.foundation.randomness import GOLDEN, HALF, LOW, MIX_1, MIX_2
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
 _EVERY_BYTE = np.uint64(0x0101010101010101)
 _BYTE = np.uint64(0xFF)
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
 _ROWS_IN_A_BYTE = 255
 _BLOCK = 1024
 
@@ -25,9 +21,9 @@ _BLOCK = 1024
 @njit(cache=True, inline="always")
 def _word(key: np.uint64, number: np.uint64) -> np.uint64:
     """Return a word of a seeded stream; their numbers begin with 1 here."""
-    z = number * _GOLDEN + key
-    z = (z ^ (z >> np.uint64(30))) * _MIX_1
-    z = (z ^ (z >> np.uint64(27))) * _MIX_2
+    z = number * GOLDEN + key
+    z = (z ^ (z >> np.uint64(30))) * MIX_1
+    z = (z ^ (z >> np.uint64(27))) * MIX_2
     return z ^ (z >> np.uint64(31))
 
 
@@ -65,7 +61,7 @@ def scale_words(words: Words, bounds: Words, least: Words, out: NDArray[np.uint3
         for j in range(words.shape[1]):
             word, bound = words[i, j], bounds[j]
             fine &= word * bound >= least[j]
-            out[i, j] = ((word >> _HALF) * bound + (((word & _LOW) * bound) >> _HALF)) >> _HALF
+            out[i, j] = ((word >> HALF) * bound + (((word & LOW) * bound) >> HALF)) >> HALF
     return fine
 
 

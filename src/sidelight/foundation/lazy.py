@@ -30,9 +30,7 @@ def homes_of(file: str | Path, package: str) -> dict[str, str]:
 def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` for a package that loads what its stub lists (PEP 562).
 
-    Args:
-        package: its `__name__`.
-        file: its `__file__`; the stub lies beside it.
+    It is given by its `__name__` and its `__file__`; the stub lies beside it.
     """
     homes = homes_of(file, package)
 

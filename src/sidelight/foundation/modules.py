@@ -31,9 +31,7 @@ pip install "sidelight[numeric]"
 def load_object(name: str, noun: str) -> Any:
     """Import the object that `name` names; modules of the working folder are found too.
 
-    Args:
-        name: like "package.module:object".
-        noun: what it is to be, for the message if it is not there.
+    The `noun` says what it is to be, for the message if it is not there.
 
     >>> load_object("math:sqrt", "function")(9)
     3.0
@@ -46,17 +44,15 @@ def load_object(name: str, noun: str) -> Any:
     try:
         loaded = import_module(module)
     except ModuleNotFoundError as error:
-        raise InputError(
-            f"there is no module {error.name!r} for the {noun} {name!r}; start where it is."
-        ) from error
+        absent = f"there is no module {error.name!r} for the {noun} {name!r}"
+        raise InputError(f"{absent}; start where it is.") from error
     finally:
         sys.path.remove(here)
     try:
         named = attrgetter(attribute)(loaded)
     except AttributeError:
-        raise InputError(
-            f"the module {module!r} has no {attribute!r} to be the {noun}; check its spelling."
-        ) from None
+        absent = f"the module {module!r} has no {attribute!r} to be the {noun}"
+        raise InputError(f"{absent}; check its spelling.") from None
     if not callable(named):
         raise invalid(noun, "a function or a class", name)
     return named

@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,11 @@ from sidelight.foundation.arrays import Mask, Positions
 from sidelight.foundation.arrays import Words as Words
 from sidelight.foundation.errors import check_whole
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
+HALF = np.uint64(32)
+LOW = np.uint64(0xFFFFFFFF)
 _AGAIN = 1 << 56
 """Words that are drawn again come from positions this far on, which no stream of rows reaches."""
 _KEY_BYTES = 32
@@ -53,11 +53,7 @@ class Seeded:
 
     key: int
     compiled: bool = False
-
-    @property
-    def is_secure(self) -> bool:
-        """Never: whoever knows the seed knows the noise."""
-        return False
+    is_secure: ClassVar[bool] = False  # whoever knows the seed knows the noise
 
     def words(self, start: int, count: int, out: Words | None = None) -> Words:
         """Return the words number `start` to `start + count`, shape (count,), written to `out` if given."""
@@ -73,9 +69,9 @@ class Seeded:
     def words_at(self, positions: Words) -> Words:
         """Return the words at the given positions."""
         with np.errstate(over="ignore"):
-            z = (positions + np.uint64(1)) * _GOLDEN + np.uint64(self.key)
-            z = (z ^ (z >> np.uint64(30))) * _MIX_1
-            z = (z ^ (z >> np.uint64(27))) * _MIX_2
+            z = (positions + np.uint64(1)) * GOLDEN + np.uint64(self.key)
+            z = (z ^ (z >> np.uint64(30))) * MIX_1
+            z = (z ^ (z >> np.uint64(27))) * MIX_2
             return np.asarray(z ^ (z >> np.uint64(31)))
 
 
@@ -84,11 +80,7 @@ class Secure:
     """The operating system's generator, stretched by ChaCha20 with a fresh key for every call."""
 
     compiled: bool = False
-
-    @property
-    def is_secure(self) -> bool:
-        """Always."""
-        return True
+    is_secure: ClassVar[bool] = True
 
     def words(self, start: int, count: int, out: Words | None = None) -> Words:  # noqa: ARG002 - no address
         """Return `count` fresh words; asking twice for the same position gives other words."""
@@ -115,10 +107,7 @@ def _stretched(key: bytes, count: int) -> Words:
 
 def order_key(seed: int | None) -> bytes:
     """Return the key of an order of rows: a new and secure one without a seed, the seed's with one."""
-    if seed is None:
-        return os.urandom(_KEY_BYTES)
-    number = check_whole("seed", seed, at_least=0)
-    return hashlib.blake2b(f"{number}/order of rows".encode(), digest_size=_KEY_BYTES).digest()
+    return os.urandom(_KEY_BYTES) if seed is None else _digest(seed, "order of rows", _KEY_BYTES)
 
 
 def permutation(key: bytes, size: int) -> Positions:
@@ -136,9 +125,7 @@ def randomness(seed: int | None, stream: str, *, compiled: bool = False) -> Rand
     >>> randomness(7, "age").words(2, 3)[0] == randomness(7, "age").words(0, 3)[2]
     np.True_
     """
-    if seed is None:
-        return Secure(compiled)
-    return Seeded(_key(seed, stream), compiled)
+    return Secure(compiled) if seed is None else Seeded(_key(seed, stream), compiled)
 
 
 def derive_seed(seed: int | None, name: str) -> int | None:
@@ -165,8 +152,8 @@ def below(source: Randomness, start: int, rows: int, bounds: Words) -> NDArray[n
         if scale_words(words, bounds, least, out):
             return out
     _draw_again(source, start, words, lambda: words * bounds < least)
-    high, low = words >> _HALF, words & _LOW
-    return ((high * bounds + ((low * bounds) >> _HALF)) >> _HALF).astype(np.uint32)
+    high, low = words >> HALF, words & LOW
+    return ((high * bounds + ((low * bounds) >> HALF)) >> HALF).astype(np.uint32)
 
 
 def below_each(source: Randomness, start: int, bounds: Words) -> Words:
@@ -182,12 +169,14 @@ def _draw_again(source: Randomness, start: int, words: Words, are_lost: Callable
     attempt = 0
     while (lost := np.flatnonzero(are_lost())).size:
         attempt += 1
-        words.reshape(-1)[lost] = source.words_at(
-            lost.astype(np.uint64) + np.uint64(start + attempt * _AGAIN)
-        )
+        places = lost.astype(np.uint64) + np.uint64(start + attempt * _AGAIN)
+        words.reshape(-1)[lost] = source.words_at(places)
 
 
 def _key(seed: int, stream: str) -> int:
+    return int.from_bytes(_digest(seed, stream, 8), "little")
+
+
+def _digest(seed: int, stream: str, size: int) -> bytes:
     number = check_whole("seed", seed, at_least=0)
-    digest = hashlib.blake2b(f"{number}/{stream}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little")
+    return hashlib.blake2b(f"{number}/{stream}".encode(), digest_size=size).digest()

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sidelight.foundation.errors import InputError, unknown
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -29,33 +26,21 @@ def validated(model: type[T], data: Mapping[str, Any], label: str) -> T:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        faults = error.errors()
-        first = next((fault for fault in faults if _is_unknown(fault)), faults[0])
-        raise InputError(f"{label}: {_said(model, first)}") from None
+        fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
+        *table, key = place = [str(part) for part in fault["loc"]]
+        got = f", got {fault['input']!r}" if fault["type"] == "literal_error" else ""
+        said = f"{fault['msg']}{got}."
+        if fault["type"] == "extra_forbidden":
+            place, said = table, str(unknown("key", key, _keys(model, table)))
+        where = f"{'.'.join(place)}: " if place else ""
+        raise InputError(f"{label}: {where}{said}") from None
 
 
-def _is_unknown(fault: ErrorDetails) -> bool:
-    return fault["type"] == "extra_forbidden"
-
-
-def _said(model: type[BaseModel], fault: ErrorDetails) -> str:
-    *table, key = fault["loc"]
-    if _is_unknown(fault):
-        where = f"{_place(table)}: " if table else ""
-        return f"{where}{unknown('key', str(key), _keys(model, table))}"
-    got = f", got {fault['input']!r}" if fault["type"] == "literal_error" else ""
-    return f"{_place(fault['loc'])}: {fault['msg']}{got}."
-
-
-def _place(parts: Sequence[str | int]) -> str:
-    return ".".join(map(str, parts))
-
-
-def _keys(model: type[BaseModel], table: Sequence[str | int]) -> list[str]:
+def _keys(model: type[BaseModel], table: Sequence[str]) -> list[str]:
     """Return the keys that a table somewhere in a file may have."""
     for part in table:
         if part in model.model_fields:
-            model = _inner(model.model_fields[str(part)].annotation) or model
+            model = _inner(model.model_fields[part].annotation) or model
     return list(model.model_fields)
 
 

@@ -14,13 +14,17 @@ from types import MappingProxyType
 
 from sidelight.foundation import calendar
 from sidelight.foundation.calendar import UNITS, Unit, moment_of, seconds_of
+from sidelight.schema import LARGEST_ALPHABET
 from sidelight.sources.summaries import Summary
 
+Ends = tuple[float, float]
+MOST_EDGES = LARGEST_ALPHABET - 2
+"""An attribute has one bin more than edges, and perhaps a value for what is missing."""
 _MORE = 2
 """How many bins more than requested a calendar unit may give: twelve months instead of ten bins."""
 
 
-def width_edges(ends: tuple[float, float], bins: int) -> tuple[float, ...] | None:
+def width_edges(ends: Ends, bins: int) -> tuple[float, ...] | None:
     """Return the inner edges of equally wide bins; None where doubles are too coarse for that many."""
     low, high = ends
     # Dividing first: the difference of the two ends may be too large for a double.
@@ -42,7 +46,7 @@ def quantile_edges(summary: Summary, low: float) -> tuple[float, ...]:
 
 
 def date_edges(
-    ends: tuple[float, float],
+    ends: Ends,
     cuts: Sequence[float],
     bins: int,
     following: Mapping[float, float | None] = MappingProxyType({}),
@@ -61,12 +65,11 @@ def date_edges(
     edges = {*_rounded(ends[0], sorted(set(cuts)))}
     for mass, after in following.items():
         edges |= {mass} if after is None else {mass, _end_of(mass, after)}
-    return tuple(sorted(edge for edge in map(_whole, edges) if edge is not None and edge > ends[0]))
+    moments = filter(None, map(moment_of, edges))  # in whole microseconds, and none outside the calendar
+    return tuple(sorted(edge for edge in map(seconds_of, moments) if edge > ends[0]))
 
 
-def _fitting_calendar(
-    ends: tuple[float, float], values: Sequence[float], bins: int
-) -> tuple[float, ...] | None:
+def _fitting_calendar(ends: Ends, values: Sequence[float], bins: int) -> tuple[float, ...] | None:
     """Return the starts of the shortest unit of which few enough span the dates, if it tells many apart.
 
     A few dates far off do not count if the others are spanned so; the outer bins take them in.
@@ -79,9 +82,7 @@ def _fitting_calendar(
     return None
 
 
-def _starts(
-    ends: tuple[float, float], span: tuple[float, float], unit: Unit, most: int
-) -> tuple[float, ...] | None:
+def _starts(ends: Ends, span: Ends, unit: Unit, most: int) -> tuple[float, ...] | None:
     """Return the starts of the units that a span touches, as far as they part the dates between the ends."""
     inside = calendar.starts_between(*span, unit, most)
     if inside is None:
@@ -114,9 +115,3 @@ def _end_of(mass: float, following: float) -> float:
         if calendar.floor_to(moment, unit) == moment and end <= following:
             return end
     return following
-
-
-def _whole(seconds: float) -> float | None:
-    """Return a number in whole microseconds; None where no calendar has it."""
-    moment = moment_of(seconds)
-    return None if moment is None else seconds_of(moment)

@@ -47,15 +47,19 @@ class Form:
 
     Attributes:
         name: what to call its values.
-        looks: a pattern for the cell in lower case, without surrounding spaces.
+        pattern: of the cell in lower case, without surrounding spaces.
         value: SQL for the value of the cell {}; NULL if the cell does not have this form.
         test: a further SQL condition that a cell must meet.
     """
 
     name: str
-    looks: re.Pattern[str]
+    pattern: str
     value: str
     test: str = ""
+
+    def looks(self, cell: str) -> bool:
+        """Whether a cell in lower case, without surrounding spaces, may have this form."""
+        return re.fullmatch(self.pattern, cell) is not None
 
     def fits(self, cell: str) -> str:
         """Return SQL for whether a cell has this form."""
@@ -74,10 +78,6 @@ class Form:
         return self.value.replace("{}", cell)
 
 
-def _form(name: str, looks: str, value: str, test: str = "") -> Form:
-    return Form(name, re.compile(looks), value, test)
-
-
 _NUMBER = r"[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?|nan"
 _CLOCK = r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?"
 _ISO = r"\d{4}[-/]\d{1,2}[-/]\d{1,2}"
@@ -86,30 +86,27 @@ _CODE = (
     "(starts_with({0}, '0') AND length({0}) > 1 AND {0}[2] BETWEEN '0' AND '9' AND NOT contains({0}, '.'))"
 )
 
-PLAIN = _form(
+PLAIN = Form(
     "number", r"-?(0|[1-9]\d*)", "TRY_CAST({} AS BIGINT)", " AND TRY_CAST({} AS BIGINT)::VARCHAR = {}"
 )
-WHOLE = _form("number", _NUMBER, "TRY_CAST({} AS BIGINT)", _POINT)
-HUGE = _form("number", _NUMBER, "TRY_CAST({} AS HUGEINT)", _POINT)
-REAL = _form("number", _NUMBER, "TRY_CAST({} AS DOUBLE)", " AND NOT isnan(TRY_CAST({} AS DOUBLE))")
-TRUTH = _form("truth value", "true|false", "TRY_CAST({} AS BOOLEAN)", " AND length({}) > 3")
-DATE = _form("date", _ISO, "TRY_CAST({} AS DATE)", " AND length({}) <= 10 AND NOT contains({}, ':')")
-MOMENT = _form("time", rf"{_ISO}([ t]{_CLOCK})?", "TRY_CAST({} AS TIMESTAMP)", " AND NOT contains({}, '+')")
-ZONED = _form("time", rf"{_ISO}[ t]{_CLOCK}\s?(z|[+-]\d\d(:?\d\d)?)", "TRY_CAST({} AS TIMESTAMPTZ)")
-CLOCK = _form("time", _CLOCK, "TRY_CAST({} AS TIME)", " AND length({}) <= 15 AND NOT contains({}, '-')")
+WHOLE = Form("number", _NUMBER, "TRY_CAST({} AS BIGINT)", _POINT)
+HUGE = Form("number", _NUMBER, "TRY_CAST({} AS HUGEINT)", _POINT)
+REAL = Form("number", _NUMBER, "TRY_CAST({} AS DOUBLE)", " AND NOT isnan(TRY_CAST({} AS DOUBLE))")
+TRUTH = Form("truth value", "true|false", "TRY_CAST({} AS BOOLEAN)", " AND length({}) > 3")
+DATE = Form("date", _ISO, "TRY_CAST({} AS DATE)", " AND length({}) <= 10 AND NOT contains({}, ':')")
+MOMENT = Form("time", rf"{_ISO}([ t]{_CLOCK})?", "TRY_CAST({} AS TIMESTAMP)", " AND NOT contains({}, '+')")
+ZONED = Form("time", rf"{_ISO}[ t]{_CLOCK}\s?(z|[+-]\d\d(:?\d\d)?)", "TRY_CAST({} AS TIMESTAMPTZ)")
+CLOCK = Form("time", _CLOCK, "TRY_CAST({} AS TIME)", " AND length({}) <= 15 AND NOT contains({}, '-')")
 
 
 def _dates(separator: str) -> list[Form]:
     """Return the dates whose year comes last, the day first or the month first."""
     looks = rf"\d{{1,2}}\{separator}\d{{1,2}}\{separator}\d{{4}}"
     orders = [separator.join(order) for order in (("%d", "%m", "%Y"), ("%m", "%d", "%Y"))]
-    dates = [_form("date", looks, f"CAST(try_strptime({{}}, '{order}') AS DATE)") for order in orders]
+    dates = [Form("date", looks, f"CAST(try_strptime({{}}, '{order}') AS DATE)") for order in orders]
     clocks = "', '".join(f"{{0}} {clock}" for clock in ("%H:%M:%S", "%H:%M"))
-    moments = [
-        _form("time", rf"{looks} {_CLOCK}", f"try_strptime({{}}, ['{clocks.format(order)}'])")
-        for order in orders
-    ]
-    return [*dates, *moments]
+    values = [f"try_strptime({{}}, ['{clocks.format(order)}'])" for order in orders]
+    return [*dates, *(Form("time", rf"{looks} {_CLOCK}", value) for value in values)]
 
 
 FORMS = (
@@ -190,18 +187,12 @@ def _settled(source: LocalSource, names: Sequence[str], stated: Stated) -> list[
     """Look at some columns as they are, and once more without markers at those that are not of one form."""
     heads = source.rows(", ".join(quoted(name) for name in names), f"LIMIT {HEAD}")
     seen = zip(*heads, strict=True) if heads else [()] * len(names)
-    columns = [
-        column
-        for name, cells in zip(names, seen, strict=True)
-        if (column := _column(source, name, cells, stated.markers)).forms
-    ]
+    possible = (_column(source, *pair, stated.markers) for pair in zip(names, seen, strict=True))
+    columns = [column for column in possible if column.forms]
     guessed = _guessed(source, columns) if stated.na is None else []  # what is missing may look like a number
-    sure = {column.name: column for column in guessed}
+    sure = {column.name for column in guessed}
     unsure = [replace(c, cell=_stripped(c.name, stated.markers)) for c in columns if c.name not in sure]
-    return [
-        *sure.values(),
-        *(c for c in _looked(source, unsure, stated) if not _is_doubtful(source, c, stated)),
-    ]
+    return guessed + [c for c in _looked(source, unsure, stated) if not _is_doubtful(source, c, stated)]
 
 
 def _guessed(source: LocalSource, columns: Sequence[_Column]) -> list[_Column]:
@@ -222,14 +213,14 @@ def _column(source: LocalSource, name: str, cells: Sequence[str | None], markers
         stripped = _stripped(name, markers)
         later = source.rows(f"lower({stripped})", f"WHERE {stripped} IS NOT NULL LIMIT {HEAD}", name)
         present = {row[0] for row in later}
-    forms = tuple(form for form in FORMS if any(map(form.looks.fullmatch, present)))
-    return _Column(name, tuple(form for form in forms if form is not PLAIN), looks_like(present))
+    forms = (form for form in FORMS if form is not PLAIN and any(map(form.looks, present)))
+    return _Column(name, tuple(forms), looks_like(present))
 
 
 def looks_like(cells: Iterable[str | None]) -> Form | None:
     """Return the form that all of some cells seem to have; None where they have none in common."""
     present = {cell.strip().lower() for cell in cells if cell is not None}
-    guess = next((form for form in FORMS if present and all(map(form.looks.fullmatch, present))), None)
+    guess = next((form for form in FORMS if present and all(map(form.looks, present))), None)
     if guess is WHOLE:  # all are numbers, and not all are plain: whole ones may be written in other ways
         return REAL if any(not {".", "e"}.isdisjoint(cell) for cell in present) else None
     return guess
@@ -252,9 +243,8 @@ def _looked(source: LocalSource, columns: Sequence[_Column], stated: Stated) -> 
     for column in columns:
         present, *fitting, codes = (next(figures) for _ in range(len(column.forms) + 2))
         codes = 0 if column.name in stated.numbers else codes
-        whole = next(
-            (form for form, n in zip(column.forms, fitting, strict=True) if n == present and present), None
-        )
+        fits = zip(column.forms, fitting, strict=True)
+        whole = next((form for form, n in fits if n == present and present), None)
         form = None if codes and whole in (WHOLE, HUGE, REAL) else whole
         looked.append(replace(column, present=present, fitting=tuple(fitting), codes=codes, form=form))
     return looked
@@ -290,7 +280,10 @@ def _notes(source: LocalSource, columns: Sequence[_Column]) -> Iterator[str]:
     """Say which markers were read as missing; columns with the same ones share a note."""
     alike: dict[tuple[str, ...], list[tuple[str, int]]] = {}
     for column in columns:
-        markers = _missing_cells(source, column)
+        name = quoted(column.name)
+        rest = f"WHERE {column.cell} IS NULL AND {name} IS NOT NULL GROUP BY 1"
+        is_plain = column.cell == name  # where no cell was taken for missing
+        markers = [] if is_plain else source.rows(f"trim({name}), count(*)", rest, column.name)
         if markers:
             words = tuple(sorted(word for word, _ in markers))
             alike.setdefault(words, []).append((column.name, sum(count for _, count in markers)))
@@ -305,19 +298,10 @@ def _notes(source: LocalSource, columns: Sequence[_Column]) -> Iterator[str]:
         )
 
 
-def _missing_cells(source: LocalSource, column: _Column) -> list[tuple[str, int]]:
-    """Return the markers in a settled column, and how often each occurs."""
-    if column.cell == quoted(column.name):
-        return []
-    name = quoted(column.name)
-    rest = f"WHERE {column.cell} IS NULL AND {name} IS NOT NULL GROUP BY 1"
-    return [(word, count) for word, count in source.rows(f"trim({name}), count(*)", rest, column.name)]
-
-
 def _without(source: LocalSource, names: Iterable[str], markers: tuple[str, ...]) -> dict[str, str]:
     """Return SQL for columns in which the cells that a reader takes for missing are."""
     listed = ", ".join(map(literal, markers))
-    stated = (float(marker) for marker in markers if REAL.looks.fullmatch(marker))
+    stated = (float(marker) for marker in markers if REAL.looks(marker))
     numbers = ", ".join(repr(number) for number in stated if math.isfinite(number))
     replaced = {}
     for name, kind in source.columns.items():

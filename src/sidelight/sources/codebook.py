@@ -39,11 +39,7 @@ _MANY_EDGES = 64
 
 @dataclass(frozen=True, eq=False)
 class Coder(ABC):
-    """How one attribute is asked for, and how the answer becomes codes.
-
-    Attributes:
-        select: the SQL expression to select.
-    """
+    """How one attribute is asked for, by SQL to `select`, and how the answer becomes codes."""
 
     select: str
 
@@ -113,13 +109,9 @@ class Placed(Coder):
 
 @dataclass(frozen=True, eq=False)
 class Codebook:
-    """How the columns of a source become the codes of a schema.
+    """How the columns of a source, of DuckDB's `types`, become the codes of a schema.
 
-    Attributes:
-        schema: the attributes.
-        types: DuckDB's type of every column.
-        label: what to call the source in messages.
-        compiled: whether there is enough work for compiled loops.
+    Messages call the source by its `label`; where there is enough work, the loops are `compiled` ones.
     """
 
     schema: Schema
@@ -170,14 +162,8 @@ def _coder(attribute: Attribute, kind: str) -> Coder:
         absent = attribute.size - 1 if attribute.missing == "value" else -1
         select = f"coalesce({number(attribute.name, kind)}, 'NaN'::DOUBLE)"
         return Placed(select, np.asarray(attribute.edges, dtype=np.float64), absent)
-    if kind in _WHOLE:
-        numbers = _whole_numbers(attribute, kind)
-        span = max(numbers, default=0) - min(numbers, default=0)
-        if _WHOLE[kind].bits <= 16 and attribute.missing != "value":
-            return _narrow(attribute, kind, numbers)
-        if span < _WIDEST - 2:
-            return _shifted(attribute, kind, numbers)
-    return Labelled(label_code(attribute, kind))
+    looked_up = _looked_up(attribute, kind) if kind in _WHOLE else None
+    return looked_up or Labelled(label_code(attribute, kind))
 
 
 def _whole_numbers(attribute: Attribute, kind: str) -> dict[int, int]:
@@ -190,33 +176,27 @@ def _whole_numbers(attribute: Attribute, kind: str) -> dict[int, int]:
     return {value: code for value, code in codes.items() if least <= value <= most}
 
 
-def _narrow(attribute: Attribute, kind: str, numbers: dict[int, int]) -> Coder:
-    """Take a column of 8 or 16 bits as it is."""
-    other = attribute.code(OTHER) if attribute.has_other else -1
-    size = 1 << _WHOLE[kind].bits
-    table = np.full(size, other, dtype=np.int32)
-    for value, code in numbers.items():
-        table[value % size] = code  # negative numbers are looked up by their unsigned bits
-    name = quoted(attribute.name)
-    return LookedUp(f"{name}::UTINYINT" if kind == "BOOLEAN" else name, table)
+def _looked_up(attribute: Attribute, kind: str) -> Coder | None:
+    """Take a column of 8 or 16 bits as it is, else the distance from the least number where that is narrow.
 
-
-def _shifted(attribute: Attribute, kind: str, numbers: dict[int, int]) -> Coder:
-    """Take the distance from the least number; the two numbers after the last mean missing and other."""
+    Of distances, the two after the last mean missing and other.
+    """
+    numbers, has_missing = _whole_numbers(attribute, kind), attribute.missing == "value"
     least, most = min(numbers, default=0), max(numbers, default=0)
-    span = most - least
-    other = attribute.code(OTHER) if attribute.has_other else -1
-    table = np.full(_WIDEST, other, dtype=np.int32)
-    for value, code in numbers.items():
-        table[value - least] = code
-    if attribute.missing == "value":
-        table[span + 1] = attribute.code(MISSING)
+    span, is_narrow = most - least, _WHOLE[kind].bits <= 16 and not has_missing
+    if span >= _WIDEST - 2 and not is_narrow:
+        return None
+    size = 1 << _WHOLE[kind].bits if is_narrow else _WIDEST
+    table = np.full(size, attribute.code(OTHER) if attribute.has_other else -1, dtype=np.int32)
+    for value, code in numbers.items():  # negative numbers are looked up by their unsigned bits
+        table[value % size if is_narrow else value - least] = code
     name = f"{quoted(attribute.name)}::UTINYINT" if kind == "BOOLEAN" else quoted(attribute.name)
+    if is_narrow:
+        return LookedUp(name, table)
+    if has_missing:
+        table[span + 1] = attribute.code(MISSING)
     width = "UTINYINT" if span + 2 < 256 else "USMALLINT"
     wide = "HUGEINT" if kind == "UBIGINT" else "BIGINT"
-    absent = span + 1 if attribute.missing == "value" else "NULL"
-    return LookedUp(
-        f"(CASE WHEN {name} BETWEEN {least} AND {most} THEN {name}::{wide} - {least} "
-        f"WHEN {name} IS NULL THEN {absent} ELSE {span + 2} END)::{width}",
-        table,
-    )
+    distance = f"CASE WHEN {name} BETWEEN {least} AND {most} THEN {name}::{wide} - {least}"
+    absent = span + 1 if has_missing else "NULL"
+    return LookedUp(f"({distance} WHEN {name} IS NULL THEN {absent} ELSE {span + 2} END)::{width}", table)

@@ -57,18 +57,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Coding:
-    """How columns become attributes.
+    """How columns become attributes: the options of `ReadOptions` of these names, and `columns`.
 
-    Attributes:
-        bins: how many bins a number gets, before values that many records share get theirs.
-        binning: "quantile" (equally full bins) or "width" (equally wide ones).
-        edges: the inner edges of the bins, for the named columns.
-        values: the alphabet in order, for the named columns; what is not listed becomes "(other)".
-        kinds: the kind, for the named columns; "identifier" or "ignored" leaves a column out.
-        max_values: above this many values, the rarest are merged into "(other)".
-        few: a column of numbers with at most this many distinct values is categorical.
-        missing: whether a missing value is a value of its own or drops its record.
-        columns: what a data dictionary states; `kinds`, `edges` and `values` come before it.
+    The latter are what a data dictionary states; `kinds`, `edges` and `values` come before it.
     """
 
     bins: int = 10

@@ -106,9 +106,8 @@ class CountingPlan:
         """Where each table's members begin, the members, and how far apart the cells of their values are."""
         starts = np.cumsum([0, *(len(table) for table in self.tables)]).astype(np.int32)
         members = np.array([column for table in self.tables for column in table], dtype=np.int32)
-        strides = [
-            math.prod(self.shape(table[place + 1 :])) for table in self.tables for place in range(len(table))
-        ]
+        tails = (table[place + 1 :] for table in self.tables for place in range(len(table)))
+        strides = [math.prod(self.shape(tail)) for tail in tails]
         return starts, members, np.array(strides, dtype=np.uint32)
 
 
@@ -125,9 +124,8 @@ def plan_counting(sizes: Sequence[int], sets: Sequence[Sequence[int]]) -> Counti
 
 def planned(sizes: tuple[int, ...], sets: tuple[Term, ...], shared: float) -> CountingPlan:
     """Plan with bitmaps for the sets that are cheaper so than their share of a table that serves `shared`."""
-    tables = _covering(
-        sizes, [set(columns) for columns in sets if not _suits_bitmaps(sizes, columns, shared)]
-    )
+    left = [set(columns) for columns in sets if not _suits_bitmaps(sizes, columns, shared)]
+    tables = _covering(sizes, left)
     members = [set(table) for table in tables]
     homes = [
         next((home for home, inside in enumerate(members) if inside.issuperset(columns)), -1)
@@ -178,12 +176,7 @@ def _extended(sizes: Sequence[int], seed: set[int], inside: Mask) -> Mask:
 
 @dataclass(eq=False)
 class Counter:
-    """The running counts of one plan; each thread has its own, and they add up.
-
-    Attributes:
-        plan: what is counted.
-        compiled: whether the loops are compiled ones.
-    """
+    """The running counts of one plan, by compiled loops or not; each thread has its own, and they add up."""
 
     plan: CountingPlan
     compiled: bool

@@ -68,11 +68,6 @@ class Records:
         """The sum of all weights."""
         return float(self.weights.sum())
 
-    @cached_property
-    def offsets(self) -> Positions:
-        """Where each attribute's values start when all alphabets stand in one line; last, their number."""
-        return offsets(self.schema.sizes)
-
     def pair_tables(self) -> Array:
         """Return every pair's weights at once, as blocks of one (values, values) matrix.
 
@@ -94,8 +89,6 @@ class Records:
         The second value is how many such groups there are.
         """
         columns = [self.schema.index(name) for name in names]
-        if not columns:
-            return np.zeros(len(self.codes), dtype=np.intp), min(len(self.codes), 1)
         hidden = [column for column in range(len(self.schema)) if column not in columns]
         return _grouped(self.codes, columns, lambda salt: self._hash_without(hidden, salt))
 
@@ -113,9 +106,7 @@ class Records:
 def check_dense(shape: Sequence[int], way: str = "for a bound that needs no dense table") -> int:
     """Return the number of cells of a table of this shape, or raise if it would not fit in memory.
 
-    Args:
-        shape: the alphabets' sizes.
-        way: what the message advises besides asking for fewer attributes.
+    The `way` is what the message advises besides asking for fewer attributes.
     """
     size = math.prod(shape)
     if size > LARGEST_DENSE:
@@ -129,17 +120,16 @@ def check_dense(shape: Sequence[int], way: str = "for a bound that needs no dens
 def merge_records(parts: Iterable[Records], largest: int) -> Records | None:
     """Add up records of disjoint parts of a table; None if more than `largest` are distinct."""
     pending: list[Records] = []
-    waiting = 0
-    merged: Records | None = None
+    waiting = distinct = 0
     for part in parts:
         pending.append(part)
         waiting += len(part.weights)
-        if waiting > max(1 << 18, len(merged.weights) if merged else 0):
-            merged = _merge([*([merged] if merged else []), *pending])
-            pending, waiting = [], 0
-            if len(merged.weights) > largest:
+        if waiting > max(1 << 18, distinct):
+            pending = [_merge(pending)]
+            waiting, distinct = 0, len(pending[0].weights)
+            if distinct > largest:
                 return None
-    merged = _merge([*([merged] if merged else []), *pending])
+    merged = _merge(pending)
     return merged if len(merged.weights) <= largest else None
 
 
@@ -163,10 +153,8 @@ def _weigh(group: Positions, weights: Array, groups: int) -> Array:
 
 def distinct_rows(codes: Codes) -> tuple[Positions, int]:
     """Return each row's group number and the number of groups of equal rows."""
-    rows, columns = codes.shape
-    if columns == 0:
-        return np.zeros(rows, dtype=np.intp), min(rows, 1)
-    return _grouped(codes, list(range(columns)), lambda salt: row_hashes(codes, range(columns), salt))
+    columns = range(codes.shape[1])
+    return _grouped(codes, columns, lambda salt: row_hashes(codes, columns, salt))
 
 
 def row_hashes(codes: Codes, columns: Iterable[int], salt: int) -> Words:
@@ -187,6 +175,8 @@ def _grouped(codes: Codes, columns: Sequence[int], hashes: Callable[[int], Words
 
     Rows are compared by hash first; equal hashes of unequal rows are noticed and hashed anew.
     """
+    if not columns:
+        return np.zeros(len(codes), dtype=np.intp), min(len(codes), 1)
     salt = 0
     while True:
         hashed = hashes(salt)

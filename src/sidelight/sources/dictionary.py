@@ -11,7 +11,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -81,13 +81,12 @@ class Dictionary:
             name: _stated(table.schema[name]) if name in table.schema else Column(kinds.get(name, "ignored"))
             for name in dict.fromkeys([*table.source.columns, *kinds])
         }
-        earlier = before.columns if before is not None else {}
-        for name in earlier.keys() & columns.keys():
-            columns[name] = replace(columns[name], description=earlier[name].description)
+        before = cls({}) if before is None else before
+        for name in before.columns.keys() & columns.keys():
+            columns[name] = replace(columns[name], description=before.columns[name].description)
         remarks = {item.column: (f"It {item.reason}.",) for item in table.set_aside}
         remarks |= {item.column: (f"A guess: it {item.reason}.",) for item in table.guesses}
-        label = f"the data dictionary of {Path(table.source.label).name}"
-        return cls(columns, remarks, label, before.na if before is not None else None)
+        return cls(columns, remarks, f"the data dictionary of {Path(table.source.label).name}", before.na)
 
     def schema(self, coding: Coding, given: Schema | None = None) -> Schema:
         """Return the attributes that are given, or stated in full and not contradicted by the coding."""
@@ -107,20 +106,14 @@ class Dictionary:
 
     def to_toml(self) -> str:
         """Return the dictionary as TOML, with its remarks as comments."""
-        head = _HEAD.format(
-            label=_comment(f"{self.label[0].upper()}{self.label[1:]}."), version=DICTIONARY_VERSION
-        )
+        label = _comment(f"{self.label[0].upper()}{self.label[1:]}.")
+        head = _HEAD.format(label=label, version=DICTIONARY_VERSION)
         parts = [_section(name, column, self.remarks.get(name, ())) for name, column in self.columns.items()]
         na = [] if self.na is None else [f"na = {_value(self.na)}\n"]
         return "\n".join([head, *na, *parts])
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the dictionary to a .toml file.
-
-        Args:
-            path: of the file.
-            overwrite: whether to replace a file that is there already, and may have been edited.
-        """
+        """Write the dictionary to a .toml file; only by `overwrite` over one, which may have been edited."""
         target = _toml_path(path)
         check_overwrite(target, force=overwrite, fix=SAY_OVERWRITE)
         return write_text(target, self.to_toml())
@@ -191,10 +184,10 @@ def _column(name: str, entry: Any, label: str) -> Column:
     if not isinstance(entry, dict):
         raise InputError(f"{label}: column {name!r} must be a table, as [column.{_key(name)}].")
     where = f"{label}: column {name!r}"
-    try:
-        _check_choices(entry)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
+    choices = {"kind": (*get_args(Kind), *UNUSED), "by": get_args(Unit), "missing": get_args(Missing)}
+    for key, known in choices.items():  # the error names the choice that was meant where one is misspelt
+        if key in entry and entry[key] not in known:
+            raise InputError(f"{where}: {unknown(key, str(entry[key]), known)}")
     plain = {key: [_plain(key, item) for item in part] if isinstance(part, list) else part
              for key, part in entry.items()}  # fmt: skip
     stated: dict[str, Any] = dict(validated(_ColumnFile, plain, where))
@@ -206,14 +199,6 @@ def _plain(key: str, value: Any) -> Any:
     if key == "edges" and isinstance(value, date | time):
         return value.isoformat()
     return json.dumps(value) if key == "values" and isinstance(value, bool | int | float) else value
-
-
-def _check_choices(entry: Mapping[str, Any]) -> None:
-    """Name the choice that was meant where one is misspelt."""
-    choices = {"kind": (*get_args(Kind), *UNUSED), "by": get_args(Unit), "missing": get_args(Missing)}
-    for key, known in choices.items():
-        if key in entry and entry[key] not in known:
-            raise unknown(key, str(entry[key]), known)
 
 
 def _check(name: str, column: Column) -> None:
@@ -248,11 +233,8 @@ def _stated(attribute: Attribute) -> Column:
 
 def _section(name: str, column: Column, remarks: Iterable[str]) -> str:
     """Return the part of the file for one column."""
-    said = {
-        "description": column.description or None, "kind": column.kind, "values": column.values,
-        "edges": column.edges, "bins": column.bins, "by": column.by, "missing": column.missing,
-    }  # fmt: skip
-    lines = [f"{key} = {_value(value)}" for key, value in said.items() if value is not None]
+    said = {"description": column.description} | asdict(column)  # which comes first
+    lines = [f"{key} = {_value(value)}" for key, value in said.items() if value not in (None, "")]
     return "\n".join([f"[column.{_key(name)}]", *map(_comment, remarks), *lines, ""])
 
 

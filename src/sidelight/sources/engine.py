@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import reduce
+from operator import iadd
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
@@ -79,10 +81,8 @@ class LocalEngine(Engine):
 
     def counts(self, table: Table, sets: Sequence[Sequence[str]]) -> list[Counts]:
         """Return the counts of every listed set of attributes, from one pass over the rows."""
-        plan = plan_of(table.schema, sets)
-        batches = -(-table.rows // _COUNTED_ROWS)
-        compiled = is_worth_compiling(table)
-        threads = processors() if compiled else 1
+        plan, compiled = plan_of(table.schema, sets), is_worth_compiling(table)
+        threads, batches = processors() if compiled else 1, -(-table.rows // _COUNTED_ROWS)
         cells = count_source(_source(table), table.schema, plan, compiled, threads, batches)
         return counted(table.schema, sets, cells)
 
@@ -138,13 +138,8 @@ def count_source(
 ) -> list[Whole]:
     """Count the sets of a plan in a source, in constant memory.
 
-    Args:
-        source: the rows.
-        schema: how they are coded.
-        plan: the sets.
-        compiled: whether there is enough work for compiled loops.
-        threads: how many may code and count; one, where each would need a large table of its own.
-        batches: how many batches to expect, for a progress bar.
+    So many threads code and count; one, where each would need a large table of its own. The number of
+    batches to expect is for a progress bar.
     """
     book = Codebook(schema, source.columns, source.label, compiled)
     threads = threads if int(plan.bases[-1]) <= _LARGEST_COPIED else 1
@@ -161,10 +156,7 @@ def count_source(
             free.put(counter)
 
     _in_threads(track(source_batches(source, book, _COUNTED_ROWS), "counting", batches), count, threads)
-    total = counters[0]
-    for counter in counters[1:]:
-        total += counter
-    return total.results()
+    return reduce(iadd, counters).results()
 
 
 def source_batches(source: LocalSource, book: Codebook, rows: int) -> Iterator[pa.RecordBatch]:

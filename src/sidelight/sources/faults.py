@@ -49,11 +49,7 @@ def reading(label: str, column: str = "", kind: str = "") -> Iterator[None]:
 def unreadable(label: str, error: Exception, column: str = "", kind: str = "") -> InputError:
     """Say in one line why `label` cannot be read, and what would help, without any value of the data.
 
-    Args:
-        label: what to call the source.
-        error: DuckDB's.
-        column: the one that was asked for; "" where several were.
-        kind: its type.
+    The column is the one that was asked for, and `kind` its type; both are "" where several were.
     """
     text = str(error)
     lowered = text.lower()

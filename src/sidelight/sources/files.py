@@ -33,13 +33,10 @@ _FEW_VALUES = 1 << 24
 
 
 def open_path(path: str | Path, encoding: str = "utf-8", sql: str | None = None) -> LocalSource:
-    """Open a file, a glob of them, a folder of files of one format, or standard input.
+    """Open a file, a glob of them, a folder of files of one format, or standard input ("-").
 
-    Args:
-        path: where it is; "-" for standard input.
-        encoding: of a text file.
-        sql: a SELECT whose rows are taken; it names the tables of a database or the sheets of a workbook, and
-            `data` where the file is a single table.
+    The rows may be those of a SELECT, which names the tables of a database or the sheets of a workbook, and
+    `data` where the file is a single table.
     """
     text = str(path)
     check_choice("encoding", encoding, ("utf-8", "utf-16", "latin-1"))
@@ -77,13 +74,14 @@ def refuse_reports(pattern: str, label: str) -> None:
 
 def _is_small(pattern: str, label: str) -> bool:
     """Whether Parquet files are small enough that loading them once is faster than scanning them often."""
-    metadata = f"SELECT sum(num_rows) FROM parquet_file_metadata({literal(pattern)})"
+    files = literal(pattern)
     columns = (
-        f"SELECT count(*) FROM parquet_schema({literal(pattern)}) WHERE type IS NOT NULL GROUP BY file_name"
+        f"SELECT count(*) FROM parquet_schema({files}) WHERE type IS NOT NULL GROUP BY file_name LIMIT 1"
     )
     with reading(label):
-        rows = connect().execute(metadata).fetchall()[0][0]
-        return int(rows) * int(connect().execute(f"{columns} LIMIT 1").fetchall()[0][0]) <= _FEW_VALUES
+        query = f"SELECT sum(num_rows), ({columns}) FROM parquet_file_metadata({files})"
+        rows, width = connect().execute(query).fetchall()[0]
+        return int(rows) * int(width) <= _FEW_VALUES
 
 
 def _ipc(path: Path, label: str) -> pa.Table:
@@ -122,15 +120,14 @@ def _sheet(rows: list[tuple[Any, ...]], label: str) -> LocalSource:
 
 def _open_database(path: Path, label: str, sql: str | None) -> LocalSource:
     """Open a table of a DuckDB or SQLite file, or the rows of a query on it; the file is never written."""
-    with path.open("rb") as opened:
-        is_sqlite = opened.read(16) == b"SQLite format 3\0"
+    with path.open("rb") as file:
+        is_sqlite = file.read(16) == b"SQLite format 3\0"
     if is_sqlite:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             return _table_of(connection, _SQLITE_TABLES, label, sql)
     with reading(label):
-        return _table_of(
-            connect(str(path), access_mode="READ_ONLY"), _DUCKDB_TABLES, label, sql and _select(sql, label)
-        )
+        opened = connect(str(path), access_mode="READ_ONLY")
+        return _table_of(opened, _DUCKDB_TABLES, label, sql and _select(sql, label))
 
 
 def _table_of(connection: Any, listing: str, label: str, sql: str | None) -> LocalSource:
@@ -145,10 +142,9 @@ def _only(tables: Mapping[str, Callable[[], LocalSource]], label: str) -> Callab
         return next(iter(tables.values()))
     if not tables:
         raise InputError(f"{label} holds no table.")
-    shown = ", ".join(list(tables)[:20])
+    shown, query = ", ".join(list(tables)[:20]), f"SELECT * FROM {quoted(next(iter(tables)))}"
     raise InputError(
-        f"{label} holds {len(tables)} tables ({shown}); say which rows are meant, as in sql='SELECT * FROM "
-        f"{quoted(next(iter(tables)))}'."
+        f"{label} holds {len(tables)} tables ({shown}); say which rows are meant, as in sql='{query}'."
     )
 
 

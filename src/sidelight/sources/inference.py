@@ -16,19 +16,8 @@ from functools import cached_property
 from sidelight.foundation.calendar import starts_between
 from sidelight.foundation.errors import InputError, unknown
 from sidelight.foundation.progress import track
-from sidelight.schema import (
-    BINNED,
-    LARGEST_ALPHABET,
-    MISSING,
-    OTHER,
-    Attribute,
-    Kind,
-    Missing,
-    Schema,
-    bin_labels,
-    read_edges,
-)
-from sidelight.sources.bins import date_edges, quantile_edges, width_edges
+from sidelight.schema import BINNED, MISSING, OTHER, Attribute, Kind, Missing, Schema, binned, read_edges
+from sidelight.sources.bins import MOST_EDGES, date_edges, quantile_edges, width_edges
 from sidelight.sources.columns import Coding, Column, Guess, SetAside, Unused
 from sidelight.sources.names import are_dates, are_moments, looks_like_a_code, tells_time
 from sidelight.sources.source import Source
@@ -84,16 +73,9 @@ class _Outcome:
 
 @dataclass(frozen=True)
 class _Inference:
-    """A column on its way to an attribute.
+    """A column of DuckDB's `type` on its way to an attribute.
 
-    Attributes:
-        source: where it is.
-        coding: how columns become attributes.
-        column: its name.
-        type: DuckDB's.
-        rows: how many rows there are.
-        present: how many of them have a value.
-        distinct: about how many different values there are.
+    So many of its rows are `present`, having a value, and about so many different values are `distinct`.
     """
 
     source: Source
@@ -209,11 +191,9 @@ class _Inference:
         is_close = self.present > _FEW_RECORDS and 1.9 * self.distinct > self.present
         if not is_close or not looks_like_a_code(self.column, 0):
             return outcome
-        if 2 * self.source.distinct(self.column) <= self.present:
-            return outcome
-        return self._identifier(
-            "seems to identify its records (by its name, and hardly a value occurs twice)"
-        )
+        reason = "seems to identify its records (by its name, and hardly a value occurs twice)"
+        is_sure = 2 * self.source.distinct(self.column) > self.present
+        return self._identifier(reason) if is_sure else outcome
 
     def _identifier(self, reason: str) -> _Outcome:
         remedy = self._state("numeric" if self.is_number else "categorical")
@@ -300,8 +280,7 @@ class _Inference:
             return _Outcome(None, "is constant")
         chosen = kind or "numeric"
         edges = self._edges(chosen, (low, high))
-        labels = bin_labels(edges, chosen) + ((MISSING,) if missing == "value" else ())
-        attribute = Attribute(self.column, chosen, labels, edges, missing)
+        attribute = binned(self.column, chosen, edges, missing)
         if missing != "value" and len({bisect_right(edges, end) for end in summary.reach}) < 2:
             raise InputError(
                 f"{self.subject}: the binning leaves one occupied bin; give other edges, more bins, or "
@@ -314,33 +293,21 @@ class _Inference:
         summary = self.source.summary(self.column, self.bins)
         if self.stated.edges is not None:
             return read_edges(self.column, kind, self.stated.edges)
-        if kind != "numeric" and self.stated.by is not None:
-            return self._calendar_edges(ends)
+        if kind != "numeric" and (unit := self.stated.by) is not None:
+            starts = starts_between(*ends, unit, MOST_EDGES)
+            if starts is None:
+                span = f"spans more than {MOST_EDGES} {unit}s"
+                raise InputError(f"{self.subject} {span}; bin it by a longer unit than {unit!r}.")
+            return tuple(starts)
         if self.coding.binning == "width":
-            edges = self._width_edges(ends)
+            edges = width_edges(ends, self.bins)
+            if edges is None:
+                reason = f"cannot be cut into {self.bins} bins of equal width"
+                raise InputError(f"{self.subject} {reason}; give its edges, or use binning='quantile'.")
             return edges if kind == "numeric" else date_edges(ends, edges, self.bins)
         if kind == "numeric":
             return quantile_edges(summary, ends[0])
         return date_edges(ends, summary.cuts, self.bins, summary.following)
-
-    def _calendar_edges(self, ends: tuple[float, float]) -> tuple[float, ...]:
-        unit = self.stated.by or "day"
-        starts = starts_between(*ends, unit, LARGEST_ALPHABET - 2)
-        if starts is None:
-            raise InputError(
-                f"{self.subject} spans more than {LARGEST_ALPHABET - 2} {unit}s; bin it by a longer unit "
-                f"than {unit!r}."
-            )
-        return tuple(starts)
-
-    def _width_edges(self, ends: tuple[float, float]) -> tuple[float, ...]:
-        edges = width_edges(ends, self.bins)
-        if edges is None:
-            raise InputError(
-                f"{self.subject} cannot be cut into {self.bins} bins of equal width; give its edges, or use "
-                "binning='quantile'."
-            )
-        return edges
 
 
 def check_names(source: Source, names: Sequence[str]) -> None:

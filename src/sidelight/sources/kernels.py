@@ -1,6 +1,6 @@
 """Compiled loops that code columns and count sets of attributes; they run without the interpreter's lock.
 
-`coding` and `counting` hold the same steps in numpy for small inputs.
+`codebook` and `counter` hold the same steps in numpy for small inputs.
 """
 
 from __future__ import annotations
@@ -57,12 +57,9 @@ def place(values: Array, edges: Array, out: AnyCodes) -> int:
 
 @njit(cache=True, nogil=True)
 def count_together(bitmaps: Words, terms: NDArray[np.int32], counts: Whole) -> None:
-    """Add to `counts` in how many records all bits of a term are set.
+    """Add to `counts` (terms,) in how many records all bits of a term are set.
 
-    Args:
-        bitmaps: (bitmaps, words).
-        terms: (terms, 3), the bitmaps of each; -1 where there is none.
-        counts: (terms,).
+    The bitmaps are (bitmaps, words), and the terms (terms, 3) name those of each; -1 where there is none.
     """
     for term in range(terms.shape[0]):
         total = np.uint64(0)

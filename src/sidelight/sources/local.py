@@ -23,6 +23,7 @@ from sidelight.sources.sql import literal, number, present, quoted, where_comple
 from sidelight.sources.store import Store, connect
 from sidelight.sources.summaries import Summary, summarise
 
+Finder = Callable[[int], tuple[str, str]]
 _serial = count()
 _VALUES_AT_ONCE = 1 << 23
 """Quantiles keep their numbers in memory, so columns are summarised together up to this many values."""
@@ -50,7 +51,7 @@ class LocalSource(Source):
     arrow: pa.Table | None = None
     loader: Callable[[Sequence[str]], LocalSource] | None = None
     store: Store | None = None
-    finder: Callable[[int], tuple[str, str]] | None = None
+    finder: Finder | None = None
     view: str = field(default_factory=_fresh_view)
     _frequent: dict[str, tuple[int, list[str]]] = field(default_factory=dict, init=False, repr=False)
     _summaries: dict[str, Summary] = field(default_factory=dict, init=False, repr=False)
@@ -62,13 +63,9 @@ class LocalSource(Source):
             relation = self.opened()
             return dict(zip(relation.columns, map(_type_name, relation.types), strict=True))
 
-    def load(self, columns: Sequence[str]) -> LocalSource:
-        """Return the named columns in a form that can be scanned again and again."""
-        return self.loader(columns) if self.loader is not None else self
-
     def prepared(self, columns: Sequence[str], stated: Stated) -> LocalSource:
         """Return the named columns with text parsed; a text file is read only once."""
-        return settle(self.load(columns), columns, stated)
+        return settle(self.loader(columns) if self.loader is not None else self, columns, stated)
 
     def replacing(self, values: Mapping[str, str]) -> LocalSource:
         """Return the source with some columns as SQL gives them; where rows are kept, worked out once."""
@@ -221,7 +218,10 @@ def open_object(rows: object) -> LocalSource:
             "DuckDB relation or anything with an Arrow stream",
             type(rows).__name__,
         )
-    table = _as_arrow(rows if columns is None else columns, label)
+    try:
+        table = rows if isinstance(rows, pa.Table) else pa.table(rows if columns is None else columns)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise not_columns(label, error) from None
     if REPORTS_KEY in (table.schema.metadata or {}):
         raise are_reports(label, "is a table")
     source = of_arrow(table, label)
@@ -251,28 +251,13 @@ def _columns(rows: object) -> dict[str, Any] | None:
     return None
 
 
-def _as_arrow(rows: object, label: str) -> pa.Table:
-    if isinstance(rows, pa.Table):
-        return rows
-    try:
-        return pa.table(rows)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise not_columns(label, error) from None
-
-
 def of_arrow(table: pa.Table, label: str, notes: tuple[str, ...] = ()) -> LocalSource:
     """Return the rows of an Arrow table in memory."""
     root = connect()
     return LocalSource(lambda: root.cursor().from_arrow(table), table, label=label, notes=notes)
 
 
-def kept(
-    store: Store,
-    name: str,
-    label: str,
-    notes: tuple[str, ...] = (),
-    finder: Callable[[int], tuple[str, str]] | None = None,
-) -> LocalSource:
+def kept(store: Store, name: str, label: str, notes: tuple[str, ...], finder: Finder | None) -> LocalSource:
     """Return the rows of a table in a store."""
     return LocalSource(
         lambda: store.rows(name), store=store, finder=finder, view=name, label=label, notes=notes
@@ -289,9 +274,8 @@ def open_query(query: str, connection: Any) -> LocalSource:
     try:
         cursor.execute(query)
     except Exception as error:
-        raise InputError(
-            f"the query cannot be run: {type(error).__name__}; check it against the database."
-        ) from error
+        kind = type(error).__name__
+        raise InputError(f"the query cannot be run: {kind}; check it against the database.") from error
     if cursor.description is None:
         raise InputError("the query returns no rows; it must be a SELECT.")
     names = [column[0] for column in cursor.description]

@@ -46,34 +46,22 @@ def locate(text: str) -> tuple[str, str]:
     path = Path(text)
     if path.is_dir():
         return _locate_in_folder(path)
-    if not path.exists():
-        _refuse_absent(text)
-    suffix = format_of(text)
-    if not suffix:
-        raise _unreadable_format(text)
-    if path.is_file() and path.stat().st_size == 0:
-        raise InputError(f"{text} is empty; it needs a header and at least two rows.")
-    if suffix not in _FOLDERS:
-        return text, suffix
-    return (escaped(text) if path.exists() else text), suffix
-
-
-def _refuse_absent(text: str) -> None:
-    """Raise for a name that is neither a file nor a glob."""
-    if "://" in text:
+    if not path.exists() and "://" in text:
         raise InputError(
             f"{text} is an address, and only files of this machine are read; download it first, or use "
             "--engine spark."
         )
-    if not any(sign in text for sign in "*?["):
+    if not path.exists() and not any(sign in text for sign in "*?["):
         raise InputError(f"there is no file {text}; check the path.")
-
-
-def _unreadable_format(text: str) -> InputError:
+    suffix = format_of(text)
     way = next((way for end, way in _ELSEWHERE.items() if text.lower().endswith(end)), "")
-    if way:
-        return InputError(f"{text} has a format that is not read; {way}.")
-    return InputError(f"{text} must end in one of {', '.join(_SUFFIXES)}, so that its format is known.")
+    if not suffix and way:
+        raise InputError(f"{text} has a format that is not read; {way}.")
+    if not suffix:
+        raise InputError(f"{text} must end in one of {', '.join(_SUFFIXES)}, so that its format is known.")
+    if path.is_file() and path.stat().st_size == 0:
+        raise InputError(f"{text} is empty; it needs a header and at least two rows.")
+    return (escaped(text) if suffix in _FOLDERS and path.exists() else text), suffix
 
 
 def escaped(text: str) -> str:

@@ -114,7 +114,8 @@ def read_sql(query: str, connection: Any, **options: Unpack[ReadOptions]) -> Tab
 def _read(source: Source, engine: Engine, options: ReadOptions) -> Table:
     given: dict[str, Any] = {name: option for name, option in options.items() if option is not None}
     source = replace(source, label=given.pop("label", source.label))
-    given |= {name: _listed(given[name]) for name in ("columns", "drop", "require") if name in given}
+    lists = {name: given[name] for name in ("columns", "drop", "require") if name in given}
+    given |= {name: [part] if isinstance(part, str) else list(part) for name, part in lists.items()}
     coding = Coding(**{name: given.pop(name) for name in _CODING if name in given})
     choice = _Choice(**given)
     stated: object = choice.rest
@@ -163,19 +164,15 @@ class _Choice:
         return {*(self.columns or ()), *coding.named, *self.require}
 
 
-def _listed(names: Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
-
-
 def _unused_notes(table: Table, names: Sequence[str], label: str) -> tuple[str, ...]:
     """Say in which columns what is stated makes one value of all records: it may be misspelt."""
     counted = zip(names, table.counts(*([name] for name in names)), strict=True)
     only = {name: np.flatnonzero(counts.cells) for name, counts in counted}
+    values = {name: table.schema[name].values for name in names}
     return tuple(
-        f"Column {name!r}: all records are {table.schema[name].values[codes[0]]!r}; check what {label} "
-        "states."
+        f"Column {name!r}: all records are {values[name][codes[0]]!r}; check what {label} states."
         for name, codes in only.items()
-        if len(codes) == 1 and table.schema[name].size > 1
+        if len(codes) == 1 and len(values[name]) > 1
     )
 
 
@@ -226,9 +223,8 @@ def _table(source: Source, engine: Engine, choice: _Choice, coding: Coding) -> T
     given, named = choice.given, choice.named(coding)
     chosen, unused = _chosen(source, choice, coding)
     source = source.prepared(chosen, _stated(choice, coding))
-    inferred, rows, aside, guesses = infer(
-        source, [name for name in chosen if name not in given], named, coding
-    )
+    unknown = [name for name in chosen if name not in given]
+    inferred, rows, aside, guesses = infer(source, unknown, named, coding)
     known = {attribute.name: attribute for attribute in (*inferred, *given)}
     schema = Schema(tuple(known[name] for name in chosen if name in known))
     if not len(schema):

@@ -58,7 +58,11 @@ class Scan:
     def load(self, columns: Sequence[str], notes: tuple[str, ...]) -> LocalSource:
         """Read the named columns into a store; text is parsed on the way, as its first rows suggest."""
         with reading(self.label):
-            store = Store(large=self._bytes > LARGE)
+            sizes = (
+                Path(file).stat().st_size * (_GZIP_RATIO if file.endswith(".gz") else 1)
+                for file in self._files
+            )
+            store = Store(large=sum(sizes) > LARGE)
             forms = self._forms(columns)
             values = self._texts(columns) | {name: form.typed(quoted(name)) for name, form in forms.items()}
             reals = frozenset(name for name, form in forms.items() if form is REAL)
@@ -75,9 +79,7 @@ class Scan:
         self, store: Store, columns: Sequence[str], values: Mapping[str, str], reals: frozenset[str]
     ) -> None:
         """Read columns into a store, some as SQL gives them, some as doubles if all their cells are."""
-        wanted = ", ".join(
-            f"{values[name]} AS {quoted(name)}" if name in values else quoted(name) for name in columns
-        )
+        wanted = ", ".join(f"{values.get(name, quoted(name))} AS {quoted(name)}" for name in columns)
         typed = self.stating(reals) if self.stating is not None and reals else ()
         try:
             store.keep(_KEPT, f"SELECT {wanted} FROM {self.scan(options=typed)}")
@@ -113,30 +115,20 @@ class Scan:
         cells = store.connection.execute(f"SELECT {counts} FROM {self.scan()}").fetchall()[0]
         return {name for name, count in zip(lacking, cells, strict=True) if count > lacking[name]}
 
-    @property
-    def _bytes(self) -> int:
-        sizes = [(Path(file).stat().st_size, file.endswith(".gz")) for file in self._files]
-        return sum(size * (_GZIP_RATIO if zipped else 1) for size, zipped in sizes)
-
     @cached_property
     def _files(self) -> list[str]:
         return files_of(self.pattern, self.label)
 
     def _find(self, row: int) -> tuple[str, str]:
         """Return the file and the line of a row; the rows of the files before it are counted once more."""
-        files = self._files
-        for file in files[:-1]:
+        *before, found = self._files
+        for file in before:
             with reading(self.label):
-                scan = self.scan(escaped(file))
-                rows = connect().execute(f"SELECT count(*) FROM {scan}").fetchall()[0][0]
+                query = f"SELECT count(*) FROM {self.scan(escaped(file))}"
+                rows = connect().execute(query).fetchall()[0][0]
             if row <= rows:
-                return _within(file, self.label), self._line(row)
+                found = file
+                break
             row -= rows
-        return _within(files[-1], self.label) if len(files) > 1 else self.label, self._line(row)
-
-    def _line(self, row: int) -> str:
-        return f"row {row}" if self.before is None else f"line {row + self.before}"
-
-
-def _within(file: str, label: str) -> str:
-    return label if file == label else f"{file} (of {label})"
+        place = f"{found} (of {self.label})" if before and found != self.label else self.label
+        return place, f"row {row}" if self.before is None else f"line {row + self.before}"

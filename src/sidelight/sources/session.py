@@ -91,10 +91,8 @@ def open_frame(path: str, master: str | None, encoding: str = "utf-8") -> Any:
     try:
         if suffix == "parquet":
             return reader.parquet(pattern)
-        separator = "\t" if suffix == "tsv" else ","
-        return reader.csv(
-            pattern, sep=separator, escape='"', header=True, inferSchema=True, encoding=encoding
-        )
+        options = {"sep": "\t" if suffix == "tsv" else ",", "escape": '"', "encoding": encoding}
+        return reader.csv(pattern, header=True, inferSchema=True, **options)
     except Exception as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"{path} cannot be read by Spark: {reason}") from error

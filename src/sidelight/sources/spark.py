@@ -26,18 +26,11 @@ from sidelight.foundation.arrays import Codes, offsets
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.modules import require
 from sidelight.schema import Schema
+from sidelight.sources import engine
 from sidelight.sources.cells import Stated
 from sidelight.sources.counter import CountingPlan
 from sidelight.sources.counts import Counts, Records, distinct_records, merge_records
-from sidelight.sources.engine import (
-    Engine,
-    Place,
-    coded_batches,
-    count_source,
-    counted,
-    is_worth_compiling,
-    plan_of,
-)
+from sidelight.sources.engine import Place
 from sidelight.sources.local import LocalSource, open_object
 from sidelight.sources.names import ISO
 from sidelight.sources.session import PURPOSE
@@ -77,11 +70,7 @@ def gathered(frame: Any) -> pa.Table:
 
 @dataclass(frozen=True, eq=False)
 class SparkSource(Source):
-    """A DataFrame that can be asked about.
-
-    Attributes:
-        frame: the DataFrame.
-    """
+    """A DataFrame that can be asked about."""
 
     frame: Any
     _summaries: dict[str, Summary] = field(default_factory=dict, init=False, repr=False)
@@ -205,14 +194,14 @@ def named(column: str) -> Any:
     return F.col("`" + column.replace("`", "``") + "`")
 
 
-class SparkEngine(Engine):
+class SparkEngine(engine.Engine):
     """A cluster: workers code and count their partitions, Spark adds up."""
 
     keeps_row_numbers: ClassVar[bool] = False
 
     def counts(self, table: Table, sets: Sequence[Sequence[str]]) -> list[Counts]:
         """Return the counts of every listed set of attributes, from one pass over the rows."""
-        plan = plan_of(table.schema, sets)
+        plan = engine.plan_of(table.schema, sets)
         work = Partition.of(table)
         cells = _mapped(table, lambda batches: work.counts(batches, plan), "cell long, count long")
         merged = gathered(cells.groupBy("cell").sum("count"))
@@ -221,7 +210,7 @@ class SparkEngine(Engine):
         flat = np.zeros(at[-1], dtype=np.int64)
         flat[merged.column(0).to_numpy()] = merged.column(1).to_numpy()
         parts = zip(pairwise(at), shapes, strict=True)
-        return counted(table.schema, sets, [flat[a:b].reshape(shape) for (a, b), shape in parts])
+        return engine.counted(table.schema, sets, [flat[a:b].reshape(shape) for (a, b), shape in parts])
 
     def records(self, table: Table, largest: int) -> Records | None:
         """Return the distinct records and how often each occurs; None if there are more than `largest`."""
@@ -251,10 +240,8 @@ class SparkEngine(Engine):
 def map_frame(table: Table, function: Callable[[Codes, Place], dict[str, Any]], columns: str) -> Any:
     """Return the DataFrame with one row for each batch of codes: its part, its start, and what it became.
 
-    Args:
-        table: of a Spark DataFrame.
-        function: gives the further columns, by name; it runs on the workers.
-        columns: the names and types of all columns, as Spark writes them.
+    The function runs on the workers and gives the further columns, by name; `columns` are the names and types
+    of all, as Spark writes them.
     """
     work = Partition.of(table)
     return _mapped(table, lambda batches: work.apply(batches, function), columns)
@@ -266,8 +253,8 @@ def _mapped(table: Table, work: Callable[[Batches], Batches], columns: str) -> A
     Columns get plain names, since for workers Spark refuses some signs in a name.
     """
     if not isinstance(table.source, SparkSource):
-        engine = type(table.engine).__name__
-        raise invalid("table", "read from a Spark DataFrame", engine, "Use `collect`.")
+        kind = type(table.engine).__name__
+        raise invalid("table", "read from a Spark DataFrame", kind, "Use `collect`.")
     chosen = (named(name).alias(f"c{i}") for i, name in enumerate(table.schema.names))
     return table.source.frame.select(*chosen).mapInArrow(work, columns)
 
@@ -276,10 +263,7 @@ def _mapped(table: Table, work: Callable[[Batches], Batches], columns: str) -> A
 class Partition:
     """What a worker does with the batches of its partition, in which columns are called c0, c1 and so on.
 
-    Attributes:
-        schema: how the columns are coded.
-        label: what to call the table in messages.
-        compiled: whether there is enough work for compiled loops.
+    Messages call the table by its `label`; where there is enough work, the loops are `compiled` ones.
     """
 
     schema: Schema
@@ -289,13 +273,13 @@ class Partition:
     @classmethod
     def of(cls, table: Table) -> Partition:
         """Return the work on a table's partitions."""
-        return cls(table.schema, table.source.label, is_worth_compiling(table))
+        return cls(table.schema, table.source.label, engine.is_worth_compiling(table))
 
     def counts(self, batches: Batches, plan: CountingPlan) -> Iterator[pa.RecordBatch]:
         """Give the cells that the records are in, all sets in one line, and how many each has."""
         source = self._arriving(batches)
         if source is not None:
-            cells = count_source(source, self.schema, plan, self.compiled, threads=1)
+            cells = engine.count_source(source, self.schema, plan, self.compiled, threads=1)
             flat = np.concatenate([part.reshape(-1) for part in cells])
             places = np.flatnonzero(flat)
             yield pa.record_batch({"cell": places.astype(np.int64), "count": flat[places]})
@@ -306,10 +290,8 @@ class Partition:
         A partition that alone has more than `largest` gives one row without a record instead.
         """
         nothing = np.empty((0, len(self.schema)), dtype=np.uint16)
-        parts = (
-            distinct_records(self.schema, codes, np.ones(len(codes)))
-            for codes in chain([nothing], self._coded(batches))
-        )
+        coded = chain([nothing], self._coded(batches))
+        parts = (distinct_records(self.schema, codes, np.ones(len(codes))) for codes in coded)
         merged = merge_records(parts, largest)
         if merged is None:
             yield pa.record_batch({"record": pa.nulls(1, pa.binary()), "weight": pa.array([0], pa.int64())})
@@ -336,7 +318,7 @@ class Partition:
 
     def _coded(self, batches: Batches) -> Iterator[Codes]:
         source = self._arriving(batches)
-        return iter(()) if source is None else coded_batches(source, self.schema, self.compiled)
+        return iter(()) if source is None else engine.coded_batches(source, self.schema, self.compiled)
 
     def _arriving(self, batches: Batches) -> LocalSource | None:
         """Return batches as something DuckDB scans once, in this thread; None if there are none."""

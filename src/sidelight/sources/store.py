@@ -25,11 +25,7 @@ def connect(database: str = ":memory:", **config: Any) -> duckdb.DuckDBPyConnect
 
 
 class Store:
-    """Tables of a private database, which may spill to disk and goes with the last who uses it.
-
-    Attributes:
-        connection: to the database.
-    """
+    """Tables of a private database, which may spill to disk and goes with the last who uses it."""
 
     def __init__(self, *, large: bool = False) -> None:
         folder = Path(tempfile.mkdtemp(prefix="sidelight-"))  # made here, since only we may read what spills

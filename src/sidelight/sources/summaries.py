@@ -71,10 +71,8 @@ def _with_masses(
     ask: Ask, summaries: Sequence[Summary], candidates: Sequence[Sequence[float]], bins: int
 ) -> list[Summary]:
     """Count the candidates and keep those that fill a bin."""
-    parts = [
-        f"count(*) FILTER (WHERE v{i} = {value!r})" for i, some in enumerate(candidates) for value in some
-    ]
-    figures = iter(ask(parts))
+    numbers = [(i, value) for i, some in enumerate(candidates) for value in some]
+    figures = iter(ask([f"count(*) FILTER (WHERE v{i} = {value!r})" for i, value in numbers]))
     return [
         replace(summary, masses=tuple(value for value in some if next(figures) * bins >= summary.count))
         for summary, some in zip(summaries, candidates, strict=True)
@@ -90,16 +88,11 @@ def _set_apart(ask: Ask, summaries: Sequence[Summary], bins: int) -> list[Summar
             parts.append(f"quantile_disc(f{i}, [{_steps(bins)}]) {others}")
             parts += [f"min(v{i}) FILTER (WHERE v{i} > {mass!r})" for mass in summary.masses]
     figures = iter(ask(parts))
-    return [
-        replace(
-            summary,
-            cuts=_floats(next(figures) or ()),
-            following={mass: next(figures) for mass in summary.masses},
-        )
-        if summary.masses
-        else summary
-        for summary in summaries
-    ]
+    parted = []
+    for summary in summaries:
+        cuts = _floats(next(figures) or ()) if summary.masses else summary.cuts
+        parted.append(replace(summary, cuts=cuts, following={mass: next(figures) for mass in summary.masses}))
+    return parted
 
 
 def _steps(bins: int) -> str:

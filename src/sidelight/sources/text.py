@@ -31,19 +31,14 @@ def open_text(pattern: str, label: str, encoding: str, options: list[str]) -> Lo
     delimiter, quote, escape, skipped, header, columns = _sniffed(first, label, options)
     names = [column["name"] for column in columns]
     if len(names) == 1 and any(sign in names[0] for sign in ",;|\t"):
-        raise InputError(
-            f"{label} has rows of different lengths, or an unknown separator; use commas or tabs."
-        )
+        reason = "has rows of different lengths, or an unknown separator"
+        raise InputError(f"{label} {reason}; use commas or tabs.")
     for file in others if skipped else ():
         if _sniffed(file, label, options)[3] != skipped:
             raise InputError(f"{file} has other lines before its table than {first}; remove them from both.")
     notes = _skip_notes(_first_lines(first, encoding, skipped), delimiter, label)
-    written = _dialect(delimiter, quote, escape)
-    options = [
-        *(option for option in options if not option.startswith("delim")),
-        *written,
-        f"skip = {skipped}",
-    ]
+    said = (option for option in options if not option.startswith("delim"))
+    options = [*said, *_dialect(delimiter, quote, escape), f"skip = {skipped}"]
     plain = (*options, "header = false", "all_varchar = true")
     options.append(f"header = {str(header).lower()}")
     text: tuple[str, ...] = (*options, "all_varchar = true")
@@ -93,8 +88,8 @@ def _dialect(delimiter: str, quote: str, escape: str) -> list[str]:
     """Return how cells are written; a quote that the first lines lack may come later."""
     quote, escape = ('"', '"') if quote == "(empty)" else (quote, escape)
     escape = quote if escape == "(empty)" else escape
-    return [f"{name} = {literal(sign)}" for name, sign in
-            (("delim", delimiter), ("quote", quote), ("escape", escape))]  # fmt: skip
+    signs = {"delim": delimiter, "quote": quote, "escape": escape}
+    return [f"{name} = {literal(sign)}" for name, sign in signs.items()]
 
 
 def _header_notes(names: Sequence[str], plain: Scan) -> tuple[str, ...]:
