@@ -9,27 +9,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 
-from rich.table import Table
-
 from sidelight.foundation.errors import MissingExtraError
-from sidelight.report.console import open_console
+from sidelight.report.console import print_plain
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was checked.
+    """One thing that was checked."""
 
-    Attributes:
-        subject: what was looked at.
-        is_fine: whether it is as it should be.
-        detail: what was found, and the fix if it is not.
-        is_required: whether Sidelight cannot work without it.
-    """
-
-    subject: str
-    is_fine: bool
-    detail: str
-    is_required: bool = True
+    subject: str  # what was looked at
+    is_fine: bool  # whether it is as it should be
+    detail: str  # what was found, and the fix if it is not
+    is_required: bool = True  # whether Sidelight cannot work without it
 
 
 def diagnose() -> list[Finding]:
@@ -50,13 +41,11 @@ def diagnose() -> list[Finding]:
 
 def print_diagnosis(findings: list[Finding]) -> None:
     """Print one line for each finding."""
-    table = Table(box=None, pad_edge=False)
-    for title in ("", "checked", "found"):
-        table.add_column(title, overflow="fold")
-    for finding in findings:
-        mark = "ok" if finding.is_fine else ("MISSING" if finding.is_required else "absent")
-        table.add_row(mark, finding.subject, finding.detail)
-    open_console().print(table)
+    marks = {True: "MISSING", False: "absent"}
+    print_plain(
+        ("", "checked", "found"),
+        (("ok" if item.is_fine else marks[item.is_required], item.subject, item.detail) for item in findings),
+    )
 
 
 def _requirements() -> list[tuple[str, str]]:

@@ -16,15 +16,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from pydantic import Field
 
-from sidelight.foundation.errors import (
-    InputError,
-    check_choice,
-    check_is,
-    check_number,
-    check_whole,
-    invalid,
-    unknown,
-)
+from sidelight.foundation import errors
+from sidelight.foundation.errors import InputError, check_number, check_whole, unknown
 from sidelight.foundation.files import check_overwrite, json_number, strict_json, write_text
 from sidelight.foundation.frozen import FrozenMapping
 from sidelight.foundation.html import html_table, listed
@@ -189,7 +182,7 @@ class Plan:
             adversary: "report" keeps all that is sent; "guess" keeps one guessed value of each first report,
                 as published comparisons do, and says less than is revealed.
         """
-        check_choice("adversary", adversary, get_args(View))
+        errors.check_choice("adversary", adversary, get_args(View))
         if adversary == "report":
             return {release.name: release.channel() for release in self.releases}
         return {release.name: release.randomiser().guess_channel() for release in self.releases}
@@ -268,33 +261,24 @@ class _PlanFile(Strict):
 
 
 def _to_file(plan: Plan) -> dict[str, Any]:
-    head: dict[str, Any] = {
-        "version": file_version(plan.schema, PLAN_VERSION),
-        "limit": json_number(plan.limit),
+    head = {"version": file_version(plan.schema, PLAN_VERSION), "limit": json_number(plan.limit)}
+    parts = {
+        "origin": plan.origin,
+        "limits": {name: json_number(limit) for name, limit in plan.limits.items()},
+        "release": [_release_to_file(release) for release in plan.releases],
     }
-    if plan.origin:
-        head["origin"] = plan.origin
-    if plan.limits:
-        head["limits"] = {name: json_number(limit) for name, limit in plan.limits.items()}
-    return head | {"release": [_release_to_file(release) for release in plan.releases]}
+    return head | {name: part for name, part in parts.items() if part}
 
 
 def _release_to_file(release: Release) -> dict[str, Any]:
     attribute = release.attribute
     entry: dict[str, Any] = {
-        "attribute": attribute.name,
-        "mechanism": release.mechanism,
-        **({} if release.epsilon is None else {"epsilon": release.epsilon}),
-        "times": release.times,
-        "kind": attribute.kind,
-        "values": list(attribute.values),
-        "missing": attribute.missing,
-    }
-    if attribute.edges:
-        entry["edges"] = written_edges(attribute.kind, attribute.edges)
-    if release.parameters:
-        entry["parameters"] = dict(release.parameters)
-    return entry
+        "attribute": attribute.name, "mechanism": release.mechanism, "epsilon": release.epsilon,
+        "times": release.times, "kind": attribute.kind, "values": list(attribute.values),
+        "missing": attribute.missing, "edges": written_edges(attribute.kind, attribute.edges) or None,
+        "parameters": dict(release.parameters) or None,
+    }  # fmt: skip
+    return {name: value for name, value in entry.items() if value is not None}
 
 
 def _plain(value: Any) -> Any:
@@ -305,7 +289,7 @@ def _plain(value: Any) -> Any:
 
 
 def _from_text(text: str, label: str, parse: Callable[[str], Any], language: str) -> Plan:
-    check_is("text", text, str, "It is the content of a plan's file; Plan.read reads the file itself.")
+    errors.check_is("text", text, str, "It is the content of a plan's file; Plan.read reads the file itself.")
     try:
         data = parse(text)
     except (ValueError, RecursionError) as error:
@@ -319,29 +303,22 @@ def _from_text(text: str, label: str, parse: Callable[[str], Any], language: str
             "Upgrade Sidelight."
         )
     parsed = validated(_PlanFile, data, label)
+    limits = {name: float(limit) for name, limit in parsed.limits.items()}
     try:
-        return _from_file(parsed)
+        return Plan(tuple(map(_release, parsed.release)), float(parsed.limit), limits, parsed.origin)
     except InputError as error:
         raise InputError(f"{label}: {error}") from None
 
 
-def _from_file(parsed: _PlanFile) -> Plan:
-    releases = tuple(
-        Release(_attribute(entry), entry.mechanism, entry.epsilon, entry.times, entry.parameters)
-        for entry in parsed.release
-    )
-    limits = {name: float(limit) for name, limit in parsed.limits.items()}
-    return Plan(releases, float(parsed.limit), limits, parsed.origin)
-
-
-def _attribute(entry: _ReleaseFile) -> Attribute:
+def _release(entry: _ReleaseFile) -> Release:
     edges = read_edges(entry.attribute, entry.kind, entry.edges)
-    return Attribute(entry.attribute, entry.kind, tuple(entry.values), edges, entry.missing)
+    attribute = Attribute(entry.attribute, entry.kind, tuple(entry.values), edges, entry.missing)
+    return Release(attribute, entry.mechanism, entry.epsilon, entry.times, entry.parameters)
 
 
 def _is_toml(path: str | Path) -> bool:
     if not isinstance(path, str | os.PathLike):
-        raise invalid("path", "the path of a .toml or .json file", type(path).__name__)
+        raise errors.invalid("path", "the path of a .toml or .json file", type(path).__name__)
     suffix = Path(path).suffix.lower()
     if suffix not in (".toml", ".json"):
         raise InputError(f"{path} must end in .toml or .json.")

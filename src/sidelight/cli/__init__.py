@@ -23,10 +23,9 @@ from sidelight.cli.bench import app as bench
 from sidelight.cli.calibrate import calibrate
 from sidelight.cli.collect import collect
 from sidelight.cli.common import explain
-from sidelight.cli.doctor import doctor
 from sidelight.cli.estimate import estimate
-from sidelight.cli.example import example
 from sidelight.cli.examples import epilog
+from sidelight.cli.first import doctor, example
 from sidelight.cli.knowledge import knowledge
 from sidelight.cli.learn import learn
 from sidelight.cli.schema import schema
@@ -71,19 +70,8 @@ def _overview(context: typer.Context) -> None:
 
 
 _COMMANDS = (
-    demo,
-    example,
-    schema,
-    audit,
-    calibrate,
-    knowledge,
-    advise,
-    collect,
-    estimate,
-    attack,
-    learn,
-    doctor,
-)
+    demo, example, schema, audit, calibrate, knowledge, advise, collect, estimate, attack, learn, doctor
+)  # fmt: skip
 for command in _COMMANDS:
     app.command(epilog=epilog(command.__name__))(command)
 for group in (study, bench):

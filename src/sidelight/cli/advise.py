@@ -37,7 +37,9 @@ def advise(collected: Collected, reading: Reading, shown: Shown) -> None:
     check_writable(collected.save_protocol, SETTINGS)
     with progress(quiet=shown.json):
         assumed = _assumed(collected, reading)
-        people = collected.people if collected.people is not None else assumed.rows
+        people = collected.people
+        if people is None and assumed.table is not None:
+            people = assumed.table.rows
         if people is None:
             raise InputError("say how many people will report with --people, got none.")
         epsilon = 1.0 if collected.epsilon is None else collected.epsilon
@@ -50,23 +52,12 @@ def advise(collected: Collected, reading: Reading, shown: Shown) -> None:
 
 @dataclass(frozen=True)
 class _Assumed:
-    """The schema that is meant, and what is assumed of it.
-
-    Attributes:
-        schema: the attributes.
-        known: frequencies, or the estimates of a first phase; None where nothing is known.
-        origin: where they came from.
-        table: the table that the schema was inferred from, if any.
-    """
+    """The schema that is meant, and what is assumed of it."""
 
     schema: sl.Schema
-    known: Any = None
-    origin: str = ""
-    table: sl.Table | None = None
-
-    @property
-    def rows(self) -> int | None:
-        return None if self.table is None else self.table.rows
+    known: Any = None  # frequencies, or the estimates of a first phase; None where nothing is known
+    origin: str = ""  # where they came from
+    table: sl.Table | None = None  # the table that the schema was inferred from, if any
 
     def notes(self, written: Path | None) -> tuple[str, ...]:
         """Say what the table's reading left out, and what a protocol that is written holds of it."""

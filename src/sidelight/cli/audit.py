@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
 
 import sidelight as sl
-from sidelight.cli.common import (
-    SETTINGS,
-    Shown,
-    check_counts,
-    check_writable,
-    progress,
-    read_table,
-    refuse_both,
-    secrets_with_limits,
-    show,
-)
+from sidelight.cli import common
+from sidelight.cli.common import Shown, progress, show
 from sidelight.cli.options import Data, MinSupport, Names, Reading, Smoothing, Withhold, flag, grouped
 from sidelight.foundation.errors import check_choice, check_number, invalid
 
@@ -77,14 +68,14 @@ def audit(data: Data, released: Released, reading: Reading, asked: Asked, shown:
 
     Exit code 0 means that every secret is certified to stay within its limit, for the adversary who decides.
     """
-    secrets, limits = secrets_with_limits(released.secret, released.limit)
-    check_writable(asked.save_plan, SETTINGS)
+    secrets, limits = common.secrets_with_limits(released.secret, released.limit)
+    common.check_writable(asked.save_plan, common.SETTINGS)
     _check(released.epsilon, asked)
     with progress(quiet=shown.json):
         given = sl.Plan.read(released.plan) if released.plan else None
-        refuse_both(given, {"--epsilon": released.epsilon, "--mechanism": released.mechanism})
+        common.refuse_both(given, {"--epsilon": released.epsilon, "--mechanism": released.mechanism})
         named = [*secrets, *(released.withhold or [])]
-        table = read_table(data, reading, given, named, numbered=secrets)
+        table = common.read_table(data, reading, given, named, numbered=secrets)
         plan = released.in_full(given, table)
         plan = _limited(plan, released.limit, limits, secrets if given else [])
         result = _audited(table, plan, secrets, asked)
@@ -109,17 +100,15 @@ def _check(epsilon: float | None, asked: Asked) -> None:
         fix = "--belief tree shows that figure beside it."
         raise invalid("method", "a bound on the total", asked.method, fix)
     check_choice("method", asked.method, ("auto", "exact", "joint generic", "composition"))
-    check_counts(smoothing=asked.smoothing, synergies=asked.synergy, min_support=asked.min_support)
+    common.check_counts(smoothing=asked.smoothing, synergies=asked.synergy, min_support=asked.min_support)
 
 
 def _limited(plan: sl.Plan, limit: float | None, limits: dict[str, float], secrets: list[str]) -> sl.Plan:
     """Return the plan with the limits that were given: one for a secret, one for all audited, the plan's."""
-    if limit is None:
-        return sl.Plan(plan.releases, plan.limit, {**plan.limits, **limits}, plan.origin)
-    if secrets:
-        own = {**plan.limits, **dict.fromkeys(secrets, limit), **limits}
-        return sl.Plan(plan.releases, plan.limit, own, plan.origin)
-    return sl.Plan(plan.releases, limit, limits, plan.origin)
+    if limit is not None and not secrets:
+        return replace(plan, limit=limit, limits=limits)
+    audited = {} if limit is None else dict.fromkeys(secrets, limit)
+    return replace(plan, limits={**plan.limits, **audited, **limits})
 
 
 def _audited(table: sl.Table, plan: sl.Plan, secrets: list[str], asked: Asked) -> sl.Audit:

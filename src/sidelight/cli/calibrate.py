@@ -10,18 +10,8 @@ from typing import Any
 import typer
 
 import sidelight as sl
-from sidelight.cli.common import (
-    SETTINGS,
-    Shown,
-    check_counts,
-    check_writable,
-    numbers_only,
-    progress,
-    read_table,
-    refuse_both,
-    secrets_with_limits,
-    show,
-)
+from sidelight.cli import common
+from sidelight.cli.common import Shown, numbers_only, progress, show
 from sidelight.cli.options import Data, Names, Reading, Smoothing, Withhold, flag, grouped
 from sidelight.foundation.errors import InputError, check_choice, check_number
 
@@ -50,23 +40,27 @@ class Wishes:
         from sidelight.calibration.problem import check_weight
         from sidelight.plan import LARGEST_EPSILON
 
-        check_writable(self.output, SETTINGS)
+        common.check_writable(self.output, common.SETTINGS)
         for name, budget in self.fixed.items():
             check_number(f"epsilon of {name}", budget, above=0, below=LARGEST_EPSILON)
         for name, weight in self.weights.items():
             check_weight(name, weight)
-        _refuse_both("--withhold", self.withhold, "--as-is", self.as_is)
-        _refuse_both("--secret", self.secrets, "--not-secret", self.not_secret)
+        for first, ours, second, theirs in (
+            ("--withhold", self.withhold, "--as-is", self.as_is),
+            ("--secret", self.secrets, "--not-secret", self.not_secret),
+        ):
+            for name in set(ours or ()) & set(theirs or ()):
+                raise InputError(f"{name!r} is named by {first} and by {second}; choose one.")
 
     @property
     def secrets(self) -> list[str]:
         """The secrets that are named, with a limit or without."""
-        return secrets_with_limits(self.secret, self.limit)[0]
+        return common.secrets_with_limits(self.secret, self.limit)[0]
 
     @property
     def limits(self) -> dict[str, float]:
         """The limits of secrets that have one of their own."""
-        return secrets_with_limits(self.secret, self.limit)[1]
+        return common.secrets_with_limits(self.secret, self.limit)[1]
 
     @property
     def fixed(self) -> dict[str, float]:
@@ -149,11 +143,11 @@ def calibrate(
 
     Exit code 0 means that every secret is certified to stay within its limit, for the adversary who decides.
     """
-    check_counts(smoothing=smoothing)
+    common.check_counts(smoothing=smoothing)
     with progress(quiet=shown.json):
         given = sl.Plan.read(search.plan) if search.plan else None
-        refuse_both(given, {"--mechanism": search.mechanism})
-        table = read_table(data, reading, given, wishes.named, numbered=wishes.secrets)
+        common.refuse_both(given, {"--mechanism": search.mechanism})
+        table = common.read_table(data, reading, given, wishes.named, numbered=wishes.secrets)
         settings = _settings(wishes, search, reading.encoding, table, has_report=shown.report is not None)
         secrets = wishes.secrets_of(table, given)
         belief = sl.Belief.from_data(table, smoothing=smoothing)
@@ -166,12 +160,6 @@ def calibrate(
     show(result, shown, lambda: sl.report.print_calibration(result, table), said)
     if not (result.is_within and (result.collected is None or result.collected.is_within)):
         raise typer.Exit(1)
-
-
-def _refuse_both(first: str, ours: Names, second: str, theirs: Names) -> None:
-    """Refuse an attribute that two options say opposite things about."""
-    for name in set(ours or ()) & set(theirs or ()):
-        raise InputError(f"{name!r} is named by {first} and by {second}; choose one.")
 
 
 def _settings(

@@ -11,18 +11,9 @@ from typing import Annotated, Any
 import typer
 
 import sidelight as sl
-from sidelight.cli.common import SETTINGS, check_writable, echo_json, progress, read_table, refuse_several
-from sidelight.cli.options import (
-    Data,
-    Force,
-    Json,
-    Names,
-    Reading,
-    RecordEpsilon,
-    SaveProtocol,
-    flag,
-    grouped,
-)
+from sidelight.cli import common
+from sidelight.cli.common import SETTINGS, check_writable, echo_json, first_given, progress, read_table
+from sidelight.cli.options import Data, Force, Json, Reading, RecordEpsilon, SaveProtocol, flag, grouped
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.files import check_not_read, file_name
 from sidelight.foundation.terminal import say
@@ -46,7 +37,7 @@ class Means:
     parameters: Path | None = flag(None, "Published parameters: collect the second phase.")
     epsilon: RecordEpsilon = None
     mechanism: str | None = flag(None, "Inside 'spl', 'smp' and 'product': a name, or 'best' [grr].")
-    group: Names = flag(None, "Inside 'product': attributes together, a,b,c; repeatable.")
+    group: list[str] | None = flag(None, "Inside 'product': attributes together, a,b,c; repeatable.")
     prior: str | None = flag(None, "For 'rs+rfd': a public table whose frequencies the fakes follow.")
     share: float | None = flag(None, "For 'corr-rr', 'cond-rr': people in the first phase, of all [0.1].")
 
@@ -83,12 +74,13 @@ def collect(
     _check_output(output, writing, (data, means.prior))
     sources = (data, means.prior, means.plan, means.parameters)
     check_writable(writing.save_protocol, SETTINGS, sources=sources)
-    refuse_several({"--plan": means.plan, "--protocol": means.protocol, "--parameters": means.parameters})
+    common.refuse_several(
+        {"--plan": means.plan, "--protocol": means.protocol, "--parameters": means.parameters}
+    )
     with progress(quiet=json):
-        given = _given(means.plan, means.protocol, means.parameters)
+        given = _given(means)
         table = _read(given, data, reading)
-        name = means.protocol or "best"
-        reports = _collected(table, given, name, means.details, writing.seed, reading.encoding)
+        reports = _collected(table, given, means, writing.seed, reading.encoding)
         is_local = reading.engine == "local"
         notes = _written(reports, output, writing, table if is_local else None)
     if writing.save_protocol:
@@ -102,6 +94,7 @@ def _written(reports: sl.RecordReports, output: Path, writing: Writing, table: s
     A table that is at hand gives a digest, by which an interrupted collection knows its records again.
     """
     from sidelight.foundation.randomness import order_key
+    from sidelight.transport.manifest import read_manifest
 
     order = order_key(writing.seed) if writing.shuffle else None
     if writing.batches is None:
@@ -110,11 +103,16 @@ def _written(reports: sl.RecordReports, output: Path, writing: Writing, table: s
         return []
     schema = reports.protocol.schema
     records = "" if table is None else sl.transport.digest_of(table, schema, writing.seed)
-    resumed = _resumed(output)
+    begun = read_manifest(output)
     sl.transport.write_batches(
         reports, output, writing.batches, append=writing.append, records=records, order=order
     )
-    return resumed
+    if begun is None:
+        return []
+    return [
+        f"An interrupted collection was continued: {begun.done} of {begun.batches} batches were finished; "
+        "their people have no second report."
+    ]
 
 
 def _check_output(output: Path, writing: Writing, sources: Sequence[str | Path | None]) -> None:
@@ -136,48 +134,28 @@ def _check_output(output: Path, writing: Writing, sources: Sequence[str | Path |
         check_inbox(output)
 
 
-def _resumed(folder: Path) -> list[str]:
-    """Say that an interrupted collection is continued, if one is."""
-    from sidelight.transport.manifest import read_manifest
-
-    begun = read_manifest(folder)
-    if begun is None:
-        return []
-    return [
-        f"An interrupted collection was continued: {begun.done} of {begun.batches} batches were finished; "
-        "their people have no second report."
-    ]
-
-
 @dataclass(frozen=True)
 class _Given:
-    """What a file says about a collection.
+    """What a file says about a collection."""
 
-    Attributes:
-        plan: how its columns are coded.
-        giver: what the file is called in messages.
-        collect: makes the reports of a table, with a seed or None.
-    """
-
-    plan: sl.Plan
-    giver: str
-    collect: Callable[[sl.Table, int | None], sl.RecordReports]
+    plan: sl.Plan  # how its columns are coded
+    giver: str  # what the file is called in messages
+    collect: Callable[[sl.Table, int | None], sl.RecordReports]  # of a table, with a seed or None
 
 
-def _given(plan: Path | None, protocol: str | None, parameters: Path | None) -> _Given | None:
+def _given(means: Means) -> _Given | None:
     """Return what a plan, protocol or parameters file says; None where a protocol is named, or nothing is."""
-    if plan:
-        planned = sl.Plan.read(plan)
+    if means.plan:
+        planned = sl.Plan.read(means.plan)
         return _Given(planned, "plan", lambda table, seed: sl.collect(table, planned, seed=seed))
-    if parameters:
-        phase = sl.protocols.SecondPhase.read(parameters)
+    if means.parameters:
+        phase, collect_phase = sl.protocols.SecondPhase.read(means.parameters), sl.transport.collect_phase
         coded = sl.Plan.uniform(phase.second.schema)
-        collect_phase = sl.transport.collect_phase
         return _Given(
             coded, "protocol", lambda table, seed: collect_phase(table, phase.design, phase, seed=seed)
         )
-    if protocol and Path(protocol).suffix.lower() in SETTINGS:
-        made = sl.protocols.read_protocol(protocol)
+    if means.protocol and Path(means.protocol).suffix.lower() in SETTINGS:
+        made = sl.protocols.read_protocol(means.protocol)
         coded = sl.Plan.uniform(made.schema)
         return _Given(coded, "protocol", lambda table, seed: sl.collect(table, made, seed=seed))
     return None
@@ -201,20 +179,14 @@ def _notes(reports: sl.RecordReports, table: sl.Table, given: _Given | None) -> 
 
 
 def _collected(
-    table: sl.Table,
-    given: _Given | None,
-    name: str,
-    options: dict[str, Any],
-    seed: int | None,
-    encoding: str,
+    table: sl.Table, given: _Given | None, means: Means, seed: int | None, encoding: str
 ) -> sl.RecordReports:
-    if given is not None:
-        for option, value in options.items():
-            if value is not None:
-                raise InputError(f"{option} is in the file already; change it there, or leave it out.")
-        return given.collect(table, seed)
-    made = _named_protocol(table.schema, name, options, encoding)
-    return sl.transport.collect_phase(table, made, seed=seed)
+    if given is None:
+        made = _named_protocol(table.schema, means.protocol or "best", means.details, encoding)
+        return sl.transport.collect_phase(table, made, seed=seed)
+    if option := first_given(means.details):
+        raise InputError(f"{option} is in the file already; change it there, or leave it out.")
+    return given.collect(table, seed)
 
 
 USES = {"--mechanism": "mechanism", "--group": "groups", "--prior": "priors", "--share": "share"}
@@ -239,25 +211,23 @@ def _named_protocol(
         raise InputError(
             "--protocol rs+rfd needs --prior, a public table whose frequencies the fakes follow."
         )
-    public = sl.read(prior, schema=schema, encoding=encoding) if prior else None
-    given = {
-        "mechanism": options["--mechanism"], "groups": groups, "share": options["--share"],
-        "priors": None if public is None else sl.transport.true_frequencies(public, schema),
-        "origin": None if public is None else f"public data: {file_name(prior or '')}",
-    }  # fmt: skip
+    given = {"mechanism": options["--mechanism"], "groups": groups, "share": options["--share"]}
     kept = {option: value for option, value in given.items() if value is not None}
+    if prior:
+        public = sl.read(prior, schema=schema, encoding=encoding)
+        kept["priors"] = sl.transport.true_frequencies(public, schema)
+        kept["origin"] = f"public data: {file_name(prior)}"
     return make_protocol(name, schema, budget, **kept)
 
 
 def _show_collected(reports: sl.RecordReports, notes: list[str], output: Path, json: bool) -> None:
     protocol = reports.protocol
     if json:
-        shown = {
+        echo_json({
             "protocol": protocol.name, "people": reports.people, "epsilon": protocol.epsilon,
             "delta": protocol.delta, "proof": protocol.proof, "is_simulation": reports.is_simulation,
             "output": str(output), "notes": notes,
-        }  # fmt: skip
-        echo_json(shown)
+        })  # fmt: skip
         return
     say(f"{reports.people} reports of {protocol.name!r} are in {output}.")
     failing = f", with delta {protocol.delta:.3g}" if protocol.delta else ""

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +47,7 @@ def echo_json(value: object) -> None:
 
 
 def show(result: Any, shown: Shown, printer: Callable[[], None], said: Iterable[str] = ()) -> None:
-    """Write the report that was asked for, print the result, and say where files are.
-
-    Args:
-        result: what `write_report` and its own `to_json` write.
-        shown: the options.
-        printer: prints the result as tables.
-        said: lines to say after it.
-    """
+    """Write the report that was asked for, print the result as JSON or tables, and say where files are."""
     written = sl.write_report(result, shown.report) if shown.report else None
     if shown.json:
         say_json(result.to_json())
@@ -71,7 +65,9 @@ def _named_numbers(options: list[str]) -> tuple[list[str], dict[str, float]]:
     numbers: dict[str, float] = {}
     for option in options:
         name, _, text = option.rpartition("=")
-        number = _number(text) if name else None
+        number = None
+        with suppress(ValueError):
+            number = float(text) if name else None
         names.append(option if number is None else name)
         if number is None:
             continue
@@ -88,13 +84,6 @@ def numbers_only(option: str, form: str, texts: list[str]) -> dict[str, float]:
         if name not in numbers:
             raise InputError(f"{option} must be {form}, got {name!r}.")
     return numbers
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def secrets_with_limits(options: Names, limit: float | None) -> tuple[list[str], dict[str, float]]:
@@ -180,7 +169,8 @@ def read_table(
     source, rules = _opened(data, reading)
     drop, required = reading.drop or [], list(named)
     if plan is not None or any(set(name) & set(",=") for name in (*drop, *named)):
-        columns = _columns(source, reading)
+        names = partial(sl.sources.column_names, encoding=reading.encoding, sql=reading.sql)
+        columns = names(source) if isinstance(source, str) else list(source.columns)
         check_written(columns, [*drop, *named], numbered)
         _check_planned(data, plan, columns, reading, giver)
     dictionary = rules.pop("schema")
@@ -248,12 +238,6 @@ def _opened(data: str, reading: Reading) -> tuple[Any, dict[str, Any]]:
         raise InputError("--sql is for --engine local; leave one out.")
     others = {name: rule for name, rule in reading.rules.items() if name not in ("encoding", "sql")}
     return open_frame(data, reading.master, reading.encoding), others | {"label": data}
-
-
-def _columns(source: Any, reading: Reading) -> list[str]:
-    if isinstance(source, str):
-        return sl.sources.column_names(source, encoding=reading.encoding, sql=reading.sql)
-    return list(source.columns)
 
 
 def explain(error: Exception) -> int:

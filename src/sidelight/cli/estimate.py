@@ -51,10 +51,21 @@ class Learning:
 
     def write(self, reports: list[sl.RecordReports]) -> None:
         """Learn the parameters, if that is asked for, and write them."""
-        if self.learn:
-            from sidelight.estimation.second_phase import learn_second_phase
+        if not self.learn:
+            return
+        from sidelight.estimation.second_phase import learn_second_phase
 
-            learn_second_phase(_design(reports, self), reports).write(self.learn)
+        phase, protocol = reports[0].phase, reports[0].protocol
+        if phase is None:
+            raise InputError(
+                f"--learn needs reports of a first phase, made with --protocol corr-rr or cond-rr; got "
+                f"{protocol.name!r}."
+            )
+        design = sl.protocols.TwoPhase(
+            protocol.schema, phase.epsilon, phase.method, self.copying or "published",  # type: ignore[arg-type]
+            phase.share, 1 if self.groups is None else self.groups,
+        )  # fmt: skip
+        learn_second_phase(design, reports).write(self.learn)
 
 
 @dataclass(frozen=True)
@@ -76,14 +87,9 @@ Reports = Annotated[
 
 @grouped()
 def estimate(
-    *,
-    reports: Reports = None,
-    estimation: Estimation,
-    learning: Learning,
-    state: State,
-    written: Written,
+    *, reports: Reports = None, estimation: Estimation, learning: Learning, state: State, written: Written,
     shown: Shown,
-) -> None:
+) -> None:  # fmt: skip
     """Estimate the frequencies of every attribute from reports."""
     files, output, truth = reports or [], written.output, estimation.truth
     sources = (*files, truth, state.follow, state.checkpoint)
@@ -108,18 +114,3 @@ def estimate(
     named = {"parameters of the second phase": learning.learn, "estimates": output}
     said = [f"The {what} are in {path}." for what, path in named.items() if path]
     show(result, shown, lambda: sl.report.print_estimates(result), said)
-
-
-def _design(reports: list[sl.RecordReports], learning: Learning) -> sl.protocols.TwoPhase:
-    """Return the two-phase design whose first phase these reports are."""
-    phase = reports[0].phase
-    if phase is None:
-        raise InputError(
-            f"--learn needs reports of a first phase, made with --protocol corr-rr or cond-rr; got "
-            f"{reports[0].protocol.name!r}."
-        )
-    schema = reports[0].protocol.schema
-    return sl.protocols.TwoPhase(
-        schema, phase.epsilon, phase.method, learning.copying or "published",  # type: ignore[arg-type]
-        phase.share, 1 if learning.groups is None else learning.groups,
-    )  # fmt: skip

@@ -50,10 +50,7 @@ EXAMPLES = {
     "study": ("sidelight study list", "sidelight study run all --quick"),
     "study list": ("sidelight study list", "sidelight study list --json"),
     "study show": ("sidelight study show cpl-table1", "sidelight study show cpl-table1 --json"),
-    "study run": (
-        "sidelight study run cpl-table1 --quick",
-        "sidelight study run all --quick --out results",
-    ),
+    "study run": ("sidelight study run cpl-table1 --quick", "sidelight study run all --quick --out results"),
     "study clean": ("sidelight study clean", "sidelight study clean --all --days 30"),
     "bench": ("sidelight bench analysers people.csv", "sidelight bench mechanisms people.csv"),
     "bench analysers": (

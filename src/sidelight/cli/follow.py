@@ -75,21 +75,13 @@ class State:
 
 @dataclass(frozen=True)
 class Showing:
-    """How estimates are made and shown.
+    """How estimates are made and shown."""
 
-    Attributes:
-        settings: of `estimate`.
-        truth: gives the true frequencies, where they are known.
-        shown: the HTML file to write at the end; print JSON, one line for each update.
-        output: the file of the estimates to write at the end.
-        force: whether it may replace a file.
-    """
-
-    settings: dict[str, Any]
-    truth: Callable[[Any], Any] | None
-    shown: Shown
-    output: Path | None
-    force: bool
+    settings: dict[str, Any]  # of `estimate`
+    truth: Callable[[Any], Any] | None  # gives the true frequencies, where they are known
+    shown: Shown  # the HTML file to write at the end; print JSON, one line for each update
+    output: Path | None  # the file of the estimates to write at the end
+    force: bool  # whether it may replace a file
 
 
 def estimate_from_state(state: State, files: list[Path], showing: Showing) -> None:
@@ -102,7 +94,6 @@ def estimate_from_state(state: State, files: list[Path], showing: Showing) -> No
 
 
 def _follow(state: State, folder: Path, expected: list[sl.protocols.Protocol], showing: Showing) -> None:
-
     every = _EVERY if state.every is None else check_number("every", state.every, above=0)
     if state.idle is not None:
         check_number("idle", state.idle, at_least=0)
@@ -156,18 +147,21 @@ def _tell(scan: Scan) -> None:
 
 def _update(follower: sl.transport.Follower, scan: Scan, showing: Showing) -> None:
     estimates = _estimated(follower.aggregator, showing)
-    state = _counts(follower.aggregator, follower.refused, scan.left)
+    whole, refused = follower.aggregator, follower.refused
     if showing.shown.json:
-        shown = None if isinstance(estimates, str) else writer.loads(estimates.to_json())
-        say_json(writer.dumps(state | {"found": shown}, allow_nan=False))
+        state = {
+            "batches": len(whole.batches), "people": whole.people, "left": scan.left,
+            "refused": [{"file": name, "reason": reason} for name, reason in refused.items()],
+            "found": None if isinstance(estimates, str) else writer.loads(estimates.to_json()),
+        }  # fmt: skip
+        say_json(writer.dumps(state, allow_nan=False))
         return
     if isinstance(estimates, str):
         say(f"No estimates yet: {estimates}")
     else:
         sl.report.print_estimates(estimates)
     left = f", {scan.left} files wait" if scan.left else ""
-    counts = f"{state['batches']} batches, {state['people']} reports, {len(state['refused'])} files refused"
-    say(f"- {counts}{left}.")
+    say(f"- {len(whole.batches)} batches, {whole.people} reports, {len(refused)} files refused{left}.")
 
 
 def _estimated(aggregator: sl.transport.Aggregator, showing: Showing) -> sl.Estimates | Comparison | str:
@@ -189,13 +183,6 @@ def _is_early(aggregator: sl.transport.Aggregator) -> bool:
         if part.protocol.first_phase is None:
             return any(item.reports == 0 for item in part.parts)
     return True
-
-
-def _counts(aggregator: sl.transport.Aggregator, refused: dict[str, str], left: int) -> dict[str, Any]:
-    return {
-        "batches": len(aggregator.batches), "people": aggregator.people, "left": left,
-        "refused": [{"file": name, "reason": reason} for name, reason in refused.items()],
-    }  # fmt: skip
 
 
 def _report(aggregator: sl.transport.Aggregator, showing: Showing) -> None:

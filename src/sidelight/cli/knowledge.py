@@ -59,14 +59,9 @@ class Asked:
 
 @grouped(without=(*WITHOUT_ENGINE, "column"))
 def knowledge(
-    data: Data,
-    *,
-    asked: Asked,
-    reading: Reading,
-    min_support: MinSupport = 0,
-    graph: GraphFile = None,
+    data: Data, *, asked: Asked, reading: Reading, min_support: MinSupport = 0, graph: GraphFile = None,
     shown: Shown,
-) -> None:
+) -> None:  # fmt: skip
     """Tell what one noisy answer reveals to adversaries who already know some attributes."""
     check_number("scale", asked.scale, above=0)
     lists = (asked.attributes or [], asked.target or [], asked.known or [])
@@ -86,24 +81,14 @@ def knowledge(
 
 @dataclass(frozen=True)
 class Wanted:
-    """What was asked for on the command line, with its lists of columns taken apart.
+    """What was asked for on the command line, with its lists of columns taken apart."""
 
-    Attributes:
-        options: the query, the adversaries and the belief, as written.
-        about: the columns that the query is about; none for all.
-        attacked: the targets; none for all.
-        adversary: the one that is named, if one is.
-        min_support: of a figure that is shown.
-        graph: the file for the published graph.
-        shown: how the result is shown.
-    """
-
-    options: Asked
-    about: list[str]
-    attacked: list[str]
-    adversary: sl.Adversary | None
-    min_support: int
-    graph: Path | None
+    options: Asked  # the query, the adversaries and the belief, as written
+    about: list[str]  # the columns that the query is about; none for all
+    attacked: list[str]  # the targets; none for all
+    adversary: sl.Adversary | None  # the one that is named, if one is
+    min_support: int  # of a figure that is shown
+    graph: Path | None  # the file for the published graph
     shown: Shown
 
     def check(self) -> None:
@@ -258,19 +243,14 @@ def _show_one(
 
 
 def _show_everyone(audit: sl.knowledge.KnowledgeAudit, wanted: Wanted, table: sl.Table) -> float:
-    """Print every adversary's figures, and write the files that were asked for."""
-    said = [f"The graph is in {_write_graph(audit, wanted.graph)}."] if wanted.graph else []
-    show(audit, wanted.shown, lambda: sl.report.print_knowledge(audit, table), said)
-    return _decisive(audit, wanted.options.decide_by)
-
-
-def _decisive(audit: sl.knowledge.KnowledgeAudit, decide_by: str) -> float:
-    """Return the figure that must keep the limit.
+    """Print every adversary's figures, write the files that were asked for; return what must keep the limit.
 
     A model's figure shows nothing about the table. Unless it is asked to decide, the group bound does, which
     holds for every table.
     """
-    if decide_by == "model" or not audit.belief.is_model:
+    said = [f"The graph is in {_write_graph(audit, wanted.graph)}."] if wanted.graph else []
+    show(audit, wanted.shown, lambda: sl.report.print_knowledge(audit, table), said)
+    if wanted.options.decide_by == "model" or not audit.belief.is_model:
         return audit.worst.exact.value
     return audit.group.worst()[1]
 

@@ -25,10 +25,8 @@ def flag(default: Any, text: str, *names: str, callback: Callable[..., Any] | No
 def grouped(*, without: Collection[str] = ()) -> Callable[[Command], Command]:
     """Put the fields of a command's groups in their place in its signature, which typer reads.
 
-    A parameter whose type is a dataclass is a group; the command is handed an instance of it.
-
-    Args:
-        without: the fields that this command has no option for; they keep their defaults.
+    A parameter whose type is a dataclass is a group; the command is handed an instance of it. It has no
+    option for the fields in `without`, which keep their defaults.
     """
 
     def decorate(command: Command) -> Command:

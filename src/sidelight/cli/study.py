@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from sidelight.studies.runner import Outcome, Settings
 
 app = typer.Typer(
-    name="study",
-    help="The papers' tables and figures, and benchmarks of ours.",
-    rich_markup_mode=None,
+    name="study", help="The papers' tables and figures, and benchmarks of ours.", rich_markup_mode=None
 )
 
 Store = Annotated[
@@ -127,13 +125,8 @@ def _run(chosen: tuple[sl.studies.Study, ...], settings: Settings, *, quiet: boo
 
 
 def _described(study: sl.studies.Study) -> dict[str, object]:
-    return {
-        "name": study.name,
-        "paper": study.paper,
-        "title": study.title,
-        "published": dict(study.published),
-        "tables": list(study.needs),
-    }
+    about = {"name": study.name, "paper": study.paper, "title": study.title}
+    return about | {"published": dict(study.published), "tables": list(study.needs)}
 
 
 def _told(outcome: Outcome) -> dict[str, object]:

@@ -23,14 +23,6 @@ _ATTACKS = ("series-1", "series-2", "series-3", "series-4", "series-5", "series-
 _DASHES = ("solid", "dash", "dashdot")
 _LINE = 22
 """The height of a line of the legend; on a phone every name has one of its own."""
-_SECTIONS = {
-    "summary": "Verdict",
-    "table": "All figures",
-    "density": "Distances: density",
-    "cumulative": "Distances: cumulative",
-    "errors": "Errors",
-    "words": "How to read it",
-}
 
 
 class Curve(NamedTuple):
@@ -59,12 +51,8 @@ def comparison_page(comparison: AttackComparison) -> Page:
         "verdict": verdict_sentence(comparison),
         "removed": removed_share,
         "cut": CUT,
-        "sections": {key: text for key, text in _SECTIONS.items() if key in figures or key not in _DRAWN},
     }
     return Page(f"Sidelight attack: {comparison.title}", "attack.html.j2", context, figures)
-
-
-_DRAWN = ("density", "cumulative", "errors")
 
 
 def verdict_sentence(comparison: AttackComparison) -> str:
@@ -167,20 +155,12 @@ def _errors_figure(results: dict[str, AttackResult]) -> Figure:
 
 def _bars(kind: str, colour: str, names: list[str], values: list[Interval | None]) -> Trace:
     known = [(name, value) for name, value in zip(names, values, strict=True) if value is not None]
-    return {
-        "type": "bar",
-        "name": kind,
-        "x": [name for name, _ in known],
-        "y": [value.value for _, value in known],
-        "error_y": {
-            "type": "data",
-            "symmetric": False,
-            "array": [value.upper - value.value for _, value in known],
-            "arrayminus": [value.value - value.lower for _, value in known],
-            "color": "@ink",
-        },
-        "marker": {"color": f"@{colour}"},
-    }
+    ends = {
+        "type": "data", "symmetric": False, "array": [value.upper - value.value for _, value in known],
+        "arrayminus": [value.value - value.lower for _, value in known], "color": "@ink",
+    }  # fmt: skip
+    x, y = [name for name, _ in known], [value.value for _, value in known]
+    return {"type": "bar", "name": kind, "x": x, "y": y, "error_y": ends, "marker": {"color": f"@{colour}"}}
 
 
 _COLUMNS = (
@@ -193,7 +173,11 @@ _LEAST_REMOVED = -10.0
 def print_attack(comparison: AttackComparison) -> None:
     """Print every result beside its control, its baseline and the limit, and what to know about them."""
     console = open_console(180)
-    rows = [_cells(name, result) for name, result in comparison.results.items()]
+    rows = []
+    for name, result in comparison.results.items():
+        beside = map(_interval, (result.score, result.control, result.baseline, result.limit))
+        removed, gain = removed_share(result.noise_removed), _interval(result.gain)
+        rows.append([name, result.measure, *beside, removed, gain])
     console.print(table_of(comparison.title, _COLUMNS, rows, left=_COLUMNS[:2]))
     warnings = [f"Warning: {result.warning}" for result in comparison.results.values() if result.warning]
     print_notes(console, [*_releases(comparison.results), *comparison.notes, *warnings])
@@ -205,11 +189,6 @@ def _releases(results: dict[str, AttackResult]) -> list[str]:
     if len(set(said.values())) == 1:
         return [f"Release: {next(iter(said.values()))}"]
     return [f"Release of {name}: {text}" for name, text in said.items()]
-
-
-def _cells(name: str, result: AttackResult) -> list[str]:
-    beside = map(_interval, (result.score, result.control, result.baseline, result.limit))
-    return [name, result.measure, *beside, removed_share(result.noise_removed), _interval(result.gain)]
 
 
 def removed_share(removed: float | None) -> str:

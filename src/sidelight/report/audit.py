@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from rich.text import Text
@@ -12,42 +12,21 @@ from sidelight.auditing import NAMES, AdversaryName, Audit, Outcome, SecretAudit
 from sidelight.belief import Belief
 from sidelight.leakage import Leakage, pairwise_sum, total_leakage
 from sidelight.plan import Plan
-from sidelight.report.audit_figures import MARKS, heat_figure, interval, is_point, totals_figure, worst_first
+from sidelight.report.audit_figures import heat_figure, interval, is_point, totals_figure, worst_first
 from sidelight.report.console import open_console, print_notes, table_of
-from sidelight.report.curves import Curve, curves_figure, planned_budgets, worst_curves
-from sidelight.report.network import LEAST_SHARE, MOST_ARROWS, PER_SECRET, Arrow, arrows_of, network_figure
-from sidelight.report.page import Figure, Page
+from sidelight.report.curves import curves_figure, planned_budgets, worst_curves
+from sidelight.report.network import LEAST_SHARE, MOST_ARROWS, PER_SECRET, arrows_of, network_figure
+from sidelight.report.page import Page, drawn
 from sidelight.report.style import VERDICTS
 from sidelight.report.wording import UNPROTECTED, counted, decimals, short, weak_budgets
 from sidelight.sources import Table
 
 CARDS = 3
-_SCALE = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0)
-_KINDS = {
-    "exact": "the true figure for this belief.",
-    "certified": "never below the true figure for this belief; it may be far above.",
-    "lower": "a figure that is reached: there is a report that shows it. The true figure is at least this.",
-    "model": "exact or certified for a simplified model of the table, so not a limit for the table itself.",
-    "published": "a formula from a paper, shown for comparison; neither an upper nor a lower limit.",
-    "estimate": "computed from samples, with their error.",
-}
 _PHRASES: dict[Outcome, tuple[str, str]] = {
     "exceeded": ("exceeds its limit", "exceed their limits"),
     "not certified": ("is not certified to keep its limit", "are not certified to keep their limits"),
     "within": ("stays within its limit", "stay within their limits"),
 }
-_SECTIONS = {
-    "summary": "Verdict",
-    "words": "In plain words",
-    "totals": "Every secret at a glance",
-    "table": "All figures",
-    "synergies": "More together",
-    "heat": "Who leaks about whom",
-    "curves": "Leakage against budget",
-    "network": "Strongest pairs",
-    "sources": "Data and plan",
-}
-_DRAWN = ("totals", "heat", "curves", "network")
 
 
 def audit_page(audit: Audit) -> Page:
@@ -55,7 +34,12 @@ def audit_page(audit: Audit) -> Page:
     items = worst_first(audit)
     curves = worst_curves(audit, items)
     arrows = arrows_of(audit)
-    figures = _figures(audit, items, curves, arrows)
+    figures = drawn(
+        totals=totals_figure(items),
+        heat=heat_figure(audit) if any(item.neighbours for item in items) else None,
+        curves=curves_figure(curves) if any(curve.values for curve in curves) else None,
+        network=network_figure(audit, arrows) if arrows else None,
+    )
     counts = Counter(item.decision for item in items)
     context = {
         "audit": audit,
@@ -73,35 +57,10 @@ def audit_page(audit: Audit) -> Page:
         "planned": planned_budgets(curves) if curves else "",
         "arrows": {"shown": len(arrows), "most": MOST_ARROWS, "each": PER_SECRET, "least": LEAST_SHARE},
         "plan_text": audit.plan.to_toml(),
-        "scale": _SCALE,
-        "kinds": _KINDS,
-        "colours": VERDICTS,
-        "marks": MARKS,
         "interval": interval,
         "is_point": is_point,
-        "sections": _sections(audit, figures),
     }
     return Page(f"Sidelight audit of {audit.belief.source}", "audit.html.j2", context, figures)
-
-
-def _sections(audit: Audit, figures: Mapping[str, Figure]) -> dict[str, str]:
-    """Return the sections that have something to show."""
-    hidden = {key for key in _DRAWN if key not in figures} | ({"synergies"} if not audit.synergies else set())
-    return {key: text for key, text in _SECTIONS.items() if key not in hidden}
-
-
-def _figures(
-    audit: Audit, items: Sequence[SecretAudit], curves: Sequence[Curve], arrows: Sequence[Arrow]
-) -> dict[str, Figure]:
-    """Return the figures that have something to show."""
-    figures = {"totals": totals_figure(items)}
-    if any(item.neighbours for item in items):
-        figures["heat"] = heat_figure(audit)
-    if any(curve.values for curve in curves):
-        figures["curves"] = curves_figure(curves)
-    if arrows:
-        figures["network"] = network_figure(audit, arrows)
-    return figures
 
 
 def verdict_sentence(counts: Mapping[Outcome, int], adversary: AdversaryName = "report") -> str:

@@ -6,13 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sidelight.auditing import Audit, Outcome, SecretAudit
+from sidelight.auditing import Audit, SecretAudit
 from sidelight.leakage import Bound, Leakage
 from sidelight.report.page import Figure
-from sidelight.report.style import HEAT, LEAST_SPAN, VERDICTS, Trace, axis, layout, scatter
+from sidelight.report.style import HEAT, LEAST_SPAN, MARKS, VERDICTS, Trace, axis, layout, scatter
 from sidelight.report.wording import factor, labels, nats, paragraph, whole
 
-MARKS: dict[Outcome, str] = {"exceeded": "✕", "not certified": "?", "within": "✓"}
 MOST_NUMBERED = 20
 """A heat map of up to so many rows and columns has its figures in its cells."""
 FAR = 3.0
@@ -45,17 +44,14 @@ def interval(leakage: Leakage, digits: int = 3) -> str:
 def totals_figure(items: Sequence[SecretAudit]) -> Figure:
     """Draw a bar for each secret: full up to what is reached, hatched up to what is not excluded."""
     edge = _edge(items)
-    rows = range(len(items))
     data: list[Trace] = []
     for verdict, colour in VERDICTS.items():
-        chosen = [(row, item) for row, item in zip(rows, items, strict=True) if item.decision == verdict]
-        if chosen:
+        if chosen := [(row, item) for row, item in enumerate(items) if item.decision == verdict]:
             data += _interval_bars(chosen, edge, f"@{colour}")
-    released = {row: item.direct.value for row, item in zip(rows, items, strict=True) if item.direct.through}
+    released = {row: item.direct.value for row, item in enumerate(items) if item.direct.through}
     data.append(_marks(items, released, edge, "diamond", "own report"))
-    data.append(_marks(items, {row: items[row].limit for row in rows}, edge, "line-ns", "limit"))
-    beyond = [(row, item) for row, item in zip(rows, items, strict=True) if item.total.upper.value > edge]
-    if beyond:
+    data.append(_marks(items, {row: item.limit for row, item in enumerate(items)}, edge, "line-ns", "limit"))
+    if beyond := [(row, item) for row, item in enumerate(items) if item.total.upper.value > edge]:
         data.append(_beyond(beyond, edge))
     return Figure(
         data,
@@ -71,9 +67,8 @@ def heat_figure(audit: Audit) -> Figure:
     rows, columns = list(audit.plan.names), list(audit.secrets)
     others, own = _grids(audit)
     is_numbered = max(len(rows), len(columns)) <= MOST_NUMBERED
-    top = max(
-        (cell.value for line in others for cell in line if cell and math.isfinite(cell.value)), default=0
-    )
+    values = [cell.value for line in others for cell in line if cell]
+    top = max(filter(math.isfinite, values), default=0)
     scale = {"thickness": 10, "outlinewidth": 0, "title": {"text": "nats"}}
     grey = [[0, "@own"], [1, "@own"]]
     data = [
@@ -118,12 +113,9 @@ def _totals_layout(
     marked = [f"{MARKS[item.decision]} {name}" for item, name in zip(items, names, strict=True)]
     figures = [interval(item.total, digits) for item in items]
     rows: dict[str, Any] = {
-        "tickmode": "array",
-        "tickvals": list(range(len(items))),
-        "range": [len(items) - 0.5, -0.5],
-        "showgrid": False,
-        "tickfont": {"size": size},
-    }
+        "tickmode": "array", "tickvals": list(range(len(items))), "range": [len(items) - 0.5, -0.5],
+        "showgrid": False, "tickfont": {"size": size},
+    }  # fmt: skip
     return layout(
         height=90 + 24 * len(items),
         barmode="overlay",
@@ -138,13 +130,9 @@ def _interval_bars(chosen: Sequence[tuple[int, SecretAudit]], edge: float, colou
     lower = [min(item.total.lower.value, edge) for _, item in chosen]
     upper = [min(item.total.upper.value, edge) for _, item in chosen]
     shared: Trace = {
-        "type": "bar",
-        "orientation": "h",
-        "y": [row for row, _ in chosen],
-        "hoverinfo": "text",
-        "hovertext": [_total_hover(item) for _, item in chosen],
-        "textposition": "none",
-    }
+        "type": "bar", "orientation": "h", "y": [row for row, _ in chosen], "hoverinfo": "text",
+        "hovertext": [_total_hover(item) for _, item in chosen], "textposition": "none",
+    }  # fmt: skip
     pattern = {"shape": "/", "size": 7, "solidity": 0.25, "fgcolor": colour, "bgcolor": "@card"}
     hatched = {"color": colour, "pattern": pattern, "line": {"width": 1, "color": colour}}
     return [
@@ -211,24 +199,17 @@ def _cells(grid: Grid, top: float, is_numbered: bool) -> Trace:
     The numbers behind the colours are rounded: texts say the figures, and a large page stays small.
     """
     trace: Trace = {
-        "type": "heatmap",
-        "z": [[cell and round(min(cell.value, top), 4) for cell in line] for line in grid],
-        "zmin": 0,
-        "zmax": top,
-        "xgap": 1,
-        "ygap": 1,
-        "hoverinfo": "text",
+        "type": "heatmap", "z": [[cell and round(min(cell.value, top), 4) for cell in line] for line in grid],
+        "zmin": 0, "zmax": top, "xgap": 1, "ygap": 1, "hoverinfo": "text",
         "hovertext": [[_pair_hover(cell) if cell else "" for cell in line] for line in grid],
         "hoverongaps": False,
-    }
+    }  # fmt: skip
     if is_numbered:
-        trace["text"] = [[_short(cell.value) if cell else "" for cell in line] for line in grid]
+        trace["text"] = [
+            [nats(cell.value).replace("below ", "<") if cell else "" for cell in line] for line in grid
+        ]
         trace["texttemplate"] = "%{text}"
     return trace
-
-
-def _short(value: float) -> str:
-    return nats(value).replace("below ", "<")
 
 
 def _pair_hover(leakage: Leakage) -> str:

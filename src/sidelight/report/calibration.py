@@ -10,27 +10,15 @@ from rich.table import Table as Grid
 from sidelight.calibration import Calibration, FrontierPoint, Setting
 from sidelight.calibration.result import table_words
 from sidelight.calibration.unequal import FEW
-from sidelight.report.audit_figures import MARKS
 from sidelight.report.console import open_console, print_notes, table_of
-from sidelight.report.page import Figure, Page
-from sidelight.report.style import (
-    LEGEND,
-    VERDICTS,
-    Trace,
-    axis,
-    finite,
-    from_zero,
-    layout,
-    log_ticks,
-    scatter,
-)
+from sidelight.report.page import Figure, Page, drawn
+from sidelight.report.style import LEGEND, Trace, axis, finite, from_zero, layout, log_ticks, places, scatter
 from sidelight.report.wording import budget, decimals, error, labels, nats, paragraph, weak_budgets
 from sidelight.sources import Table
 
 COLOURS = {"even split": "neutral", "one for all": "series-5", "chosen": "series-1", "limit": "ink"}
-_ROW = 30
 _WIDE_TICKS, _NARROW_TICKS = 9, 4
-_MARGIN = {"l": 8, "r": 16, "t": 36, "b": 8}
+_COMMON = {"margin": {"l": 8, "r": 16, "t": 36, "b": 8}, "showlegend": True, "legend": LEGEND}
 
 
 def settings_of(result: Calibration) -> dict[str, Setting]:
@@ -100,15 +88,8 @@ def _marker(key: str, size: int) -> Trace:
 
 
 def _rows_layout(names: Sequence[str], title: str, width: int, scale: Trace) -> Trace:
-    ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": labels(names, width)}
-    return layout(
-        height=110 + _ROW * len(names),
-        margin=_MARGIN,
-        showlegend=True,
-        legend=LEGEND,
-        xaxis=axis(title, **scale),
-        yaxis=axis("", range=[len(names) - 0.5, -0.5], **ticks),
-    )
+    down = axis("", range=[len(names) - 0.5, -0.5], **places(labels(names, width)))
+    return layout(height=110 + 30 * len(names), **_COMMON, xaxis=axis(title, **scale), yaxis=down)
 
 
 def leakage_figure(result: Calibration) -> Figure:
@@ -141,19 +122,14 @@ def frontier_figure(result: Calibration) -> Figure | None:
         "one for all": [point.uniform for point in points],
         "chosen": [point.unequal for point in points],
     }
-    data = [
-        _frontier_line(key, points, values)
-        for key, values in lines.items()
-        if not all(math.isnan(value) for value in values)
-    ]
+    known = {key: values for key, values in lines.items() if not all(map(math.isnan, values))}
+    data = [_frontier_line(key, points, values) for key, values in known.items()]
     errors = [value for values in lines.values() for value in values]
     return Figure(
         data,
         layout(
             height=380,
-            margin=_MARGIN,
-            showlegend=True,
-            legend=LEGEND,
+            **_COMMON,
             xaxis=axis("all limits times (logarithmic)", type="log", tickvals=[p.factor for p in points]),
             yaxis=axis("weighted error (logarithmic)", **log_ticks(errors, _WIDE_TICKS)),
         ),
@@ -166,57 +142,26 @@ def _frontier_line(key: str, points: Sequence[FrontierPoint], values: Sequence[f
         paragraph(f"limits times {point.factor:g}", f"{key}: {error(value)}")
         for point, value in zip(points, values, strict=True)
     ]
-    return scatter(
-        "lines+markers",
-        [point.factor for point in points],
-        [finite(value) for value in values],
-        name=key,
-        line={"color": f"@{COLOURS[key]}", "width": 2},
-        marker=_marker(key, 9),
-        hovertext=hovers,
-        hoverinfo="text",
-    )
-
-
-_SECTIONS = {
-    "summary": "Result",
-    "budgets": "Budgets",
-    "leakage": "Leakage against limits",
-    "errors": "Expected error",
-    "frontier": "Utility against limit",
-    "adversary": "Whose knowledge",
-    "plan": "The plan",
-}
-_UTILITIES = {
-    "variance": "the expected squared distance between the estimated and the true frequencies of its values",
-    "accuracy": "the probability that a guess from one report is wrong",
-}
+    x, y = [point.factor for point in points], [finite(value) for value in values]
+    line, text = {"color": f"@{COLOURS[key]}", "width": 2}, {"hovertext": hovers, "hoverinfo": "text"}
+    return scatter("lines+markers", x, y, name=key, line=line, marker=_marker(key, 9), **text)
 
 
 def calibration_page(result: Calibration) -> Page:
     """Return the page of a calibration."""
-    drawn = {
-        "budgets": budgets_figure(result),
-        "leakage": leakage_figure(result),
-        "errors": errors_figure(result),
-        "frontier": frontier_figure(result),
-    }
-    figures = {name: figure for name, figure in drawn.items() if figure is not None}
-    present = {*figures, "summary", "plan", *(["adversary"] if result.alternatives else [])}
+    figures = drawn(
+        budgets=budgets_figure(result), leakage=leakage_figure(result), errors=errors_figure(result),
+        frontier=frontier_figure(result),
+    )  # fmt: skip
     context = {
         "result": result,
         "settings": settings_of(result),
         "series": COLOURS,
         "headline": headline(result),
-        "utility": _UTILITIES[result.utility],
         "plan_text": result.plan.to_toml(),
-        "colours": VERDICTS,
-        "marks": MARKS,
-        "is_nan": math.isnan,
         "error": error,
         "few": FEW,
         "has_unequal": not all(math.isnan(point.unequal) for point in result.frontier),
-        "sections": {key: text for key, text in _SECTIONS.items() if key in present},
     }
     source = result.audit.belief.source
     return Page(f"Sidelight calibration of {source}", "calibration.html.j2", context, figures)
@@ -270,6 +215,5 @@ def _leakage(result: Calibration) -> Grid:
     for name, limit in result.limits.items():
         bound = result.chosen.bounds[name]
         before = "none" if result.even is None else decimals(result.even.bounds[name].value)
-        after = decimals(bound.value)
-        grid.add_row(name, decimals(limit), before, after, f"{bound.kind} ({bound.method})")
+        grid.add_row(name, decimals(limit), before, decimals(bound.value), f"{bound.kind} ({bound.method})")
     return grid

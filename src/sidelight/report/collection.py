@@ -9,11 +9,10 @@ from typing import Any
 
 from sidelight.advice.advice import MOST_VALUES, Advice
 from sidelight.estimation.estimates import Comparison, Estimate, Estimates
-from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordReports
 from sidelight.report.console import open_console, print_notes, table_of
 from sidelight.report.page import Figure, Page
-from sidelight.report.style import Trace, axis, finite, layout, log_ticks, scatter
+from sidelight.report.style import Trace, axis, finite, layout, log_ticks, places, scatter
 from sidelight.report.wording import labels, paragraph, short_value, weak_budgets
 
 MOST_DRAWN = 1000
@@ -47,8 +46,6 @@ def estimates_page(result: Estimates | Comparison) -> Page:
         "drawn": min(len(rows), MOST_DRAWN),
         "error": error,
         "delta": with_delta(estimates),
-        "sections": {"summary": "Summary", "figure": "At a glance", "table": "All frequencies"}
-        | ({"means": "Means"} if estimates.means else {}),
     }
     title = f"Sidelight estimates from {estimates.people} reports"
     figures = {"frequencies": frequencies_figure(rows[:MOST_DRAWN], truth[:MOST_DRAWN])}
@@ -64,7 +61,7 @@ def _truth(estimates: Estimates, compared: Comparison | None) -> list[float | No
 
 def frequencies_figure(rows: list[Estimate], truth: list[float | None]) -> Figure:
     """Draw each value's frequency with its interval, and the truth as a mark of its own."""
-    places = list(range(len(rows)))
+    lines = list(range(len(rows)))
     hover = [
         paragraph(
             f"{row.attribute}: {row.value}",
@@ -81,10 +78,10 @@ def frequencies_figure(rows: list[Estimate], truth: list[float | None]) -> Figur
     }  # fmt: skip
     text = {"hoverinfo": "text", "hovertext": hover}
     shares, dot = [row.frequency for row in rows], {"color": "@series-1", "size": 8}
-    data = [scatter("markers", shares, places, marker=dot, error_x=ends, **text)]
+    data = [scatter("markers", shares, lines, marker=dot, error_x=ends, **text)]
     if any(value is not None for value in truth):
         cross = {"symbol": "x-thin", "size": 9, "line": {"color": "@series-2", "width": 2}}
-        data.append(scatter("markers", truth, places, marker=cross, **text))
+        data.append(scatter("markers", truth, lines, marker=cross, **text))
     return _listed(
         data,
         [short_value(row.attribute, row.value) for row in rows],
@@ -99,10 +96,7 @@ def _listed(
 ) -> Figure:
     """Return a figure with one line for each name; on a phone it fits where the names are short."""
     shown = labels(names, 32)
-    down = axis(
-        "", autorange="reversed", tickmode="array", tickvals=list(range(len(names))), ticktext=shown,
-        showgrid=False,
-    )  # fmt: skip
+    down = axis("", autorange="reversed", **places(shown), showgrid=False)
     longest = max((min(len(name), 36) for name in shown), default=0)
     return Figure(
         data, layout(height=height, xaxis=across, yaxis=down), description, min_width=180 + 7 * longest
@@ -116,7 +110,6 @@ def advice_page(advice: Advice) -> Page:
         "notes": advice_notes(advice),
         "undrawn": [option.name for option in advice.options if finite(option.error) is None],
         "error": error,
-        "sections": {"summary": "Advice", "figure": "At a glance", "table": "All protocols"},
     }
     title = f"Sidelight advice for {advice.people} people"
     return Page(title, "advice.html.j2", context, {"errors": errors_figure(advice)})
@@ -125,16 +118,14 @@ def advice_page(advice: Advice) -> Page:
 def errors_figure(advice: Advice) -> Figure:
     """Draw the error to expect of each protocol, on a logarithmic axis."""
     options = [option for option in advice.options if finite(option.error) is not None]
-    places = list(range(len(options)))
+    lines = list(range(len(options)))
     unbiased = [finite(option.unbiased_error) for option in options]
     best = [None if option.best_error is None else finite(option.best_error) for option in options]
-    open_mark, full_mark = (
-        {"color": "@muted", "size": 9, "symbol": "diamond-open"},
-        {"color": "@series-1", "size": 10},
-    )
+    open_mark = {"color": "@muted", "size": 9, "symbol": "diamond-open"}
+    full_mark = {"color": "@series-1", "size": 10}
     data = [
-        scatter("markers", unbiased, places, marker=open_mark, hoverinfo="x"),
-        scatter("markers", best, places, marker=full_mark, hoverinfo="x"),
+        scatter("markers", unbiased, lines, marker=open_mark, hoverinfo="x"),
+        scatter("markers", best, lines, marker=full_mark, hoverinfo="x"),
     ]
     shown = [value for option in options for value in (option.error, option.unbiased_error) if value > 0]
     return _listed(
@@ -213,16 +204,10 @@ def readings(estimates: Estimates) -> list[str]:
     return said
 
 
-def _raw_values(protocol: Protocol) -> list[str]:
-    """Return what is reported without noise."""
-    return [group.label for group in protocol.groups if not math.isfinite(group.randomiser.epsilon)]
-
-
 def collected_notes(collected: RecordReports) -> list[str]:
     """Return what whoever makes reports must know: values that are written as they are, a simulation."""
-    said = []
-    raw = _raw_values(collected.protocol)
-    if raw:
+    said, groups = [], collected.protocol.groups
+    if raw := [group.label for group in groups if not math.isfinite(group.randomiser.epsilon)]:
         said.append(
             f"Warning: the raw values of {', '.join(raw)} are written as they are. Nothing protects them: "
             "treat the reports like the data."

@@ -11,12 +11,7 @@ _MOST_NAMED = 5
 
 
 def publishing_notes(schema: Schema, holder: str) -> list[str]:
-    """Say that a file holds what was taken from raw data: bins whose edges are people's own values.
-
-    Args:
-        schema: the attributes that were inferred from the data.
-        holder: the file in words, as "every report file".
-    """
+    """Say that a file (`holder`, in words) holds what was inferred from raw data: edges that are people's."""
     binned = [attribute.name for attribute in schema if attribute.edges]
     if not binned:
         return [f"{AS_PUBLIC} They are in {holder}."]

@@ -44,6 +44,16 @@ def table_of(
     return grid
 
 
+def print_plain(columns: Sequence[str], rows: Iterable[Iterable[RenderableType]]) -> None:
+    """Print columns of words without lines between them."""
+    grid = Grid(box=None, pad_edge=False)
+    for name in columns:
+        grid.add_column(name, overflow="fold")
+    for row in rows:
+        grid.add_row(*row)
+    open_console().print(grid)
+
+
 def print_notes(console: Console, notes: Iterable[str], *, wrap: bool = True) -> None:
     """Print what a reader must know, a line each; without `wrap` a long line is left to the terminal."""
     for note in notes:

@@ -54,6 +54,7 @@ def curves_figure(curves: Sequence[Curve]) -> Figure:
     data += [_saturation_line(curve) for curve in drawn if curve.is_bounded]
     data.append(_plan_dots(drawn))
     shown = [value for curve in drawn for value in (*curve.values, curve.saturation)]
+    epsilon = {"text": "ε = %{x:.3~g}"}
     return Figure(
         data,
         layout(
@@ -61,9 +62,7 @@ def curves_figure(curves: Sequence[Curve]) -> Figure:
             margin={"l": 8, "r": 8, "t": 30, "b": 8},
             hovermode="x unified",
             xaxis=axis(
-                "budget ε of one report of the neighbour",
-                rangemode="tozero",
-                unifiedhovertitle={"text": "ε = %{x:.3~g}"},
+                "budget ε of one report of the neighbour", rangemode="tozero", unifiedhovertitle=epsilon
             ),
             yaxis=axis("leakage in nats", range=from_zero(shown)),
         ),

@@ -16,7 +16,7 @@ from sidelight.knowledge import Adversary, AdversaryAudit, KnowledgeAudit, Noise
 from sidelight.knowledge.adversary import adversary_of
 from sidelight.leakage import Bound
 from sidelight.report.console import open_console, print_notes, table_of
-from sidelight.report.page import Figure, Page
+from sidelight.report.page import Figure, Page, drawn
 from sidelight.report.style import HEAT, LEAST_SPAN, Trace, axis, finite, from_zero, layout, scatter
 from sidelight.report.wording import UNPROTECTED, counted, decimals, label, nats, paragraph
 from sidelight.sources import Table
@@ -44,17 +44,10 @@ def drawn_lines(audit: KnowledgeAudit) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _values(audit: KnowledgeAudit, key: str) -> list[float | None]:
+def _values(audit: KnowledgeAudit, key: str) -> tuple[float | None, ...]:
     """Return the values of a line, layer by layer; None where a method has none."""
-    layers = audit.layers
-    lines: dict[str, list[float | None]] = {
-        "exact": [layer.exact for layer in layers],
-        "least": [layer.least for layer in layers],
-        "certified": [layer.certified for layer in layers],
-        "published": [layer.published for layer in layers],
-        "group": [layer.group for layer in layers],
-    }
-    return lines[key]
+    figures = ((it.exact, it.least, it.certified, it.published, it.group) for it in audit.layers)
+    return dict(zip(LINES, zip(*figures, strict=True), strict=True))[key]
 
 
 def knowledge_figure(audit: KnowledgeAudit) -> Figure:
@@ -64,18 +57,13 @@ def knowledge_figure(audit: KnowledgeAudit) -> Figure:
     for key, (name, colour, dash) in drawn_lines(audit).items():
         values = [value for value in _values(audit, key) if value is not None]
         shown += values
-        data.append(
-            scatter(
-                "lines+markers",
-                [layer.known for layer in audit.layers],
-                [finite(value) for value in values],
-                name=name,
-                line={"color": f"@{colour}", "width": 2.5, "dash": dash},
-                marker={"color": f"@{colour}", "size": 8},
-                hoverinfo="text",
-                hovertext=[paragraph(f"{name}: {nats(value)}") for value in values],
-            )
-        )
+        look = {
+            "name": name, "line": {"color": f"@{colour}", "width": 2.5, "dash": dash},
+            "marker": {"color": f"@{colour}", "size": 8}, "hoverinfo": "text",
+            "hovertext": [paragraph(f"{name}: {nats(value)}") for value in values],
+        }  # fmt: skip
+        known, heights = [layer.known for layer in audit.layers], [finite(value) for value in values]
+        data.append(scatter("lines+markers", known, heights, **look))
     return Figure(
         data,
         layout(
@@ -152,72 +140,42 @@ def _nodes(audit: KnowledgeAudit, places: dict[Adversary, tuple[float, int]]) ->
     values = [audit.exact.of(adversary) for adversary in places]
     top = max([LEAST_SPAN, *filter(math.isfinite, values)])
     marker = {
-        "size": 18,
-        "color": [min(value, top) for value in values],
-        "colorscale": HEAT,
-        "cmin": 0,
-        "cmax": top,
-        "line": {"width": 1.5, "color": "@ink"},
+        "size": 18, "color": [min(value, top) for value in values], "colorscale": HEAT, "cmin": 0,
+        "cmax": top, "line": {"width": 1.5, "color": "@ink"},
         "colorbar": {"thickness": 10, "outlinewidth": 0, "title": {"text": "nats", "side": "right"}},
-    }
+    }  # fmt: skip
     x, y = [round(x, 4) for x, _ in places.values()], [y for _, y in places.values()]
     hovers = [_hover(audit, adversary) for adversary in places]
     return scatter("markers", x, y, marker=marker, cliponaxis=False, hoverinfo="text", hovertext=hovers)
 
 
 def _hover(audit: KnowledgeAudit, adversary: Adversary) -> str:
-    lines = [f"{'model' if audit.belief.is_model else 'exact'} {nats(audit.exact.of(adversary))}"]
-    if audit.published is not None:
-        lines.append(f"published {nats(audit.published.of(adversary))}")
-    if audit.certified is not None:
-        lines.append(f"certified {nats(audit.certified.of(adversary))}")
+    graphs = {"exact": audit.exact, "published": audit.published, "certified": audit.certified}
+    found = {name: graph.of(adversary) for name, graph in graphs.items() if graph is not None}
+    lines = [f"{'model' if name == 'exact' and audit.belief.is_model else name} {nats(value)}"
+             for name, value in found.items()]  # fmt: skip
     return paragraph(f"knows {label(', '.join(adversary.known) or 'nothing', 60)}", *lines)
-
-
-_SECTIONS = {
-    "summary": "Verdict",
-    "words": "In plain words",
-    "curve": "Leakage against what is known",
-    "targets": "Every target",
-    "graph": "Graph of adversaries",
-    "adversaries": "All adversaries of a target",
-    "noise": "How much noise",
-    "sources": "Data and query",
-}
-_CASES = {
-    "group": "Corollary 1 of the paper says: as group privacy.",
-    "weakest": "Every published edge is positive, so Corollary 1 of the paper says: the weakest.",
-    "strongest": "Every published edge is negative, so Corollary 1 of the paper says: the strongest one.",
-    "none": "The published edges have both signs, so Corollary 1 of the paper says nothing.",
-}
 
 
 def knowledge_page(audit: KnowledgeAudit) -> Page:
     """Return the page of a query's leakage to adversaries with every amount of prior knowledge."""
     target = audit.worst.adversary.target
-    figures = {"curve": knowledge_figure(audit)}
-    graph = graph_figure(audit, target)
-    if graph is not None:
-        figures["graph"] = graph
-    hidden = {"graph"} - set(figures) | ({"noise"} if audit.noise is None else set())
+    figures = drawn(curve=knowledge_figure(audit), graph=graph_figure(audit, target))
     context = {
         "audit": audit,
         "belief": audit.belief,
         "target": target,
         "standing": STANDINGS[audit.standing],
-        "case": _CASES[audit.graph.case] if audit.graph else "",
         "targets": [_target_rows(audit, name) for name in audit.targets],
         "rows": [_row(audit, each) for each in adversaries_of(audit.exact.names, target)],
         "lines": drawn_lines(audit),
-        "edges": list(audit.graph.all_edges(target)) if audit.graph and graph is not None else [],
+        "edges": list(audit.graph.all_edges(target)) if audit.graph and "graph" in figures else [],
         "is_gaussian": _asked(audit.query)[1] is not None,
         "enough": enough,
         "compared": compared,
-        "sections": {key: text for key, text in _SECTIONS.items() if key not in hidden},
     }
-    return Page(
-        f"Sidelight: prior knowledge about {audit.belief.source}", "knowledge.html.j2", context, figures
-    )
+    title = f"Sidelight: prior knowledge about {audit.belief.source}"
+    return Page(title, "knowledge.html.j2", context, figures)
 
 
 def _target_rows(audit: KnowledgeAudit, target: str) -> dict[str, dict[str, Any]]:
@@ -339,15 +297,11 @@ def _belief(belief: Belief | Gaussian) -> str:
 
 
 def _adversary_grid(item: AdversaryAudit) -> Grid:
-    grid = table_of(
-        f"Attacks {item.adversary}", ("figure", "nats", "claim", "how"), left=("figure", "claim", "how")
-    )
-    for name, bound in (
-        ("leakage", item.exact),
-        ("sound graph", item.certified),
-        ("published graph", item.published),
-        ("group privacy", item.group),
-    ):
+    columns = ("figure", "nats", "claim", "how")
+    grid = table_of(f"Attacks {item.adversary}", columns, left=("figure", "claim", "how"))
+    names = ("leakage", "sound graph", "published graph", "group privacy")
+    bounds = (item.exact, item.certified, item.published, item.group)
+    for name, bound in zip(names, bounds, strict=True):
         if bound is not None:
             below = " (below the truth)" if name == "published graph" and item.is_understated else ""
             grid.add_row(name, decimals(bound.value), f"{bound.kind}{below}", _reached(bound))
@@ -355,14 +309,10 @@ def _adversary_grid(item: AdversaryAudit) -> Grid:
 
 
 def _reached(bound: Bound) -> str:
-    if bound.witness is None:
+    if (witness := bound.witness) is None:
         return bound.method
-    told = (
-        f"reached by {bound.witness.report}; for {bound.witness.likelier}, against {bound.witness.unlikelier}"
-    )
-    if bound.support is None:
-        return told
-    return f"{told}; it rests on {counted(bound.support, 'record')}"
+    told = f"reached by {witness.report}; for {witness.likelier}, against {witness.unlikelier}"
+    return told if bound.support is None else f"{told}; it rests on {counted(bound.support, 'record')}"
 
 
 def _notes(audit: KnowledgeAudit, table: Table) -> list[str]:

@@ -13,43 +13,30 @@ from sidelight.learning.diagram import tree_svg
 from sidelight.learning.learnt import Learnt
 from sidelight.report.columns import AS_PUBLIC
 from sidelight.report.console import open_console, print_notes, table_of
-from sidelight.report.page import Figure, Page
-from sidelight.report.style import Trace, axis, layout, scatter
+from sidelight.report.page import Figure, Page, drawn
+from sidelight.report.style import Trace, axis, layout, places, scatter
 from sidelight.report.wording import decimals, labels
 
 _COLOURS = {
-    "line": "var(--neutral)",
-    "word": "var(--muted)",
-    "ink": "var(--ink)",
-    "question": "var(--within-soft)",
-    "leaf": "var(--card)",
-}
-_SECTIONS = {
-    "summary": "Verdict",
-    "accuracy": "Accuracy",
-    "leakage": "Leakage of the label",
-    "budgets": "Budgets",
-    "model": "The model",
-}
+    "line": "var(--neutral)", "word": "var(--muted)", "ink": "var(--ink)",
+    "question": "var(--within-soft)", "leaf": "var(--card)",
+}  # fmt: skip
 
 
 def learnt_page(learnt: Learnt) -> Page:
     """Return the page of a learnt model."""
     shown = _shown(learnt.model, learnt)
-    figures = {"accuracy": accuracy_figure(learnt)}
-    if learnt.spent and shown["is_tree"]:
-        figures["budgets"] = budgets_figure(learnt)
+    budgets = budgets_figure(learnt) if learnt.spent and shown["is_tree"] else None
     context = {
         "learnt": learnt,
         "statement": learnt.statement,
         "name": model_name(learnt),
         "notes": notes(learnt)[1:],
         "ends": _ends,
-        "sections": {key: text for key, text in _SECTIONS.items() if key != "budgets" or learnt.spent},
         **shown,
     }
     title = f"Sidelight: {model_name(learnt)} for {learnt.label.name}"
-    return Page(title, "learning.html.j2", context, figures)
+    return Page(title, "learning.html.j2", context, drawn(accuracy=accuracy_figure(learnt), budgets=budgets))
 
 
 @singledispatch
@@ -87,15 +74,13 @@ def _ends(ends: tuple[float, float], form: str) -> str:
 def accuracy_figure(learnt: Learnt) -> Figure:
     """Draw the model's accuracy with its interval, and that of the reference models on the same records."""
     bars = {model_name(learnt): learnt.accuracy, **learnt.references, "commonest label": learnt.control}
-    places = list(range(len(bars)))
-    model = _bars(places[:1], [learnt.accuracy], "@series-1") | {
+    model = _bars([0], [learnt.accuracy], "@series-1") | {
         "error_x": {
             "type": "data", "symmetric": False, "color": "@ink", "thickness": 1.5, "width": 5,
             "array": [learnt.upper - learnt.accuracy], "arrayminus": [learnt.accuracy - learnt.lower],
         },
     }  # fmt: skip
-    data = [model, _bars(places[1:], list(bars.values())[1:], "@neutral")]
-    names = labels(bars, 28)
+    data = [model, _bars(list(range(1, len(bars))), list(bars.values())[1:], "@neutral")]
     return Figure(
         data,
         layout(
@@ -103,18 +88,16 @@ def accuracy_figure(learnt: Learnt) -> Figure:
             bargap=0.35,
             barmode="overlay",
             xaxis=axis("share of right predictions", range=[0, 1], tickformat=".0%"),
-            yaxis=axis(
-                "", autorange="reversed", tickmode="array", tickvals=places, ticktext=names, showgrid=False
-            ),
+            yaxis=axis("", autorange="reversed", **places(labels(bars, 28)), showgrid=False),
         ),
         "The share of right predictions of the model and of its references; the table has them.",
         min_width=420,
     )
 
 
-def _bars(places: list[int], values: list[float], colour: str) -> Trace:
+def _bars(rows: list[int], values: list[float], colour: str) -> Trace:
     return {
-        "type": "bar", "orientation": "h", "y": places, "x": values, "hoverinfo": "x",
+        "type": "bar", "orientation": "h", "y": rows, "x": values, "hoverinfo": "x",
         "marker": {"color": colour}, "text": [f"{100 * value:.1f} %" for value in values],
         "textposition": "inside", "insidetextanchor": "start", "textfont": {"color": "@card"},
     }  # fmt: skip
@@ -122,16 +105,16 @@ def _bars(places: list[int], values: list[float], colour: str) -> Trace:
 
 def budgets_figure(learnt: Learnt) -> Figure:
     """Draw the largest budget of each round, and what the answers up to it leak at most."""
-    places = list(range(len(learnt.spent)))
+    rounds = list(range(len(learnt.spent)))
     line = {"color": "@series-2", "width": 2.5}
     promised = [part.leakage for part in learnt.spent]
     data = [
         {
-            "type": "bar", "x": places, "y": [part.budgets[1] for part in learnt.spent], "hoverinfo": "y",
+            "type": "bar", "x": rounds, "y": [part.budgets[1] for part in learnt.spent], "hoverinfo": "y",
             "name": "largest budget of an answer", "marker": {"color": "@series-1"},
         },
         scatter(
-            "lines+markers", places, promised, hoverinfo="y", name="promised so far", line=line,
+            "lines+markers", rounds, promised, hoverinfo="y", name="promised so far", line=line,
             marker={"size": 8},
         ),
     ]  # fmt: skip
@@ -143,11 +126,11 @@ def budgets_figure(learnt: Learnt) -> Figure:
             showlegend=True,
             legend={"orientation": "h", "y": 1.15},
             margin={"l": 8, "r": 8, "t": 30, "b": 8},
-            xaxis=axis("", tickmode="array", tickvals=places, ticktext=names, showgrid=False),
+            xaxis=axis("", **places(names), showgrid=False),
             yaxis=axis("nats", rangemode="tozero"),
         ),
         "The largest budget of an answer and the leakage promised so far; the table below has them.",
-        min_width=max(420, 46 * len(places)),
+        min_width=max(420, 46 * len(rounds)),
     )
 
 

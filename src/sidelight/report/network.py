@@ -103,20 +103,15 @@ def _before_end(ends: tuple[Point, Point], distance: float) -> float:
 
 def _lines(arrows: Sequence[Arrow], ends: Sequence[tuple[Point, Point]], width: int) -> Trace:
     """Return all arcs of one width as one trace; a gap parts them."""
-    x: list[float | None] = []
-    y: list[float | None] = []
+    points: list[tuple[float | None, float | None]] = []
     for arrow, pair in zip(arrows, ends, strict=True):
-        if _width(arrow) != width:
-            continue
-        end = _before_end(pair, _SHAFT)
-        for step in range(_STEPS + 1):
-            px, py = _path(pair, end * step / _STEPS)
-            x.append(round(px, 3))
-            y.append(round(py, 3))
-        x.append(None)
-        y.append(None)
+        if _width(arrow) == width:
+            end = _before_end(pair, _SHAFT)
+            arc = (_path(pair, end * step / _STEPS) for step in range(_STEPS + 1))
+            points += [*((round(x, 3), round(y, 3)) for x, y in arc), (None, None)]
+    across, up = [x for x, _ in points], [y for _, y in points]
     line = {"color": "@edge", "width": _WIDTHS[width]}
-    return scatter("lines", x, y, line=line, opacity=0.6, hoverinfo="skip")
+    return scatter("lines", across, up, line=line, opacity=0.6, hoverinfo="skip")
 
 
 def _width(arrow: Arrow) -> int:
@@ -135,9 +130,8 @@ def _heads(arrows: Sequence[Arrow], ends: Sequence[tuple[Point, Point]]) -> Trac
 
 def _middles(arrows: Sequence[Arrow], ends: Sequence[tuple[Point, Point]]) -> Trace:
     marker = {"size": 8, "color": "@card", "line": {"width": 2, "color": "@edge"}}
-    return _points([_path(pair, 0.6) for pair in ends], marker) | {
-        "hovertext": [_hover(arrow) for arrow in arrows]
-    }
+    hovers = [_hover(arrow) for arrow in arrows]
+    return _points([_path(pair, 0.6) for pair in ends], marker) | {"hovertext": hovers}
 
 
 def _nodes(audit: Audit, places: dict[str, Point]) -> Trace:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,14 +20,15 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import check_overwrite, write_text
 from sidelight.report import wording
-from sidelight.report.style import DARK, LIGHT
+from sidelight.report.style import DARK, LIGHT, MARKS, VERDICTS
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # tables on a terminal load this module too
     from jinja2 import Environment
-    from markupsafe import Markup
 
 PAGES: dict[str, str | Callable[[Any], Page]] = {
     "sidelight.auditing.result:Audit": "sidelight.report.audit:audit_page",
@@ -115,12 +118,15 @@ class Section:
     rows: Sequence[Sequence[object]] = ()
 
 
+def drawn(**figures: Figure | None) -> dict[str, Figure]:
+    """Return the figures that have something to show."""
+    return {name: figure for name, figure in figures.items() if figure is not None}
+
+
 def sections_page(title: str, headline: str, sections: Mapping[str, Section]) -> Page:
     """Return a page of plain sections, by their anchors, under one sentence that says what was found."""
-    figures = {key: part.figure for key, part in sections.items() if part.figure is not None}
-    contents = {"summary": "Result"} | {key: part.title for key, part in sections.items()}
-    context = {"headline": headline, "parts": sections, "sections": contents}
-    return Page(title, "sections.html.j2", context, figures)
+    figures = drawn(**{key: part.figure for key, part in sections.items()})
+    return Page(title, "sections.html.j2", {"headline": headline, "parts": sections}, figures)
 
 
 def add_page(kind: type, maker: Callable[[Any], Page]) -> None:
@@ -158,23 +164,17 @@ def page_of(result: object) -> Page:
 
 def render(page: Page) -> str:
     """Return the page as HTML."""
-    from markupsafe import Markup
-
     library = [_packaged("assets/plotly.min.js")] if page.figures else []
     scripts = [*library, _packaged("templates/report.js")]
-    return (
-        _environment()
-        .get_template(page.template)
-        .render(
-            page.context,
-            title=page.title,
-            figures=page.figures,
-            drawings={name: figure.drawing for name, figure in page.figures.items()},
-            palettes={"light": LIGHT, "dark": DARK},
-            style=Markup(_packaged("templates/report.css")),  # noqa: S704 - our own file
-            scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own file and plotly's
-            hashes=[_hash(script) for script in scripts],
-        )
+    return (_environment().get_template(page.template)).render(
+        page.context,
+        title=page.title,
+        figures=page.figures,
+        drawings={name: figure.drawing for name, figure in page.figures.items()},
+        palettes={"light": LIGHT, "dark": DARK},
+        style=Markup(_packaged("templates/report.css")),  # noqa: S704 - our own file
+        scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own file and plotly's
+        hashes=[_hash(script) for script in scripts],
     )
 
 
@@ -183,19 +183,14 @@ def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("sidelight.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.policies["json.dumps_kwargs"] = {
-        "allow_nan": False,
-        "ensure_ascii": False,
-        "separators": (",", ":"),
-    }
+        loader=PackageLoader("sidelight.report"), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    compact = {"allow_nan": False, "ensure_ascii": False, "separators": (",", ":")}
+    environment.policies["json.dumps_kwargs"] = compact
+    environment.globals.update(colours=VERDICTS, marks=MARKS, is_nan=math.isnan)
     filters = (wording.nats, wording.factor, wording.certainty, wording.share, wording.whole, wording.budget)
-    environment.filters.update({function.__name__: function for function in (*filters, named)})
+    environment.filters.update({function.__name__: function for function in (*filters, named, headings)})
     return environment
 
 
@@ -205,11 +200,15 @@ def named(text: str) -> Markup:
     >>> named("a<b")
     Markup('<bdi>a&lt;b</bdi>')
     """
-    from markupsafe import Markup
-
     if len(text) <= _LONGEST_NAME:
         return Markup("<bdi>{}</bdi>").format(text)
     return Markup('<bdi title="{}">{}</bdi>').format(text, wording.short(text, _LONGEST_NAME))
+
+
+def headings(body: str) -> list[tuple[str, Markup]]:
+    """Return the anchor and the heading of every section of a page, for its table of contents."""
+    found = re.findall(r'<section id="([^"]+)">\n<h2>(.*?)</h2>', body)
+    return [(key, Markup(heading)) for key, heading in found]  # noqa: S704 - a template escaped it
 
 
 def _packaged(path: str) -> str:

@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from rich.table import Table as Grid
-
-from sidelight.report.console import open_console, print_notes, table_of
+from sidelight.report.console import open_console, print_notes, print_plain, table_of
 from sidelight.studies.register import Listing
 from sidelight.studies.runner import Outcome
 from sidelight.studies.study import OURS, Study
@@ -20,12 +18,7 @@ if TYPE_CHECKING:  # a list of studies must not wait for what computes benchmark
 
 def print_studies(studies: Iterable[Listing]) -> None:
     """Print every study's name, paper and title."""
-    grid = Grid(box=None, pad_edge=False)
-    for title in ("study", "paper", "title"):
-        grid.add_column(title, overflow="fold")
-    for study in studies:
-        grid.add_row(study.name, study.paper, study.title)
-    open_console().print(grid)
+    print_plain(("study", "paper", "title"), ((study.name, study.paper, study.title) for study in studies))
 
 
 def print_study(study: Study) -> None:
@@ -39,9 +32,8 @@ def print_study(study: Study) -> None:
         console.print(table_of("Published", ("what", "value"), rows, left=("what",)))
     if study.needs:
         absent = missing_tables(study.needs)
-        console.print(
-            f"Tables: {', '.join(study.needs)}" + (f"; missing: {', '.join(absent)}" if absent else "")
-        )
+        missing = f"; missing: {', '.join(absent)}" if absent else ""
+        console.print(f"Tables: {', '.join(study.needs)}{missing}")
     together = f"Computed by the work {study.work.name!r}"
     console.print(f"{together}; run it with `sidelight study run {study.name}`.")
 
@@ -104,10 +96,10 @@ def print_mechanisms(benchmark: MechanismBenchmark) -> None:
     grid = table_of(title, ("mechanism", *titles), left=("mechanism",))
     for point in benchmark.points:
         cells = (point.report, point.guess, point.frequency_error, point.wrong)
-        grid.add_row(point.mechanism, f"{point.epsilon:g}", *map(_cell, cells))
+        grid.add_row(
+            point.mechanism,
+            f"{point.epsilon:g}",
+            *("none" if cell is None else shown(cell) for cell in cells),
+        )
     console.print(grid)
     console.print("- Leakage is TCPL as a share of that of the worst mechanism of the budget.")
-
-
-def _cell(value: float | None) -> str:
-    return "none" if value is None else f"{value:.4g}"

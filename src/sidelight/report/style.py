@@ -49,7 +49,7 @@ HEAT = [[step / 4, f"@heat-{step}"] for step in range(5)]
 SERIES = tuple(f"series-{number}" for number in range(1, 9))
 VERDICTS: dict[Outcome, str] = {"exceeded": "exceeded", "not certified": "uncertified", "within": "within"}
 """The colour of every verdict, worst first."""
-
+MARKS: dict[Outcome, str] = {"exceeded": "✕", "not certified": "?", "within": "✓"}
 
 Trace = dict[str, Any]
 
@@ -59,6 +59,11 @@ LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
 CLEAR = "rgba(0,0,0,0)"
 _FONT = "system-ui, sans-serif"
 _BEYOND = 1.05
+
+
+def places(texts: Sequence[str]) -> Trace:
+    """Return the part of an axis that writes a text at each of the places 0, 1, 2 and so on."""
+    return {"tickmode": "array", "tickvals": list(range(len(texts))), "ticktext": texts}
 
 
 def layout(**changes: Any) -> dict[str, Any]:
@@ -72,14 +77,10 @@ def layout(**changes: Any) -> dict[str, Any]:
         "modebar": {"bgcolor": CLEAR, "color": "@muted", "activecolor": "@ink"},
         "dragmode": False,
         "hovermode": "closest",
-        "hoverlabel": {
-            "align": "left",
-            "bgcolor": "@card",
-            "bordercolor": "@muted",
-            "font": {"family": _FONT, "color": "@ink", "size": 12},
-        },
     }
-    return common | changes
+    font = {"family": _FONT, "color": "@ink", "size": 12}
+    hover = {"align": "left", "bgcolor": "@card", "bordercolor": "@muted", "font": font}
+    return common | {"hoverlabel": hover} | changes
 
 
 def axis(title: str, **changes: Any) -> dict[str, Any]:
@@ -108,7 +109,7 @@ def from_zero(values: Iterable[float]) -> list[float]:
     ([0.0, 1.05], [0.0, 0.0105])
     """
     largest = max((value for value in values if math.isfinite(value)), default=0.0)
-    return [0.0, 1.05 * max(largest, LEAST_SPAN)]
+    return [0.0, _BEYOND * max(largest, LEAST_SPAN)]
 
 
 def log_ticks(values: Sequence[float], most: int) -> Trace:
@@ -130,17 +131,9 @@ def log_ticks(values: Sequence[float], most: int) -> Trace:
         # too many round numbers: powers of ten alone, every n-th, with the least n that keeps to the limit
         every = next(n for n in range(1, high - low + 2) if (high - low) // n + 1 <= most)
         ticks = [float(f"1e{power}") for power in range(low, high + 1, every)]
-    ends = min(first, ticks[0]), max(last, ticks[-1])
-    return {
-        "type": "log",
-        "range": [math.log10(end) for end in ends],
-        "tickvals": ticks,
-        "ticktext": [_plain(tick) for tick in ticks],
-    }
-
-
-def _plain(tick: float) -> str:
-    return f"{tick:,.0f}" if 1 <= tick < 1e6 else f"{tick:g}"
+    ends = [math.log10(min(first, ticks[0])), math.log10(max(last, ticks[-1]))]
+    texts = [f"{tick:,.0f}" if 1 <= tick < 1e6 else f"{tick:g}" for tick in ticks]
+    return {"type": "log", "range": ends, "tickvals": ticks, "ticktext": texts}
 
 
 def finite(value: float) -> float | None:

@@ -1,4 +1,4 @@
-"""The command `example`."""
+"""The commands for a first look: `example` and `doctor`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 import sidelight as sl
-from sidelight.cli.common import check_writable
-from sidelight.cli.options import Force
+from sidelight.cli.common import check_writable, echo_json
+from sidelight.cli.options import Force, Json
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.terminal import say
 
@@ -26,15 +26,22 @@ def example(name: Name, output: Output, rows: Rows = None, seed: Seed = None, fo
     from sidelight.sources.table import write_table
 
     check_writable(output, (".csv", ".parquet"), force=force)
-    table = _table(name, rows, seed)
+    drawn = {option: value for option, value in (("rows", rows), ("seed", seed)) if value is not None}
+    if drawn and name != "survey":
+        raise InputError(f"{name!r} is a real table: leave --rows and --seed out, or take 'survey'.")
+    table = sl.sources.survey(**drawn) if drawn else sl.example(name)
     write_table(table, output)
     say(f"{len(table)} records of {len(table.schema)} attributes are in {output}.")
 
 
-def _table(name: str, rows: int | None, seed: int | None) -> sl.Table:
-    drawn = {option: value for option, value in (("rows", rows), ("seed", seed)) if value is not None}
-    if not drawn:
-        return sl.example(name)
-    if name != "survey":
-        raise InputError(f"{name!r} is a real table: leave --rows and --seed out, or take 'survey'.")
-    return sl.sources.survey(**drawn)
+def doctor(json: Json = False) -> None:
+    """Check the installation: versions, extras, randomness, compiled kernels."""
+    from sidelight.doctor import diagnose, print_diagnosis
+
+    findings = diagnose()
+    if json:
+        echo_json([vars(finding) for finding in findings])
+    else:
+        print_diagnosis(findings)
+    if not all(finding.is_fine for finding in findings if finding.is_required):
+        raise typer.Exit(3)
