@@ -54,11 +54,7 @@ def hash_codes(seeds: Words, codes: AnyCodes, buckets: np.uint64, out: AnyCodes)
 
 
 def count_marks(
-    seeds: Words,
-    values: AnyCodes,
-    lows: NDArray[np.uint32],
-    widths: NDArray[np.uint32],
-    counts: Whole,
+    seeds: Words, values: AnyCodes, lows: NDArray[np.uint32], widths: NDArray[np.uint32], counts: Whole
 ) -> None:
     """Add to `counts` how many reports mark each value: those whose bucket it hashes to."""
     size = len(counts)

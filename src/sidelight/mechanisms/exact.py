@@ -7,13 +7,7 @@ from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
-from sidelight.foundation.errors import (
-    InputError,
-    SidelightError,
-    check_number,
-    check_whole,
-    invalid,
-)
+from sidelight.foundation.errors import InputError, SidelightError, check_number, check_whole, invalid
 
 WORDS = 1 << 64
 LARGEST_SIZE = 65_536

@@ -14,12 +14,7 @@ from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.mechanisms.channel import FavouringChannel
-from sidelight.mechanisms.checks import (
-    check_codes,
-    check_offset,
-    check_shares,
-    refuse_parameters,
-)
+from sidelight.mechanisms.checks import check_codes, check_offset, check_shares, refuse_parameters
 from sidelight.mechanisms.exact import LARGEST_SIZE, store
 from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable

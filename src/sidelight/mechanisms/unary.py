@@ -92,13 +92,7 @@ class Unary(MarkedBits):
 
 
 def encode(
-    codes: AnyCodes,
-    size: int,
-    thresholds: tuple[int, int],
-    *,
-    seed: int | None,
-    stream: str,
-    offset: int,
+    codes: AnyCodes, size: int, thresholds: tuple[int, int], *, seed: int | None, stream: str, offset: int
 ) -> Rows:
     """Return packed rows: of 2^64 words `thresholds[0]` set a code's own bit, `thresholds[1]` any other."""
     keep, flip = thresholds
