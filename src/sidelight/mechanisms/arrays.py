@@ -6,13 +6,13 @@ counted.
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.arrays import AnyCodes, Mask, Whole, Words, is_large, spans
+from sidelight.foundation.arrays import AnyCodes, Mask, Whole, Words, spans
 
 HASH_BITS = np.uint64(17)
 _HALF = np.uint64(32)
@@ -20,16 +20,9 @@ _LOW = np.uint64(0xFFFFFFFF)
 _DROPPED = np.uint64(15)
 
 
-def steps(rows: int) -> Any:
-    """Return the module whose steps suit so many rows: this one, or the compiled one."""
-    from sidelight.mechanisms import arrays
-
-    chosen: ModuleType = arrays
-    if is_large(rows):
-        from sidelight.mechanisms import kernels
-
-        chosen = kernels
-    return chosen
+def steps(*, compiled: bool) -> ModuleType:
+    """Return the module whose steps suit: this one, or the compiled one, which takes a while to load."""
+    return import_module(f"sidelight.mechanisms.{'kernels' if compiled else 'arrays'}")
 
 
 def respond(words: Words, codes: AnyCodes, truth: np.uint64, other: np.uint64, out: AnyCodes) -> None:

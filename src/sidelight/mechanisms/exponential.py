@@ -10,30 +10,28 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.arrays import Array, Positions, is_large, spans
+from sidelight.foundation.arrays import AnyCodes, Array
 from sidelight.foundation.errors import InputError, invalid
-from sidelight.foundation.randomness import randomness
+from sidelight.foundation.randomness import Randomness
 from sidelight.mechanisms.channel import LARGEST_MATRIX, Channel
-from sidelight.mechanisms.checks import check_codes, check_offset
 from sidelight.mechanisms.exact import check_size, check_word_budget, store
 from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.grr import RandomisedResponse
-from sidelight.mechanisms.mechanism import Aggregate
-from sidelight.mechanisms.oracle import CodedMechanism
-from sidelight.mechanisms.reports import Reports
-from sidelight.mechanisms.weights import DistanceLaw, Law, MatchLaw, TableLaw
+from sidelight.mechanisms.mechanism import Aggregate, check_estimable
+from sidelight.mechanisms.oracle import CodedMechanism, OneCode
+from sidelight.mechanisms.weights import DistanceLaw, Law, TableLaw
 
 Utility = str | tuple[tuple[float, ...], ...]
 
 
-class LawMechanism(CodedMechanism):
+class LawMechanism(OneCode, CodedMechanism):
     """A mechanism that reports a code by a law with whole-number weights."""
 
     @property
     @abstractmethod
-    def law(self) -> Law:
+    def law(self) -> Law | RandomisedResponse:
         """The law of a report."""
 
     @property
@@ -49,34 +47,20 @@ class LawMechanism(CodedMechanism):
     @property
     def form(self) -> ReportForm:
         """A code."""
-        return ReportForm.codes(self.law.outputs)
+        return self.law.form
 
-    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
-        """Return one reported code for each code, see `Mechanism.randomise`."""
-        codes = check_codes(values, self.size)
-        first = check_offset(offset)
-        source = randomness(seed, self.name, compiled=is_large(len(codes)))
-        out = np.empty(len(codes), dtype=self.form.dtype)
-        for span in spans(len(codes)):
-            out[span] = self.law.sample(source, first + span.start, codes[span])
-        return Reports(out, is_simulation=not source.is_secure)
-
-    def aggregate(self, reports: Reports) -> Aggregate:
-        """Count how often each code was reported."""
-        counts = np.bincount(self.check(reports), minlength=self.law.outputs).astype(np.int64)
-        return Aggregate(len(reports), counts, self.name)
+    def sample(self, source: Randomness, start: int, codes: AnyCodes) -> NDArray[np.integer]:
+        """Return one report for each code, from the words number `start` on."""
+        return self.law.sample(source, start, codes)
 
     def estimate(self, aggregate: Aggregate) -> Array:
         """Return the unbiased estimate of the values' frequencies: the channel inverted."""
-        return self.law.estimate(aggregate, self.name)
+        check_estimable(aggregate, self.form.count, self.name)
+        return self.law.estimate(Aggregate(aggregate.reports, aggregate.sums))
 
     def variance(self, reports: int, frequencies: ArrayLike) -> Array:
         """Return the variance of each estimate, sampling of people included, were these the frequencies."""
         return self.law.variance(reports, frequencies)
-
-    def face_value(self, reports: Reports) -> Positions | None:
-        """Return the reported codes, where there are as many as values."""
-        return self.check(reports).astype(np.intp) if self.law.outputs == self.size else None
 
 
 @dataclass(frozen=True)
@@ -114,10 +98,10 @@ class Exponential(LawMechanism):
             yield {"utility": rows.tolist()}
 
     @cached_property
-    def law(self) -> Law:
+    def law(self) -> Law | RandomisedResponse:
         """Randomised response for the 0/1 utility, else weights by distance or from the matrix."""
         if self.utility == "match":
-            return MatchLaw(RandomisedResponse(self.size, self.nominal_budget / 2))
+            return RandomisedResponse(self.size, self.nominal_budget / 2)
         if self.utility == "distance":
             return DistanceLaw.within(self.size, self.nominal_budget / 2)
         scores = _scaled(np.asarray(self.utility)) * (self.nominal_budget / 2)

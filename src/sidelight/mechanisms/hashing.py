@@ -90,7 +90,7 @@ class Hashing(FrequencyOracle):
         """Return the bucket of each value under its seed."""
         codes = check_codes(values, self.size)
         out = np.empty(len(codes), dtype=self.form.dtype)
-        steps(len(codes)).hash_codes(seeds, codes, np.uint64(self.buckets), out)
+        steps(compiled=is_large(len(codes))).hash_codes(seeds, codes, np.uint64(self.buckets), out)
         return out
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
@@ -100,7 +100,7 @@ class Hashing(FrequencyOracle):
         large = is_large(len(codes))
         seeding = randomness(seed, f"{self.name}/seed", compiled=large)
         noise = randomness(seed, f"{self.name}/noise", compiled=large)
-        step = steps(len(codes))
+        step = steps(compiled=large)
         seeds = np.empty(len(codes), dtype=np.uint64)
         out = np.empty(len(codes), dtype=self.form.dtype)
         truth, other = np.uint64(self.response.truth), np.uint64(self.response.other)
@@ -128,7 +128,7 @@ class Hashing(FrequencyOracle):
         lows = (self.edges[:-1] << _DROPPED).astype(np.uint32)
         widths = (np.diff(self.edges) << _DROPPED).astype(np.uint32)
         counts = np.zeros(self.size, dtype=np.int64)
-        step = steps(len(buckets) * self.size // 64)
+        step = steps(compiled=is_large(len(buckets) * self.size // 64))
         for span in spans(len(buckets)):
             step.count_marks(seeds[span], buckets[span], lows, widths, counts)
         return Aggregate(len(buckets), counts, self.name)
@@ -144,11 +144,7 @@ class BinaryHashing(Hashing):
     """BLH: two buckets (Bassily, Smith 2015; Wang et al. 2017)."""
 
     name: ClassVar[str] = "blh"
-
-    @property
-    def buckets(self) -> int:
-        """The number of buckets."""
-        return 2
+    buckets: ClassVar[int] = 2
 
 
 @dataclass(frozen=True)
@@ -156,8 +152,6 @@ class OptimisedHashing(Hashing):
     """OLH: g = round(e^eps + 1) buckets, the least variance of rare values (Wang et al. 2017).
 
     Attributes:
-        size: the number of values.
-        nominal_budget: the budget that the thresholds are rounded to keep.
         g: the number of buckets, if another one is wanted; at most 65,536.
     """
 

@@ -100,7 +100,7 @@ def encode(
     compiled = is_large(len(codes))
     noise = randomness(seed, f"{stream}/noise", compiled=compiled)
     truth = randomness(seed, f"{stream}/truth", compiled=compiled)
-    step = steps(len(codes))
+    step = steps(compiled=compiled)
     rows = random_rows(noise, first, len(codes), size, flip)
     for span in spans(len(codes)):
         part = codes[span]
