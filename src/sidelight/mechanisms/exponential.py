@@ -20,13 +20,13 @@ from sidelight.mechanisms.exact import check_size, check_word_budget, store
 from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.grr import RandomisedResponse
 from sidelight.mechanisms.mechanism import Aggregate, check_estimable
-from sidelight.mechanisms.oracle import CodedMechanism, OneCode
+from sidelight.mechanisms.oracle import CodedMechanism, SampledCode
 from sidelight.mechanisms.weights import DistanceLaw, Law, TableLaw
 
 Utility = str | tuple[tuple[float, ...], ...]
 
 
-class LawMechanism(OneCode, CodedMechanism):
+class LawMechanism(SampledCode, CodedMechanism):
     """A mechanism that reports a code by a law with whole-number weights."""
 
     @property

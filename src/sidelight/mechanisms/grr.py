@@ -14,12 +14,12 @@ from sidelight.foundation.randomness import Randomness
 from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.exact import WORDS, least_share
-from sidelight.mechanisms.oracle import FrequencyOracle, OneCode
+from sidelight.mechanisms.oracle import FrequencyOracle, SampledCode
 from sidelight.mechanisms.reports import Reports
 
 
 @dataclass(frozen=True)
-class RandomisedResponse(OneCode, FrequencyOracle):
+class RandomisedResponse(SampledCode, FrequencyOracle):
     """GRR over `size` values (Kairouz, Oh, Viswanath 2014).
 
     Of the 2^64 values of a random word each other value gets `other` ones and the truth all the rest, so

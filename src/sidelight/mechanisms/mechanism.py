@@ -293,7 +293,7 @@ MECHANISMS: dict[str, str] = {
     "interval": "sidelight.mechanisms.interval:Interval",
     "identity": "sidelight.mechanisms.plain:Identity",
     "withheld": "sidelight.mechanisms.plain:Withheld",
-    "any": "sidelight.mechanisms.unspecified:Unspecified",
+    "any": "sidelight.mechanisms.plain:Unspecified",
 }
 """Every mechanism's name and where its class is; a class is loaded when it is asked for."""
 

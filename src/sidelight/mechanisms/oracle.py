@@ -65,6 +65,19 @@ class OneCode(Mechanism):
         """A code."""
         return ReportForm.codes(self.size)
 
+    def aggregate(self, reports: Reports) -> Aggregate:
+        """Count how often each code was reported."""
+        codes = self.check(reports)
+        return Aggregate(len(codes), code_counts(codes, self.form.count), self.name)
+
+    def face_value(self, reports: Reports) -> Positions | None:
+        """Return the reported codes, where there are as many as values."""
+        return self.check(reports).astype(np.intp) if self.form.count == self.size else None
+
+
+class SampledCode(OneCode):
+    """A mechanism that draws its code from one stream of random words."""
+
     @abstractmethod
     def sample(self, source: Randomness, start: int, codes: AnyCodes) -> NDArray[np.integer]:
         """Return one report for each code, from the words number `start` on."""
@@ -78,15 +91,6 @@ class OneCode(Mechanism):
         for span in spans(len(codes)):
             out[span] = self.sample(source, first + span.start, codes[span])
         return Reports(out, is_simulation=not source.is_secure)
-
-    def aggregate(self, reports: Reports) -> Aggregate:
-        """Count how often each code was reported."""
-        codes = self.check(reports)
-        return Aggregate(len(codes), code_counts(codes, self.form.count), self.name)
-
-    def face_value(self, reports: Reports) -> Positions | None:
-        """Return the reported codes, where there are as many as values."""
-        return self.check(reports).astype(np.intp) if self.form.count == self.size else None
 
 
 class FrequencyOracle(CodedMechanism):
