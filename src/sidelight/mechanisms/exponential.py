@@ -68,7 +68,6 @@ class Exponential(LawMechanism):
     """EXP: Pr(y | x) ~ e^(eps u(x, y) / (2 s)), s the utility's sensitivity (McSherry, Talwar 2007).
 
     Attributes:
-        size: the number of values.
         nominal_budget: the budget that the weights are rounded to keep; the two ready utilities spend half
             of it, as the textbook's factor 2 is only needed where totals differ the most.
         utility: "match" (1 for the true value, else 0), "distance" (minus the distance of ordered values),

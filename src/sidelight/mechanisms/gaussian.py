@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sidelight.foundation.arrays import Array, Whole
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import check_choice, check_number, invalid
 from sidelight.foundation.randomness import Randomness
 from sidelight.mechanisms.channel import GaussianChannel
 from sidelight.mechanisms.exact import check_budget, store
-from sidelight.mechanisms.noise import GAUSSIAN_REACH, secure_gaussian, simulated_gaussian
+from sidelight.mechanisms.noise import GAUSSIAN_REACH, simulated_gaussian
 from sidelight.mechanisms.numeric import FINE_STEPS, Additive
 
 _GRID_MARGIN = 1e-9
@@ -35,11 +35,7 @@ class Gaussian(Additive):
     sqrt(2 ln(1.25/delta)) (upper - lower) / eps, proven below eps = 1 only (Dwork, Roth 2014, Theorem A.1).
 
     Attributes:
-        size: the number of values whose likelihoods the channel states.
         nominal_budget: the budget at which the deviation is set to keep delta.
-        lower: the lower bound.
-        upper: the upper bound.
-        points: the number that stands for each value.
         failure: the wanted delta.
         calibration: "analytic" or "classic".
     """
@@ -47,6 +43,8 @@ class Gaussian(Additive):
     name: ClassVar[str] = "gaussian"
     parameters: ClassVar[tuple[str, ...]] = ("lower", "upper", "points", "delta", "calibration")
     needed: ClassVar[tuple[str, ...]] = ("lower", "upper", "delta")
+    kind: ClassVar[Literal["gaussian"]] = "gaussian"
+    range_steps: ClassVar[int] = FINE_STEPS
     reach: ClassVar[float] = GAUSSIAN_REACH
     tail: ClassVar[float] = 4.0
     failure: float = 1e-6
@@ -60,11 +58,6 @@ class Gaussian(Additive):
                 "epsilon", "below 1 for the classic calibration", self.nominal_budget, "Use 'analytic'."
             )
         super().__post_init__()
-
-    @property
-    def range_steps(self) -> int:
-        """How many steps lie between the bounds: fine enough to be taken for a real number."""
-        return FINE_STEPS
 
     @cached_property
     def scale(self) -> float:
@@ -112,9 +105,6 @@ class Gaussian(Additive):
     def channel(self) -> GaussianChannel:
         """The density of a report around each point."""
         return GaussianChannel(self.grid_points, self.scale * self.step, self.epsilon, self.delta)
-
-    def _secure(self, count: int) -> Whole:
-        return secure_gaussian(count, self.scale)
 
     def simulate(self, source: Randomness, start: int, out: Array) -> None:
         """Write noise for a simulation: the inverse of the distribution function, rounded."""

@@ -29,7 +29,6 @@ class Interval(LawMechanism):
 
     Attributes:
         size: the number of intervals.
-        nominal_budget: the budget that the weights are rounded to keep.
         edges: the inner edges, size - 1 of them, if numbers are to be cut here; a number gets the count of
             edges at or below it, as in a schema. With them the values are always numbers, without them codes.
     """
