@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from sidelight.foundation.arrays import AnyCodes, Mask, Whole, Words, spans
 
 HASH_BITS = np.uint64(17)
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
-_DROPPED = np.uint64(15)
+HALF = np.uint64(32)
+LOW = np.uint64(0xFFFFFFFF)
+DROPPED = np.uint64(15)
 
 
 def steps(*, compiled: bool) -> ModuleType:
@@ -42,7 +42,7 @@ def overlay(words: Words, codes: AnyCodes, keep: np.uint64, rows: NDArray[np.uin
 
 def hash_codes(seeds: Words, codes: AnyCodes, buckets: np.uint64, out: AnyCodes) -> None:
     """Write the bucket of each code under its row's seed."""
-    hashed = (((seeds >> _HALF) * codes + seeds) & _LOW) >> _DROPPED
+    hashed = (((seeds >> HALF) * codes + seeds) & LOW) >> DROPPED
     out[:] = (hashed * buckets) >> HASH_BITS
 
 
@@ -53,8 +53,8 @@ def count_marks(
     size = len(counts)
     every = np.arange(size, dtype=np.uint32)
     for span in spans(len(seeds), size):
-        multiplier = (seeds[span] >> _HALF).astype(np.uint32)
-        start = (seeds[span] & _LOW).astype(np.uint32) - lows[values[span]]
+        multiplier = (seeds[span] >> HALF).astype(np.uint32)
+        start = (seeds[span] & LOW).astype(np.uint32) - lows[values[span]]
         place = multiplier[:, None] * every + start[:, None]
         counts += np.count_nonzero(place < widths[values[span]][:, None], axis=0)
 

@@ -126,11 +126,7 @@ def _frozen(rows: Any, size: int) -> tuple[tuple[float, ...], ...]:
         raise invalid("utility", wanted, rows, "Its rows differ in length.") from None
     if utility.dtype.kind not in "uif" or isinstance(rows, np.ma.MaskedArray):
         raise invalid("utility", wanted, rows)
-    _check_utility(utility.astype(np.float64), size)
-    return tuple(tuple(row) for row in utility.astype(np.float64).tolist())
-
-
-def _check_utility(utility: Array, size: int) -> None:
+    utility = utility.astype(np.float64)
     if utility.ndim != 2 or len(utility) != size or utility.shape[1] < 2:
         raise invalid("utility", f"a matrix of {size} rows and at least 2 columns", f"shape {utility.shape}")
     if utility.size > LARGEST_MATRIX:
@@ -146,6 +142,7 @@ def _check_utility(utility: Array, size: int) -> None:
             "`utility` must be numbers whose ratio to the sensitivity a double holds; some are too large. "
             "Scale the matrix."
         )
+    return tuple(tuple(row) for row in utility.tolist())
 
 
 def _scaled(utility: Array) -> Array:

@@ -25,7 +25,7 @@ from sidelight.foundation import arrays
 from sidelight.foundation.arrays import AnyCodes, Mask, Whole, Words, is_large, spans
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import randomness
-from sidelight.mechanisms.arrays import HASH_BITS, steps
+from sidelight.mechanisms.arrays import DROPPED, HASH_BITS, steps
 from sidelight.mechanisms.checks import check_codes, check_offset
 from sidelight.mechanisms.exact import store
 from sidelight.mechanisms.form import ReportForm
@@ -36,7 +36,6 @@ from sidelight.mechanisms.oracle import FrequencyOracle
 from sidelight.mechanisms.reports import Reports
 
 _HASHES = 1 << int(HASH_BITS)
-_DROPPED = 32 - int(HASH_BITS)
 _LARGEST_BUCKETS = 65_536
 
 
@@ -125,8 +124,8 @@ class Hashing(FrequencyOracle):
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count for each value the reports whose bucket it hashes to."""
         buckets, seeds = self.check(reports), np.asarray(reports.seeds)
-        lows = (self.edges[:-1] << _DROPPED).astype(np.uint32)
-        widths = (np.diff(self.edges) << _DROPPED).astype(np.uint32)
+        lows = (self.edges[:-1] << int(DROPPED)).astype(np.uint32)
+        widths = (np.diff(self.edges) << int(DROPPED)).astype(np.uint32)
         counts = np.zeros(self.size, dtype=np.int64)
         step = steps(compiled=is_large(len(buckets) * self.size // 64))
         for span in spans(len(buckets)):

@@ -36,11 +36,7 @@ class SummedHistogram(Mechanism):
     """SHE: Laplace noise of scale 2/eps on every number of the histogram, added up by the server.
 
     Numbers are multiples of 2^-20 and the noise is discrete Laplace on that grid, so that the law of a
-    report is exact and sums do not round.
-
-    Attributes:
-        size: the number of values.
-        nominal_budget: the budget that the scale is rounded to keep.
+    report is exact and sums do not round. The scale is rounded to keep `nominal_budget`.
     """
 
     name: ClassVar[str] = "she"

@@ -6,7 +6,6 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import floor
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +17,7 @@ from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.checks import check_codes, check_offset
-from sidelight.mechanisms.exact import WORDS, exp_below, least_share
+from sidelight.mechanisms.exact import WORDS, least_share
 from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.guess import marked_accuracy
 from sidelight.mechanisms.mechanism import Aggregate
@@ -120,7 +119,7 @@ class SymmetricUnary(Unary):
     @cached_property
     def thresholds(self) -> tuple[int, int]:
         """Both from the words that flip a bit: rounded up, so epsilon rounds down."""
-        flip = floor(WORDS / (1 + exp_below(self.nominal_budget / 2))) + 1
+        flip = least_share(2, self.nominal_budget / 2)
         return WORDS - flip, flip
 
 
