@@ -75,17 +75,11 @@ def choose_sets(
         chosen = np.where(taken[line, drawn], size - 1 - width + j, drawn)
         wanted = ~includes if j == 0 else np.ones_like(includes)
         taken[line[wanted], chosen[wanted]] = True
-    _spread(taken, codes, includes, out)
+    # Number the chosen others as values, leaving the code's place free, and add the code where included.
+    values = np.where(np.arange(size) > codes[:, None], np.roll(taken, 1, axis=1), taken)
+    values[line, codes] = includes
+    out[:] = np.nonzero(values)[1].reshape(out.shape)
 
 
 choose_small_sets = choose_sets
 """The compiled loops have a faster way for small sets."""
-
-
-def _spread(taken: Mask, codes: AnyCodes, includes: Mask, out: NDArray[np.uint16]) -> None:
-    """Number the chosen others as values, leaving the code's place free, and add the code where included."""
-    place = np.arange(taken.shape[1])
-    after = place[None, :] > codes[:, None]
-    values = np.where(after, np.roll(taken, 1, axis=1), taken)
-    values[np.arange(len(codes)), codes] = includes
-    out[:] = np.nonzero(values)[1].reshape(out.shape)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -24,7 +24,8 @@ _DELTA_ERROR = 1e-11
 _UNSEEN = -39.0
 """Below so many deviations a delta is less than the least double."""
 _CLOSE = 1.0
-_NODES = 24
+_LEGENDRE = np.polynomial.legendre.leggauss(24)
+"""The nodes and weights that integrate a smooth function from -1 to 1 to the last digits."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Gaussian(Additive):
     name: ClassVar[str] = "gaussian"
     parameters: ClassVar[tuple[str, ...]] = ("lower", "upper", "points", "delta", "calibration")
     needed: ClassVar[tuple[str, ...]] = ("lower", "upper", "delta")
+    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({"lower": -1.0, "upper": 4.0, "delta": 1e-4},)
     kind: ClassVar[Literal["gaussian"]] = "gaussian"
     range_steps: ClassVar[int] = FINE_STEPS
     reach: ClassVar[float] = GAUSSIAN_REACH
@@ -71,11 +73,6 @@ class Gaussian(Additive):
         while gaussian_delta(self.nominal_budget, multiple * (1 + margin)) > self.failure:
             margin *= 2
         return multiple * (1 + margin) * FINE_STEPS
-
-    @classmethod
-    def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:
-        """Return the usual example with a delta."""
-        return ({**parameters, "delta": 1e-4} for parameters in super().examples(size))
 
     @property
     def nominal_delta(self) -> float:
@@ -135,7 +132,7 @@ def _rise(middle: float, half: float) -> float:
     """Return R(middle + half) - R(middle - half)."""
     if half > _CLOSE:
         return float(_mills(middle + half) - _mills(middle - half))
-    nodes, weights = _legendre()
+    nodes, weights = _LEGENDRE
     at = middle + half * nodes
     return half * float(weights @ (1 + at * _mills(at)))
 
@@ -145,12 +142,6 @@ def _mills(x: Array | float) -> Array:
     from scipy.special import erfcx
 
     return np.asarray(math.sqrt(math.pi / 2) * erfcx(-x / math.sqrt(2)))
-
-
-@cache
-def _legendre() -> tuple[Array, Array]:
-    """Return the nodes and weights that integrate a smooth function from -1 to 1 to the last digits."""
-    return np.polynomial.legendre.leggauss(_NODES)
 
 
 def least_multiple(epsilon: float, delta: float) -> float:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -116,10 +116,8 @@ class Hashing(FrequencyOracle):
     def marked(self, reports: Reports) -> Mask:
         """Return which values hash to each report's bucket."""
         buckets, seeds = self.check(reports), np.asarray(reports.seeds)
-        marked = np.empty((self.size, len(buckets)), dtype=np.bool_)
-        for value in range(self.size):
-            marked[value] = self.hashed(np.full(len(buckets), value, dtype=np.uint16), seeds) == buckets
-        return marked.T
+        every = (np.full(len(buckets), value, dtype=np.uint16) for value in range(self.size))
+        return np.array([self.hashed(value, seeds) == buckets for value in every]).T
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count for each value the reports whose bucket it hashes to."""
@@ -150,23 +148,18 @@ class BinaryHashing(Hashing):
 class OptimisedHashing(Hashing):
     """OLH: g = round(e^eps + 1) buckets, the least variance of rare values (Wang et al. 2017).
 
-    Attributes:
-        g: the number of buckets, if another one is wanted; at most 65,536.
+    Another number of buckets, at most 65,536, may be given as `g`.
     """
 
     name: ClassVar[str] = "olh"
     parameters: ClassVar[tuple[str, ...]] = ("g",)
+    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"g": 5})  # 5 does not divide the number of hashes
     g: int | None = None
 
     def __post_init__(self) -> None:
         if self.g is not None:
             store(self, g=check_whole("g", self.g, at_least=2, at_most=_LARGEST_BUCKETS))
         super().__post_init__()
-
-    @classmethod
-    def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:  # noqa: ARG003 - the same for every size
-        """Return the usual number of buckets, and one that does not divide the number of hashes."""
-        return {}, {"g": 5}
 
     def at(self, nominal_budget: float) -> Self:
         """Return the mechanism at another nominal budget, with as many buckets."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -133,6 +133,7 @@ class ThresholdedHistogram(Unary):
 
     name: ClassVar[str] = "the"
     parameters: ClassVar[tuple[str, ...]] = ("theta",)
+    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"theta": 0.8})
     theta: float = 0.0
 
     def __post_init__(self) -> None:
@@ -149,11 +150,6 @@ class ThresholdedHistogram(Unary):
         if "theta" in parameters:
             check_number("theta", parameters["theta"], above=0.5)
         return super().from_plan(size, epsilon, parameters)
-
-    @classmethod
-    def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:  # noqa: ARG003 - the same for every size
-        """Return the threshold of least variance, and another."""
-        return {}, {"theta": 0.8}
 
     @cached_property
     def thresholds(self) -> tuple[int, int]:

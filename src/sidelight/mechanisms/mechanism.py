@@ -86,6 +86,8 @@ class Mechanism(ABC):
     """What `estimate` returns."""
     counted: ClassVar[slice] = slice(None)
     """Which sums of an aggregate are counts of reports, from 0 to their number."""
+    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    """What `examples` returns where it is the same for every size."""
     guess_is_model: ClassVar[bool] = False
     """Whether the stated guess is that of an idealised mechanism that stands for this one."""
     size: int
@@ -100,7 +102,7 @@ class Mechanism(ABC):
     @classmethod
     def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:  # noqa: ARG003 - others depend on it
         """Return parameters under which the contract suite tests the mechanism, the usual ones first."""
-        return ({},)
+        return cls.tried
 
     # What it spends and reveals.
 
@@ -220,11 +222,7 @@ class Mechanism(ABC):
         return np.take(np.array(each).reshape(len(codes), self.size).T, rows, axis=1).T
 
     def tabulated(self, reports: Reports) -> tuple[Array, Positions]:
-        """Return the likelihoods of the distinct reports, and which of them each report is.
-
-        Returns:
-            Pr(report | value) up to a factor for each report, shape (distinct, size); rows, shape (reports,).
-        """
+        """Return the distinct reports' likelihoods, shape (distinct, size), and which one each report is."""
         self._check_listed()
         return self.channel.matrix().T, self.check(reports).astype(np.intp)
 
@@ -288,7 +286,7 @@ MECHANISMS: dict[str, str] = {
     "laplace": "sidelight.mechanisms.numeric:Laplace",
     "gaussian": "sidelight.mechanisms.gaussian:Gaussian",
     "discrete-laplace": "sidelight.mechanisms.numeric:DiscreteLaplace",
-    "interval": "sidelight.mechanisms.interval:Interval",
+    "interval": "sidelight.mechanisms.exponential:Interval",
     "identity": "sidelight.mechanisms.plain:Identity",
     "withheld": "sidelight.mechanisms.plain:Withheld",
     "any": "sidelight.mechanisms.plain:Unspecified",

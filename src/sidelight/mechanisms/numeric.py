@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -48,6 +48,7 @@ class Additive(Mechanism):
     parameters: ClassVar[tuple[str, ...]] = ("lower", "upper", "points")
     needed: ClassVar[tuple[str, ...]] = ("lower", "upper")
     """The parameters that a plan must give."""
+    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({"lower": -1.0, "upper": 4.0},)
     kind: ClassVar[Literal["laplace", "gaussian"]]
     """Which noise is added."""
     takes: ClassVar[Literal["numbers"]] = "numbers"
@@ -100,11 +101,6 @@ class Additive(Mechanism):
                 )
         given = {("failure" if name == "delta" else name): value for name, value in parameters.items()}
         return cls(size, checks.need_budget(cls.name, epsilon), **given)
-
-    @classmethod
-    def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:  # noqa: ARG003 - the same for every size
-        """Return bounds that are five apart."""
-        return ({"lower": -1.0, "upper": 4.0},)
 
     @property
     @abstractmethod
@@ -191,10 +187,8 @@ class Additive(Mechanism):
 
     def _nearest_steps(self, values: ArrayLike) -> Array:
         """Return the step nearest to each number, counted from the lower bound."""
-        share = (np.clip(checks.check_numbers(values), self.lower, self.upper) - self.lower) / (
-            self.upper - self.lower
-        )
-        return np.asarray(np.rint(share * self.range_steps))
+        within = np.clip(checks.check_numbers(values), self.lower, self.upper) - self.lower
+        return np.asarray(np.rint(within / (self.upper - self.lower) * self.range_steps))
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Add the reports up, in whole steps."""

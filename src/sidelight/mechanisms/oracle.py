@@ -32,12 +32,7 @@ LARGEST_TABLE = 1 << 26
 
 @dataclass(frozen=True)
 class CodedMechanism(Mechanism):
-    """A mechanism over `size` codes, with delta 0.
-
-    Attributes:
-        size: the number of values.
-        nominal_budget: the budget that the thresholds are rounded to keep.
-    """
+    """A mechanism over `size` codes, with delta 0; its thresholds are rounded to keep `nominal_budget`."""
 
     nominal_budget: float
 

@@ -118,12 +118,7 @@ class Withheld(_Plain):
 
 @dataclass(frozen=True)
 class Unspecified(Mechanism):
-    """Whatever satisfies epsilon-LDP, for plans that do not yet say what; its figures are those of the worst.
-
-    Attributes:
-        size: the number of values.
-        nominal_budget: the budget, all of which may be spent.
-    """
+    """Whatever satisfies epsilon-LDP, for plans that do not yet say what; figures are those of the worst."""
 
     name: ClassVar[str] = "any"
     makes_reports: ClassVar[bool] = False

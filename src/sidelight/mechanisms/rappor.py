@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -42,6 +42,7 @@ class Rappor(MarkedBits):
 
     name: ClassVar[str] = "rappor"
     parameters: ClassVar[tuple[str, ...]] = ("f", "p", "q")
+    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"p": 0.2, "q": 0.9})
     f: float | None = None
     p: float = _DEFAULTS["p"]
     q: float = _DEFAULTS["q"]
@@ -80,11 +81,6 @@ class Rappor(MarkedBits):
         if epsilon is not None:
             cls(size, epsilon, **parameters)  # raises where f spends more than the budget
         return cls.with_noise(size, **parameters)
-
-    @classmethod
-    def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:  # noqa: ARG003 - the same for every size
-        """Return the published noise, and another."""
-        return {}, {"p": 0.2, "q": 0.9}
 
     def at(self, nominal_budget: float) -> Self:
         """Return RAPPOR by another budget, which replaces a given f."""

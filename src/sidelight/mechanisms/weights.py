@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -74,23 +75,16 @@ class Law(ABC):
                 f"the estimate inverts a channel of {self.size} x {self.outputs} cells, more than "
                 f"{LARGEST_MATRIX}; use 'grr', 'oue' or 'olh' for so many values."
             )
-        cells = self.channel.matrix()
-        if self.size > self.outputs:
-            raise self._not_invertible()
-        try:
-            inverse = np.linalg.inv(cells.T) if self.size == self.outputs else np.linalg.pinv(cells.T)
-        except np.linalg.LinAlgError:
-            raise self._not_invertible() from None
-        if not is_inverse(np.asarray(inverse, dtype=np.float64), cells):
-            raise self._not_invertible()
-        return np.asarray(inverse)
-
-    def _not_invertible(self) -> InputError:
-        return InputError(
-            f"the channel of {self.size} values and {self.outputs} reports cannot be inverted in doubles, so "
-            "no frequencies are estimated; give a larger `epsilon`, fewer values, or reports that tell "
-            "values apart."
-        )
+        cells, found = self.channel.matrix(), None
+        with suppress(np.linalg.LinAlgError):
+            found = np.linalg.inv(cells.T) if self.size == self.outputs else np.linalg.pinv(cells.T)
+        if found is None or self.size > self.outputs or not is_inverse(np.asarray(found, np.float64), cells):
+            raise InputError(
+                f"the channel of {self.size} values and {self.outputs} reports cannot be inverted in "
+                "doubles, so no frequencies are estimated; give a larger `epsilon`, fewer values, or reports "
+                "that tell values apart."
+            )
+        return np.asarray(found)
 
 
 @dataclass(frozen=True)

@@ -96,10 +96,6 @@ class LaplaceChannel(ContinuousChannel):
         ends = np.stack([-points + points.min(), points - points.max()], axis=1)
         return np.concatenate([-np.abs(points[:, None] - points), ends], axis=1)
 
-    def named_logs(self, named: Positions) -> Array:
-        """Return ln of the likelihood of a report of `all_columns`, shape (size,)."""
-        return np.asarray(self.all_logs()[:, int(named[0])])
-
     def describe(self, attribute: Attribute, named: Positions) -> str:
         """Say where on the line the report lies."""
         report = int(named[0])

@@ -225,11 +225,7 @@ class FavouringChannel(SetChannel):
         return self.baseline if self.baseline > generic.LEAST_BASELINE else 0.0
 
     def likelihood(self, report: int | Sequence[int]) -> Array:
-        """Return Pr(report | value) for every value, up to a common factor, shape (size,).
-
-        Args:
-            report: the value it favours, or the values.
-        """
+        """Return Pr(report | value) up to a common factor, shape (size,), by the value or values favoured."""
         codes = [report] if isinstance(report, (int, np.integer)) else list(report)
         if self.family != "all" and len(set(codes)) != self.width:
             raise errors.invalid("report", f"{self.width} different values", report)
