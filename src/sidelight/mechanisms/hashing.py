@@ -73,11 +73,8 @@ class Hashing(FrequencyOracle):
 
     @property
     def mark_rates(self) -> tuple[Fraction, Fraction]:
-        """The probabilities that the true value, and another, hashes to the reported bucket.
-
-        Another value shares the true bucket, or it does not.
-        """
-        truth, other = self.response.mark_rates
+        """The probabilities that the true value, and another, hashes to the reported bucket."""
+        truth, other = self.response.mark_rates  # another value shares the true bucket, or it does not
         return truth, self.collision * truth + (1 - self.collision) * other
 
     @property

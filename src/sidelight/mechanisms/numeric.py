@@ -202,10 +202,7 @@ class Additive(Mechanism):
         return np.asarray(np.rint((values - self.lower) / self.step))
 
     def estimate(self, aggregate: Aggregate) -> Array:
-        """Return the mean of the reports, shape (1,).
-
-        It is unbiased for the mean of the numbers moved to the grid and within the bounds.
-        """
+        """Return the reports' mean, shape (1,), unbiased for that of the numbers moved to steps in bounds."""
         check_estimable(aggregate, 1, self.name)
         return np.asarray(self.lower + self.step * aggregate.sums / aggregate.reports)
 

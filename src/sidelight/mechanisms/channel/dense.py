@@ -73,9 +73,10 @@ def as_channel(channel: object) -> Channel:
     """
     if isinstance(channel, Channel):
         return channel
-    if hasattr(channel, "matrix") and not isinstance(channel, type):
+    matrix = getattr(channel, "matrix", None)
+    if matrix is not None and not isinstance(channel, type):
         try:
-            return DenseChannel(channel.matrix())
+            return DenseChannel(matrix())
         except TooLargeError:
             pass  # its budget still bounds what it says
     if hasattr(channel, "size") and hasattr(channel, "epsilon"):
