@@ -6,30 +6,23 @@ counted.
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.arrays import AnyCodes, Mask, Whole, Words, is_large, spans
+from sidelight.foundation.arrays import AnyCodes, Mask, Whole, Words, spans
 
 HASH_BITS = np.uint64(17)
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
-_DROPPED = np.uint64(15)
+HALF = np.uint64(32)
+LOW = np.uint64(0xFFFFFFFF)
+DROPPED = np.uint64(15)
 
 
-def steps(rows: int) -> Any:
-    """Return the module whose steps suit so many rows: this one, or the compiled one."""
-    from sidelight.mechanisms import arrays
-
-    chosen: ModuleType = arrays
-    if is_large(rows):
-        from sidelight.mechanisms import kernels
-
-        chosen = kernels
-    return chosen
+def steps(*, compiled: bool) -> ModuleType:
+    """Return the module whose steps suit: this one, or the compiled one, which takes a while to load."""
+    return import_module(f"sidelight.mechanisms.{'kernels' if compiled else 'arrays'}")
 
 
 def respond(words: Words, codes: AnyCodes, truth: np.uint64, other: np.uint64, out: AnyCodes) -> None:
@@ -49,23 +42,19 @@ def overlay(words: Words, codes: AnyCodes, keep: np.uint64, rows: NDArray[np.uin
 
 def hash_codes(seeds: Words, codes: AnyCodes, buckets: np.uint64, out: AnyCodes) -> None:
     """Write the bucket of each code under its row's seed."""
-    hashed = (((seeds >> _HALF) * codes + seeds) & _LOW) >> _DROPPED
+    hashed = (((seeds >> HALF) * codes + seeds) & LOW) >> DROPPED
     out[:] = (hashed * buckets) >> HASH_BITS
 
 
 def count_marks(
-    seeds: Words,
-    values: AnyCodes,
-    lows: NDArray[np.uint32],
-    widths: NDArray[np.uint32],
-    counts: Whole,
+    seeds: Words, values: AnyCodes, lows: NDArray[np.uint32], widths: NDArray[np.uint32], counts: Whole
 ) -> None:
     """Add to `counts` how many reports mark each value: those whose bucket it hashes to."""
     size = len(counts)
     every = np.arange(size, dtype=np.uint32)
     for span in spans(len(seeds), size):
-        multiplier = (seeds[span] >> _HALF).astype(np.uint32)
-        start = (seeds[span] & _LOW).astype(np.uint32) - lows[values[span]]
+        multiplier = (seeds[span] >> HALF).astype(np.uint32)
+        start = (seeds[span] & LOW).astype(np.uint32) - lows[values[span]]
         place = multiplier[:, None] * every + start[:, None]
         counts += np.count_nonzero(place < widths[values[span]][:, None], axis=0)
 
@@ -86,17 +75,11 @@ def choose_sets(
         chosen = np.where(taken[line, drawn], size - 1 - width + j, drawn)
         wanted = ~includes if j == 0 else np.ones_like(includes)
         taken[line[wanted], chosen[wanted]] = True
-    _spread(taken, codes, includes, out)
+    # Number the chosen others as values, leaving the code's place free, and add the code where included.
+    values = np.where(np.arange(size) > codes[:, None], np.roll(taken, 1, axis=1), taken)
+    values[line, codes] = includes
+    out[:] = np.nonzero(values)[1].reshape(out.shape)
 
 
 choose_small_sets = choose_sets
 """The compiled loops have a faster way for small sets."""
-
-
-def _spread(taken: Mask, codes: AnyCodes, includes: Mask, out: NDArray[np.uint16]) -> None:
-    """Number the chosen others as values, leaving the code's place free, and add the code where included."""
-    place = np.arange(taken.shape[1])
-    after = place[None, :] > codes[:, None]
-    values = np.where(after, np.roll(taken, 1, axis=1), taken)
-    values[np.arange(len(codes)), codes] = includes
-    out[:] = np.nonzero(values)[1].reshape(out.shape)

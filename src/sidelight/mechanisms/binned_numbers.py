@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -44,16 +44,22 @@ class BinnedNumbers(Mechanism):
 
     Attributes:
         noise: the mechanism that makes a number noisy.
+        cuts: where the line is cut, in steps from the lower bound: a cell holds its lower cut, not its upper.
+        law: Pr(cell | value), shape (size, cells).
+        inverse: B, (size, cells), with B @ law.T = 1: least squares, weighted for equally common values.
     """
 
     name: ClassVar[str] = "numbers"
     counted: ClassVar[slice] = slice(-1)
     size: int = field(init=False)
     noise: Additive
+    cuts: Whole = field(init=False, repr=False, compare=False)
+    law: Array = field(init=False, repr=False, compare=False)
+    inverse: Array = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        store(self, size=self.noise.size)
-        _ = self.inverse
+        cuts, law, inverse = cell_view(self.noise)
+        store(self, size=self.noise.size, cuts=cuts, law=law, inverse=inverse)
 
     @classmethod
     def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> NoReturn:  # noqa: ARG003
@@ -93,25 +99,6 @@ class BinnedNumbers(Mechanism):
     def numbers(self) -> BinnedNumbers:
         """Itself."""
         return self
-
-    @cached_property
-    def _view(self) -> tuple[Whole, Array, Array]:
-        return cell_view(self.noise)
-
-    @property
-    def cuts(self) -> Whole:
-        """Where the line is cut, in steps from the lower bound: a cell holds its lower cut, not its upper."""
-        return self._view[0]
-
-    @property
-    def law(self) -> Array:
-        """Pr(cell | value), shape (size, cells)."""
-        return self._view[1]
-
-    @property
-    def inverse(self) -> Array:
-        """B, (size, cells), with B @ law.T = 1: least squares, weighted for equally common values."""
-        return self._view[2]
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return a noisy number for each code, see `Mechanism.randomise`."""
@@ -203,8 +190,7 @@ def _cuts(noise: Additive) -> Whole:
 def cell_law(noise: Additive, cuts: Whole) -> Array:
     """Return Pr(cell | value): how likely the noise moves a value's point into each cell."""
     below = noise.noise_below(cuts - noise.point_steps[:, None])
-    ends = np.zeros((noise.size, 1)), np.ones((noise.size, 1))
-    return np.maximum(np.diff(np.hstack([ends[0], below, ends[1]]), axis=1), 0.0)
+    return np.maximum(np.diff(below, axis=1, prepend=0.0, append=1.0), 0.0)
 
 
 def cell_inverse(noise: Additive, law: Array) -> Array:

@@ -50,18 +50,10 @@ def check_offset(offset: object) -> int:
     return check_whole("offset", offset, at_least=0, at_most=LARGEST_OFFSET)
 
 
-def check_times(times: object) -> int:
-    """Return how many reports of the same value there are."""
-    return check_whole("times", times, at_least=1)
-
-
 def check_shares(frequencies: ArrayLike, size: int, *, single: bool = False) -> Array:
-    """Return frequencies as doubles, one for each value.
+    """Return frequencies from 0 to 1 as doubles, one for each value.
 
-    Args:
-        frequencies: each from 0 to 1.
-        size: the number of values.
-        single: whether one frequency may stand alone, where a value's variance depends on its own only.
+    `single`: whether one may stand alone, where a value's variance depends on its own frequency only.
     """
     share = check_array("frequencies", frequencies)
     fits = share.shape == (size,) or (single and share.ndim == 0)
@@ -87,12 +79,8 @@ def check_codes(values: ArrayLike, size: int, name: str = "values") -> AnyCodes:
 def impossible(wanted: str, strange: Mask, name: str = "reports") -> InputError:
     """Return the error for what no randomiser can have made, or can be given: how many, and the first rows.
 
-    What stands there is not shown, as it is about people.
-
-    Args:
-        wanted: what was expected, in words.
-        strange: which rows are not so, shape (rows,) or (rows, numbers of a report).
-        name: the argument's name.
+    What stands there is not shown, as it is about people. `strange` marks the rows that are not as wanted,
+    shape (rows,) or (rows, numbers of a report).
     """
     rows = np.flatnonzero(strange.reshape(len(strange), -1).any(axis=1))
     first = ("row " if len(rows) == 1 else "rows ") + ", ".join(map(str, rows[:_NAMED_ROWS]))

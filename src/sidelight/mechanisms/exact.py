@@ -7,19 +7,12 @@ from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
-from sidelight.foundation.errors import (
-    InputError,
-    SidelightError,
-    check_number,
-    check_whole,
-    invalid,
-)
+from sidelight.foundation.errors import InputError, SidelightError, check_number, check_whole, invalid
 
 WORDS = 1 << 64
 LARGEST_SIZE = 65_536
 _LARGEST_EXPONENT = 100
 _DIGITS = 60
-_ENOUGH = "large enough to be realised with 64 random bits"
 
 
 def store(owner: object, **fields: object) -> None:
@@ -43,7 +36,7 @@ def check_word_budget(budget: object) -> float:
 
 def too_small(budget: object) -> InputError:
     """Return the error for a budget that 64 random bits cannot tell from 0."""
-    return invalid("epsilon", _ENOUGH, budget)
+    return invalid("epsilon", "large enough to be realised with 64 random bits", budget)
 
 
 def check_size(size: object) -> int:

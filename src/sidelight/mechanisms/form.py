@@ -120,7 +120,10 @@ class ReportForm:
         packed = self.encoding == "bits"
         values = check_reports(reports, _KINDS[self.encoding], self.width, seeds=self.seeded, packed=packed)
         if self.grid is not None:
-            self._check_grid(values, self.grid)
+            # A number off the grid could move a mean as far as it likes.
+            parts = [self.grid.is_off(values[span]) for span in spans(len(values), max(values[:1].size, 1))]
+            if any(part.any() for part in parts):
+                raise impossible(str(self.grid), np.concatenate(parts))
         elif packed:
             self._check_spare_bits(values)
         else:
@@ -141,11 +144,3 @@ class ReportForm:
             places = np.unpackbits(last, axis=1, bitorder="little")
             spare = places[:, self.count % 8 :].astype(np.bool_)
             raise impossible(f"bits of {self.count} values, none set after the last", spare)
-
-    @staticmethod
-    def _check_grid(values: Array, grid: Grid) -> None:
-        """Raise for numbers off the grid: one could move a mean as far as it likes."""
-        parts = [grid.is_off(values[span]) for span in spans(len(values), max(values[:1].size, 1))]
-        is_off = np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
-        if is_off.any():
-            raise impossible(str(grid), is_off)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sidelight.foundation.arrays import Array, Whole
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import check_choice, check_number, invalid
 from sidelight.foundation.randomness import Randomness
 from sidelight.mechanisms.channel import GaussianChannel
 from sidelight.mechanisms.exact import check_budget, store
-from sidelight.mechanisms.noise import GAUSSIAN_REACH, secure_gaussian, simulated_gaussian
+from sidelight.mechanisms.noise import GAUSSIAN_REACH, simulated_gaussian
 from sidelight.mechanisms.numeric import FINE_STEPS, Additive
 
 _GRID_MARGIN = 1e-9
@@ -24,7 +24,8 @@ _DELTA_ERROR = 1e-11
 _UNSEEN = -39.0
 """Below so many deviations a delta is less than the least double."""
 _CLOSE = 1.0
-_NODES = 24
+_LEGENDRE = np.polynomial.legendre.leggauss(24)
+"""The nodes and weights that integrate a smooth function from -1 to 1 to the last digits."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,7 @@ class Gaussian(Additive):
     sqrt(2 ln(1.25/delta)) (upper - lower) / eps, proven below eps = 1 only (Dwork, Roth 2014, Theorem A.1).
 
     Attributes:
-        size: the number of values whose likelihoods the channel states.
         nominal_budget: the budget at which the deviation is set to keep delta.
-        lower: the lower bound.
-        upper: the upper bound.
-        points: the number that stands for each value.
         failure: the wanted delta.
         calibration: "analytic" or "classic".
     """
@@ -47,6 +44,9 @@ class Gaussian(Additive):
     name: ClassVar[str] = "gaussian"
     parameters: ClassVar[tuple[str, ...]] = ("lower", "upper", "points", "delta", "calibration")
     needed: ClassVar[tuple[str, ...]] = ("lower", "upper", "delta")
+    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({"lower": -1.0, "upper": 4.0, "delta": 1e-4},)
+    kind: ClassVar[Literal["gaussian"]] = "gaussian"
+    range_steps: ClassVar[int] = FINE_STEPS
     reach: ClassVar[float] = GAUSSIAN_REACH
     tail: ClassVar[float] = 4.0
     failure: float = 1e-6
@@ -61,11 +61,6 @@ class Gaussian(Additive):
             )
         super().__post_init__()
 
-    @property
-    def range_steps(self) -> int:
-        """How many steps lie between the bounds: fine enough to be taken for a real number."""
-        return FINE_STEPS
-
     @cached_property
     def scale(self) -> float:
         """The standard deviation of the noise in steps, with a margin for the grid."""
@@ -78,11 +73,6 @@ class Gaussian(Additive):
         while gaussian_delta(self.nominal_budget, multiple * (1 + margin)) > self.failure:
             margin *= 2
         return multiple * (1 + margin) * FINE_STEPS
-
-    @classmethod
-    def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:
-        """Return the usual example with a delta."""
-        return ({**parameters, "delta": 1e-4} for parameters in super().examples(size))
 
     @property
     def nominal_delta(self) -> float:
@@ -113,9 +103,6 @@ class Gaussian(Additive):
         """The density of a report around each point."""
         return GaussianChannel(self.grid_points, self.scale * self.step, self.epsilon, self.delta)
 
-    def _secure(self, count: int) -> Whole:
-        return secure_gaussian(count, self.scale)
-
     def simulate(self, source: Randomness, start: int, out: Array) -> None:
         """Write noise for a simulation: the inverse of the distribution function, rounded."""
         simulated_gaussian(source, start, self.scale, out)
@@ -145,7 +132,7 @@ def _rise(middle: float, half: float) -> float:
     """Return R(middle + half) - R(middle - half)."""
     if half > _CLOSE:
         return float(_mills(middle + half) - _mills(middle - half))
-    nodes, weights = _legendre()
+    nodes, weights = _LEGENDRE
     at = middle + half * nodes
     return half * float(weights @ (1 + at * _mills(at)))
 
@@ -155,12 +142,6 @@ def _mills(x: Array | float) -> Array:
     from scipy.special import erfcx
 
     return np.asarray(math.sqrt(math.pi / 2) * erfcx(-x / math.sqrt(2)))
-
-
-@cache
-def _legendre() -> tuple[Array, Array]:
-    """Return the nodes and weights that integrate a smooth function from -1 to 1 to the last digits."""
-    return np.polynomial.legendre.leggauss(_NODES)
 
 
 def least_multiple(epsilon: float, delta: float) -> float:

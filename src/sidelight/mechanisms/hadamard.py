@@ -18,12 +18,12 @@ from sidelight.mechanisms.checks import check_codes, check_offset
 from sidelight.mechanisms.exact import WORDS, least_share
 from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.mechanism import Aggregate, check_estimable
-from sidelight.mechanisms.oracle import FrequencyOracle
+from sidelight.mechanisms.oracle import FrequencyOracle, OneCode
 from sidelight.mechanisms.reports import Reports
 
 
 @dataclass(frozen=True)
-class HadamardResponse(FrequencyOracle):
+class HadamardResponse(OneCode, FrequencyOracle):
     """Hadamard response over `size` values (Acharya, Sun, Zhang 2019): log2(K) bits a report.
 
     K is the least power of two above `size`; value v is row v + 1 of the K x K matrix, whose entry in
@@ -95,11 +95,6 @@ class HadamardResponse(FrequencyOracle):
         """Return which values have parity 0 with each reported column."""
         rows = np.arange(1, self.size + 1, dtype=np.uint32)[:, None]
         return ~_parity(rows & self.check(reports).astype(np.uint32)).T
-
-    def aggregate(self, reports: Reports) -> Aggregate:
-        """Count how often each column was reported."""
-        counts = np.bincount(self.check(reports).astype(np.int64), minlength=self.columns)
-        return Aggregate(len(reports), counts.astype(np.int64), self.name)
 
     def mark_counts(self, aggregate: Aggregate) -> Whole:
         """Return how many reports have parity 0 with each value, by the fast Walsh-Hadamard transform."""

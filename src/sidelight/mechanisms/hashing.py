@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -25,7 +25,7 @@ from sidelight.foundation import arrays
 from sidelight.foundation.arrays import AnyCodes, Mask, Whole, Words, is_large, spans
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import randomness
-from sidelight.mechanisms.arrays import HASH_BITS, steps
+from sidelight.mechanisms.arrays import DROPPED, HASH_BITS, steps
 from sidelight.mechanisms.checks import check_codes, check_offset
 from sidelight.mechanisms.exact import store
 from sidelight.mechanisms.form import ReportForm
@@ -36,7 +36,6 @@ from sidelight.mechanisms.oracle import FrequencyOracle
 from sidelight.mechanisms.reports import Reports
 
 _HASHES = 1 << int(HASH_BITS)
-_DROPPED = 32 - int(HASH_BITS)
 _LARGEST_BUCKETS = 65_536
 
 
@@ -74,11 +73,8 @@ class Hashing(FrequencyOracle):
 
     @property
     def mark_rates(self) -> tuple[Fraction, Fraction]:
-        """The probabilities that the true value, and another, hashes to the reported bucket.
-
-        Another value shares the true bucket, or it does not.
-        """
-        truth, other = self.response.mark_rates
+        """The probabilities that the true value, and another, hashes to the reported bucket."""
+        truth, other = self.response.mark_rates  # another value shares the true bucket, or it does not
         return truth, self.collision * truth + (1 - self.collision) * other
 
     @property
@@ -90,7 +86,7 @@ class Hashing(FrequencyOracle):
         """Return the bucket of each value under its seed."""
         codes = check_codes(values, self.size)
         out = np.empty(len(codes), dtype=self.form.dtype)
-        steps(len(codes)).hash_codes(seeds, codes, np.uint64(self.buckets), out)
+        steps(compiled=is_large(len(codes))).hash_codes(seeds, codes, np.uint64(self.buckets), out)
         return out
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
@@ -100,7 +96,7 @@ class Hashing(FrequencyOracle):
         large = is_large(len(codes))
         seeding = randomness(seed, f"{self.name}/seed", compiled=large)
         noise = randomness(seed, f"{self.name}/noise", compiled=large)
-        step = steps(len(codes))
+        step = steps(compiled=large)
         seeds = np.empty(len(codes), dtype=np.uint64)
         out = np.empty(len(codes), dtype=self.form.dtype)
         truth, other = np.uint64(self.response.truth), np.uint64(self.response.other)
@@ -117,18 +113,16 @@ class Hashing(FrequencyOracle):
     def marked(self, reports: Reports) -> Mask:
         """Return which values hash to each report's bucket."""
         buckets, seeds = self.check(reports), np.asarray(reports.seeds)
-        marked = np.empty((self.size, len(buckets)), dtype=np.bool_)
-        for value in range(self.size):
-            marked[value] = self.hashed(np.full(len(buckets), value, dtype=np.uint16), seeds) == buckets
-        return marked.T
+        every = (np.full(len(buckets), value, dtype=np.uint16) for value in range(self.size))
+        return np.array([self.hashed(value, seeds) == buckets for value in every]).T
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count for each value the reports whose bucket it hashes to."""
         buckets, seeds = self.check(reports), np.asarray(reports.seeds)
-        lows = (self.edges[:-1] << _DROPPED).astype(np.uint32)
-        widths = (np.diff(self.edges) << _DROPPED).astype(np.uint32)
+        lows = (self.edges[:-1] << int(DROPPED)).astype(np.uint32)
+        widths = (np.diff(self.edges) << int(DROPPED)).astype(np.uint32)
         counts = np.zeros(self.size, dtype=np.int64)
-        step = steps(len(buckets) * self.size // 64)
+        step = steps(compiled=is_large(len(buckets) * self.size // 64))
         for span in spans(len(buckets)):
             step.count_marks(seeds[span], buckets[span], lows, widths, counts)
         return Aggregate(len(buckets), counts, self.name)
@@ -144,36 +138,25 @@ class BinaryHashing(Hashing):
     """BLH: two buckets (Bassily, Smith 2015; Wang et al. 2017)."""
 
     name: ClassVar[str] = "blh"
-
-    @property
-    def buckets(self) -> int:
-        """The number of buckets."""
-        return 2
+    buckets: ClassVar[int] = 2
 
 
 @dataclass(frozen=True)
 class OptimisedHashing(Hashing):
     """OLH: g = round(e^eps + 1) buckets, the least variance of rare values (Wang et al. 2017).
 
-    Attributes:
-        size: the number of values.
-        nominal_budget: the budget that the thresholds are rounded to keep.
-        g: the number of buckets, if another one is wanted; at most 65,536.
+    Another number of buckets, at most 65,536, may be given as `g`.
     """
 
     name: ClassVar[str] = "olh"
     parameters: ClassVar[tuple[str, ...]] = ("g",)
+    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"g": 5})  # 5 does not divide the number of hashes
     g: int | None = None
 
     def __post_init__(self) -> None:
         if self.g is not None:
             store(self, g=check_whole("g", self.g, at_least=2, at_most=_LARGEST_BUCKETS))
         super().__post_init__()
-
-    @classmethod
-    def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:  # noqa: ARG003 - the same for every size
-        """Return the usual number of buckets, and one that does not divide the number of hashes."""
-        return {}, {"g": 5}
 
     def at(self, nominal_budget: float) -> Self:
         """Return the mechanism at another nominal budget, with as many buckets."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -17,21 +17,13 @@ from numpy.typing import ArrayLike
 from sidelight.foundation.arrays import Array, is_large, spans
 from sidelight.foundation.errors import check_number, check_whole, invalid
 from sidelight.foundation.randomness import randomness
+from sidelight.mechanisms import noise
 from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.checks import check_codes, check_offset, check_shares
 from sidelight.mechanisms.exact import WORDS, check_budget, check_size, check_word_budget, store
 from sidelight.mechanisms.form import Grid, ReportForm
 from sidelight.mechanisms.guess import largest_is_true
 from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
-from sidelight.mechanisms.noise import (
-    LAPLACE_REACH,
-    check_scale,
-    exact_sums,
-    laplace_variance,
-    safe_scale,
-    secure_laplace,
-    simulated_laplace,
-)
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.unary import Unary
 
@@ -44,11 +36,7 @@ class SummedHistogram(Mechanism):
     """SHE: Laplace noise of scale 2/eps on every number of the histogram, added up by the server.
 
     Numbers are multiples of 2^-20 and the noise is discrete Laplace on that grid, so that the law of a
-    report is exact and sums do not round.
-
-    Attributes:
-        size: the number of values.
-        nominal_budget: the budget that the scale is rounded to keep.
+    report is exact and sums do not round. The scale is rounded to keep `nominal_budget`.
     """
 
     name: ClassVar[str] = "she"
@@ -59,12 +47,12 @@ class SummedHistogram(Mechanism):
     def __post_init__(self) -> None:
         budget = check_budget(self.nominal_budget)
         store(self, size=check_size(self.size), nominal_budget=budget)
-        check_scale(self.scale, budget)
+        noise.check_scale(self.scale, budget)
 
     @cached_property
     def scale(self) -> float:
         """The scale of the noise in steps of the grid; two numbers differ by a whole 1 between two values."""
-        return safe_scale(2 * _ONE, self.nominal_budget)
+        return noise.safe_scale(2 * _ONE, self.nominal_budget)
 
     @property
     def epsilon(self) -> float:
@@ -79,7 +67,7 @@ class SummedHistogram(Mechanism):
     @property
     def form(self) -> ReportForm:
         """A number on the grid for each value."""
-        grid = Grid(0.0, 1 / _ONE, _ONE, LAPLACE_REACH * self.scale, is_exact=True)
+        grid = Grid(0.0, 1 / _ONE, _ONE, noise.LAPLACE_REACH * self.scale, is_exact=True)
         return ReportForm.numbers(grid, self.size)
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
@@ -91,9 +79,11 @@ class SummedHistogram(Mechanism):
         for span in spans(len(codes), self.size):
             part = out[span]
             if seed is None:
-                part[:] = secure_laplace(part.size, self.scale).reshape(part.shape)
+                part[:] = noise.secure_noise("laplace", part.size, self.scale).reshape(part.shape)
             else:
-                simulated_laplace(source, (first + span.start) * self.size, self.scale, part.reshape(-1))
+                noise.simulated_laplace(
+                    source, (first + span.start) * self.size, self.scale, part.reshape(-1)
+                )
             part *= 1 / _ONE
             part[np.arange(len(part)), codes[span]] += 1.0
         return Reports(out, is_simulation=seed is not None)
@@ -102,7 +92,7 @@ class SummedHistogram(Mechanism):
         """Add the histograms up, in whole steps of the grid."""
         values = self.check(reports)
         chunks = (values[span] * _ONE for span in spans(len(values), self.size))
-        return Aggregate(len(values), exact_sums(chunks, self.size), self.name)
+        return Aggregate(len(values), noise.exact_sums(chunks, self.size), self.name)
 
     def estimate(self, aggregate: Aggregate) -> Array:
         """Return the mean of the histograms, unbiased for the values' frequencies."""
@@ -112,8 +102,8 @@ class SummedHistogram(Mechanism):
     def variance(self, reports: int, frequencies: ArrayLike) -> Array:
         """Return the variance of each estimate, sampling of people included, were these the frequencies."""
         share = check_shares(frequencies, self.size, single=True)
-        noise = laplace_variance(self.scale) / _ONE**2
-        return np.asarray((share * (1 - share) + noise) / check_whole("reports", reports, at_least=1))
+        added = noise.laplace_variance(self.scale) / _ONE**2
+        return np.asarray((share * (1 - share) + added) / check_whole("reports", reports, at_least=1))
 
     def likelihoods(self, reports: Reports) -> Array:
         """Return the density of each histogram under each value, over the largest, see `Mechanism`.
@@ -138,13 +128,12 @@ class ThresholdedHistogram(Unary):
     bits are drawn with these probabilities directly. Each report spends less than the nominal budget.
 
     Attributes:
-        size: the number of values.
-        nominal_budget: the budget that the thresholds are rounded to keep.
         theta: the threshold, above 1/2 and at most 1; by default the one of least variance.
     """
 
     name: ClassVar[str] = "the"
     parameters: ClassVar[tuple[str, ...]] = ("theta",)
+    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"theta": 0.8})
     theta: float = 0.0
 
     def __post_init__(self) -> None:
@@ -161,11 +150,6 @@ class ThresholdedHistogram(Unary):
         if "theta" in parameters:
             check_number("theta", parameters["theta"], above=0.5)
         return super().from_plan(size, epsilon, parameters)
-
-    @classmethod
-    def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:  # noqa: ARG003 - the same for every size
-        """Return the threshold of least variance, and another."""
-        return {}, {"theta": 0.8}
 
     @cached_property
     def thresholds(self) -> tuple[int, int]:

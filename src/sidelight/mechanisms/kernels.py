@@ -12,13 +12,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sidelight.foundation.arrays import AnyCodes, Mask, Whole, Words
+from sidelight.mechanisms.arrays import DROPPED, HALF, HASH_BITS, LOW
 
 _ONE = np.uint64(1)
 _ZERO = np.uint64(0)
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
-_DROPPED = np.uint64(15)
-_HASH_BITS = np.uint64(17)
 _SIX = np.uint64(6)
 _LAST = np.uint64(63)
 _ROWS = 256
@@ -59,24 +56,20 @@ def hash_codes(seeds: Words, codes: AnyCodes, buckets: np.uint64, out: AnyCodes)
     """Write the bucket of each code under its row's seed."""
     for i in range(seeds.shape[0]):
         seed = seeds[i]
-        hashed = (((seed >> _HALF) * np.uint64(codes[i]) + seed) & _LOW) >> _DROPPED
-        out[i] = (hashed * buckets) >> _HASH_BITS
+        hashed = (((seed >> HALF) * np.uint64(codes[i]) + seed) & LOW) >> DROPPED
+        out[i] = (hashed * buckets) >> HASH_BITS
 
 
 @njit(cache=True)
 def count_marks(
-    seeds: Words,
-    values: AnyCodes,
-    lows: NDArray[np.uint32],
-    widths: NDArray[np.uint32],
-    counts: Whole,
+    seeds: Words, values: AnyCodes, lows: NDArray[np.uint32], widths: NDArray[np.uint32], counts: Whole
 ) -> None:
     """Add to `counts` how many reports mark each value: those whose bucket it hashes to."""
     size = counts.shape[0]
     marks = np.zeros(size, np.uint32)
     for i in range(seeds.shape[0]):
-        multiplier = np.uint32(seeds[i] >> _HALF)
-        start = np.uint32(np.uint32(seeds[i] & _LOW) - lows[values[i]])
+        multiplier = np.uint32(seeds[i] >> HALF)
+        start = np.uint32(np.uint32(seeds[i] & LOW) - lows[values[i]])
         width = widths[values[i]]
         for v in range(size):
             marks[v] += np.uint32(np.uint32(np.uint32(multiplier * np.uint32(v)) + start) < width)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
+from fractions import Fraction
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -13,11 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.arrays import Array, Positions, Whole
 from sidelight.foundation.bits import code_type as code_type
-from sidelight.foundation.errors import InputError, TooLargeError, check_choice, invalid
+from sidelight.foundation.errors import InputError, TooLargeError, check_choice, check_whole, invalid
 from sidelight.mechanisms.channel import Channel, DenseChannel
 from sidelight.mechanisms.checks import check_codes as check_codes
 from sidelight.mechanisms.checks import check_list as check_list
-from sidelight.mechanisms.checks import check_shares, check_times, need_budget, refuse_parameters
+from sidelight.mechanisms.checks import check_shares, need_budget, refuse_parameters
 from sidelight.mechanisms.checks import impossible as impossible
 from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.guess import even_guess, likeliest
@@ -25,8 +26,6 @@ from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.reports import check_reports as check_reports
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from sidelight.mechanisms.binned_numbers import BinnedNumbers
 
 
@@ -87,6 +86,8 @@ class Mechanism(ABC):
     """What `estimate` returns."""
     counted: ClassVar[slice] = slice(None)
     """Which sums of an aggregate are counts of reports, from 0 to their number."""
+    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    """What `examples` returns where it is the same for every size."""
     guess_is_model: ClassVar[bool] = False
     """Whether the stated guess is that of an idealised mechanism that stands for this one."""
     size: int
@@ -101,7 +102,7 @@ class Mechanism(ABC):
     @classmethod
     def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:  # noqa: ARG003 - others depend on it
         """Return parameters under which the contract suite tests the mechanism, the usual ones first."""
-        return ({},)
+        return cls.tried
 
     # What it spends and reveals.
 
@@ -122,7 +123,7 @@ class Mechanism(ABC):
 
     def repeated(self, times: int) -> Channel:
         """Return the channel of `times` independent reports of the same value."""
-        return self.channel.repeated(check_times(times))
+        return self.channel.repeated(check_whole("times", times, at_least=1))
 
     @property
     def degrades(self) -> bool:
@@ -213,8 +214,7 @@ class Mechanism(ABC):
 
         The array is laid out value by value: sums and products over values read whole columns.
         """
-        if not self.form.is_listed:
-            raise self._unwritten()
+        self._check_listed()
         codes, rows = np.unique(self.check(reports), return_inverse=True)
         channel = self.channel
         # Over its largest, so that a product over many reports stays within the range of doubles.
@@ -222,19 +222,15 @@ class Mechanism(ABC):
         return np.take(np.array(each).reshape(len(codes), self.size).T, rows, axis=1).T
 
     def tabulated(self, reports: Reports) -> tuple[Array, Positions]:
-        """Return the likelihoods of the distinct reports, and which of them each report is.
-
-        Returns:
-            Pr(report | value) up to a factor for each report, shape (distinct, size); rows, shape (reports,).
-        """
-        if not self.form.is_listed:
-            raise self._unwritten()
+        """Return the distinct reports' likelihoods, shape (distinct, size), and which one each report is."""
+        self._check_listed()
         return self.channel.matrix().T, self.check(reports).astype(np.intp)
 
-    def _unwritten(self) -> InputError:
-        return InputError(
-            f"the reports of {self.name!r} have no likelihood that is written out; estimate by inversion."
-        )
+    def _check_listed(self) -> None:
+        if not self.form.is_listed:
+            raise InputError(
+                f"the reports of {self.name!r} have no likelihood that is written out; estimate by inversion."
+            )
 
     @property
     def guess_rate(self) -> float | None:
@@ -290,10 +286,10 @@ MECHANISMS: dict[str, str] = {
     "laplace": "sidelight.mechanisms.numeric:Laplace",
     "gaussian": "sidelight.mechanisms.gaussian:Gaussian",
     "discrete-laplace": "sidelight.mechanisms.numeric:DiscreteLaplace",
-    "interval": "sidelight.mechanisms.interval:Interval",
+    "interval": "sidelight.mechanisms.exponential:Interval",
     "identity": "sidelight.mechanisms.plain:Identity",
     "withheld": "sidelight.mechanisms.plain:Withheld",
-    "any": "sidelight.mechanisms.unspecified:Unspecified",
+    "any": "sidelight.mechanisms.plain:Unspecified",
 }
 """Every mechanism's name and where its class is; a class is loaded when it is asked for."""
 
@@ -317,8 +313,7 @@ def make(name: str, size: int, epsilon: float | None, parameters: Mapping[str, A
 def mechanism_class(name: str) -> type[Mechanism]:
     """Return the class of the mechanism called `name`."""
     check_choice("mechanism", name, MECHANISMS)
-    module, _, attribute = MECHANISMS[name].partition(":")
-    found: type[Mechanism] = getattr(import_module(module), attribute)
+    found: type[Mechanism] = resolve_name(MECHANISMS[name])
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -46,11 +46,8 @@ def safe_scale(steps: int, budget: float) -> float:
 def check_scale(scale: float, budget: float) -> None:
     """Raise if noise of this scale would not fit whole numbers that doubles hold exactly."""
     if not scale <= _LARGEST_SCALE:
-        raise invalid(
-            "epsilon",
-            f"large enough for noise that doubles hold exactly, of at most 2^46 steps (here {scale:.3g})",
-            budget,
-        )
+        wanted = f"large enough for noise that doubles hold exactly, of at most 2^46 steps (here {scale:.3g})"
+        raise invalid("epsilon", wanted, budget)
 
 
 def exact_sums(chunks: Iterable[Array], columns: int) -> Whole:
@@ -73,27 +70,18 @@ def exact_sums(chunks: Iterable[Array], columns: int) -> Whole:
 
 def laplace_variance(scale: float) -> float:
     """Return the variance of discrete Laplace noise, 2r / (1-r)^2 with r = e^(-1/scale)."""
-    ratio = math.exp(-1 / scale)
-    return 2 * ratio / math.expm1(-1 / scale) ** 2
+    return 2 * math.exp(-1 / scale) / math.expm1(-1 / scale) ** 2
 
 
-def secure_laplace(count: int, scale: float) -> Whole:
-    """Return discrete Laplace noise that may protect a real person's value."""
-    return _draw("make_laplace", "l1_distance", count, scale)
-
-
-def secure_gaussian(count: int, scale: float) -> Whole:
-    """Return discrete Gaussian noise that may protect a real person's value."""
-    return _draw("make_gaussian", "l2_distance", count, scale)
-
-
-def _draw(maker: str, distance: str, count: int, scale: float) -> Whole:
+def secure_noise(kind: Literal["laplace", "gaussian"], count: int, scale: float) -> Whole:
+    """Return discrete noise that may protect a real person's value."""
     opendp: Any = require("opendp.prelude", "numeric", "secure noise on numbers")
     opendp.enable_features("contrib")
     if count == 0:
         return np.zeros(0, dtype=np.int64)
     domain = opendp.vector_domain(opendp.atom_domain(T="i64"))
-    measurement = getattr(opendp.m, maker)(domain, getattr(opendp, distance)(T="i64"), scale=scale)
+    distance = opendp.l1_distance if kind == "laplace" else opendp.l2_distance
+    measurement = getattr(opendp.m, f"make_{kind}")(domain, distance(T="i64"), scale=scale)
     return np.asarray(measurement([0] * count), dtype=np.int64)
 
 

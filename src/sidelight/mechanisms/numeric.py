@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,30 +18,14 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.arrays import Array, Positions, Whole, is_large, spans
+from sidelight.foundation.arrays import Array, Positions, is_large, spans
 from sidelight.foundation.errors import InputError, check_number, check_whole, invalid
 from sidelight.foundation.randomness import Randomness, randomness
+from sidelight.mechanisms import checks, noise
 from sidelight.mechanisms.channel import ContinuousChannel, LaplaceChannel
-from sidelight.mechanisms.checks import (
-    check_list,
-    check_numbers,
-    check_offset,
-    check_shares,
-    need_budget,
-    refuse_parameters,
-)
 from sidelight.mechanisms.exact import LARGEST_SIZE, check_budget, store
 from sidelight.mechanisms.form import Grid, ReportForm
 from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
-from sidelight.mechanisms.noise import (
-    LAPLACE_REACH,
-    check_scale,
-    exact_sums,
-    laplace_variance,
-    safe_scale,
-    secure_laplace,
-    simulated_discrete_laplace,
-)
 from sidelight.mechanisms.reports import Reports
 
 FINE_STEPS = 1 << 24
@@ -64,6 +48,10 @@ class Additive(Mechanism):
     parameters: ClassVar[tuple[str, ...]] = ("lower", "upper", "points")
     needed: ClassVar[tuple[str, ...]] = ("lower", "upper")
     """The parameters that a plan must give."""
+    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({"lower": -1.0, "upper": 4.0},)
+    kind: ClassVar[Literal["laplace", "gaussian"]]
+    """Which noise is added."""
+    takes: ClassVar[Literal["numbers"]] = "numbers"
     estimates: ClassVar[Literal["mean"]] = "mean"
     counted: ClassVar[slice] = slice(0)
     degrades: ClassVar[bool] = True
@@ -86,7 +74,7 @@ class Additive(Mechanism):
             nominal_budget=check_budget(self.nominal_budget),
             lower=lower,
             upper=check_number("upper", self.upper, above=lower),
-            points=check_list("points", self.points),
+            points=checks.check_list("points", self.points),
         )
         if not math.isfinite(self.upper - self.lower):
             raise invalid("upper", "within a finite range of `lower`", self.upper)
@@ -97,14 +85,14 @@ class Additive(Mechanism):
         if math.ulp(max(abs(self.lower), abs(self.upper))) > self.step:
             fix = "Subtract an offset from the bounds and the numbers."
             raise invalid("lower", f"so near to 0 that doubles hold steps of {self.step:g}", self.lower, fix)
-        check_scale(self.scale, self.nominal_budget)
+        noise.check_scale(self.scale, self.nominal_budget)
         if not math.isfinite(self.upper - self.lower + self.reach * self.scale * self.step):
             raise invalid("upper", "so near to `lower` that doubles hold a number with its noise", self.upper)
 
     @classmethod
     def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
         """Make the mechanism a plan asks for; it must name the bounds."""
-        refuse_parameters(cls.name, parameters, cls.parameters)
+        checks.refuse_parameters(cls.name, parameters, cls.parameters)
         for name in cls.needed:
             if name not in parameters:
                 raise InputError(
@@ -112,12 +100,7 @@ class Additive(Mechanism):
                     "a plan or a protocol file can give it."
                 )
         given = {("failure" if name == "delta" else name): value for name, value in parameters.items()}
-        return cls(size, need_budget(cls.name, epsilon), **given)
-
-    @classmethod
-    def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:  # noqa: ARG003 - the same for every size
-        """Return bounds that are five apart."""
-        return ({"lower": -1.0, "upper": 4.0},)
+        return cls(size, checks.need_budget(cls.name, epsilon), **given)
 
     @property
     @abstractmethod
@@ -137,10 +120,6 @@ class Additive(Mechanism):
     @abstractmethod
     def noise_below(self, steps: Array) -> Array:
         """Return the probability that the noise is less than each whole number of steps."""
-
-    @abstractmethod
-    def _secure(self, count: int) -> Whole:
-        """Return noise for a real release."""
 
     @abstractmethod
     def simulate(self, source: Randomness, start: int, out: Array) -> None:
@@ -171,11 +150,6 @@ class Additive(Mechanism):
         """The number reported for each value before noise: its point moved to a step, shape (size,)."""
         return np.asarray(self.lower + self.point_steps * self.step)
 
-    @property
-    def takes(self) -> Literal["numbers"]:
-        """Numbers."""
-        return "numbers"
-
     def inputs(self, codes: NDArray[Any]) -> Array:
         """Return the number that stands for each code."""
         return np.asarray(self.grid_points[codes])
@@ -200,29 +174,27 @@ class Additive(Mechanism):
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return one noisy number for each number, see `Mechanism.randomise`."""
         at = self._nearest_steps(values)
-        first = check_offset(offset)
+        first = checks.check_offset(offset)
         source = randomness(seed, self.name, compiled=is_large(len(at)))
         for span in spans(len(at)):
-            noise = np.empty(span.stop - span.start)
+            drawn = np.empty(span.stop - span.start)
             if seed is None:
-                noise[:] = self._secure(len(noise))
+                drawn[:] = noise.secure_noise(self.kind, len(drawn), self.scale)
             else:
-                self.simulate(source, first + span.start, noise)
-            at[span] += noise
+                self.simulate(source, first + span.start, drawn)
+            at[span] += drawn
         return Reports(self.lower + at * self.step, is_simulation=seed is not None)
 
     def _nearest_steps(self, values: ArrayLike) -> Array:
         """Return the step nearest to each number, counted from the lower bound."""
-        share = (np.clip(check_numbers(values), self.lower, self.upper) - self.lower) / (
-            self.upper - self.lower
-        )
-        return np.asarray(np.rint(share * self.range_steps))
+        within = np.clip(checks.check_numbers(values), self.lower, self.upper) - self.lower
+        return np.asarray(np.rint(within / (self.upper - self.lower) * self.range_steps))
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Add the reports up, in whole steps."""
         values = self.check(reports)
         chunks = (self.reported_steps(values[span]) for span in spans(len(values)))
-        sums = exact_sums((chunk.reshape(-1, 1) for chunk in chunks), 1)
+        sums = noise.exact_sums((chunk.reshape(-1, 1) for chunk in chunks), 1)
         return Aggregate(len(values), sums, self.name)
 
     def reported_steps(self, values: Array) -> Array:
@@ -230,17 +202,14 @@ class Additive(Mechanism):
         return np.asarray(np.rint((values - self.lower) / self.step))
 
     def estimate(self, aggregate: Aggregate) -> Array:
-        """Return the mean of the reports, shape (1,).
-
-        It is unbiased for the mean of the numbers moved to the grid and within the bounds.
-        """
+        """Return the reports' mean, shape (1,), unbiased for that of the numbers moved to steps in bounds."""
         check_estimable(aggregate, 1, self.name)
         return np.asarray(self.lower + self.step * aggregate.sums / aggregate.reports)
 
     def variance(self, reports: int, frequencies: ArrayLike) -> Array:
         """Return the variance of the mean, people included, were these the frequencies of the points."""
         count = check_whole("reports", reports, at_least=1)
-        share = check_shares(frequencies, self.size)
+        share = checks.check_shares(frequencies, self.size)
         spread = float(share @ (self.point_steps - share @ self.point_steps) ** 2)
         return np.array([(spread + self.noise_variance) / count * self.step * self.step])
 
@@ -256,12 +225,13 @@ class Additive(Mechanism):
 
 @dataclass(frozen=True)
 class _LaplaceNoise(Additive):
-    reach: ClassVar[float] = LAPLACE_REACH
+    kind: ClassVar[Literal["laplace"]] = "laplace"
+    reach: ClassVar[float] = noise.LAPLACE_REACH
 
     @cached_property
     def scale(self) -> float:
         """The scale of the noise, in steps: the range over the budget, rounded up."""
-        return safe_scale(self.range_steps, self.nominal_budget)
+        return noise.safe_scale(self.range_steps, self.nominal_budget)
 
     @property
     def epsilon(self) -> float:
@@ -271,7 +241,7 @@ class _LaplaceNoise(Additive):
     @property
     def noise_variance(self) -> float:
         """The variance of the noise, in squared steps."""
-        return laplace_variance(self.scale)
+        return noise.laplace_variance(self.scale)
 
     def noise_below(self, steps: Array) -> Array:
         """Return the probability that the noise is less than each whole number of steps, m.
@@ -287,12 +257,9 @@ class _LaplaceNoise(Additive):
         """The density of a report around each point; on the grid the same ratios hold."""
         return LaplaceChannel(self.grid_points, self.scale * self.step, self.epsilon)
 
-    def _secure(self, count: int) -> Whole:
-        return secure_laplace(count, self.scale)
-
     def simulate(self, source: Randomness, start: int, out: Array) -> None:
         """Write noise for a simulation."""
-        simulated_discrete_laplace(source, start, self.scale, out)
+        noise.simulated_discrete_laplace(source, start, self.scale, out)
 
 
 @dataclass(frozen=True)
@@ -300,11 +267,7 @@ class Laplace(_LaplaceNoise):
     """Laplace noise of scale (upper - lower) / eps (Dwork, McSherry, Nissim, Smith 2006), on 2^24 steps."""
 
     name: ClassVar[str] = "laplace"
-
-    @property
-    def range_steps(self) -> int:
-        """How many steps lie between the bounds: fine enough to be taken for a real number."""
-        return FINE_STEPS
+    range_steps: ClassVar[int] = FINE_STEPS
 
 
 @dataclass(frozen=True)
@@ -312,11 +275,6 @@ class DiscreteLaplace(_LaplaceNoise):
     """Laplace noise in whole steps of a given length, for counts and other whole numbers (Ghosh et al. 2012).
 
     Attributes:
-        size: the number of values whose likelihoods the channel states.
-        nominal_budget: the budget that the scale is rounded to keep.
-        lower: the lower bound.
-        upper: the upper bound.
-        points: the number that stands for each value.
         grid: the length of a step; the range must be a whole number of them.
     """
 

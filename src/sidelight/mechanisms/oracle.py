@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.arrays import Array, Mask, Positions, Whole, spans
+from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions, Whole, is_large, spans
+from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, check_whole
+from sidelight.foundation.randomness import Randomness, randomness
 from sidelight.mechanisms.channel import Channel, FavouringChannel
-from sidelight.mechanisms.checks import check_shares
+from sidelight.mechanisms.checks import check_codes, check_offset, check_shares
 from sidelight.mechanisms.exact import check_factor, check_size, check_word_budget, log_factor, store
+from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
 from sidelight.mechanisms.reports import Reports
 
@@ -29,12 +32,7 @@ LARGEST_TABLE = 1 << 26
 
 @dataclass(frozen=True)
 class CodedMechanism(Mechanism):
-    """A mechanism over `size` codes, with delta 0.
-
-    Attributes:
-        size: the number of values.
-        nominal_budget: the budget that the thresholds are rounded to keep.
-    """
+    """A mechanism over `size` codes, with delta 0; its thresholds are rounded to keep `nominal_budget`."""
 
     nominal_budget: float
 
@@ -52,6 +50,42 @@ class CodedMechanism(Mechanism):
     def epsilon(self) -> float:
         """The realised budget of one report, ln(factor)."""
         return log_factor(self.factor)
+
+
+class OneCode(Mechanism):
+    """A mechanism whose report is a single code."""
+
+    @property
+    def form(self) -> ReportForm:
+        """A code."""
+        return ReportForm.codes(self.size)
+
+    def aggregate(self, reports: Reports) -> Aggregate:
+        """Count how often each code was reported."""
+        codes = self.check(reports)
+        return Aggregate(len(codes), code_counts(codes, self.form.count), self.name)
+
+    def face_value(self, reports: Reports) -> Positions | None:
+        """Return the reported codes, where there are as many as values."""
+        return self.check(reports).astype(np.intp) if self.form.count == self.size else None
+
+
+class SampledCode(OneCode):
+    """A mechanism that draws its code from one stream of random words."""
+
+    @abstractmethod
+    def sample(self, source: Randomness, start: int, codes: AnyCodes) -> NDArray[np.integer]:
+        """Return one report for each code, from the words number `start` on."""
+
+    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
+        """Return one reported code for each code, see `Mechanism.randomise`."""
+        codes = check_codes(values, self.size)
+        first = check_offset(offset)
+        source = randomness(seed, self.name, compiled=is_large(len(codes)))
+        out = np.empty(len(codes), dtype=self.form.dtype)
+        for span in spans(len(codes)):
+            out[span] = self.sample(source, first + span.start, codes[span])
+        return Reports(out, is_simulation=not source.is_secure)
 
 
 class FrequencyOracle(CodedMechanism):

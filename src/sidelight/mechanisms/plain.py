@@ -1,4 +1,4 @@
-"""The two ends: released as it is, and not released at all."""
+"""Without noise of their own: released as it is, not released at all, and a mechanism still to be chosen."""
 
 from __future__ import annotations
 
@@ -10,19 +10,14 @@ from typing import Any, ClassVar, Literal, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import Array, Positions
-from sidelight.foundation.bits import code_counts
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_whole
-from sidelight.mechanisms.channel import FavouringChannel
-from sidelight.mechanisms.checks import (
-    check_codes,
-    check_offset,
-    check_shares,
-    refuse_parameters,
-)
-from sidelight.mechanisms.exact import LARGEST_SIZE, store
+from sidelight.mechanisms.channel import AnyChannel, FavouringChannel
+from sidelight.mechanisms.checks import check_codes, check_offset, check_shares, refuse_parameters
+from sidelight.mechanisms.exact import LARGEST_SIZE, check_budget, check_size, store
 from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
+from sidelight.mechanisms.oracle import OneCode
 from sidelight.mechanisms.reports import Reports
 
 
@@ -60,30 +55,16 @@ class _Plain(Mechanism):
 
 
 @dataclass(frozen=True)
-class Identity(_Plain):
+class Identity(OneCode, _Plain):
     """The true value, without noise: its budget is infinite."""
 
     name: ClassVar[str] = "identity"
-
-    @property
-    def epsilon(self) -> float:
-        """Infinite: a report tells the value."""
-        return math.inf
-
-    @property
-    def form(self) -> ReportForm:
-        """A code."""
-        return ReportForm.codes(self.size)
+    epsilon: ClassVar[float] = math.inf
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return the codes themselves, see `Mechanism.randomise`."""
         check_offset(offset)
         return Reports(check_codes(values, self.size).copy(), is_simulation=seed is not None)
-
-    def aggregate(self, reports: Reports) -> Aggregate:
-        """Count how often each value was reported."""
-        codes = self.check(reports)
-        return Aggregate(len(codes), code_counts(codes, self.size), self.name)
 
     def estimate(self, aggregate: Aggregate) -> Array:
         """Return the values' frequencies."""
@@ -99,10 +80,6 @@ class Identity(_Plain):
         """Return 1 for the reported value and 0 for the others."""
         return np.asarray(np.arange(self.size)[:, None] == self.check(reports), dtype=np.float64).T
 
-    def face_value(self, reports: Reports) -> Positions:
-        """Return the reported codes, which are true."""
-        return self.check(reports).astype(np.intp)
-
 
 @dataclass(frozen=True)
 class Withheld(_Plain):
@@ -110,11 +87,7 @@ class Withheld(_Plain):
 
     name: ClassVar[str] = "withheld"
     estimates: ClassVar[Literal["nothing"]] = "nothing"
-
-    @property
-    def epsilon(self) -> float:
-        """Always 0: a report tells nothing."""
-        return 0.0
+    epsilon: ClassVar[float] = 0.0
 
     @property
     def form(self) -> ReportForm:
@@ -131,20 +104,49 @@ class Withheld(_Plain):
         """Count the people."""
         return Aggregate(len(self.check(reports)), np.zeros(0, dtype=np.int64), self.name)
 
-    def estimate(self, aggregate: Aggregate) -> Array:
-        """Refuse: nothing was told."""
-        _refuse(aggregate)
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise InputError(
+            "a withheld attribute has no estimate; release it through a mechanism, for example 'oue'."
+        )
 
-    def variance(self, reports: int, frequencies: ArrayLike) -> Array:
-        """Refuse: there is no estimate."""
-        _refuse(reports, frequencies)
+    estimate = variance = _refuse
 
     def likelihoods(self, reports: Reports) -> Array:
         """Return 1 for every value: a report says nothing."""
         return np.ones((self.size, len(self.check(reports)))).T
 
 
-def _refuse(*_: object) -> NoReturn:
-    raise InputError(
-        "a withheld attribute has no estimate; release it through a mechanism, for example 'oue'."
-    )
+@dataclass(frozen=True)
+class Unspecified(Mechanism):
+    """Whatever satisfies epsilon-LDP, for plans that do not yet say what; figures are those of the worst."""
+
+    name: ClassVar[str] = "any"
+    makes_reports: ClassVar[bool] = False
+    estimates: ClassVar[Literal["nothing"]] = "nothing"
+    nominal_budget: float
+
+    def __post_init__(self) -> None:
+        store(self, size=check_size(self.size), nominal_budget=check_budget(self.nominal_budget))
+
+    @property
+    def epsilon(self) -> float:
+        """The nominal budget, as it may be spent in full."""
+        return self.nominal_budget
+
+    @property
+    def channel(self) -> AnyChannel:
+        """Only its budget is known."""
+        return AnyChannel(self.size, self.epsilon)
+
+    @property
+    def form(self) -> ReportForm:
+        """Refused: there are no reports."""
+        return self._refuse()
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise InputError(
+            "the mechanism 'any' stands for one still to be chosen; name one, for example 'grr'. Of 'any' "
+            "only the budget is known."
+        )
+
+    randomise = aggregate = estimate = variance = _refuse

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, floor
+from math import ceil
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,16 +16,9 @@ from sidelight.foundation.arrays import is_large
 from sidelight.foundation.bits import random_rows
 from sidelight.foundation.errors import InputError, check_number, invalid
 from sidelight.foundation.randomness import randomness
+from sidelight.mechanisms import exact
 from sidelight.mechanisms.checks import check_codes, check_offset, refuse_parameters
-from sidelight.mechanisms.exact import (
-    WORDS,
-    budget_above,
-    check_word_budget,
-    exp_below,
-    log_factor,
-    store,
-    word_threshold,
-)
+from sidelight.mechanisms.exact import WORDS, check_word_budget, store, word_threshold
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.unary import MarkedBits, encode
 
@@ -49,6 +42,7 @@ class Rappor(MarkedBits):
 
     name: ClassVar[str] = "rappor"
     parameters: ClassVar[tuple[str, ...]] = ("f", "p", "q")
+    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"p": 0.2, "q": 0.9})
     f: float | None = None
     p: float = _DEFAULTS["p"]
     q: float = _DEFAULTS["q"]
@@ -59,9 +53,9 @@ class Rappor(MarkedBits):
         store(self, p=float(self.p), q=float(self.q), nominal_budget=check_word_budget(self.nominal_budget))
         if self.f is not None:
             store(self, f=check_number("f", self.f, above=0, below=1))
-        if self.factor_unlimited > exp_below(self.nominal_budget):
+        if self.factor_unlimited > exact.exp_below(self.nominal_budget):
             raise InputError(
-                f"RAPPOR with f = {self.f} spends {log_factor(self.factor_unlimited):.6g} on unlimited "
+                f"RAPPOR with f = {self.f} spends {exact.log_factor(self.factor_unlimited):.6g} on unlimited "
                 f"reports, more than its `epsilon` {self.nominal_budget}; leave one of the two out."
             )
         super().__post_init__()
@@ -76,7 +70,7 @@ class Rappor(MarkedBits):
         >>> round(published.epsilon, 3), round(published.epsilon_unlimited, 3)
         (0.537, 2.197)
         """
-        return cls(size, budget_above(_factor_unlimited(_lies(f))), f, p, q)
+        return cls(size, exact.budget_above(_factor_unlimited(_lies(f))), f, p, q)
 
     @classmethod
     def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
@@ -88,11 +82,6 @@ class Rappor(MarkedBits):
             cls(size, epsilon, **parameters)  # raises where f spends more than the budget
         return cls.with_noise(size, **parameters)
 
-    @classmethod
-    def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:  # noqa: ARG003 - the same for every size
-        """Return the published noise, and another."""
-        return {}, {"p": 0.2, "q": 0.9}
-
     def at(self, nominal_budget: float) -> Self:
         """Return RAPPOR by another budget, which replaces a given f."""
         return replace(self, nominal_budget=nominal_budget, f=None)
@@ -100,9 +89,7 @@ class Rappor(MarkedBits):
     @cached_property
     def lie(self) -> int:
         """How many of the 2^64 words make a permanent bit untrue, f/2: rounded up, so epsilon rounds down."""
-        if self.f is not None:
-            return _lies(self.f)
-        return floor(WORDS / (1 + exp_below(self.nominal_budget / 2))) + 1
+        return exact.least_share(2, self.nominal_budget / 2) if self.f is None else _lies(self.f)
 
     @property
     def factor_unlimited(self) -> Fraction:
@@ -112,16 +99,13 @@ class Rappor(MarkedBits):
     @property
     def epsilon_unlimited(self) -> float:
         """The realised budget of unlimited reports of the same stored bits."""
-        return log_factor(self.factor_unlimited)
+        return exact.log_factor(self.factor_unlimited)
 
     @property
     def mark_rates(self) -> tuple[Fraction, Fraction]:
         """The probabilities p* and q* of a true bit and of another one to be set in a report."""
-        return self._set_after(WORDS - self.lie), self._set_after(self.lie)
-
-    def _set_after(self, permanent: int) -> Fraction:
-        p, q = word_threshold("p", self.p), word_threshold("q", self.q)
-        return Fraction(permanent * q + (WORDS - permanent) * p, WORDS**2)
+        p, q, true = word_threshold("p", self.p), word_threshold("q", self.q), WORDS - self.lie
+        return Fraction(true * q + self.lie * p, WORDS**2), Fraction(self.lie * q + true * p, WORDS**2)
 
     def permanent(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return the permanent bits of each code: drawn once, stored by the client, never sent."""

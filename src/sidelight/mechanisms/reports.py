@@ -50,9 +50,8 @@ class Reports:
                 "only reports of the same mechanism can be joined; their shapes or types differ."
             )
         values = np.concatenate([part.values for part in parts])
-        return cls(
-            values, np.concatenate(seeds) if seeds else None, any(part.is_simulation for part in parts)
-        )
+        all_seeds = np.concatenate(seeds) if seeds else None
+        return cls(values, all_seeds, any(part.is_simulation for part in parts))
 
 
 def check_reports(
@@ -67,7 +66,10 @@ def check_reports(
         seeds: whether each report comes with a seed.
         packed: whether the numbers are packed bits, so that bytes are wanted.
     """
-    if not isinstance(reports, Reports) or not _are_arrays(reports):
+    if not isinstance(reports, Reports) or not all(
+        isinstance(part, np.ndarray) and not isinstance(part, np.ma.MaskedArray)
+        for part in ([reports.values] if reports.seeds is None else [reports.values, reports.seeds])
+    ):
         given = type(reports).__name__
         raise invalid("reports", "`Reports` of plain arrays, as `randomise` returns them", given)
     shape = (len(reports),) if width is None else (len(reports), width)
@@ -81,11 +83,6 @@ def check_reports(
         wanted += f" with uint64 seeds of shape {shape}" if seeds else ""
         raise invalid("reports", f"{wanted}, made by the same mechanism", given)
     return reports.values
-
-
-def _are_arrays(reports: Reports) -> bool:
-    parts = [reports.values] if reports.seeds is None else [reports.values, reports.seeds]
-    return all(isinstance(part, np.ndarray) and not isinstance(part, np.ma.MaskedArray) for part in parts)
 
 
 def _seeds_fit(reports: Reports, wanted: bool) -> bool:

@@ -37,8 +37,6 @@ class SubsetSelection(FrequencyOracle):
     among the other values. A set is reported in order, so that its order says nothing.
 
     Attributes:
-        size: the number of values.
-        nominal_budget: the budget that the thresholds are rounded to keep.
         width: the size w of a set; by default max(1, floor(size / (e^eps + 1))).
     """
 
@@ -117,7 +115,7 @@ class SubsetSelection(FrequencyOracle):
         compiled = is_large(work)
         inclusion = randomness(seed, f"{self.name}/inclusion", compiled=compiled)
         others = randomness(seed, f"{self.name}/others", compiled=compiled)
-        step = steps(work)
+        step = steps(compiled=compiled)
         choose = step.choose_small_sets if self.width <= _SMALL_SET else step.choose_sets
         first = self.size - self.width
         bounds = np.arange(first, first + self.width, dtype=np.uint64)

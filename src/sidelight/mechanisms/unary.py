@@ -6,7 +6,6 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import floor
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +17,7 @@ from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.checks import check_codes, check_offset
-from sidelight.mechanisms.exact import WORDS, exp_below, least_share
+from sidelight.mechanisms.exact import WORDS, least_share
 from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.guess import marked_accuracy
 from sidelight.mechanisms.mechanism import Aggregate
@@ -92,13 +91,7 @@ class Unary(MarkedBits):
 
 
 def encode(
-    codes: AnyCodes,
-    size: int,
-    thresholds: tuple[int, int],
-    *,
-    seed: int | None,
-    stream: str,
-    offset: int,
+    codes: AnyCodes, size: int, thresholds: tuple[int, int], *, seed: int | None, stream: str, offset: int
 ) -> Rows:
     """Return packed rows: of 2^64 words `thresholds[0]` set a code's own bit, `thresholds[1]` any other."""
     keep, flip = thresholds
@@ -106,7 +99,7 @@ def encode(
     compiled = is_large(len(codes))
     noise = randomness(seed, f"{stream}/noise", compiled=compiled)
     truth = randomness(seed, f"{stream}/truth", compiled=compiled)
-    step = steps(len(codes))
+    step = steps(compiled=compiled)
     rows = random_rows(noise, first, len(codes), size, flip)
     for span in spans(len(codes)):
         part = codes[span]
@@ -126,7 +119,7 @@ class SymmetricUnary(Unary):
     @cached_property
     def thresholds(self) -> tuple[int, int]:
         """Both from the words that flip a bit: rounded up, so epsilon rounds down."""
-        flip = floor(WORDS / (1 + exp_below(self.nominal_budget / 2))) + 1
+        flip = least_share(2, self.nominal_budget / 2)
         return WORDS - flip, flip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,12 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.foundation.arrays import AnyCodes, Array, Whole, Words
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.foundation.randomness import Randomness, below_each
-from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel import LARGEST_MATRIX, Channel, DenseChannel, ImplicitChannel
 from sidelight.mechanisms.checks import check_shares
-from sidelight.mechanisms.exact import exp_below, log_factor, too_small
-from sidelight.mechanisms.grr import RandomisedResponse
-from sidelight.mechanisms.mechanism import Aggregate, check_estimable
+from sidelight.mechanisms.exact import exp_below, log_factor, store, too_small
+from sidelight.mechanisms.form import ReportForm
+from sidelight.mechanisms.mechanism import Aggregate
 
 _LARGEST_TOTAL = 1 << 62
 _LARGEST_ROW_TOTAL = 1 << 47
@@ -29,17 +29,20 @@ _LARGEST_RESIDUE = 1e-6
 
 
 class Law(ABC):
-    """A conditional law of a reported code."""
+    """A conditional law of a reported code.
+
+    Attributes:
+        size: the number of values.
+        outputs: the number of different reports.
+    """
+
+    size: int
+    outputs: int
 
     @property
-    @abstractmethod
-    def size(self) -> int:
-        """The number of values."""
-
-    @property
-    @abstractmethod
-    def outputs(self) -> int:
-        """The number of different reports."""
+    def form(self) -> ReportForm:
+        """A code."""
+        return ReportForm.codes(self.outputs)
 
     @property
     @abstractmethod
@@ -55,9 +58,8 @@ class Law(ABC):
     def sample(self, source: Randomness, start: int, codes: AnyCodes) -> NDArray[np.integer]:
         """Return one report for each code, from the words number `start` on."""
 
-    def estimate(self, aggregate: Aggregate, name: str) -> Array:
+    def estimate(self, aggregate: Aggregate) -> Array:
         """Return the unbiased estimate of the values' frequencies: the channel inverted."""
-        check_estimable(aggregate, self.outputs, name)
         return np.asarray(self.inverse @ (aggregate.sums / aggregate.reports))
 
     def variance(self, reports: int, frequencies: ArrayLike) -> Array:
@@ -73,67 +75,16 @@ class Law(ABC):
                 f"the estimate inverts a channel of {self.size} x {self.outputs} cells, more than "
                 f"{LARGEST_MATRIX}; use 'grr', 'oue' or 'olh' for so many values."
             )
-        cells = self.channel.matrix()
-        if self.size > self.outputs:
-            raise self._not_invertible()
-        try:
-            inverse = np.linalg.inv(cells.T) if self.size == self.outputs else np.linalg.pinv(cells.T)
-        except np.linalg.LinAlgError:
-            raise self._not_invertible() from None
-        if not is_inverse(np.asarray(inverse, dtype=np.float64), cells):
-            raise self._not_invertible()
-        return np.asarray(inverse)
-
-    def _not_invertible(self) -> InputError:
-        return InputError(
-            f"the channel of {self.size} values and {self.outputs} reports cannot be inverted in doubles, so "
-            "no frequencies are estimated; give a larger `epsilon`, fewer values, or reports that tell "
-            "values apart."
-        )
-
-
-@dataclass(frozen=True)
-class MatchLaw(Law):
-    """Randomised response: the true value, or any other, all equally likely."""
-
-    response: RandomisedResponse
-
-    @property
-    def size(self) -> int:
-        """The number of values."""
-        return self.response.size
-
-    @property
-    def outputs(self) -> int:
-        """As many reports as values."""
-        return self.response.size
-
-    @property
-    def factor(self) -> Fraction:
-        """Exactly truth / other."""
-        return self.response.factor
-
-    @property
-    def channel(self) -> Channel:
-        """A report favours one value, the reported one."""
-        return self.response.channel
-
-    def sample(self, source: Randomness, start: int, codes: AnyCodes) -> NDArray[np.integer]:
-        """Return one report for each code."""
-        out = np.empty_like(codes)
-        words = source.words(start, len(codes))
-        truth, other = np.uint64(self.response.truth), np.uint64(self.response.other)
-        steps(len(codes)).respond(words, codes, truth, other, out)
-        return out
-
-    def estimate(self, aggregate: Aggregate, name: str) -> Array:
-        """Return the unbiased estimate of the values' frequencies, in closed form."""
-        check_estimable(aggregate, self.size, name)
-        return self.response.estimate(Aggregate(aggregate.reports, aggregate.sums))
-
-    def variance(self, reports: int, frequencies: ArrayLike) -> Array:
-        """Return the variance of each estimate, sampling of people included, were these the frequencies."""
-        return self.response.variance(reports, frequencies)
+        cells, found = self.channel.matrix(), None
+        with suppress(np.linalg.LinAlgError):
+            found = np.linalg.inv(cells.T) if self.size == self.outputs else np.linalg.pinv(cells.T)
+        if found is None or self.size > self.outputs or not is_inverse(np.asarray(found, np.float64), cells):
+            raise InputError(
+                f"the channel of {self.size} values and {self.outputs} reports cannot be inverted in "
+                "doubles, so no frequencies are estimated; give a larger `epsilon`, fewer values, or reports "
+                "that tell values apart."
+            )
+        return np.asarray(found)
 
 
 @dataclass(frozen=True)
@@ -145,12 +96,15 @@ class DistanceLaw(Law):
     whole numbers changes a ratio of two weights over two totals by less than (1 + 1/least weight)^4.
 
     Attributes:
-        values: the number of values.
-        spread: ln of the ratio between the two ends, rate x (values - 1), before rounding.
+        size: the number of values.
+        spread: ln of the ratio between the two ends, rate x (size - 1), before rounding.
     """
 
-    values: int
+    size: int
     spread: float
+
+    def __post_init__(self) -> None:
+        store(self, outputs=self.size)
 
     @classmethod
     def within(cls, size: int, budget: float) -> DistanceLaw:
@@ -164,16 +118,6 @@ class DistanceLaw(Law):
         if spread <= 0:
             raise too_small(budget)
         return cls(size, spread)
-
-    @property
-    def size(self) -> int:
-        """The number of values."""
-        return self.values
-
-    @property
-    def outputs(self) -> int:
-        """As many reports as values."""
-        return self.values
 
     @cached_property
     def weights(self) -> Words:
@@ -230,6 +174,9 @@ class TableLaw(Law):
 
     weights: Words
 
+    def __post_init__(self) -> None:
+        store(self, size=len(self.weights), outputs=self.weights.shape[1])
+
     @classmethod
     def within(cls, scores: Array, budget: float) -> TableLaw:
         """Return the law with probabilities proportional to e^score, flattened until it keeps the budget."""
@@ -247,16 +194,6 @@ class TableLaw(Law):
             shifted = scores - scores.max(axis=1, keepdims=True)
         wanted = np.exp(shifted) * (_LARGEST_ROW_TOTAL // scores.shape[1])
         return cls(np.maximum(np.rint(wanted), 1).astype(np.uint64))
-
-    @property
-    def size(self) -> int:
-        """The number of values."""
-        return len(self.weights)
-
-    @property
-    def outputs(self) -> int:
-        """The number of different reports."""
-        return int(self.weights.shape[1])
 
     @cached_property
     def totals(self) -> Words:

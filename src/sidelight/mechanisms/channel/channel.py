@@ -85,17 +85,11 @@ class Channel(ABC):
         return float(self.matrix().shape[1])
 
     def columns(self, most: float = LARGEST_LIST) -> Array | None:
-        """Return `all_columns`, or None if there are more than `most` reports.
-
-        As many reports as there are values, and two more, are always listed.
-        """
+        """Return `all_columns`, or None if there are more than `most` reports and than the values and two."""
         return self.all_columns() if self.count_reports() <= max(most, self.size + 2) else None
 
     def all_columns(self) -> Array:
-        """Return the likelihoods of each report that can be worst, shape (size, reports).
-
-        They are up to a factor for each report.
-        """
+        """Return likelihoods of each report that can be worst, up to a factor each, (size, reports)."""
         return self.matrix()
 
     def all_logs(self) -> Array:
@@ -136,12 +130,7 @@ class Channel(ABC):
         return self.ratio_pairs(np.eye(self.size)[possible])
 
     def stacked_worst(self, rows: Array, channels: Sequence[Channel]) -> list[Worst]:
-        """Return `worst_ratio` of many channels at once.
-
-        Args:
-            rows: (channels, m, size), the rows of each.
-            channels: all of the same kind and size as this one.
-        """
+        """Return `worst_ratio` of many channels of this kind and size; rows are (channels, m, size)."""
         return [channel.worst_ratio(part) for part, channel in zip(rows, channels, strict=True)]
 
     def answers(self, g: Array, h: Array) -> Array:
@@ -167,7 +156,7 @@ class Channel(ABC):
 
     def named_logs(self, named: Positions) -> Array:
         """Return ln of the likelihood of a report, given by what names it, for every value, shape (size,)."""
-        return logs_of(self.all_columns()[:, int(named[0])])
+        return np.asarray(self.all_logs()[:, int(named[0])])
 
     def describe(self, attribute: Attribute, named: Positions) -> str:
         """Say in words what is reported about the attribute."""

@@ -26,7 +26,6 @@ class ContinuousChannel(Channel):
         scale: of the noise: the Laplace scale, or the Gaussian standard deviation.
         epsilon: the budget spent on any two numbers within the bounds.
         delta: the probability that it does not hold.
-        size: the number of values.
     """
 
     points: Array
@@ -97,10 +96,6 @@ class LaplaceChannel(ContinuousChannel):
         ends = np.stack([-points + points.min(), points - points.max()], axis=1)
         return np.concatenate([-np.abs(points[:, None] - points), ends], axis=1)
 
-    def named_logs(self, named: Positions) -> Array:
-        """Return ln of the likelihood of a report of `all_columns`, shape (size,)."""
-        return np.asarray(self.all_logs()[:, int(named[0])])
-
     def describe(self, attribute: Attribute, named: Positions) -> str:
         """Say where on the line the report lies."""
         report = int(named[0])
@@ -125,8 +120,7 @@ class GaussianChannel(ContinuousChannel, SetChannel):
 
     def log_density(self, reports: ArrayLike) -> Array:
         """Return ln of the density of each report given each value, shape (reports, size)."""
-        return np.asarray(
-            -(self._distances(reports) ** 2) / 2 - math.log(self.scale * math.sqrt(2 * math.pi))
-        )
+        lost = math.log(self.scale * math.sqrt(2 * math.pi))
+        return np.asarray(-(self._distances(reports) ** 2) / 2 - lost)
 
     stacked_worst = Channel.stacked_worst

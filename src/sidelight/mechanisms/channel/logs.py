@@ -26,10 +26,7 @@ def fits_doubles(*factors: Array) -> bool:
 def contract_logs(logs: Array, columns: Array, axis: int) -> Array:
     """Replace the values on `axis` by reports: ln of the sum over values of e^(logs + column).
 
-    Args:
-        logs: logarithms of cells.
-        columns: (values, reports), logarithms of likelihoods.
-        axis: where the values are, and where the reports will be.
+    `columns` are logarithms of likelihoods, shape (values, reports).
     """
     lines = np.moveaxis(logs, axis, -1)
     reports = [np.logaddexp.reduce(lines + column, axis=-1) for column in columns.T]
@@ -52,9 +49,8 @@ def log_ratios(high: Array, low: Array) -> Array:
 def log_pairs(logs: Array, others: Array | None = None) -> tuple[Array, Positions]:
     """Return the largest difference within a column for every ordered pair of rows, and that column.
 
-    Args:
-        logs: (m, columns), minus infinity for what cannot happen.
-        others: (m, columns), what the rows are compared with; the same rows by default.
+    Both are (m, columns), minus infinity for what cannot happen; rows are compared with `others`, by default
+    with each other.
     """
     others = logs if others is None else others
     values = np.zeros((len(logs), len(others)))

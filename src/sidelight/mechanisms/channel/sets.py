@@ -19,30 +19,15 @@ from typing import Literal
 
 import numpy as np
 
+from sidelight.foundation import errors
 from sidelight.foundation.arrays import Array, Positions
-from sidelight.foundation.errors import (
-    InputError,
-    TooLargeError,
-    check_choice,
-    check_number,
-    check_whole,
-    invalid,
-)
+from sidelight.mechanisms.channel import generic
 from sidelight.mechanisms.channel.channel import (
     LARGEST_LIST,
     Channel,
-    Worst,
     check_delta,
     check_matrix_size,
     check_stated,
-)
-from sidelight.mechanisms.channel.generic import (
-    LEAST_BASELINE,
-    all_sets,
-    climb,
-    favoured_set,
-    generic_pairs,
-    generic_worst,
 )
 from sidelight.mechanisms.channel.logs import logs_of
 from sidelight.mechanisms.exact import store
@@ -76,7 +61,7 @@ class SetChannel(Channel):
     def all_columns(self) -> Array:
         """Return the likelihoods of a report for each set, shape (size, sets), up to a factor for each."""
         if self.set_size is None:
-            sets = all_sets(self.size)
+            sets = generic.all_sets(self.size)
         else:
             sets = np.zeros((self.size, comb(self.size, self.set_size)))
             for column, chosen in enumerate(combinations(range(self.size), self.set_size)):
@@ -88,35 +73,35 @@ class SetChannel(Channel):
         columns = self.all_columns()
         return np.where(columns == columns.max(axis=0), 0.0, -self.epsilon)
 
-    def worst_ratio(self, rows: Array) -> Worst:
+    def worst_ratio(self, rows: Array) -> generic.Worst:
         """Return the largest log-ratio between two of the rows."""
         if not self.favours_sets:
             return super().worst_ratio(rows)
-        worst = generic_worst(rows, self.floor, self.set_size)
+        worst = generic.generic_worst(rows, self.floor, self.set_size)
         return replace(worst, value=min(worst.value, self.epsilon))
 
-    def worst_of_pair(self, rows: Array, pair: tuple[int, int]) -> Worst:
+    def worst_of_pair(self, rows: Array, pair: tuple[int, int]) -> generic.Worst:
         """Return the largest log-ratio of one row to another."""
         if not self.favours_sets:
             return super().worst_of_pair(rows, pair)
         g, h = rows[list(pair)]
-        value = float(climb(g, h, self.floor, self.set_size))
+        value = float(generic.climb(g, h, self.floor, self.set_size))
         with np.errstate(over="ignore"):
-            favoured = np.flatnonzero(favoured_set(g, h, float(np.exp(value)), self.set_size))
-        return Worst(min(value, self.epsilon), *pair, favoured)
+            favoured = np.flatnonzero(generic.favoured_set(g, h, float(np.exp(value)), self.set_size))
+        return generic.Worst(min(value, self.epsilon), *pair, favoured)
 
     def ratio_pairs(self, rows: Array) -> Array:
         """Return the largest log-ratio of every row to every other, shape (m, m)."""
         if not self.favours_sets:
             return super().ratio_pairs(rows)
-        return np.minimum(generic_pairs(rows, self.floor, self.set_size), self.epsilon)
+        return np.minimum(generic.generic_pairs(rows, self.floor, self.set_size), self.epsilon)
 
     def own_pairs(self, possible: Positions) -> Array:
         """Return the budget for every two different values: some set holds the one and not the other."""
         says_nothing = self.set_size == self.size
         return np.where(np.eye(len(possible), dtype=np.bool_), 0.0, 0.0 if says_nothing else self.epsilon)
 
-    def stacked_worst(self, rows: Array, channels: Sequence[Channel]) -> list[Worst]:
+    def stacked_worst(self, rows: Array, channels: Sequence[Channel]) -> list[generic.Worst]:
         """Return `worst_ratio` of many channels of this kind at once, see `Channel.stacked_worst`."""
         pairs, m, t = rows.shape
         by_sets = self.favours_sets and t > 2
@@ -131,7 +116,7 @@ class SetChannel(Channel):
 
     def answers(self, g: Array, h: Array) -> Array:
         """Return the largest log-ratio of every row of `g` to the row of `h` beside it."""
-        return np.minimum(climb(g, h, self.floor, self.set_size), self.epsilon)
+        return np.minimum(generic.climb(g, h, self.floor, self.set_size), self.epsilon)
 
     def named(self, report: int) -> Positions:
         """Return the values that report number `report` of `all_columns` favours."""
@@ -156,7 +141,7 @@ class SetChannel(Channel):
         return f"{attribute.name} among {listed or 'none of its values'}"
 
 
-def _stacked_singles(rows: Array, floors: Array, budgets: Array) -> list[Worst]:
+def _stacked_singles(rows: Array, floors: Array, budgets: Array) -> list[generic.Worst]:
     columns = floors + (1 - floors) * rows
     high, low = columns.argmax(axis=1), columns.argmin(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -168,18 +153,18 @@ def _stacked_singles(rows: Array, floors: Array, budgets: Array) -> list[Worst]:
     at = np.arange(len(rows))
     values = np.minimum(spans[at, report], budgets)
     worst = zip(values, high[at, report], low[at, report], report, strict=True)
-    return [Worst(float(value), int(i), int(j), np.array([y])) for value, i, j, y in worst]
+    return [generic.Worst(float(value), int(i), int(j), np.array([y])) for value, i, j, y in worst]
 
 
-def _stacked_sets(rows: Array, floors: Array, budgets: Array, width: int | None) -> list[Worst]:
-    logs = climb(rows[:, :, None], rows[:, None], floors, width)
+def _stacked_sets(rows: Array, floors: Array, budgets: Array, width: int | None) -> list[generic.Worst]:
+    logs = generic.climb(rows[:, :, None], rows[:, None], floors, width)
     flat = logs.reshape(len(rows), -1)
     best = flat.argmax(axis=1)
     worst = []
     for row, value, place, budget in zip(rows, flat.max(axis=1), best, budgets, strict=True):
         i, j = divmod(int(place), rows.shape[1])
-        favoured = favoured_set(row[i], row[j], float(np.exp(value)), width)
-        worst.append(Worst(min(float(value), float(budget)), i, j, np.flatnonzero(favoured)))
+        favoured = generic.favoured_set(row[i], row[j], float(np.exp(value)), width)
+        worst.append(generic.Worst(min(float(value), float(budget)), i, j, np.flatnonzero(favoured)))
     return worst
 
 
@@ -188,7 +173,6 @@ class FavouringChannel(SetChannel):
     """A report favours a set of values: each of them is likelier by the same factor.
 
     Attributes:
-        size: the number of values.
         family: which sets: "singletons", "subsets" (all sets of one size) or "all" (every set).
         baseline: the likelihood of a value that is not favoured over that of a favoured one, e^-epsilon.
         width: how many values a report favours, for "singletons" and "subsets".
@@ -197,7 +181,6 @@ class FavouringChannel(SetChannel):
         is_model: whether this is the law of an idealised mechanism that stands for the one in use, as in
             published comparisons; then figures are neither exact nor certified.
         budget: the budget really spent, where it is known better than from the rounded baseline.
-        epsilon: the budget really spent.
     """
 
     size: int
@@ -211,13 +194,13 @@ class FavouringChannel(SetChannel):
     method = "favoured sets"
 
     def __post_init__(self) -> None:
-        check_choice("family", self.family, ("singletons", "subsets", "all"))
-        size = check_whole("size", self.size, at_least=1)
+        errors.check_choice("family", self.family, ("singletons", "subsets", "all"))
+        size = errors.check_whole("size", self.size, at_least=1)
         widest = 1 if self.family == "singletons" else size
-        width = check_whole("width", self.width, at_least=1, at_most=widest)
-        baseline = check_number("baseline", self.baseline, at_least=0)
+        width = errors.check_whole("width", self.width, at_least=1, at_most=widest)
+        baseline = errors.check_number("baseline", self.baseline, at_least=0)
         if baseline > 1:
-            raise invalid("baseline", "at most 1", self.baseline)
+            raise errors.invalid("baseline", "at most 1", self.baseline)
         epsilon = math.inf if baseline == 0 else -math.log(baseline)
         if self.budget is not None:
             epsilon = check_stated(self.budget, epsilon)
@@ -233,32 +216,28 @@ class FavouringChannel(SetChannel):
     def attained(self) -> Channel:
         """This channel if all its sets occur; of a budget beyond doubles the largest that they hold."""
         if self.realises_all and not self.is_model and self._is_beyond_doubles:
-            return replace(self, baseline=2 * LEAST_BASELINE, budget=None)
+            return replace(self, baseline=2 * generic.LEAST_BASELINE, budget=None)
         return super().attained
 
     @property
     def floor(self) -> float:
         """The baseline; 0 where doubles would lose the digits of its products."""
-        return self.baseline if self.baseline > LEAST_BASELINE else 0.0
+        return self.baseline if self.baseline > generic.LEAST_BASELINE else 0.0
 
     def likelihood(self, report: int | Sequence[int]) -> Array:
-        """Return Pr(report | value) for every value, up to a common factor, shape (size,).
-
-        Args:
-            report: the value it favours, or the values.
-        """
+        """Return Pr(report | value) up to a common factor, shape (size,), by the value or values favoured."""
         codes = [report] if isinstance(report, (int, np.integer)) else list(report)
         if self.family != "all" and len(set(codes)) != self.width:
-            raise invalid("report", f"{self.width} different values", report)
+            raise errors.invalid("report", f"{self.width} different values", report)
         likely = np.full(self.size, self.baseline)
         for code in codes:
-            likely[check_whole("report", code, at_least=0, at_most=self.size - 1)] = 1.0
+            likely[errors.check_whole("report", code, at_least=0, at_most=self.size - 1)] = 1.0
         return likely
 
     def matrix(self) -> Array:
         """Return Pr(report | value), shape (size, size), of a channel that reports single values."""
         if self.favours_sets:
-            raise TooLargeError(
+            raise errors.TooLargeError(
                 f"a channel over {self.size} values whose reports are sets has too many of them for a "
                 "matrix; leakage uses its favoured sets instead."
             )
@@ -319,9 +298,6 @@ class AnyChannel(SetChannel):
     """Some channel with at most this budget, nothing else known: figures are for the worst of them.
 
     Attributes:
-        size: the number of values.
-        epsilon: the budget.
-        delta: the probability that it does not hold.
         within: the channel of a part of the release, where that is known: what it attains is attained.
     """
 
@@ -333,8 +309,8 @@ class AnyChannel(SetChannel):
     def __post_init__(self) -> None:
         store(
             self,
-            size=check_whole("size", self.size, at_least=1),
-            epsilon=check_number("epsilon", self.epsilon, at_least=0, infinite=True),
+            size=errors.check_whole("size", self.size, at_least=1),
+            epsilon=errors.check_number("epsilon", self.epsilon, at_least=0, infinite=True),
             delta=check_delta(self.delta),
         )
         if self.within is not None and self.within.claim == "published":
@@ -347,11 +323,11 @@ class AnyChannel(SetChannel):
 
     def likelihood(self, report: int) -> Array:
         """Refuse: the channel is not known."""
-        raise InputError(f"only the budget is known of this channel, so it has no report {report!r}.")
+        raise errors.InputError(f"only the budget is known of this channel, so it has no report {report!r}.")
 
     def matrix(self) -> Array:
         """Refuse: the channel is not known."""
-        raise InputError("only the budget is known of this channel, so it has no matrix.")
+        raise errors.InputError("only the budget is known of this channel, so it has no matrix.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -371,6 +347,6 @@ class ImplicitChannel(SetChannel):
 
     def matrix(self) -> Array:
         """Refuse: it would be too large."""
-        raise TooLargeError(
+        raise errors.TooLargeError(
             f"the matrix of this channel over {self.size} values is not built; use `likelihood`."
         )
