@@ -54,12 +54,7 @@ def sole_numbers(protocol: Protocol) -> dict[str, BinnedNumbers]:
 def number_parts(
     parts: Sequence[RecordSums], *, alone: bool = False
 ) -> list[tuple[str, BinnedNumbers, Aggregate]]:
-    """Return the attributes that someone reported as a number, each with its mechanism and sums.
-
-    Args:
-        parts: what was reported.
-        alone: whether to leave out attributes that are reported in another way too.
-    """
+    """Return the attributes that someone reported as a number (`alone`: only so), with mechanism and sums."""
     numbers = []
     for part in parts:
         sole = sole_numbers(part.protocol)
@@ -74,17 +69,12 @@ def means(
 ) -> dict[str, Mean]:
     """Return the mean of every attribute that is reported as a number.
 
-    Args:
-        parts: what was reported.
-        estimates: the unbiased frequencies, which say how much people differ.
-        deviations: how many standard errors an interval reaches.
-        about: whether of the people who reported or of their population.
+    The unbiased frequencies say how much people differ; an interval reaches so many standard errors.
     """
-    people = sum(part.people for part in parts)
+    people = math.inf if about == "population" else sum(part.people for part in parts)
     result = {}
     for name, mechanism, sums in number_parts(parts):
-        asked = math.inf if about == "population" else people
-        error = _standard_error(mechanism, estimates[name], sums, asked)
+        error = _standard_error(mechanism, estimates[name], sums, people)
         mean = mechanism.mean(sums)
         points = mechanism.noise.grid_points
         low, high = _interval(mean, deviations * error, float(points.min()), float(points.max()))

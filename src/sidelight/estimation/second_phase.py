@@ -20,7 +20,6 @@ from sidelight.protocols.fake_data import FakeDataProtocol, whole_law
 from sidelight.protocols.protocol import even_part
 from sidelight.protocols.records import RecordReports, check_same, joined, listed, reports_among
 from sidelight.protocols.two_phase import SecondPhase, TwoPhase, origin_of
-from sidelight.schema import Schema
 
 
 def learn_second_phase(
@@ -44,11 +43,8 @@ def learn_second_phase(
     estimates = unbiased([first.aggregate()])
     smooth = shrink(design.schema, estimates) if design.copying == "corrected" else {}
     used = [smooth.get(name, estimates[name].estimate) for name in design.schema.names]
-    joints = (
-        _pair_joints(first)
-        if design.method == "cond-rr" or design.groups > 1 or not _equal(design.schema)
-        else {}
-    )
+    alike = len(set(design.schema.sizes)) == 1
+    joints = {} if alike and design.method == "corr-rr" and design.groups == 1 else _pair_joints(first)
     groups = _group(design.schema.names, joints, design.groups)
     fakes: dict[tuple[str, str], Whole] = {}
     for group in groups:
@@ -87,10 +83,6 @@ def _laws(
             joint = joints[chosen, other] if (chosen, other) in joints else joints[other, chosen].T
             laws[chosen, other] = whole_law(conditional_law(joint))
     return laws
-
-
-def _equal(schema: Schema) -> bool:
-    return len(set(schema.sizes)) == 1
 
 
 def _copies(
@@ -135,10 +127,8 @@ def _group(
     strength = {pair: dependence(joint) for pair, joint in joints.items()}
     groups = [[name] for name in names]
     while len(groups) > count:
-        links = {
-            (i, j): _link(strength, groups[i], groups[j]) for i, j in combinations(range(len(groups)), 2)
-        }
-        i, j = max(links, key=lambda pair: links[pair])
+        pairs = combinations(range(len(groups)), 2)
+        i, j = max(pairs, key=lambda pair: _link(strength, groups[pair[0]], groups[pair[1]]))
         groups[i] += groups.pop(j)
     return tuple(tuple(sorted(group, key=names.index)) for group in groups)
 

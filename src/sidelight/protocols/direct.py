@@ -15,6 +15,7 @@ from sidelight.foundation.arrays import AnyCodes, Array, Positions
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import below_each, derive_seed, randomness
 from sidelight.foundation.strict import Strict, validated
+from sidelight.mechanisms import Reports
 from sidelight.mechanisms.form import ReportForm
 from sidelight.plan import Plan
 from sidelight.protocols.factors import Factor
@@ -107,9 +108,25 @@ class GroupProtocol(Protocol):
                 return np.asarray(np.unravel_index(cells, group.sizes)[group.names.index(secret)])
         return None
 
+    def _randomised(
+        self, group: ReportedGroup, records: AnyCodes, seed: int | None = None, offset: int = 0
+    ) -> Reports:
+        codes = group.codes(records, self.schema)
+        return group.randomiser.randomise(codes, seed=derive_seed(seed, group.label), offset=offset)
+
     def _laws(self) -> list[Array]:
         """Return Pr(report of each group | record) for every record of the schema's domain."""
-        return [_law(self.schema, group) for group in self.groups]
+        return [self._group_law(group) for group in self.groups]
+
+    def _group_law(self, group: ReportedGroup) -> Array:
+        if group.randomiser.numbers is not None:
+            raise InputError(
+                f"the reports of {group.label!r} are numbers, too many to enumerate; take the protocol's "
+                "`epsilon` and `delta`, which hold by proof."
+            )
+        law = group.randomiser.channel.matrix()
+        check_channel_size(domain_size(self.schema.sizes), law.shape[1])
+        return np.asarray(law[group.codes(every_record(self.schema).T.astype(np.uint16), self.schema)])
 
 
 @dataclass(frozen=True)
@@ -148,21 +165,13 @@ class Split(GroupProtocol):
         """The argument for the budget, in one sentence."""
         if not self.is_pure:
             return "groups have noise of their own: their budgets add up, and their deltas do at most"
-        reached = "reached where points lie at both bounds" if self.has_numbers else "exactly"
-        return (
-            "groups have noise of their own, so their likelihood ratios multiply: the budgets add up, "
-            + reached
-        )
+        argument = "groups have noise of their own, so their likelihood ratios multiply: the budgets add up, "
+        return argument + ("reached where points lie at both bounds" if self.has_numbers else "exactly")
 
     def randomise(self, records: AnyCodes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
         """Return one report for each record, see `Protocol.randomise`."""
         checked = check_records(records, self.schema)
-        parts = tuple(
-            group.randomiser.randomise(
-                group.codes(checked, self.schema), seed=derive_seed(seed, group.label), offset=offset
-            )
-            for group in self.groups
-        )
+        parts = tuple(self._randomised(group, checked, seed, offset) for group in self.groups)
         return RecordReports(self, parts, (None,) * len(parts), len(checked), seed is not None)
 
     def matrix(self) -> Array:
@@ -235,8 +244,8 @@ class Sample(GroupProtocol):
         argument = "the choice depends on no value, and a report is of one group: the largest budget, "
         if not self.is_pure:
             return argument + "and the mean of the deltas at most"
-        reached = "reached by records that differ in it"
-        return argument + reached + (" from bound to bound" if self.has_numbers else "")
+        argument += "reached by records that differ in it"
+        return f"{argument} from bound to bound" if self.has_numbers else argument
 
     def randomise(self, records: AnyCodes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
         """Return one report for each record, see `Protocol.randomise`.
@@ -244,25 +253,19 @@ class Sample(GroupProtocol):
         A seeded simulation stays the same in chunks: every group's noise is drawn for all rows.
         """
         checked = check_records(records, self.schema)
-        chosen = self._choose(len(checked), seed, offset)
+        ends = np.cumsum(self.shares)
+        bounds = np.full(len(checked), ends[-1], dtype=np.uint64)
+        drawn = below_each(randomness(seed, "collection/choice"), offset, bounds)
+        chosen = np.searchsorted(ends, drawn.astype(np.int64), side="right")
         parts, senders = [], []
         for number, group in enumerate(self.groups):
             rows = np.flatnonzero(chosen == number)
             if seed is None:
-                reports = group.randomiser.randomise(group.codes(checked[rows], self.schema))
+                parts.append(self._randomised(group, checked[rows]))
             else:
-                every = group.codes(checked, self.schema)
-                noise = derive_seed(seed, group.label)
-                reports = group.randomiser.randomise(every, seed=noise, offset=offset)[rows]
-            parts.append(reports)
+                parts.append(self._randomised(group, checked, seed, offset)[rows])
             senders.append(rows)
         return RecordReports(self, tuple(parts), tuple(senders), len(checked), seed is not None)
-
-    def _choose(self, people: int, seed: int | None, offset: int) -> Positions:
-        ends = np.cumsum(self.shares)
-        bounds = np.full(people, ends[-1], dtype=np.uint64)
-        drawn = below_each(randomness(seed, "collection/choice"), offset, bounds)
-        return np.searchsorted(ends, drawn.astype(np.int64), side="right")
 
     def matrix(self) -> Array:
         """Return Pr(report | record), the groups' reports side by side, see `Protocol.matrix`."""
@@ -297,9 +300,8 @@ def spl(
 ) -> Split:
     """Return SPL: each of d attributes through the mechanism at epsilon / d, rounded down."""
     part = even_part(check_budget(epsilon), len(schema))
-    return Split(
-        schema, tuple(make_group(schema, [name], mechanism, part, parameters) for name in schema.names)
-    )
+    groups = tuple(make_group(schema, [name], mechanism, part, parameters) for name in schema.names)
+    return Split(schema, groups)
 
 
 def smp(
@@ -342,20 +344,6 @@ def planned(plan: Plan) -> Split:
         raise InputError("the plan withholds every attribute; there is nothing to collect.")
     kept = plan.schema.select([group.names[0] for group in groups])
     return Split(kept, tuple(groups))
-
-
-def _law(schema: Schema, group: ReportedGroup) -> Array:
-    """Return Pr(report of the group | record) for every record of the schema's domain."""
-    if group.randomiser.numbers is not None:
-        raise InputError(
-            f"the reports of {group.label!r} are numbers, too many to enumerate; take the protocol's "
-            "`epsilon` and `delta`, which hold by proof."
-        )
-    law = group.randomiser.channel.matrix()
-    check_channel_size(domain_size(schema.sizes), law.shape[1])
-    grid = every_record(schema)
-    cells = np.ravel_multi_index(tuple(grid[schema.index(name)] for name in group.names), group.sizes)
-    return np.asarray(law[cells])
 
 
 def _side_by_side(first: Array, second: Array) -> Array:

@@ -195,12 +195,10 @@ class FakeDataProtocol(Protocol):
     def randomise(self, records: AnyCodes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
         """Return one report for each record, see `Protocol.randomise`."""
         checked = check_records(records, self.schema)
-        columns = [np.empty(len(checked), dtype=code_type(size)) for size in self.schema.sizes]
+        columns: dict[str, AnyCodes] = {}
         for number, group in enumerate(self.partition):
-            own = derive_seed(seed, f"group {number}")
-            for name, values in self._fill(group, checked, own, offset).items():
-                columns[self.schema.index(name)] = values
-        parts = tuple(Reports(column, is_simulation=seed is not None) for column in columns)
+            columns |= self._fill(group, checked, derive_seed(seed, f"group {number}"), offset)
+        parts = tuple(Reports(columns[name], is_simulation=seed is not None) for name in self.labels)
         return RecordReports(self, parts, (None,) * len(parts), len(checked), seed is not None)
 
     def _fill(
@@ -209,9 +207,8 @@ class FakeDataProtocol(Protocol):
         """Return the columns of one group."""
         people = len(records)
         large = people * len(group) >= _LARGE
-        bound = np.array([len(group)], dtype=np.uint64)
         choice = randomness(seed, "hidden/choice", compiled=large)
-        chosen = below(choice, offset, people, bound)[:, 0]
+        chosen = below(choice, offset, people, np.array([len(group)], dtype=np.uint64))[:, 0]
         words = randomness(seed, "hidden/report", compiled=large).words(offset, people)
         fakes = np.empty((len(group), people), dtype=np.uint64)
         for number in range(len(group)):
@@ -225,10 +222,8 @@ class FakeDataProtocol(Protocol):
             fill(codes, chosen, words, fakes, self._tables[group], out)
         else:
             _fill_plainly(codes, chosen.astype(np.intp), words, fakes, self._tables[group], out)
-        return {
-            name: column.astype(code_type(self.schema[name].size))
-            for name, column in zip(group, out, strict=True)
-        }
+        columns = zip(group, out, strict=True)
+        return {name: column.astype(code_type(self.schema[name].size)) for name, column in columns}
 
     @cached_property
     def _tables(self) -> dict[tuple[str, ...], FakeTables]:
@@ -236,24 +231,21 @@ class FakeDataProtocol(Protocol):
         return {group: self._table(group) for group in self.partition}
 
     def _table(self, group: tuple[str, ...]) -> FakeTables:
-        part = even_part(self.nominal_budget, len(self.partition))
-        members = [(name, self.schema[name].size) for name in group]
-        responses = [_response(size, part) for _, size in members]
+        responses = [self.responses[name] for name in group]
+        sizes = [response.size for response in responses]
         lines = []
-        for name, size in members:
-            rows = []
-            for chosen, values in members:
-                law = self.law(chosen, name) if chosen != name else _unused(size)
-                rows.append(np.broadcast_to(law, (values, size)))
+        for name, size in zip(group, sizes, strict=True):
+            unused = np.array([[WHOLE] + [0] * (size - 1)])  # where an attribute is chosen it has no fake
+            laws = [unused if chosen == name else self.law(chosen, name) for chosen in group]
+            rows = [np.broadcast_to(law, (of, size)) for law, of in zip(laws, sizes, strict=True)]
             lines.append(np.cumsum(np.concatenate(rows), axis=1).reshape(-1))
-        sizes = np.array([size for _, size in members], dtype=np.int64)
         return FakeTables(
             np.array([response.truth for response in responses], dtype=np.uint64),
             np.array([response.other for response in responses], dtype=np.uint64),
             np.concatenate(lines),
             np.cumsum([0, *(len(line) for line in lines[:-1])], dtype=np.int64),
             np.cumsum([0, *sizes[:-1]], dtype=np.int64),
-            sizes,
+            np.array(sizes, dtype=np.int64),
         )
 
     def aggregate(self, collected: RecordReports) -> RecordSums:
@@ -266,21 +258,15 @@ class FakeDataProtocol(Protocol):
 
     def _check_possible(self, columns: Mapping[str, AnyCodes]) -> None:
         """Raise if no choice leads to what a group's columns say together: fakes may rule values out."""
-        pairs = list(permutations(columns, 2))
-        if all(self.law(*pair).all() for pair in pairs):
+        if all(self.law(*pair).all() for pair in permutations(columns, 2)):
             return
         possible = np.zeros(len(next(iter(columns.values()))), dtype=np.bool_)
-        for chosen in columns:
-            led = np.ones_like(possible)
-            for other in columns:
-                if other != chosen:
-                    law = self.law(chosen, other) > 0
-                    led &= law[columns[chosen] if len(law) > 1 else 0, columns[other]]
-            possible |= led
+        for chosen, said in columns.items():
+            fakes = [self.transfer(chosen, other)[said, shown] > 0 for other, shown in columns.items()]
+            possible |= np.all(fakes, axis=0)
         if not possible.all():
-            raise impossible(
-                f"values of {', '.join(columns)} that one of them and its fakes can have together", ~possible
-            )
+            names = ", ".join(columns)
+            raise impossible(f"values of {names} that one of them and its fakes can have together", ~possible)
 
     def transfer(self, chosen: str, other: str) -> Array:
         """Return Pr(what `other`'s column says | what `chosen`'s report says), shape (values, values)."""
@@ -379,18 +365,15 @@ class FakeDataProtocol(Protocol):
 
     def to_file(self) -> dict[str, Any]:
         """Return the protocol as plain data."""
-        laws = [
-            {"given": given, "of": other, "weights": law.tolist()}
-            for (given, other), law in sorted(self.fakes.items())
-        ]
-        return {
+        laws = sorted(self.fakes.items())
+        head = {
             "protocol": self.kind,
             "name": self.name,
             "origin": self.origin,
             "epsilon": self.nominal_budget,
-            "groups": [list(group) for group in self.partition],
-            "fake": laws,
         }
+        fakes = [{"given": given, "of": of, "weights": law.tolist()} for (given, of), law in laws]
+        return {**head, "groups": [list(group) for group in self.partition], "fake": fakes}
 
     @classmethod
     def from_file(cls, data: Mapping[str, Any], schema: Schema) -> Self:
@@ -461,11 +444,6 @@ def _fill_plainly(
         rows = tables.ends[first : first + int(tables.sizes.sum()) * size].reshape(-1, size)
         drawn = (fakes[number] >> _HALF).astype(np.int64)
         out[number] = np.where(chosen == number, said, _place(rows, drawn, row))
-
-
-def _unused(size: int) -> Whole:
-    """Return the law that stands where an attribute is the chosen one and has no fake."""
-    return np.array([[WHOLE] + [0] * (size - 1)], dtype=np.int64)
 
 
 def _place(rows: Whole, drawn: Whole, row: Positions) -> Whole:

@@ -172,10 +172,7 @@ def _product_moments(mechanism: Mechanism, cells: int) -> tuple[float, float]:
 def _hypergeometric(population: int, special: int, draws: int) -> tuple[float, float]:
     """Return mean and variance of how many of `special` among `population` are drawn."""
     share = special / population
-    mean = draws * share
-    if population == 1:
-        return mean, 0.0
-    return mean, draws * share * (1 - share) * (population - draws) / (population - 1)
+    return draws * share, draws * share * (1 - share) * (population - draws) / max(population - 1, 1)
 
 
 def make_group(
@@ -212,7 +209,9 @@ def best_mechanism(sizes: Sequence[int], epsilon: float) -> tuple[str, dict[str,
 def _best_width(sizes: tuple[int, ...], epsilon: float) -> int:
     size = domain_size(sizes)
     widths: dict[float, int] = {}
-    for width in _widths(size, epsilon) if size > 2 else [1]:
+    usual = size / (np.exp(min(epsilon, 50.0)) + 1)
+    near = {1, int(usual), int(usual) + 1, round(usual), size // 2} if size > 2 else {1}
+    for width in sorted(width for width in near if 1 <= width < size):
         mechanism = create("grr", size, epsilon) if width == 1 else create("ss", size, epsilon, width=width)
         spread = [
             part * _product_moments(mechanism, size // part)[0] if len(sizes) > 1 else
@@ -221,12 +220,6 @@ def _best_width(sizes: tuple[int, ...], epsilon: float) -> int:
         ]  # fmt: skip
         widths.setdefault(sum(spread), width)
     return widths[min(widths)]
-
-
-def _widths(size: int, epsilon: float) -> list[int]:
-    usual = size / (np.exp(min(epsilon, 50.0)) + 1)
-    near = {1, int(usual), int(usual) + 1, round(usual), size // 2}
-    return sorted(width for width in near if 1 <= width < size)
 
 
 def inverted_covariance(group: ReportedGroup, frequencies: Array) -> Array:

@@ -40,11 +40,7 @@ LARGEST_CHANNEL = 1 << 22
 
 
 class Design(ABC):
-    """How a collection is run: by one protocol, or in two phases, the second learnt from the first.
-
-    Attributes:
-        schema: the attributes of a record, in order.
-    """
+    """How a collection is run: by one protocol, or in two phases, the second learnt from the first."""
 
     schema: Schema
 
@@ -171,16 +167,12 @@ class Protocol(Design):
             parts = zip(self.checked_parts(collected).values(), self.forms, strict=True)
             sums = tuple(Aggregate(len(codes), code_counts(codes, form.count)) for codes, form in parts)
         else:
-            sums = (self._whole_counts(collected),)
+            columns = self.columns_of(collected)
+            if not (possible := self._is_possible[columns]).all():
+                raise impossible("what some record can lead to", ~possible)
+            counts = np.bincount(columns, minlength=len(self._is_possible))
+            sums = (Aggregate(collected.people, counts.astype(np.int64)),)
         return RecordSums(self, collected.people, sums, collected.is_simulation)
-
-    def _whole_counts(self, collected: RecordReports) -> Aggregate:
-        """Return how often each report was sent."""
-        columns = self.columns_of(collected)
-        if not (possible := self._is_possible[columns]).all():
-            raise impossible("what some record can lead to", ~possible)
-        counts = np.bincount(columns, minlength=len(self._is_possible))
-        return Aggregate(collected.people, counts.astype(np.int64))
 
     @cached_property
     def _law(self) -> Array:

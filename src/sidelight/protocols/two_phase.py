@@ -114,18 +114,12 @@ class SecondPhase:
 
     def write(self, path: str | Path) -> Path:
         """Write the parameters to a .toml or .json file."""
-        design = self.design
-        data: dict[str, Any] = {
-            "version": PARAMETERS_VERSION,
-            "round": self.round_number,
-            "reports": self.reports,
-            "design": {
-                "epsilon": design.epsilon, "method": design.method, "copying": design.copying,
-                "share": design.share, "groups": design.groups,
-            },
-            "second": protocol_data(self.second),
-        }  # fmt: skip
-        return write_data(data, path)
+        second = protocol_data(self.second)
+        head = {"version": PARAMETERS_VERSION, "round": self.round_number, "reports": self.reports}
+        design = {
+            name: value for name, value in vars(self.design).items() if name in _DesignFile.model_fields
+        }
+        return write_data({**head, "design": design, "second": second}, path)
 
     @classmethod
     def read(cls, path: str | Path) -> SecondPhase:
@@ -137,9 +131,8 @@ class SecondPhase:
         second = protocol_from(parsed.second, f"{path}: second")
         if not isinstance(second, FakeDataProtocol):
             raise InputError(f"{path}: the second phase must hide its choice, got {second.name!r}.")
-        head = parsed.design
         try:
-            design = TwoPhase(second.schema, head.epsilon, head.method, head.copying, head.share, head.groups)
+            design = TwoPhase(second.schema, **dict(parsed.design))
             _check_agrees(design, second)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
@@ -147,12 +140,9 @@ class SecondPhase:
 
 
 def phase_rows(reports: RecordReports, people: int, parameters: SecondPhase | None = None) -> Mask | None:
-    """Return which rows of the whole table reports of one phase are of; None where nothing says so.
+    """Return which of the whole table's rows reports of one phase are of; None where nothing says so.
 
-    Args:
-        reports: of a first phase, which say their share, or of a second one.
-        people: the rows of the whole table.
-        parameters: those that the second phase was collected with.
+    Those of a first phase say its share; those of a second need the parameters they were collected with.
     """
     if parameters is not None:
         check_same(parameters.second, reports.protocol)

@@ -30,12 +30,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class Stamp(Strict):
-    """What a batch says about itself.
-
-    Attributes:
-        id: under which it is counted once.
-        seal: the digest of the id and the reports.
-    """
+    """What a batch says about itself: an id, under which it counts once, and a digest of id and reports."""
 
     id: str
     seal: str
@@ -93,8 +88,7 @@ def stamp(collected: RecordReports, batch: str | None = None) -> Stamp:
     sealer = Sealer()
     sealer.add(collected)
     made_by = fingerprint(collected.protocol)
-    seal = sealer.seal(name, made_by, is_simulation=collected.is_simulation)
-    return Stamp(id=name, seal=seal)
+    return Stamp(id=name, seal=sealer.seal(name, made_by, is_simulation=collected.is_simulation))
 
 
 def check_seal(seal: str, stamp: Stamp, label: str) -> None:
