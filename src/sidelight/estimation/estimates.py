@@ -23,17 +23,9 @@ from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, json_number, write_text
 from sidelight.foundation.html import html_table
 from sidelight.foundation.simplex import to_simplex
+from sidelight.protocols import records
 from sidelight.protocols.groups import marginal
-from sidelight.protocols.records import (
-    RecordReports,
-    RecordSums,
-    Reported,
-    check_once,
-    fingerprint,
-    listed,
-    mixed,
-    reports_among,
-)
+from sidelight.protocols.records import RecordReports, RecordSums, Reported
 from sidelight.schema import Schema
 from sidelight.sources.table import write_rows
 
@@ -233,8 +225,8 @@ def estimate(
     check_choice("estimator", estimator, ESTIMATORS)
     check_choice("about", about, ABOUT)
     level = check_number("confidence", confidence, above=0, below=1)
-    given = listed(reports)
-    check_once(given)
+    given = records.listed(reports)
+    records.check_once(given)
     parts = merged([item.aggregate() for item in given])
     if estimator == "published":
         _check_published(parts)
@@ -293,7 +285,7 @@ def merged(parts: Sequence[RecordSums]) -> list[RecordSums]:
         raise InputError("there are no reports to estimate from.")
     sums: dict[str, RecordSums] = {}
     for part in parts:
-        key = fingerprint(part.protocol)
+        key = records.fingerprint(part.protocol)
         sums[key] = sums[key] + part if key in sums else part
     seconds = [part for part in sums.values() if part.protocol.first_phase is not None]
     firsts = [part for part in sums.values() if part.protocol.first_phase is None]
@@ -303,11 +295,11 @@ def merged(parts: Sequence[RecordSums]) -> list[RecordSums]:
             "without which they say too little."
         )
     if len(firsts) > 1:
-        raise mixed(firsts[0].protocol, firsts[1].protocol)
+        raise records.mixed(firsts[0].protocol, firsts[1].protocol)
     for part in seconds:
         first = firsts[0].protocol
-        if part.protocol.first_phase != fingerprint(first) or part.protocol.schema != first.schema:
-            raise mixed(first, part.protocol)
+        if part.protocol.first_phase != records.fingerprint(first) or part.protocol.schema != first.schema:
+            raise records.mixed(first, part.protocol)
     return [*firsts, *seconds]
 
 
@@ -335,7 +327,7 @@ def _frequencies(
     if estimator == "shrinkage":
         return shrink(schema, estimates)
     if estimator == "em":
-        return _likeliest(schema, reports_among(given))
+        return _likeliest(schema, records.reports_among(given))
     if estimator == "published":
         return published(parts)
     plain = choose(schema, estimates)

@@ -18,18 +18,9 @@ from sidelight.foundation.strict import Strict, validated
 from sidelight.mechanisms import Reports
 from sidelight.mechanisms.form import ReportForm
 from sidelight.plan import Plan
+from sidelight.protocols import protocol
 from sidelight.protocols.factors import Factor
 from sidelight.protocols.groups import ReportedGroup, check_groups, make_group
-from sidelight.protocols.protocol import (
-    Protocol,
-    Rows,
-    check_budget,
-    check_channel_size,
-    check_records,
-    domain_size,
-    even_part,
-    every_record,
-)
 from sidelight.protocols.records import RecordReports, RecordSums, check_people, check_same
 from sidelight.schema import Schema
 
@@ -49,7 +40,7 @@ class _GroupsFile(Strict):
     shares: list[int] = Field(default_factory=list)
 
 
-class GroupProtocol(Protocol):
+class GroupProtocol(protocol.Protocol):
     """What protocols share whose every part is the report of one group through a mechanism of its own."""
 
     @property
@@ -88,7 +79,7 @@ class GroupProtocol(Protocol):
         """Return one factor for each group."""
         return [group.factor(part) for group, part in zip(self.groups, collected.parts, strict=True)]
 
-    def evidence(self, collected: RecordReports, step: int) -> Iterator[tuple[Rows, list[Factor]]]:
+    def evidence(self, collected: RecordReports, step: int) -> Iterator[tuple[protocol.Rows, list[Factor]]]:
         """Return what people's reports say, group by group where a person sends one of them."""
         if not self.sends_one_part:
             yield from super().evidence(collected, step)
@@ -125,8 +116,10 @@ class GroupProtocol(Protocol):
                 "`epsilon` and `delta`, which hold by proof."
             )
         law = group.randomiser.channel.matrix()
-        check_channel_size(domain_size(self.schema.sizes), law.shape[1])
-        return np.asarray(law[group.codes(every_record(self.schema).T.astype(np.uint16), self.schema)])
+        protocol.check_channel_size(protocol.domain_size(self.schema.sizes), law.shape[1])
+        return np.asarray(
+            law[group.codes(protocol.every_record(self.schema).T.astype(np.uint16), self.schema)]
+        )
 
 
 @dataclass(frozen=True)
@@ -170,14 +163,14 @@ class Split(GroupProtocol):
 
     def randomise(self, records: AnyCodes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
         """Return one report for each record, see `Protocol.randomise`."""
-        checked = check_records(records, self.schema)
+        checked = protocol.check_records(records, self.schema)
         parts = tuple(self._randomised(group, checked, seed, offset) for group in self.groups)
         return RecordReports(self, parts, (None,) * len(parts), len(checked), seed is not None)
 
     def matrix(self) -> Array:
         """Return Pr(report | record), see `Protocol.matrix`."""
         laws = self._laws()
-        check_channel_size(len(laws[0]), domain_size([law.shape[1] for law in laws]))
+        protocol.check_channel_size(len(laws[0]), protocol.domain_size([law.shape[1] for law in laws]))
         return reduce(_side_by_side, laws)
 
     def to_file(self) -> dict[str, Any]:
@@ -252,7 +245,7 @@ class Sample(GroupProtocol):
 
         A seeded simulation stays the same in chunks: every group's noise is drawn for all rows.
         """
-        checked = check_records(records, self.schema)
+        checked = protocol.check_records(records, self.schema)
         ends = np.cumsum(self.shares)
         bounds = np.full(len(checked), ends[-1], dtype=np.uint64)
         drawn = below_each(randomness(seed, "collection/choice"), offset, bounds)
@@ -270,7 +263,7 @@ class Sample(GroupProtocol):
     def matrix(self) -> Array:
         """Return Pr(report | record), the groups' reports side by side, see `Protocol.matrix`."""
         laws = self._laws()
-        check_channel_size(len(laws[0]), sum(law.shape[1] for law in laws))
+        protocol.check_channel_size(len(laws[0]), sum(law.shape[1] for law in laws))
         whole = sum(self.shares)
         return np.hstack([law * (share / whole) for law, share in zip(laws, self.shares, strict=True)])
 
@@ -299,7 +292,7 @@ def spl(
     schema: Schema, epsilon: float, mechanism: str = "grr", parameters: Mapping[str, Any] | None = None
 ) -> Split:
     """Return SPL: each of d attributes through the mechanism at epsilon / d, rounded down."""
-    part = even_part(check_budget(epsilon), len(schema))
+    part = protocol.even_part(protocol.check_budget(epsilon), len(schema))
     groups = tuple(make_group(schema, [name], mechanism, part, parameters) for name in schema.names)
     return Split(schema, groups)
 

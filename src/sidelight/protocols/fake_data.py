@@ -27,16 +27,8 @@ from sidelight.mechanisms.arrays import respond
 from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.grr import RandomisedResponse
 from sidelight.mechanisms.mechanism import code_type, impossible
+from sidelight.protocols import protocol
 from sidelight.protocols.factors import Choice, Factor
-from sidelight.protocols.protocol import (
-    Protocol,
-    check_budget,
-    check_channel_size,
-    check_records,
-    domain_size,
-    even_part,
-    every_record,
-)
 from sidelight.protocols.records import RecordReports, RecordSums
 from sidelight.schema import Schema
 
@@ -90,7 +82,7 @@ class FakeTables(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class FakeDataProtocol(Protocol):
+class FakeDataProtocol(protocol.Protocol):
     """In every group one attribute, drawn uniformly, is reported; the others are fakes.
 
     Attributes:
@@ -114,7 +106,7 @@ class FakeDataProtocol(Protocol):
     origin: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nominal_budget", check_budget(self.nominal_budget))
+        object.__setattr__(self, "nominal_budget", protocol.check_budget(self.nominal_budget))
         members = [name for group in self.partition for name in group]
         if sorted(members) != sorted(self.schema.names):
             raise invalid("groups", "a partition of the attributes", self.partition)
@@ -189,12 +181,12 @@ class FakeDataProtocol(Protocol):
     @cached_property
     def responses(self) -> Mapping[str, RandomisedResponse]:
         """Each attribute's randomised response, with its group's share of the budget."""
-        part = even_part(self.nominal_budget, len(self.partition))
+        part = protocol.even_part(self.nominal_budget, len(self.partition))
         return {attribute.name: _response(attribute.size, part) for attribute in self.schema}
 
     def randomise(self, records: AnyCodes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
         """Return one report for each record, see `Protocol.randomise`."""
-        checked = check_records(records, self.schema)
+        checked = protocol.check_records(records, self.schema)
         columns: dict[str, AnyCodes] = {}
         for number, group in enumerate(self.partition):
             columns |= self._fill(group, checked, derive_seed(seed, f"group {number}"), offset)
@@ -281,9 +273,9 @@ class FakeDataProtocol(Protocol):
 
     def matrix(self) -> Array:
         """Return Pr(report | record), see `Protocol.matrix`."""
-        records = domain_size(self.schema.sizes)
-        check_channel_size(records, records)
-        grid = every_record(self.schema)
+        records = protocol.domain_size(self.schema.sizes)
+        protocol.check_channel_size(records, records)
+        grid = protocol.every_record(self.schema)
         total = np.ones((records, records))
         for group in self.partition:
             mixed = np.zeros((records, records))

@@ -18,17 +18,10 @@ from sidelight.foundation.arrays import Mask
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
 from sidelight.foundation.randomness import randomness
 from sidelight.foundation.strict import Strict, validated
+from sidelight.protocols import files
 from sidelight.protocols.corr_rr import COPYING, Copying
 from sidelight.protocols.direct import Split, spl
 from sidelight.protocols.fake_data import FakeDataProtocol
-from sidelight.protocols.files import (
-    check_kind,
-    check_version,
-    protocol_data,
-    protocol_from,
-    read_data,
-    write_data,
-)
 from sidelight.protocols.protocol import Design, check_budget
 from sidelight.protocols.records import FirstPhase, RecordReports, check_same, fingerprint
 from sidelight.schema import Schema
@@ -114,21 +107,21 @@ class SecondPhase:
 
     def write(self, path: str | Path) -> Path:
         """Write the parameters to a .toml or .json file."""
-        second = protocol_data(self.second)
+        second = files.protocol_data(self.second)
         head = {"version": PARAMETERS_VERSION, "round": self.round_number, "reports": self.reports}
         design = {
             name: value for name, value in vars(self.design).items() if name in _DesignFile.model_fields
         }
-        return write_data({**head, "design": design, "second": second}, path)
+        return files.write_data({**head, "design": design, "second": second}, path)
 
     @classmethod
     def read(cls, path: str | Path) -> SecondPhase:
         """Read parameters from a .toml or .json file."""
-        data = read_data(path)
-        check_kind(data, str(path), "parameters")
-        check_version(data, str(path), PARAMETERS_VERSION, "parameter file")
+        data = files.read_data(path)
+        files.check_kind(data, str(path), "parameters")
+        files.check_version(data, str(path), PARAMETERS_VERSION, "parameter file")
         parsed = validated(_ParametersFile, data, str(path))
-        second = protocol_from(parsed.second, f"{path}: second")
+        second = files.protocol_from(parsed.second, f"{path}: second")
         if not isinstance(second, FakeDataProtocol):
             raise InputError(f"{path}: the second phase must hide its choice, got {second.name!r}.")
         try:

@@ -96,9 +96,8 @@ class Aggregator:
     def take(self, reports: str | Path | pa.Table | pa.RecordBatch, label: str = "") -> bool:
         """Add a batch up; return whether it was new. One that is refused raises and changes nothing.
 
-        Args:
-            reports: a report file, or an Arrow table or record batch as `batch_to_arrow` makes it.
-            label: names it in errors; a file's path by default.
+        It is a report file, or an Arrow table or record batch as `batch_to_arrow` makes it. The label names
+        it in errors; by default a file's path does.
         """
         if isinstance(reports, (str, Path)):
             with opened(reports) as handle:

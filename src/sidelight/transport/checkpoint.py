@@ -61,20 +61,22 @@ class Seen:
 
     def is_still(self, status: os.stat_result) -> bool:
         """Whether a file is as it was when it was looked at."""
-        return (self.size, self.changed, self.inode) == signature(status)
+        return (self.size, self.changed, self.inode) == self.signature(status)
 
     def says_the_same(self, other: Seen) -> bool:
         """Whether looking at a file gave the same as another look."""
         return (self.batch, self.refused) == (other.batch, other.refused)
 
+    @staticmethod
+    def signature(status: os.stat_result) -> tuple[int, int, int]:
+        """Return what changes when a file does: its size, its time and its inode.
 
-def signature(status: os.stat_result) -> tuple[int, int, int]:
-    """Return what changes when a file does: its size, its time and its inode.
-
-    A sender may set the time of the last writing, also into the future, but not that of the last change.
-    """
-    changed = status.st_mtime_ns if sys.platform == "win32" else status.st_ctime_ns  # there: of its making
-    return status.st_size, changed, status.st_ino
+        A sender may set the time of the last writing, also into the future, but not that of the last change.
+        """
+        changed = (
+            status.st_mtime_ns if sys.platform == "win32" else status.st_ctime_ns
+        )  # there: of its making
+        return status.st_size, changed, status.st_ino
 
 
 class _PartFile(Strict):
@@ -122,12 +124,8 @@ def write_checkpoint(
 ) -> Path:
     """Write an aggregator's state to a .json file, whole or not at all, and durably.
 
-    Hold `locked` meanwhile where another process may write it too.
-
-    Args:
-        aggregator: whose state it is.
-        path: of the checkpoint.
-        files: what was looked at in a followed folder, by name.
+    Hold `locked` meanwhile where another process may write it too. The files are those of a followed folder
+    that were looked at, by name.
     """
     check_ending(path)
     aggregator.check()
@@ -154,9 +152,7 @@ def read_checkpoint(
 ) -> tuple[Aggregator, dict[str, Seen]]:
     """Read an aggregator's state, and what was looked at in a followed folder; nothing is repaired.
 
-    Args:
-        path: of the checkpoint.
-        expected: the protocols whose reports it may hold; any by default.
+    It may hold reports of the expected protocols, by default of any.
     """
     check_ending(path)
     label = str(path)
@@ -173,24 +169,19 @@ def read_checkpoint(
     check_version(data, label, CHECKPOINT_VERSION, "checkpoint")
     whole = validated(_CheckpointFile, data, label)
     if not _is_sealed(whole):
-        raise InputError(
-            f"{label} was damaged or changed: its checksum is wrong; take an older one, or start anew."
-        )
+        wrong = "was damaged or changed: its checksum is wrong"
+        raise InputError(f"{label} {wrong}; take an older one, or start anew.")
     state = validated(_StateFile, whole.state, label)
     try:
-        return _aggregator(state, label, expected), {
-            name: Seen(**vars(seen)) for name, seen in state.files.items()
-        }
+        files = {name: Seen(**dict(seen)) for name, seen in state.files.items()}
+        return _aggregator(state, label, expected), files
     except InputError as error:
         message = str(error)
         raise InputError(message if message.startswith(label) else f"{label}: {message}") from None
 
 
 def _aggregator(state: _StateFile, label: str, expected: Sequence[Protocol]) -> Aggregator:
-    batches = {
-        check_batch_id(name): Batch(batch.seal, batch.people, batch.protocol)
-        for name, batch in state.batches.items()
-    }
+    batches = {check_batch_id(name): Batch(**dict(batch)) for name, batch in state.batches.items()}
     sums = [sums_from_data(key, item, label) for key, item in state.sums.items()]
     made = Aggregator.from_parts(sums, batches, is_simulation=state.is_simulation, expected=expected)
     for name, seen in state.files.items():
@@ -218,14 +209,13 @@ def sums_from_data(key: str, item: SumsFile, label: str) -> RecordSums:
     if not together:
         raise InputError(f"the reports of {protocol.name!r} ({key}) are not those of {item.people} people.")
     try:
-        sums = tuple(
-            Aggregate(
-                part.reports, np.array(part.sums, dtype=np.int64).reshape(shape.sums.shape), shape.mechanism
-            )
-            for part, shape in zip(item.parts, shapes, strict=True)
-        )
+        values = [np.array(part.sums, dtype=np.int64) for part in item.parts]
     except OverflowError:
         raise InputError(f"the sums of {protocol.name!r} ({key}) do not fit into 64 bits.") from None
+    sums = tuple(
+        Aggregate(reports, value.reshape(shape.sums.shape), shape.mechanism)
+        for reports, value, shape in zip(counts, values, shapes, strict=True)
+    )
     counted = [group.randomiser.counted for group in protocol.groups] or [slice(None)] * len(sums)
     for part, places in zip(sums, counted, strict=True):
         counts_of = part.sums[places]

@@ -20,14 +20,7 @@ from sidelight.foundation.progress import track
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordReports
 from sidelight.transport.aggregator import Aggregator, opened
-from sidelight.transport.checkpoint import (
-    Seen,
-    check_ending,
-    locked,
-    read_checkpoint,
-    signature,
-    write_checkpoint,
-)
+from sidelight.transport.checkpoint import Seen, check_ending, locked, read_checkpoint, write_checkpoint
 from sidelight.transport.manifest import MANIFEST, Manifest, holding, read_manifest
 from sidelight.transport.report_files import write_reports
 
@@ -200,11 +193,9 @@ class Follower:
         return {name: seen.refused for name, seen in sorted(self._seen.items()) if seen.refused}
 
     def scan(self, seconds: float | None = None, stop: Callable[[], bool] = lambda: False) -> Scan:
-        """Take what is new in the folder, in the order of names.
+        """Take what is new in the folder, in the order of names, unless asked to `stop` before a file.
 
-        Args:
-            seconds: after which the rest is left for the next call.
-            stop: is asked before each file.
+        After so many seconds the rest is left for the next call.
         """
         new = self.new_names()
         started, done = time.monotonic(), 0
@@ -256,7 +247,7 @@ class Follower:
                 self._note(name, Seen(0, 0, 0, refused=_shortened(str(error))))
             return False
         with handle:
-            size, changed, inode = signature(os.fstat(handle.fileno()))
+            size, changed, inode = Seen.signature(os.fstat(handle.fileno()))
             is_settled = abs(time.time_ns() - changed) >= _TICK  # if not, it is looked at again
             try:
                 batch, is_new = self.aggregator.take_file(handle, name)

@@ -11,14 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sidelight.foundation import files
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import (
-    REPORTS_KEY,
-    SAY_OVERWRITE,
-    check_overwrite,
-    strict_json,
-    write_atomically,
-)
 from sidelight.foundation.strict import Strict, validated
 from sidelight.mechanisms import reports_from_arrow, reports_to_arrow
 from sidelight.protocols.files import check_version, parsed_text, protocol_data, protocol_from
@@ -80,9 +74,9 @@ def write_reports(
 
     if Path(path).suffix.lower() != ".parquet":
         raise InputError(f"{path} must end in .parquet.")
-    check_overwrite(path, force=overwrite, fix=SAY_OVERWRITE)
+    files.check_overwrite(path, force=overwrite, fix=files.SAY_OVERWRITE)
     table = batch_to_arrow(collected, batch)
-    return write_atomically(path, lambda temporary: pq.write_table(table, temporary), replace=overwrite)
+    return files.write_atomically(path, lambda temporary: pq.write_table(table, temporary), replace=overwrite)
 
 
 def read_reports(path: str | Path) -> RecordReports:
@@ -119,7 +113,9 @@ def to_arrow(collected: RecordReports) -> pa.Table:
         **({} if collected.phase is None else {"phase": collected.phase.model_dump()}),
     }
     table = pa.table(columns, names=list(collected.protocol.labels))
-    return table.replace_schema_metadata({REPORTS_KEY: json.dumps(head, ensure_ascii=False, allow_nan=False)})
+    return table.replace_schema_metadata(
+        {files.REPORTS_KEY: json.dumps(head, ensure_ascii=False, allow_nan=False)}
+    )
 
 
 def batch_to_arrow(collected: RecordReports, batch: str | None = None) -> pa.Table:
@@ -153,9 +149,9 @@ def head_of(schema: pa.Schema, label: str, known: Mapping[str, Form] | None = No
     Forms that are known, by fingerprint, need not be worked out again.
     """
     metadata = schema.metadata or {}
-    if REPORTS_KEY not in metadata:
+    if files.REPORTS_KEY not in metadata:
         raise InputError(f"{label} holds no reports: its metadata name no protocol; collect with Sidelight.")
-    data = parsed_text(metadata[REPORTS_KEY].decode("utf-8", "replace"), label, strict_json)
+    data = parsed_text(metadata[files.REPORTS_KEY].decode("utf-8", "replace"), label, files.strict_json)
     check_version(data, label, REPORTS_VERSION, "report file")
     head = validated(HeadFile, data, label)
     form = (known or {}).get(head.fingerprint)
