@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import NormalDist
@@ -16,8 +16,8 @@ import pyarrow as pa
 from sidelight.estimation.expected_error import best_error, likeliest_errors, shrunken_error
 from sidelight.estimation.joint import likeliest_joint, likeliest_numbers
 from sidelight.estimation.means import Mean, means, number_parts
-from sidelight.estimation.shrinkage import choose, joint_marginals, shrink, shrunken
-from sidelight.estimation.unbiased import ABOUT, About, Unbiased, unbiased
+from sidelight.estimation.shrinkage import Method, choose, joint_marginals, shrink, shrunken
+from sidelight.estimation.unbiased import ABOUT, About, Every, unbiased
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, json_number, write_text
@@ -31,7 +31,7 @@ from sidelight.sources.table import write_rows
 
 Estimator = Literal["best", "inversion", "simplex", "shrinkage", "em", "published"]
 ESTIMATORS = ("best", "inversion", "simplex", "shrinkage", "em", "published")
-_IMPROVED: dict[str, Callable[[Array, Array], Array]] = {
+_IMPROVED: dict[str, Method] = {
     "shrinkage": shrunken,
     "simplex": lambda estimates, _: to_simplex(estimates),
 }
@@ -247,7 +247,7 @@ def estimate(
 
 
 def _intervals(
-    estimates: Mapping[str, Unbiased], frequencies: Mapping[str, Array], deviations: float
+    estimates: Every, frequencies: Mapping[str, Array], deviations: float
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Return the intervals' ends, widened to hold the frequencies that are stated."""
     lower, upper = {}, {}
@@ -317,7 +317,7 @@ def _check_published(parts: Sequence[RecordSums]) -> None:
 
 
 def _frequencies(
-    estimator: str, estimates: Mapping[str, Unbiased], parts: Sequence[RecordSums], given: Sequence[Reported]
+    estimator: str, estimates: Every, parts: Sequence[RecordSums], given: Sequence[Reported]
 ) -> dict[str, Array]:
     schema = parts[0].protocol.schema
     if estimator == "inversion":

@@ -7,7 +7,7 @@ the people who report, so that not asking all of them counts and who they are do
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from sidelight.estimation import linear
 from sidelight.estimation.joint import likeliest_each
 from sidelight.estimation.means import sole_numbers
 from sidelight.estimation.second_phase import learn_second_phase
-from sidelight.estimation.shrinkage import least_risk, shared_domains
+from sidelight.estimation.shrinkage import Method, least_risk, shared_domains
 from sidelight.estimation.unbiased import Inversion, unbiased
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_whole, invalid
@@ -134,10 +134,7 @@ def _whole(protocol: Protocol) -> int:
 
 
 def shrunken_error(
-    schema: Schema,
-    frequencies: Frequencies,
-    variances: Mapping[str, Array],
-    method: Callable[[Array, Array], Array] = least_risk,
+    schema: Schema, frequencies: Frequencies, variances: Frequencies, method: Method = least_risk
 ) -> float:
     """Return the mean squared error to expect of an estimator, were these the frequencies, by simulation.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from sidelight.estimation.unbiased import About, Unbiased
+from sidelight.estimation.unbiased import About, Every, Unbiased
 from sidelight.mechanisms import Aggregate
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.protocols.protocol import Protocol
@@ -64,9 +64,7 @@ def number_parts(
     return numbers
 
 
-def means(
-    parts: Sequence[RecordSums], estimates: Mapping[str, Unbiased], deviations: float, about: About
-) -> dict[str, Mean]:
+def means(parts: Sequence[RecordSums], estimates: Every, deviations: float, about: About) -> dict[str, Mean]:
     """Return the mean of every attribute that is reported as a number.
 
     The unbiased frequencies say how much people differ; an interval reaches so many standard errors.

@@ -14,11 +14,11 @@ the marginals can see; where they are independent it only adds bias. Stein's est
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sidelight.estimation.unbiased import Unbiased
+from sidelight.estimation.unbiased import Every
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.simplex import to_simplex
 from sidelight.mechanisms import Aggregate
@@ -26,6 +26,8 @@ from sidelight.protocols.groups import ReportedGroup, marginal
 from sidelight.protocols.records import RecordSums
 from sidelight.schema import Schema
 
+Method = Callable[[Array, Array], Array]
+"""From estimates and the summed variance of each attribute to better estimates."""
 _TINY = 1e-300
 _PEERS = 4.0
 """Attributes pool whose summed variances lie within one power of this, counted from the least noisy."""
@@ -39,19 +41,17 @@ def shared_domains(schema: Schema) -> list[tuple[str, ...]]:
     return [tuple(names) for names in groups.values()]
 
 
-def shrink(schema: Schema, estimates: Mapping[str, Unbiased]) -> dict[str, Array]:
+def shrink(schema: Schema, estimates: Every) -> dict[str, Array]:
     """Return shrunken frequencies of every attribute, on the simplex."""
     return _by_domain(schema, estimates, shrunken)
 
 
-def choose(schema: Schema, estimates: Mapping[str, Unbiased]) -> dict[str, Array]:
+def choose(schema: Schema, estimates: Every) -> dict[str, Array]:
     """Return, domain by domain, the shrunken or the projected frequencies, by their predicted error."""
     return _by_domain(schema, estimates, least_risk)
 
 
-def _by_domain(
-    schema: Schema, estimates: Mapping[str, Unbiased], method: Callable[[Array, Array], Array]
-) -> dict[str, Array]:
+def _by_domain(schema: Schema, estimates: Every, method: Method) -> dict[str, Array]:
     result: dict[str, Array] = {}
     for names in shared_domains(schema):
         raw = np.stack([estimates[name].estimate for name in names])
@@ -75,7 +75,7 @@ def least_risk(estimates: Array, spread: Array) -> Array:
     return _among_peers(estimates, spread, lambda some, noise: chosen_risk(some, noise)[0])
 
 
-def _among_peers(estimates: Array, spread: Array, method: Callable[[Array, Array], Array]) -> Array:
+def _among_peers(estimates: Array, spread: Array, method: Method) -> Array:
     """Apply a method to each set of attributes that are about equally noisy."""
     least = np.maximum(spread.min(axis=-1, keepdims=True), _TINY)
     levels = np.floor(np.log(np.maximum(spread, _TINY) / least) / np.log(_PEERS)).astype(np.int64)
@@ -139,9 +139,7 @@ def _risk(estimates: Array, result: Array, spread: Array, own: Array) -> Array:
     return np.asarray(((result - estimates) ** 2).sum(axis=(-2, -1)) - spread.sum(axis=-1) + 2 * moves)
 
 
-def joint_marginals(
-    schema: Schema, parts: Sequence[RecordSums], estimates: Mapping[str, Unbiased]
-) -> dict[str, Array]:
+def joint_marginals(schema: Schema, parts: Sequence[RecordSums], estimates: Every) -> dict[str, Array]:
     """Return the marginals of those groups whose joint is predicted to estimate them better."""
     alone = {names[0] for names in shared_domains(schema) if len(names) == 1}
     people = sum(part.people for part in parts)
@@ -155,9 +153,7 @@ def joint_marginals(
     return result
 
 
-def _borrow(
-    group: ReportedGroup, sums: Aggregate, people: int, estimates: Mapping[str, Unbiased]
-) -> dict[str, Array]:
+def _borrow(group: ReportedGroup, sums: Aggregate, people: int, estimates: Every) -> dict[str, Array]:
     joint = group.estimate(sums)
     near = to_simplex(joint.reshape(-1)).reshape(group.sizes)
     spread = group.randomiser.variance(sums.reports, near.reshape(-1)).reshape(group.sizes)

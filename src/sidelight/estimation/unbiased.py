@@ -67,6 +67,10 @@ class Unbiased:
         return np.clip(middle - reach, 0.0, 1.0), np.clip(middle + reach, 0.0, 1.0)
 
 
+Every = Mapping[str, Unbiased]
+"""The unbiased estimates, by attribute."""
+
+
 def unbiased(parts: Sequence[RecordSums], about: About = "collected") -> dict[str, Unbiased]:
     """Return the unbiased estimates from the aggregates of one collection, which may have had two phases.
 
@@ -211,9 +215,7 @@ def _combined(items: Sequence[Unbiased]) -> Unbiased:
     return Unbiased(estimate, constant, slope, curve, sum(item.reports for item in items))
 
 
-def _solved(
-    linear: Sequence[RecordSums], direct: Sequence[RecordSums], first: Mapping[str, Unbiased]
-) -> dict[str, Unbiased]:
+def _solved(linear: Sequence[RecordSums], direct: Sequence[RecordSums], first: Every) -> dict[str, Unbiased]:
     """Solve the linear system of the reports, leaning on a first phase where there is one."""
     known = {}
     for part in direct:

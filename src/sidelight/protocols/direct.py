@@ -117,9 +117,8 @@ class GroupProtocol(protocol.Protocol):
             )
         law = group.randomiser.channel.matrix()
         protocol.check_channel_size(protocol.domain_size(self.schema.sizes), law.shape[1])
-        return np.asarray(
-            law[group.codes(protocol.every_record(self.schema).T.astype(np.uint16), self.schema)]
-        )
+        records = protocol.every_record(self.schema).T.astype(np.uint16)
+        return np.asarray(law[group.codes(records, self.schema)])
 
 
 @dataclass(frozen=True)
@@ -201,11 +200,10 @@ class Sample(GroupProtocol):
 
     def __post_init__(self) -> None:
         check_groups(self.schema, self.groups, disjoint=False)
-        shares = self.shares or (1,) * len(self.groups)
-        if len(shares) != len(self.groups):
-            raise InputError(
-                f"`shares` must have one number for each of {len(self.groups)} groups, got {shares}."
-            )
+        count = len(self.groups)
+        shares = self.shares or (1,) * count
+        if len(shares) != count:
+            raise InputError(f"`shares` must have one number for each of {count} groups, got {shares}.")
         checked = tuple(check_whole("shares", share, at_least=1, at_most=1 << 40) for share in shares)
         object.__setattr__(self, "shares", checked)
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import permutations, product
+from itertools import chain, permutations, product
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -112,24 +112,19 @@ class FakeDataProtocol(protocol.Protocol):
             raise invalid("groups", "a partition of the attributes", self.partition)
         object.__setattr__(self, "fakes", MappingProxyType(dict(self.fakes)))
         sizes = {attribute.name: attribute.size for attribute in self.schema}
-        for group in self.partition:
-            for chosen, other in permutations(group, 2):
-                law = self.law(chosen, other)
-                if law.shape not in ((1, sizes[other]), (sizes[chosen], sizes[other])):
-                    raise InputError(
-                        f"the fakes of {other!r} given {chosen!r} have the wrong shape, {law.shape}."
-                    )
-        for (chosen, other), law in self.fakes.items():
+        for chosen, other in chain.from_iterable(permutations(group, 2) for group in self.partition):
+            law = self.law(chosen, other)
+            if law.shape not in ((1, sizes[other]), (sizes[chosen], sizes[other])):
+                raise InputError(f"{_fakes_of(chosen, other)} have the wrong shape, {law.shape}.")
+        for pair, law in self.fakes.items():
             if law.min() < 0 or law.max() > WHOLE or (law.sum(axis=1) != WHOLE).any():
-                raise InputError(
-                    f"the fakes of {other!r} given {chosen!r} must add up to {WHOLE} in each row."
-                )
+                raise InputError(f"{_fakes_of(*pair)} must add up to {WHOLE} in each row.")
 
     def law(self, chosen: str, other: str) -> Whole:
         """Return the whole-number law of a fake."""
         law = self.fakes.get((chosen, other), self.fakes.get((ANY, other)))
         if law is None:
-            raise InputError(f"there is no law for the fakes of {other!r} given {chosen!r}.")
+            raise InputError(f"there is no law for {_fakes_of(chosen, other)}.")
         return law
 
     @property
@@ -373,7 +368,7 @@ class FakeDataProtocol(protocol.Protocol):
         parsed = validated(_FakesFile, data, "the protocol")
         fakes: dict[tuple[str, str], Whole] = {}
         for fake in parsed.fake:
-            what = f"the fakes of {fake.of!r} given {fake.given!r}"
+            what = _fakes_of(fake.given, fake.of)
             if len({len(row) for row in fake.weights}) != 1:
                 raise InputError(f"{what} must be rows of one length.")
             if (fake.given, fake.of) in fakes:
@@ -383,6 +378,10 @@ class FakeDataProtocol(protocol.Protocol):
             fakes[fake.given, fake.of] = np.array(fake.weights, dtype=np.int64)
         partition = tuple(tuple(group) for group in parsed.groups)
         return cls(schema, partition, parsed.epsilon, fakes, parsed.name, parsed.origin)
+
+
+def _fakes_of(chosen: str, other: str) -> str:
+    return f"the fakes of {other!r} given {chosen!r}"
 
 
 def rs_fd(schema: Schema, epsilon: float) -> FakeDataProtocol:

@@ -54,21 +54,16 @@ class ReportedGroup:
                 f"the mechanism {self.mechanism!r} of {self.label!r} reports no codes whose frequency could "
                 f"be estimated; take one of {', '.join(sorted(set(MECHANISMS) - set(UNUSABLE)))}."
             )
+        group, size, known = f"the group {self.label!r}", self.size, ", ".join(PRODUCT)
         if len(set(self.names)) < len(self.names):
-            raise InputError(f"the group {self.label!r} names an attribute twice; name each once.")
+            raise InputError(f"{group} names an attribute twice; name each once.")
         if min(self.sizes, default=0) < 2:
-            raise InputError(
-                f"the group {self.label!r} has an attribute of one value, which says nothing; leave it out."
-            )
+            raise InputError(f"{group} has an attribute of one value, which says nothing; leave it out.")
         if len(self.names) > 1 and self.mechanism not in PRODUCT:
+            raise InputError(f"{group} must be reported through one of {known}, got {self.mechanism!r}.")
+        if size > LARGEST_SIZE:
             raise InputError(
-                f"the group {self.label!r} must be reported through one of {', '.join(PRODUCT)}, got "
-                f"{self.mechanism!r}."
-            )
-        if self.size > LARGEST_SIZE:
-            raise InputError(
-                f"the group {self.label!r} has {self.size} combinations of values, more than "
-                f"{LARGEST_SIZE}; make it smaller."
+                f"{group} has {size} combinations of values, more than {LARGEST_SIZE}; make it smaller."
             )
         _ = self.randomiser
 
@@ -243,14 +238,11 @@ def check_groups(schema: Schema, groups: Sequence[ReportedGroup], *, disjoint: b
         for name in group.names:
             holder = holders.setdefault(name, group)
             if disjoint and holder is not group:
-                raise InputError(
-                    f"the attribute {name!r} is in two groups, {holder.label!r} and {group.label!r}."
-                )
-    for name in schema.names:
-        if name not in holders:
-            raise InputError(
-                f"no group reports the attribute {name!r}; add it or leave it out of the schema."
-            )
+                pair = f"{holder.label!r} and {group.label!r}"
+                raise InputError(f"the attribute {name!r} is in two groups, {pair}.")
+    if missing := [name for name in schema.names if name not in holders]:
+        fix = "add it or leave it out of the schema"
+        raise InputError(f"no group reports the attribute {missing[0]!r}; {fix}.")
 
 
 def marginal(joint: Array, axis: int) -> Array:

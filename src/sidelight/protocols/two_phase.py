@@ -162,10 +162,8 @@ def _check_agrees(design: TwoPhase, second: FakeDataProtocol) -> None:
     )
     for what, stated, wanted in pairs:
         if stated != wanted:
-            raise InputError(
-                f"the {what} of the second phase must be the design's, {wanted!r}, got {stated!r}; learn "
-                "again."
-            )
+            must = f"the {what} of the second phase must be the design's"
+            raise InputError(f"{must}, {wanted!r}, got {stated!r}; learn again.")
     if second.first_phase != fingerprint(design.first):
         raise InputError("the second phase was not learnt from this design's first phase; learn again.")
 

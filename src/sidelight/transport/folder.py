@@ -156,11 +156,8 @@ class Follower:
     ) -> None:
         self.folder = Path(folder)
         if not self.folder.is_dir():
-            if self.folder.exists():
-                raise InputError(
-                    f"{folder} is a file, not a folder; follow the folder that reports come into."
-                )
-            raise InputError(f"there is no folder {folder}.")
+            other = f"{folder} is a file, not a folder; follow the folder that reports come into."
+            raise InputError(other if self.folder.exists() else f"there is no folder {folder}.")
         self.path = Path(checkpoint) if checkpoint is not None else self.folder / CHECKPOINT
         check_ending(self.path)
         self.pace = pace or Pace()
@@ -220,7 +217,12 @@ class Follower:
 
     def new_names(self) -> list[str]:
         """Return the names of complete files that are new or changed, and forget those that are gone."""
-        here = self._statuses()
+        try:
+            with os.scandir(self.folder) as entries:
+                found = {entry.name: _status(entry) for entry in entries if _is_complete(entry.name)}
+        except OSError as error:
+            raise InputError(f"the folder {self.folder} cannot be read: {error.strerror}.") from None
+        here = {name: status for name, status in found.items() if status is not None}
         for name in self._seen.keys() - here.keys():
             del self._seen[name]
             self._is_stale = True
@@ -228,14 +230,6 @@ class Follower:
             name for name, status in here.items()
             if name not in self._seen or not self._seen[name].is_still(status)
         )  # fmt: skip
-
-    def _statuses(self) -> dict[str, os.stat_result]:
-        try:
-            with os.scandir(self.folder) as entries:
-                here = {entry.name: _status(entry) for entry in entries if _is_complete(entry.name)}
-        except OSError as error:
-            raise InputError(f"the folder {self.folder} cannot be read: {error.strerror}.") from None
-        return {name: status for name, status in here.items() if status is not None}
 
     def _look(self, name: str) -> bool:
         """Take one file; return whether its batch was new."""
