@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,6 @@ from sidelight.advice.partition import LARGEST_GROUP, even_groups, merged_groups
 from sidelight.estimation import expected_error
 from sidelight.estimation.estimates import Estimates
 from sidelight.estimation.expected_error import Frequencies
-from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.html import html_table
 from sidelight.foundation.progress import track
@@ -25,6 +24,7 @@ from sidelight.protocols.protocol import Design, Protocol, check_budget, domain_
 from sidelight.protocols.two_phase import TwoPhase
 from sidelight.schema import Schema
 
+Known = Frequencies | Estimates | None
 MOST_VALUES = 500
 """Protocols with fakes are compared up to this many values of all attributes together."""
 _SHARES = 1 << 20
@@ -97,7 +97,7 @@ class Advice:
             {
                 "protocol": option.name, "epsilon": option.epsilon,
                 "unbiased_error": _finite(option.unbiased_error),
-                "best_error": None if option.best_error is None else _finite(option.best_error),
+                "best_error": _finite(option.best_error),
                 "groups": [list(group) for group in option.groups],
             }
             for option in self.options
@@ -117,11 +117,7 @@ class Advice:
 
 
 def advise(
-    schema: Schema,
-    epsilon: float,
-    people: int,
-    frequencies: Mapping[str, Array] | Estimates | None = None,
-    origin: str = "",
+    schema: Schema, epsilon: float, people: int, frequencies: Known = None, origin: str = ""
 ) -> Advice:
     """Compare the protocols by the error to expect.
 
@@ -176,9 +172,7 @@ def _equally_likely(schema: Schema) -> list[Frequencies]:
     return [{item.name: rng.dirichlet(np.ones(item.size)) for item in schema} for _ in range(draws)]
 
 
-def _known(
-    schema: Schema, frequencies: Mapping[str, Array] | Estimates | None, origin: str
-) -> tuple[Frequencies | None, str]:
+def _known(schema: Schema, frequencies: Known, origin: str) -> tuple[Frequencies | None, str]:
     if frequencies is None:
         return None, "nothing is known, so all frequencies are equally likely"
     if isinstance(frequencies, Estimates):
@@ -237,5 +231,5 @@ def _shares(errors: Sequence[float]) -> tuple[int, ...]:
     return tuple(max(1, round(_SHARES * root / roots.sum())) for root in roots)
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from sidelight.estimation.expected_error import best_error, likeliest_errors, shrunken_error
+from sidelight.estimation.expected_error import Frequencies, best_error, likeliest_errors, shrunken_error
 from sidelight.estimation.joint import likeliest_joint, likeliest_numbers
 from sidelight.estimation.means import Mean, means, number_parts
 from sidelight.estimation.shrinkage import Method, choose, joint_marginals, shrink, shrunken
@@ -115,12 +115,10 @@ class Estimates:
 
     def against(self, truth: Mapping[str, Array]) -> Comparison:
         """Return the estimates beside the true frequencies."""
-        for attribute in self.schema:
-            given = np.asarray(truth.get(attribute.name, ()))
-            if given.shape != (attribute.size,):
-                raise InputError(
-                    f"the truth of {attribute.name!r} must be {attribute.size} frequencies, got {given.size}."
-                )
+        for name, size in zip(self.schema.names, self.schema.sizes, strict=True):
+            given = np.asarray(truth.get(name, ()))
+            if given.shape != (size,):
+                raise InputError(f"the truth of {name!r} must be {size} frequencies, got {given.size}.")
         return Comparison(self, {name: np.asarray(truth[name]) for name in self.schema.names})
 
     def to_arrow(self) -> pa.Table:
@@ -262,8 +260,8 @@ def _expected(
     estimator: str,
     parts: Sequence[RecordSums],
     about: About,
-    frequencies: Mapping[str, Array],
-    variances: Mapping[str, Array],
+    frequencies: Frequencies,
+    variances: Frequencies,
 ) -> tuple[float, float]:
     """Return the mean squared errors to expect of the unbiased estimates and of the chosen ones."""
     schema = parts[0].protocol.schema

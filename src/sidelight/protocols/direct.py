@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,7 +19,7 @@ from sidelight.mechanisms.form import ReportForm
 from sidelight.plan import Plan
 from sidelight.protocols import protocol
 from sidelight.protocols.factors import Factor
-from sidelight.protocols.groups import ReportedGroup, check_groups, make_group
+from sidelight.protocols.groups import Parameters, ReportedGroup, check_groups, make_group
 from sidelight.protocols.records import RecordReports, RecordSums, check_people, check_same
 from sidelight.schema import Schema
 
@@ -107,27 +106,25 @@ class GroupProtocol(protocol.Protocol):
 
     def _laws(self) -> list[Array]:
         """Return Pr(report of each group | record) for every record of the schema's domain."""
-        return [self._group_law(group) for group in self.groups]
-
-    def _group_law(self, group: ReportedGroup) -> Array:
-        if group.randomiser.numbers is not None:
-            raise InputError(
-                f"the reports of {group.label!r} are numbers, too many to enumerate; take the protocol's "
-                "`epsilon` and `delta`, which hold by proof."
-            )
-        law = group.randomiser.channel.matrix()
-        protocol.check_channel_size(protocol.domain_size(self.schema.sizes), law.shape[1])
-        records = protocol.every_record(self.schema).T.astype(np.uint16)
-        return np.asarray(law[group.codes(records, self.schema)])
+        laws = []
+        for group in self.groups:
+            if group.randomiser.numbers is not None:
+                raise InputError(
+                    f"the reports of {group.label!r} are numbers, too many to enumerate; take the protocol's "
+                    "`epsilon` and `delta`, which hold by proof."
+                )
+            law = group.randomiser.channel.matrix()
+            protocol.check_channel_size(protocol.domain_size(self.schema.sizes), law.shape[1])
+            records = protocol.every_record(self.schema).T.astype(np.uint16)
+            laws.append(law[group.codes(records, self.schema)])
+        return laws
 
 
 @dataclass(frozen=True)
 class Split(GroupProtocol):
     """SPL: everyone reports every group; the budgets add up (with a group of all: the product domain).
 
-    Attributes:
-        schema: the attributes of a record.
-        groups: what is reported, each attribute in exactly one.
+    Each attribute of the schema is in exactly one of the groups.
     """
 
     kind: ClassVar[str] = "split"
@@ -168,9 +165,11 @@ class Split(GroupProtocol):
 
     def matrix(self) -> Array:
         """Return Pr(report | record), see `Protocol.matrix`."""
-        laws = self._laws()
-        protocol.check_channel_size(len(laws[0]), protocol.domain_size([law.shape[1] for law in laws]))
-        return reduce(_side_by_side, laws)
+        first, *others = self._laws()
+        protocol.check_channel_size(len(first), math.prod(law.shape[1] for law in (first, *others)))
+        for law in others:  # of two independent reports given the record
+            first = (first[:, :, None] * law[:, None, :]).reshape(len(law), -1)
+        return first
 
     def to_file(self) -> dict[str, Any]:
         """Return the protocol as plain data."""
@@ -286,9 +285,7 @@ def _groups_of(parsed: _GroupsFile, schema: Schema) -> tuple[ReportedGroup, ...]
     )
 
 
-def spl(
-    schema: Schema, epsilon: float, mechanism: str = "grr", parameters: Mapping[str, Any] | None = None
-) -> Split:
+def spl(schema: Schema, epsilon: float, mechanism: str = "grr", parameters: Parameters = None) -> Split:
     """Return SPL: each of d attributes through the mechanism at epsilon / d, rounded down."""
     part = protocol.even_part(protocol.check_budget(epsilon), len(schema))
     groups = tuple(make_group(schema, [name], mechanism, part, parameters) for name in schema.names)
@@ -297,7 +294,7 @@ def spl(
 
 def smp(
     schema: Schema, epsilon: float, mechanism: str = "grr", shares: Sequence[int] = (),
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Parameters = None,
 ) -> Sample:  # fmt: skip
     """Return SMP: one of d attributes, disclosed, through the mechanism at epsilon."""
     groups = tuple(make_group(schema, [name], mechanism, epsilon, parameters) for name in schema.names)
@@ -335,8 +332,3 @@ def planned(plan: Plan) -> Split:
         raise InputError("the plan withholds every attribute; there is nothing to collect.")
     kept = plan.schema.select([group.names[0] for group in groups])
     return Split(kept, tuple(groups))
-
-
-def _side_by_side(first: Array, second: Array) -> Array:
-    """Return the law of two independent reports given the record."""
-    return np.asarray((first[:, :, None] * second[:, None, :]).reshape(len(first), -1))

@@ -98,6 +98,8 @@ class FakeDataProtocol(protocol.Protocol):
 
     kind: ClassVar[str] = "hidden"
     is_linear: ClassVar[bool] = True
+    determines_joint: ClassVar[bool] = False
+    """Never: a report is about one attribute, so any joint with the same marginals explains it."""
     schema: Schema
     partition: tuple[tuple[str, ...], ...]
     nominal_budget: float
@@ -149,11 +151,6 @@ class FakeDataProtocol(protocol.Protocol):
             return None
         named = _ORIGIN.match(self.origin)
         return named[1] if named else self.origin
-
-    @property
-    def determines_joint(self) -> bool:
-        """Never: a report is about one attribute, so any joint with the same marginals explains it."""
-        return False
 
     @property
     def widest_factor(self) -> int:

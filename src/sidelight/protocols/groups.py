@@ -18,6 +18,7 @@ from sidelight.protocols.factors import Cells, Choice, Factor
 from sidelight.protocols.protocol import check_budget, domain_size
 from sidelight.schema import Schema
 
+Parameters = Mapping[str, Any] | None
 UNUSABLE = ("any", "withheld")
 """Mechanisms that do not report a code's frequency."""
 PRODUCT = ("grr", "ss")
@@ -171,11 +172,7 @@ def _hypergeometric(population: int, special: int, draws: int) -> tuple[float, f
 
 
 def make_group(
-    schema: Schema,
-    names: Sequence[str],
-    mechanism: str,
-    epsilon: float | None,
-    parameters: Mapping[str, Any] | None = None,
+    schema: Schema, names: Sequence[str], mechanism: str, epsilon: float | None, parameters: Parameters = None
 ) -> ReportedGroup:
     """Return the group of some attributes; the mechanism "best" is the one with the least variance."""
     if not names:

@@ -330,10 +330,8 @@ def record_budget(protocol: Protocol, neighbours: Neighbours = "any two records"
     if neighbours == "any two records":
         return RecordBudget(_largest_ratio(law), neighbours, protocol.epsilon)
     shaped = law.reshape(*protocol.schema.sizes, -1)
-    worst = 0.0
-    for axis in range(len(protocol.schema)):
-        moved = np.moveaxis(shaped, axis, 0)
-        worst = max(worst, _largest_ratio(moved.reshape(moved.shape[0], -1)))
+    moved = (np.moveaxis(shaped, axis, 0) for axis in range(len(protocol.schema)))
+    worst = max(_largest_ratio(rows.reshape(len(rows), -1)) for rows in moved)
     return RecordBudget(worst, neighbours, protocol.epsilon)
 
 

@@ -68,13 +68,9 @@ class RecordReports:
         parts: list[Reports] = []
         kept: list[Positions | None] = []
         for part, senders in zip(self.parts, self.senders, strict=True):
-            if senders is None:
-                parts.append(part[start:stop])
-                kept.append(None)
-            else:
-                low, high = np.searchsorted(senders, [start, stop])
-                parts.append(part[low:high])
-                kept.append(senders[low:high] - start)
+            low, high = (start, stop) if senders is None else np.searchsorted(senders, [start, stop])
+            parts.append(part[low:high])
+            kept.append(None if senders is None else senders[low:high] - start)
         people = max(stop - start, 0)
         return replace(self, parts=tuple(parts), senders=tuple(kept), people=people, batch=None)
 
@@ -113,13 +109,9 @@ class RecordReports:
 
 @dataclass(frozen=True, eq=False)
 class RecordSums:
-    """What a server keeps: sums that merge in any order, exactly.
+    """What a server keeps: the sums of each part of `RecordReports`, which merge in any order, exactly.
 
-    Attributes:
-        protocol: what made the reports.
-        people: how many people reported.
-        parts: the sums of each part.
-        is_simulation: whether the noise of any of them came from a seed.
+    They are a simulation if the noise of any of the reports came from a seed.
     """
 
     batch: ClassVar[None] = None

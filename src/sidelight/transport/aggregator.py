@@ -42,16 +42,15 @@ class Batch:
 class Aggregator:
     """Takes batches of one collection, which may have two phases, and estimates from them at any time.
 
-    Args:
-        expected: the protocols whose reports are taken; by default the first batch decides: its protocol, and
-            the second phases that belong to it.
+    Reports of the expected protocols are taken; by default the first batch decides: its protocol, and the
+    second phases that belong to it. The batches taken are kept by id.
     """
 
     def __init__(self, expected: Sequence[Protocol] = ()) -> None:
         self.expected = {fingerprint(protocol): protocol for protocol in expected}
         self._forms: dict[str, Form] = {}
         self._sums: dict[str, RecordSums] = {}
-        self._batches: dict[str, Batch] = {}
+        self.batches: dict[str, Batch] = {}
 
     @classmethod
     def from_parts(
@@ -69,7 +68,7 @@ class Aggregator:
             made._check_belongs(form)
             made._forms[form.fingerprint] = form
             made._sums[form.fingerprint] = replace(part, is_simulation=part.is_simulation or is_simulation)
-        made._batches.update(batches)
+        made.batches.update(batches)
         made.check()
         return made
 
@@ -77,11 +76,6 @@ class Aggregator:
     def sums(self) -> tuple[RecordSums, ...]:
         """The sums of every protocol met."""
         return tuple(self._sums.values())
-
-    @property
-    def batches(self) -> Mapping[str, Batch]:
-        """The batches taken, by id."""
-        return self._batches
 
     @property
     def people(self) -> int:
@@ -126,7 +120,7 @@ class Aggregator:
         stamp = stamp_of(schema.metadata, label)
         self._check_belongs(form, label)
         sums = _added_up(chunks, form, head, stamp, label)
-        taken = self._batches.get(stamp.id)
+        taken = self.batches.get(stamp.id)
         if taken is not None:
             if taken.seal == stamp.seal:
                 return stamp.id, False
@@ -136,7 +130,7 @@ class Aggregator:
             )
         self._sums[key] = self._sums[key] + sums if key in self._sums else sums
         self._forms[key] = form
-        self._batches[stamp.id] = Batch(stamp.seal, sums.people, key)
+        self.batches[stamp.id] = Batch(stamp.seal, sums.people, key)
         return stamp.id, True
 
     def _check_belongs(self, form: Form, label: str = "the state") -> None:
@@ -164,7 +158,7 @@ class Aggregator:
 
     def __add__(self, other: Aggregator) -> Aggregator:
         """Merge two aggregators of one collection that took different batches."""
-        shared = sorted(self._batches.keys() & other._batches.keys())
+        shared = sorted(self.batches.keys() & other.batches.keys())
         if shared:
             more = f" and {len(shared) - 3} more" if len(shared) > 3 else ""
             raise InputError(
@@ -175,7 +169,7 @@ class Aggregator:
             self._check_belongs(other._forms[key], "the other aggregator")
             sums[key] = sums[key] + part if key in sums else part
         return Aggregator.from_parts(
-            sums.values(), self._batches | other._batches,
+            sums.values(), self.batches | other.batches,
             is_simulation=self.is_simulation or other.is_simulation,
             expected=tuple((self.expected or other.expected).values()),
         )  # fmt: skip
@@ -183,7 +177,7 @@ class Aggregator:
     def check(self) -> None:
         """Raise unless the sums are those of the batches, as they are not in the middle of a `take`."""
         people = dict.fromkeys(self._sums, 0)
-        for name, batch in self._batches.items():
+        for name, batch in self.batches.items():
             if batch.protocol not in people:
                 raise InputError(f"the batch {name!r} is of a protocol without sums, {batch.protocol!r}.")
             people[batch.protocol] += batch.people

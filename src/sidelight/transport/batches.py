@@ -35,10 +35,6 @@ class Stamp(Strict):
     id: str
     seal: str
 
-    def to_metadata(self) -> dict[bytes, str]:
-        """Return the stamp as an entry of a report file's metadata."""
-        return {BATCH_KEY: json.dumps(self.model_dump())}
-
 
 class Sealer:
     """Digests reports as they come; how they are cut into pieces does not matter."""
@@ -69,11 +65,6 @@ class Sealer:
         return hashlib.blake2b(text.encode(), digest_size=_SEAL_BYTES).hexdigest()
 
 
-def new_batch_id() -> str:
-    """Return an id that no other batch has."""
-    return secrets.token_hex(16)
-
-
 def check_batch_id(batch: object) -> str:
     """Return an id that may name a batch, or raise."""
     if not isinstance(batch, str) or not _ID.fullmatch(batch):
@@ -84,7 +75,7 @@ def check_batch_id(batch: object) -> str:
 def stamp(collected: RecordReports, batch: str | None = None) -> Stamp:
     """Return the stamp of reports, under the id given, the one they were read with, or a new one."""
     given = collected.batch if batch is None else batch
-    name = new_batch_id() if given is None else check_batch_id(given)
+    name = secrets.token_hex(16) if given is None else check_batch_id(given)
     sealer = Sealer()
     sealer.add(collected)
     made_by = fingerprint(collected.protocol)

@@ -61,22 +61,20 @@ class Seen:
 
     def is_still(self, status: os.stat_result) -> bool:
         """Whether a file is as it was when it was looked at."""
-        return (self.size, self.changed, self.inode) == self.signature(status)
+        return (self.size, self.changed, self.inode) == signature(status)
 
     def says_the_same(self, other: Seen) -> bool:
         """Whether looking at a file gave the same as another look."""
         return (self.batch, self.refused) == (other.batch, other.refused)
 
-    @staticmethod
-    def signature(status: os.stat_result) -> tuple[int, int, int]:
-        """Return what changes when a file does: its size, its time and its inode.
 
-        A sender may set the time of the last writing, also into the future, but not that of the last change.
-        """
-        changed = (
-            status.st_mtime_ns if sys.platform == "win32" else status.st_ctime_ns
-        )  # there: of its making
-        return status.st_size, changed, status.st_ino
+def signature(status: os.stat_result) -> tuple[int, int, int]:
+    """Return what changes when a file does: its size, its time and its inode.
+
+    A sender may set the time of the last writing, also into the future, but not that of the last change.
+    """
+    changed = status.st_mtime_ns if sys.platform == "win32" else status.st_ctime_ns  # there: of its making
+    return status.st_size, changed, status.st_ino
 
 
 class _PartFile(Strict):
@@ -269,16 +267,12 @@ def locked(checkpoint: str | Path) -> BinaryIO:
         in_use = isinstance(error, BlockingIOError)
         reason = "is in use by another process; stop it" if in_use else f"cannot be locked: {error.strerror}"
         raise InputError(f"the checkpoint {checkpoint} {reason}, or name another checkpoint.") from None
-    _remove_leftovers(path)
-    return handle
-
-
-def _remove_leftovers(checkpoint: Path) -> None:
-    name = re.compile(re.escape(f".{checkpoint.name}.") + "[a-z0-9_]{8}")
+    leftover = re.compile(re.escape(f".{path.name}.") + "[a-z0-9_]{8}")
     with suppress(OSError):  # they are in nobody's way
-        for path in checkpoint.parent.iterdir():
-            if name.fullmatch(path.name):
-                path.unlink(missing_ok=True)
+        for other in path.parent.iterdir():
+            if leftover.fullmatch(other.name):
+                other.unlink(missing_ok=True)
+    return handle
 
 
 def _real(checkpoint: str | Path) -> Path:

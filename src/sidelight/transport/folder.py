@@ -10,6 +10,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +21,14 @@ from sidelight.foundation.progress import track
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordReports
 from sidelight.transport.aggregator import Aggregator, opened
-from sidelight.transport.checkpoint import Seen, check_ending, locked, read_checkpoint, write_checkpoint
+from sidelight.transport.checkpoint import (
+    Seen,
+    check_ending,
+    locked,
+    read_checkpoint,
+    signature,
+    write_checkpoint,
+)
 from sidelight.transport.manifest import MANIFEST, Manifest, holding, read_manifest
 from sidelight.transport.report_files import write_reports
 
@@ -241,7 +249,7 @@ class Follower:
                 self._note(name, Seen(0, 0, 0, refused=_shortened(str(error))))
             return False
         with handle:
-            size, changed, inode = Seen.signature(os.fstat(handle.fileno()))
+            size, changed, inode = signature(os.fstat(handle.fileno()))
             is_settled = abs(time.time_ns() - changed) >= _TICK  # if not, it is looked at again
             try:
                 batch, is_new = self.aggregator.take_file(handle, name)
@@ -281,14 +289,11 @@ def _is_complete(name: str) -> bool:
 
 def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
     """Return the status of a file, of a link that leads nowhere, or None for anything else."""
-    try:
-        status = entry.stat()
-    except OSError:
-        try:
-            status = entry.stat(follow_symlinks=False)
-        except OSError:
-            return None
-    return status if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode) else None
+    for follows in (True, False):
+        with suppress(OSError):
+            status = entry.stat(follow_symlinks=follows)
+            return status if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode) else None
+    return None
 
 
 def _shortened(reason: str) -> str:

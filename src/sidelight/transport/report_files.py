@@ -25,17 +25,7 @@ REPORTS_VERSION = 2
 
 
 class HeadFile(Strict):
-    """What a report file's metadata say.
-
-    Attributes:
-        version: of the file.
-        people: how many reported.
-        is_simulation: whether the noise came from a seed.
-        fingerprint: of the protocol.
-        protocol: what made the reports, as plain data.
-        phase: which first phase of two they are; None for a protocol of one phase.
-        is_shuffled: whether the rows are in another order than the records.
-    """
+    """What a report file's metadata say: as `RecordReports` has it, the protocol as plain data."""
 
     version: int
     people: int
@@ -48,14 +38,7 @@ class HeadFile(Strict):
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """What all reports of a protocol have in common, worked out once for many files.
-
-    Attributes:
-        protocol: what made the reports.
-        fingerprint: the protocol's.
-        nobody: the reports of nobody.
-        columns: the names and types of a file's columns.
-    """
+    """What all reports of a protocol have in common, worked out once: those of nobody, a file's columns."""
 
     protocol: Protocol
     fingerprint: str
@@ -103,16 +86,14 @@ def to_arrow(collected: RecordReports) -> pa.Table:
             places[senders] = np.arange(len(senders))
             column = column.take(pa.array(places, mask=places < 0))
         columns.append(column)
+    protocol = collected.protocol
     head = {
-        "version": REPORTS_VERSION,
-        "people": collected.people,
-        "is_simulation": collected.is_simulation,
-        "fingerprint": fingerprint(collected.protocol),
-        "protocol": protocol_data(collected.protocol),
+        "version": REPORTS_VERSION, "people": collected.people, "is_simulation": collected.is_simulation,
+        "fingerprint": fingerprint(protocol), "protocol": protocol_data(protocol),
         "is_shuffled": collected.is_shuffled,
         **({} if collected.phase is None else {"phase": collected.phase.model_dump()}),
-    }
-    table = pa.table(columns, names=list(collected.protocol.labels))
+    }  # fmt: skip
+    table = pa.table(columns, names=list(protocol.labels))
     return table.replace_schema_metadata(
         {files.REPORTS_KEY: json.dumps(head, ensure_ascii=False, allow_nan=False)}
     )
@@ -121,7 +102,8 @@ def to_arrow(collected: RecordReports) -> pa.Table:
 def batch_to_arrow(collected: RecordReports, batch: str | None = None) -> pa.Table:
     """Return reports as an Arrow table that carries a batch id: the given one, their own or a new one."""
     table = to_arrow(collected)
-    return table.replace_schema_metadata(table.schema.metadata | stamp(collected, batch).to_metadata())
+    entry = {BATCH_KEY: json.dumps(stamp(collected, batch).model_dump())}
+    return table.replace_schema_metadata(table.schema.metadata | entry)
 
 
 def from_arrow(table: pa.Table, label: str = "the reports") -> RecordReports:
