@@ -15,11 +15,10 @@ from sidelight.advice import choose_protocol
 from sidelight.estimation import predicted_error, predicted_variances
 from sidelight.estimation.estimates import published
 from sidelight.estimation.expected_error import published_error
-from sidelight.estimation.group_marginals import marginal_moves
 from sidelight.estimation.joint import Term, estimate_joint, maximise, terms_of
 from sidelight.estimation.linear import condition, solve_linear
 from sidelight.estimation.second_phase import learn_second_phase
-from sidelight.estimation.shrinkage import least_risk, shrunken
+from sidelight.estimation.shrinkage import least_risk, marginal_moves, shrunken
 from sidelight.estimation.unbiased import Unbiased, unbiased
 from sidelight.foundation.simplex import to_simplex
 from sidelight.mechanisms import Aggregate

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sidelight.advice.partition import LARGEST_GROUP, even_groups, merged_groups
+from sidelight.estimation import expected_error
 from sidelight.estimation.estimates import Estimates
-from sidelight.estimation.expected_error import (
-    PUBLISHED_TRIALS,
-    Frequencies,
-    check_frequencies,
-    group_error,
-    predicted_error,
-    predicted_errors,
-    published_error,
-    uniform,
-)
-from sidelight.foundation.arrays import Array
+from sidelight.estimation.expected_error import Frequencies
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.html import html_table
 from sidelight.foundation.progress import track
@@ -33,6 +24,7 @@ from sidelight.protocols.protocol import Design, Protocol, check_budget, domain_
 from sidelight.protocols.two_phase import TwoPhase
 from sidelight.schema import Schema
 
+Known = Frequencies | Estimates | None
 MOST_VALUES = 500
 """Protocols with fakes are compared up to this many values of all attributes together."""
 _SHARES = 1 << 20
@@ -105,21 +97,14 @@ class Advice:
             {
                 "protocol": option.name, "epsilon": option.epsilon,
                 "unbiased_error": _finite(option.unbiased_error),
-                "best_error": None if option.best_error is None else _finite(option.best_error),
+                "best_error": _finite(option.best_error),
                 "groups": [list(group) for group in option.groups],
             }
             for option in self.options
         ]  # fmt: skip
-        head = {
-            "people": self.people, "epsilon": self.epsilon, "assumed": self.origin,
-            "advised": self.advised.name,
-        }  # fmt: skip
-        return json.dumps(
-            {**head, "options": rows, "notes": list(self.notes)},
-            indent=2,
-            ensure_ascii=False,
-            allow_nan=False,
-        )
+        head = {"people": self.people, "epsilon": self.epsilon, "assumed": self.origin}
+        rest = {"advised": self.advised.name, "options": rows, "notes": self.notes}
+        return json.dumps(head | rest, indent=2, ensure_ascii=False, allow_nan=False)
 
     def __repr__(self) -> str:
         about = f"{self.people} people, epsilon {self.epsilon:g}"
@@ -132,11 +117,7 @@ class Advice:
 
 
 def advise(
-    schema: Schema,
-    epsilon: float,
-    people: int,
-    frequencies: Mapping[str, Array] | Estimates | None = None,
-    origin: str = "",
+    schema: Schema, epsilon: float, people: int, frequencies: Known = None, origin: str = ""
 ) -> Advice:
     """Compare the protocols by the error to expect.
 
@@ -163,10 +144,7 @@ def advise(
         protocols["product (grr)"] = Split(schema, (make_group(schema, schema.names, "grr", epsilon),))
     if compares_fakes(schema):
         protocols |= _with_fakes(schema, epsilon, known, source)
-    options = [
-        _option(name, protocol, people, cases)
-        for name, protocol in track(list(protocols.items()), "protocols")
-    ]
+    options = [_option(*item, people, cases) for item in track(list(protocols.items()), "protocols")]
     if "corr-rr" in protocols:
         options.append(_published(schema, epsilon, people, cases))
     return Advice(tuple(sorted(options, key=lambda option: option.error)), people, epsilon, source)
@@ -191,29 +169,24 @@ def _equally_likely(schema: Schema) -> list[Frequencies]:
     """Return frequencies drawn evenly from all there are; fewer draws where there are many values."""
     rng = np.random.default_rng(_SEED)
     draws = 6 if sum(schema.sizes) <= 100 else 1
-    return [
-        {attribute.name: rng.dirichlet(np.ones(attribute.size)) for attribute in schema} for _ in range(draws)
-    ]
+    return [{item.name: rng.dirichlet(np.ones(item.size)) for item in schema} for _ in range(draws)]
 
 
-def _known(
-    schema: Schema, frequencies: Mapping[str, Array] | Estimates | None, origin: str
-) -> tuple[Frequencies | None, str]:
+def _known(schema: Schema, frequencies: Known, origin: str) -> tuple[Frequencies | None, str]:
     if frequencies is None:
         return None, "nothing is known, so all frequencies are equally likely"
     if isinstance(frequencies, Estimates):
         projected = {name: to_simplex(frequencies[name]) for name in schema.names}
         return projected, origin or f"estimates from {frequencies.people} reports"
-    given = {
-        name: np.asarray(frequencies[name], dtype=np.float64) for name in schema.names if name in frequencies
-    }
-    check_frequencies(schema, given)
+    named = [name for name in schema.names if name in frequencies]
+    given = {name: np.asarray(frequencies[name], dtype=np.float64) for name in named}
+    expected_error.check_frequencies(schema, given)
     return given, origin or "frequencies given by hand"
 
 
 def _option(name: str, protocol: Design, people: int, cases: Sequence[Frequencies]) -> Option:
     reported = () if protocol.two_phase is not None else protocol.first.groups
-    errors = [predicted_errors(protocol, people, case) for case in cases]
+    errors = [expected_error.predicted_errors(protocol, people, case) for case in cases]
     raw = float(np.mean([pair[0] for pair in errors]))
     best = float(np.mean([pair[1] for pair in errors])) if math.isfinite(raw) else None
     return Option(name, protocol, protocol.first.epsilon, raw, best, tuple(g.names for g in reported))
@@ -221,8 +194,8 @@ def _option(name: str, protocol: Design, people: int, cases: Sequence[Frequencie
 
 def _published(schema: Schema, epsilon: float, people: int, cases: Sequence[Frequencies]) -> Option:
     design = TwoPhase(schema, epsilon)
-    trials = max(PUBLISHED_TRIALS // len(cases), 4)
-    error = float(np.mean([published_error(design, people, case, trials) for case in cases]))
+    trials = max(expected_error.PUBLISHED_TRIALS // len(cases), 4)
+    error = float(np.mean([expected_error.published_error(design, people, case, trials) for case in cases]))
     return Option("corr-rr as published", design, design.first.epsilon, error, None)
 
 
@@ -234,11 +207,11 @@ def choose_protocol(schema: Schema, epsilon: float, frequencies: Frequencies | N
     while that lowers the sum of roots; even groupings are tried as well, and SPL.
     """
     check_budget(epsilon)
-    known = frequencies if frequencies is not None else uniform(schema)
+    known = frequencies if frequencies is not None else expected_error.uniform(schema)
     groupings = [merged_groups(schema, epsilon, known), *even_groups(schema)]
     options: list[Split | Sample] = [_sampled(schema, epsilon, known, groups) for groups in groupings]
     options.append(spl(schema, epsilon, BEST))
-    return min(options, key=lambda option: predicted_error(option, 1_000_000, known))
+    return min(options, key=lambda option: expected_error.predicted_error(option, 1_000_000, known))
 
 
 def _sampled(
@@ -247,7 +220,7 @@ def _sampled(
     made = tuple(make_group(schema, group, BEST, epsilon) for group in groups)
     if len(made) == 1:
         return Split(schema, made)
-    return Sample(schema, made, _shares([group_error(group, known) for group in made]))
+    return Sample(schema, made, _shares([expected_error.group_error(group, known) for group in made]))
 
 
 def _shares(errors: Sequence[float]) -> tuple[int, ...]:
@@ -258,5 +231,5 @@ def _shares(errors: Sequence[float]) -> tuple[int, ...]:
     return tuple(max(1, round(_SHARES * root / roots.sum())) for root in roots)
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -73,7 +73,8 @@ class _Search:
         if alone > 1:
             return  # nothing is new: two of the kind are there already
         for other in [kind] if alone else [known for known, members in self.groups.items() if members]:
-            if (other == kind) != bool(alone) or _combinations(kind, other) > LARGEST_GROUP:
+            combinations = domain_size([size for size, _ in kind + other])
+            if (other == kind) != bool(alone) or combinations > LARGEST_GROUP:
                 continue
             saved = _cost(kind, self.epsilon) + _cost(other, self.epsilon)
             saved -= _cost(tuple(sorted(kind + other)), self.epsilon)
@@ -89,10 +90,6 @@ class _Search:
                 return first, second
             heapq.heappop(self.gains)  # it comes back once there are such groups again
         return None
-
-
-def _combinations(first: Kind, second: Kind) -> int:
-    return domain_size([size for size, _ in first + second])
 
 
 @lru_cache(maxsize=1 << 16)

@@ -4,45 +4,34 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 
-from sidelight.estimation.expected_error import best_error, likeliest_errors, shrunken_error
-from sidelight.estimation.group_marginals import joint_marginals
+from sidelight.estimation.expected_error import Frequencies, best_error, likeliest_errors, shrunken_error
 from sidelight.estimation.joint import likeliest_joint, likeliest_numbers
 from sidelight.estimation.means import Mean, means, number_parts
-from sidelight.estimation.shrinkage import choose, shrink, shrunken
-from sidelight.estimation.unbiased import ABOUT, About, Unbiased, unbiased
+from sidelight.estimation.shrinkage import Method, choose, joint_marginals, shrink, shrunken
+from sidelight.estimation.unbiased import ABOUT, About, Every, unbiased
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, json_number, write_text
 from sidelight.foundation.html import html_table
 from sidelight.foundation.simplex import to_simplex
+from sidelight.protocols import records
 from sidelight.protocols.groups import marginal
-from sidelight.protocols.records import (
-    RecordReports,
-    RecordSums,
-    Reported,
-    check_once,
-    fingerprint,
-    listed,
-    mixed,
-    reports_among,
-)
+from sidelight.protocols.records import RecordReports, RecordSums, Reported
 from sidelight.schema import Schema
 from sidelight.sources.table import write_rows
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 Estimator = Literal["best", "inversion", "simplex", "shrinkage", "em", "published"]
 ESTIMATORS = ("best", "inversion", "simplex", "shrinkage", "em", "published")
-_IMPROVED: dict[str, Callable[[Array, Array], Array]] = {
+_IMPROVED: dict[str, Method] = {
     "shrinkage": shrunken,
     "simplex": lambda estimates, _: to_simplex(estimates),
 }
@@ -126,27 +115,18 @@ class Estimates:
 
     def against(self, truth: Mapping[str, Array]) -> Comparison:
         """Return the estimates beside the true frequencies."""
-        for attribute in self.schema:
-            given = np.asarray(truth.get(attribute.name, ()))
-            if given.shape != (attribute.size,):
-                raise InputError(
-                    f"the truth of {attribute.name!r} must be {attribute.size} frequencies, got {given.size}."
-                )
+        for name, size in zip(self.schema.names, self.schema.sizes, strict=True):
+            given = np.asarray(truth.get(name, ()))
+            if given.shape != (size,):
+                raise InputError(f"the truth of {name!r} must be {size} frequencies, got {given.size}.")
         return Comparison(self, {name: np.asarray(truth[name]) for name in self.schema.names})
 
     def to_arrow(self) -> pa.Table:
         """Return the table: attribute, value, frequency, standard_error, lower, upper."""
-        import pyarrow as pa
-
         return pa.Table.from_pylist([vars(item) for item in self])
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the table to a .csv or .parquet file, or everything to a .json file, atomically.
-
-        Args:
-            path: of the file.
-            overwrite: whether to replace a file that is there already.
-        """
+        """Write the table to a .csv or .parquet file, or everything to a .json file, whole or not at all."""
         return _write(self, path, overwrite)
 
     def to_json(self) -> str:
@@ -157,17 +137,13 @@ class Estimates:
             "delta": self.delta, "is_simulation": self.is_simulation, "unbiased_error": self.unbiased_error,
             "expected_error": self.expected_error,
         }  # fmt: skip
-        rows = {
-            "estimates": [vars(item) for item in self],
-            "means": [item.to_data() for item in self.means.values()],
-        }
-        return json.dumps({**head, **rows}, indent=2, ensure_ascii=False, allow_nan=False)
+        means = [item.to_data() for item in self.means.values()]
+        data = {**head, "estimates": [vars(item) for item in self], "means": means}
+        return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
 
     def __repr__(self) -> str:
-        about = f"{len(self.schema)} attributes from {self.people} reports"
-        return (
-            f"Estimates({about}; {self.protocol}, {self.estimator}, expected error {self.expected_error:.4g})"
-        )
+        about = f"{len(self.schema)} attributes from {self.people} reports; {self.protocol}, {self.estimator}"
+        return f"Estimates({about}, expected error {self.expected_error:.4g})"
 
     def _repr_html_(self) -> str:
         titles = ("attribute", "value", "frequency", "standard error", "lower", "upper")
@@ -176,12 +152,7 @@ class Estimates:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Estimates beside the truth, for those who hold it.
-
-    Attributes:
-        estimates: what was estimated.
-        truth: the true frequencies, by attribute.
-    """
+    """Estimates beside the truth, the true frequencies by attribute, for those who hold it."""
 
     estimates: Estimates
     truth: Mapping[str, Array]
@@ -195,9 +166,8 @@ class Comparison:
     @property
     def means(self) -> dict[str, float]:
         """The true means of the attributes that are reported as numbers."""
-        return {
-            name: float(np.dot(item.points, self.truth[name])) for name, item in self.estimates.means.items()
-        }
+        items = self.estimates.means.items()
+        return {name: float(np.dot(item.points, self.truth[name])) for name, item in items}
 
     @property
     def covered(self) -> float:
@@ -214,12 +184,7 @@ class Comparison:
         return [float(value) for name in self.estimates.schema.names for value in self.truth[name]]
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the table to a .csv or .parquet file, or everything to a .json file, atomically.
-
-        Args:
-            path: of the file.
-            overwrite: whether to replace a file that is there already.
-        """
+        """Write the table to a .csv or .parquet file, or everything to a .json file, whole or not at all."""
         return _write(self, path, overwrite)
 
     def to_json(self) -> str:
@@ -258,8 +223,8 @@ def estimate(
     check_choice("estimator", estimator, ESTIMATORS)
     check_choice("about", about, ABOUT)
     level = check_number("confidence", confidence, above=0, below=1)
-    given = listed(reports)
-    check_once(given)
+    given = records.listed(reports)
+    records.check_once(given)
     parts = merged([item.aggregate() for item in given])
     if estimator == "published":
         _check_published(parts)
@@ -280,7 +245,7 @@ def estimate(
 
 
 def _intervals(
-    estimates: Mapping[str, Unbiased], frequencies: Mapping[str, Array], deviations: float
+    estimates: Every, frequencies: Mapping[str, Array], deviations: float
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Return the intervals' ends, widened to hold the frequencies that are stated."""
     lower, upper = {}, {}
@@ -295,17 +260,16 @@ def _expected(
     estimator: str,
     parts: Sequence[RecordSums],
     about: About,
-    frequencies: Mapping[str, Array],
-    variances: Mapping[str, Array],
+    frequencies: Frequencies,
+    variances: Frequencies,
 ) -> tuple[float, float]:
     """Return the mean squared errors to expect of the unbiased estimates and of the chosen ones."""
     schema = parts[0].protocol.schema
     unbiased_error = float(np.mean([spread.mean() for spread in variances.values()]))
     if estimator == "best":
         people = sum(part.people for part in parts) if about == "collected" else math.inf
-        numbers = {
-            name: (mechanism, sums.reports) for name, mechanism, sums in number_parts(parts, alone=True)
-        }
+        alone = number_parts(parts, alone=True)
+        numbers = {name: (mechanism, sums.reports) for name, mechanism, sums in alone}
         errors = likeliest_errors(numbers, people, frequencies)
         return unbiased_error, best_error(schema, frequencies, variances, errors)
     if estimator not in _IMPROVED:
@@ -315,14 +279,12 @@ def _expected(
 
 def merged(parts: Sequence[RecordSums]) -> list[RecordSums]:
     """Merge aggregates of the same protocol, and check that what is left belongs together."""
-    if not parts:
+    if not any(part.people for part in parts):
         raise InputError("there are no reports to estimate from.")
     sums: dict[str, RecordSums] = {}
     for part in parts:
-        key = fingerprint(part.protocol)
+        key = records.fingerprint(part.protocol)
         sums[key] = sums[key] + part if key in sums else part
-    if sum(part.people for part in sums.values()) == 0:
-        raise InputError("there are no reports to estimate from.")
     seconds = [part for part in sums.values() if part.protocol.first_phase is not None]
     firsts = [part for part in sums.values() if part.protocol.first_phase is None]
     if seconds and not firsts:
@@ -331,11 +293,11 @@ def merged(parts: Sequence[RecordSums]) -> list[RecordSums]:
             "without which they say too little."
         )
     if len(firsts) > 1:
-        raise mixed(firsts[0].protocol, firsts[1].protocol)
+        raise records.mixed(firsts[0].protocol, firsts[1].protocol)
     for part in seconds:
         first = firsts[0].protocol
-        if part.protocol.first_phase != fingerprint(first) or part.protocol.schema != first.schema:
-            raise mixed(first, part.protocol)
+        if part.protocol.first_phase != records.fingerprint(first) or part.protocol.schema != first.schema:
+            raise records.mixed(first, part.protocol)
     return [*firsts, *seconds]
 
 
@@ -353,10 +315,7 @@ def _check_published(parts: Sequence[RecordSums]) -> None:
 
 
 def _frequencies(
-    estimator: str,
-    estimates: Mapping[str, Unbiased],
-    parts: Sequence[RecordSums],
-    given: Sequence[Reported],
+    estimator: str, estimates: Every, parts: Sequence[RecordSums], given: Sequence[Reported]
 ) -> dict[str, Array]:
     schema = parts[0].protocol.schema
     if estimator == "inversion":
@@ -366,7 +325,7 @@ def _frequencies(
     if estimator == "shrinkage":
         return shrink(schema, estimates)
     if estimator == "em":
-        return _likeliest(schema, reports_among(given))
+        return _likeliest(schema, records.reports_among(given))
     if estimator == "published":
         return published(parts)
     plain = choose(schema, estimates)
@@ -375,17 +334,15 @@ def _frequencies(
 
 def _likeliest(schema: Schema, reports: Sequence[RecordReports]) -> dict[str, Array]:
     """Return the likeliest marginals: of each attribute's group, or of the joint of all."""
-    if all(item.protocol.groups for item in reports):
-        return {name: _one_likeliest(reports, name) for name in schema.names}
-    joint = likeliest_joint(reports, schema.names)
-    return {name: marginal(joint, axis) for axis, name in enumerate(schema.names)}
-
-
-def _one_likeliest(reports: Sequence[RecordReports], name: str) -> Array:
-    """Return the likeliest marginal of one attribute, through its group where it is reported in one."""
-    groups = [group for item in reports for group in item.protocol.groups]
-    members = list(dict.fromkeys(other for group in groups if name in group.names for other in group.names))
-    return marginal(likeliest_joint(reports, members), members.index(name))
+    if not all(item.protocol.groups for item in reports):
+        joint = likeliest_joint(reports, schema.names)
+        return {name: marginal(joint, axis) for axis, name in enumerate(schema.names)}
+    groups = [group.names for item in reports for group in item.protocol.groups]
+    marginals = {}
+    for name in schema.names:
+        members = list(dict.fromkeys(other for names in groups if name in names for other in names))
+        marginals[name] = marginal(likeliest_joint(reports, members), members.index(name))
+    return marginals
 
 
 def published(parts: Sequence[RecordSums]) -> dict[str, Array]:

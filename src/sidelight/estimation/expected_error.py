@@ -7,21 +7,15 @@ the people who report, so that not asking all of them counts and who they are do
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
+from sidelight.estimation import linear
 from sidelight.estimation.joint import likeliest_each
-from sidelight.estimation.linear import (
-    WORST_CONDITION,
-    condition,
-    directions,
-    first_precision,
-    weighted_design,
-)
 from sidelight.estimation.means import sole_numbers
 from sidelight.estimation.second_phase import learn_second_phase
-from sidelight.estimation.shrinkage import least_risk, shared_domains
+from sidelight.estimation.shrinkage import Method, least_risk, shared_domains
 from sidelight.estimation.unbiased import Inversion, unbiased
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_whole, invalid
@@ -61,19 +55,15 @@ def predicted_variances(design: Design, people: int, frequencies: Frequencies) -
     protocol = design.first
     if protocol.groups:
         return _grouped(protocol, people, frequencies)
-    stacked = np.concatenate([frequencies[name] for name in protocol.schema.names])
     predicted = _linear if protocol.is_linear else _enumerated
-    return _without_people(protocol.schema, predicted(protocol, people, stacked), frequencies, people)
+    spread = predicted(protocol, people, _stacked(protocol.schema, frequencies))
+    return _without_people(linear.split(spread, protocol.schema), frequencies, people)
 
 
 def predicted_error(design: Design, people: int, frequencies: Frequencies, *, shrinks: bool = False) -> float:
-    """Return the mean squared error to expect, over attributes and values.
+    """Return the mean squared error to expect, over attributes and values, were these the frequencies.
 
-    Args:
-        design: what would be used.
-        people: how many would report.
-        frequencies: what is known or assumed of every attribute.
-        shrinks: whether for the estimator "best", found by simulating its noise, instead of the unbiased one.
+    It is that of the unbiased estimator, or, where it `shrinks`, of "best", found by simulating its noise.
     """
     return predicted_errors(design, people, frequencies, shrinks=shrinks)[int(shrinks)]
 
@@ -105,12 +95,8 @@ def likeliest_errors(
 ) -> dict[str, float]:
     """Return the mean squared errors to expect of the likeliest frequencies of noisy numbers, by simulation.
 
-    Who the people are is drawn first, and what is found is compared with their own frequencies.
-
-    Args:
-        numbers: by attribute, what makes the numbers and how many of them there are.
-        people: whose frequencies are meant; infinitely many for a population.
-        frequencies: were these the true ones.
+    Who the people are is drawn first, infinitely many for a population, and what is found is compared with
+    their own frequencies. By attribute, `numbers` say what makes the numbers, and how many there are.
     """
     rng = np.random.default_rng(_SEED)
     truths, counts = [], []
@@ -131,15 +117,14 @@ def likeliest_errors(
 
 
 def _numbers(design: Design, people: int, frequencies: Frequencies) -> dict[str, float]:
-    protocol = design.first
     if design.two_phase is not None:
         return {}
-    whole = _whole(protocol)
-    reports = {
-        label: max(round(people * share / whole), 1)
-        for label, share in zip(protocol.labels, protocol.part_shares, strict=True)
+    protocol, whole = design.first, _whole(design.first)
+    shares = dict(zip(protocol.labels, protocol.part_shares, strict=True))
+    numbers = {
+        name: (mechanism, max(round(people * shares[name] / whole), 1))
+        for name, mechanism in sole_numbers(protocol).items()
     }
-    numbers = {name: (mechanism, reports[name]) for name, mechanism in sole_numbers(protocol).items()}
     return likeliest_errors(numbers, people, frequencies)
 
 
@@ -149,18 +134,11 @@ def _whole(protocol: Protocol) -> int:
 
 
 def shrunken_error(
-    schema: Schema,
-    frequencies: Frequencies,
-    variances: Mapping[str, Array],
-    method: Callable[[Array, Array], Array] = least_risk,
+    schema: Schema, frequencies: Frequencies, variances: Frequencies, method: Method = least_risk
 ) -> float:
     """Return the mean squared error to expect of an estimator, were these the frequencies, by simulation.
 
-    Args:
-        schema: the attributes.
-        frequencies: of every attribute.
-        variances: of the unbiased estimates.
-        method: "best", or another that turns estimates and their summed variances into better ones.
+    The method makes better estimates of unbiased ones and their summed variances; by default as "best" does.
     """
     rng = np.random.default_rng(_SEED)
     errors = []
@@ -182,11 +160,9 @@ def check_frequencies(schema: Schema, frequencies: Frequencies) -> None:
     for attribute in schema:
         if attribute.name not in frequencies:
             raise InputError(f"`frequencies` lack the attribute {attribute.name!r}.")
-        given = np.asarray(frequencies[attribute.name])
+        given, wanted = np.asarray(frequencies[attribute.name]), f"{attribute.size} shares that add up to 1"
         if given.shape != (attribute.size,) or not np.all(given >= 0) or abs(float(given.sum()) - 1) > 1e-6:
-            raise invalid(
-                f"frequencies of {attribute.name}", f"{attribute.size} shares that add up to 1", given
-            )
+            raise invalid(f"frequencies of {attribute.name}", wanted, given)
 
 
 def group_error(group: ReportedGroup, frequencies: Frequencies) -> float:
@@ -210,18 +186,15 @@ def _grouped(protocol: Protocol, people: int, frequencies: Frequencies) -> dict[
         for name in group.names:
             spread = _single(group, name, frequencies[name]) * whole / (people * share)
             precision[name] = precision.get(name, np.zeros_like(spread)) + 1 / np.maximum(spread, 1e-300)
-    return {
-        name: np.maximum(1 / total - frequencies[name] * (1 - frequencies[name]) / people, 0.0)
-        for name, total in precision.items()
-    }
+    return _without_people({name: 1 / total for name, total in precision.items()}, frequencies, people)
 
 
 def _linear(protocol: Protocol, people: int, frequencies: Array) -> Array:
     """Return the variances, stacked, of estimates that solve the linear system."""
-    if condition(protocol) > WORST_CONDITION:
+    if linear.condition(protocol) > linear.WORST_CONDITION:
         return np.full_like(frequencies, np.inf)
-    basis = directions(protocol.schema.sizes)
-    inside, weighted = weighted_design(protocol, frequencies, basis)
+    basis = linear.directions(protocol.schema.sizes)
+    inside, weighted = linear.weighted_design(protocol, frequencies, basis)
     covariance = np.linalg.inv(people * (weighted.T @ inside))
     return np.asarray(((basis @ covariance) * basis).sum(axis=1))
 
@@ -235,21 +208,19 @@ def _enumerated(protocol: Protocol, people: int, frequencies: Array) -> Array:
 def _two_phase(design: TwoPhase, people: int, frequencies: Frequencies) -> dict[str, Array]:
     """Predict both phases solved together, first phases simulated."""
     schema = design.schema
-    basis = directions(schema.sizes)
-    stacked = np.concatenate([frequencies[name] for name in schema.names])
+    basis = linear.directions(schema.sizes)
+    stacked = _stacked(schema, frequencies)
     early, late = _phases(design, people)
-    known = [
-        (frequencies[group.names[0]], inverted_covariance(group, frequencies[group.names[0]]) / early)
-        for group in design.first.groups
-    ]
-    lead, _ = first_precision(schema.sizes, known)
+    pairs = [(frequencies[group.label], group) for group in design.first.groups]
+    known = [(share, inverted_covariance(group, share) / early) for share, group in pairs]
+    lead, _ = linear.first_precision(schema.sizes, known)
     spread = np.zeros_like(stacked)
     simulated = _simulated(design, people, frequencies, _FIRST_PHASES)
     for _, second in simulated:
-        inside, weighted = weighted_design(second, stacked, basis)
+        inside, weighted = linear.weighted_design(second, stacked, basis)
         covariance = np.linalg.inv(lead + late * (weighted.T @ inside))
         spread += ((basis @ covariance) * basis).sum(axis=1) / len(simulated)
-    return _without_people(schema, spread, frequencies, people)
+    return _without_people(linear.split(spread, schema), frequencies, people)
 
 
 def published_error(
@@ -263,13 +234,12 @@ def published_error(
     check_frequencies(design.schema, frequencies)
     early, late = _phases(design, people)
     weight = late / (early + late)
-    stacked = np.concatenate([frequencies[name] for name in design.schema.names])
+    stacked = _stacked(design.schema, frequencies)
     errors = []
     for first, second in _simulated(design, people, frequencies, trials):
         scale = np.sqrt(min(first.people / early, 1.0))
         estimates = unbiased([first.aggregate()])
-        seen = np.split(second.expected_counts() @ stacked, np.cumsum(design.schema.sizes)[:-1])
-        for name, share in zip(design.schema.names, seen, strict=True):
+        for name, share in linear.split(second.expected_counts() @ stacked, design.schema).items():
             response = second.responses[name]
             low = float(response.mark_if_other)
             gap = float(response.mark_if_true) - low
@@ -308,9 +278,11 @@ def _simulated(
     return simulated
 
 
-def _without_people(schema: Schema, spread: Array, frequencies: Frequencies, people: int) -> dict[str, Array]:
-    """Return each attribute's part of stacked variances, the sampling of people taken out."""
-    return {
-        name: np.maximum(part - frequencies[name] * (1 - frequencies[name]) / people, 0.0)
-        for name, part in zip(schema.names, np.split(spread, np.cumsum(schema.sizes)[:-1]), strict=True)
-    }
+def _stacked(schema: Schema, frequencies: Frequencies) -> Array:
+    return np.concatenate([frequencies[name] for name in schema.names])
+
+
+def _without_people(spread: Frequencies, frequencies: Frequencies, people: int) -> dict[str, Array]:
+    """Return each attribute's variances, the sampling of people taken out."""
+    sampling = {name: frequencies[name] * (1 - frequencies[name]) / people for name in spread}
+    return {name: np.maximum(part - sampling[name], 0.0) for name, part in spread.items()}

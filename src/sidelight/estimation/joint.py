@@ -53,11 +53,9 @@ class Term:
 
 
 def estimate_joint(collected: RecordReports | Sequence[RecordReports], names: Sequence[str]) -> Array:
-    """Return the likeliest joint of a few attributes, shape (values of each).
+    """Return the likeliest joint of a few attributes, shape (values of each), up to 4,096 combinations.
 
-    Args:
-        collected: reports of one protocol or of several over the same schema.
-        names: the attributes; up to 4,096 combinations of values.
+    The reports are of one protocol or of several over the same schema.
     """
     parts = reports_among(listed(collected))
     if not parts:
@@ -105,11 +103,8 @@ def likeliest(mechanism: BinnedNumbers, counts: Whole) -> Array:
 
     The prior is Dirichlet's with 1.1 for each value. Without it wide noise puts everything on a few values.
     The climb starts at the projected estimate, which as many people as one likes make right, moved towards
-    uniformity by less than chance moves the people; where 500 rounds do not end it, it is on its way.
-
-    Args:
-        mechanism: what made the numbers.
-        counts: of reports in each cell, shape (..., cells).
+    uniformity by less than chance moves the people; where 500 rounds do not end it, it is on its way. The
+    counts are of reports in each cell, shape (..., cells).
     """
     law = mechanism.law
     rows = counts.reshape(-1, law.shape[1]).astype(np.float64)
@@ -149,12 +144,8 @@ def _climb(start: Array, step: Callable[[Array, Positions], Steps], rounds: int)
 
     An update multiplies each cell by a ratio; at small budgets ratios are close to 1 and updates creep, so
     they are raised to a power that grows while the likelihood does (Salakhutdinov and Roweis 2003). Where it
-    fell, the plain update is taken, which never lowers it.
-
-    Args:
-        start: the cells to begin with.
-        step: from cells and the numbers of their rows to ratios, gaps and likelihoods.
-        rounds: at most.
+    fell, the plain update is taken, which never lowers it. A step leads from cells and the numbers of their
+    rows to ratios, gaps and likelihoods.
     """
     best = start.copy()
     kept = np.arange(len(start))
@@ -204,10 +195,8 @@ def _ratios(
 
 
 def _marginal(joint: Array, kept: tuple[int, ...]) -> Array:
-    rest = tuple(axis for axis in range(joint.ndim) if axis not in kept)
-    summed = joint.sum(axis=rest)
-    order = np.argsort(np.argsort(kept))
-    return np.asarray(summed.transpose(order).reshape(-1))
+    summed = joint.sum(axis=tuple(axis for axis in range(joint.ndim) if axis not in kept))
+    return np.asarray(summed.transpose(np.argsort(np.argsort(kept))).reshape(-1))
 
 
 def _spread(weights: Array, kept: tuple[int, ...], sizes: Sequence[int]) -> Array:
@@ -229,18 +218,12 @@ def _split_terms(collected: RecordReports, names: Sequence[str]) -> list[Term]:
     """One term: a person's reports of several groups multiply."""
     groups = collected.protocol.groups
     used = [i for i, group in enumerate(groups) if set(group.names) & set(names)]
-    for i in used:
-        outside = set(groups[i].names) - set(names)
-        if outside:
-            raise InputError(
-                f"the group {groups[i].label!r} is reported as a whole; name {min(outside)!r} too."
-            )
-    tables, rows = [], []
-    for i in used:
-        table, row = groups[i].randomiser.tabulated(collected.parts[i])
-        tables.append(table)
-        rows.append(row)
-    distinct, counts = _joined_rows(rows, [len(table) for table in tables])
+    for group in (groups[i] for i in used):
+        if outside := set(group.names) - set(names):
+            raise InputError(f"the group {group.label!r} is reported as a whole; name {min(outside)!r} too.")
+    pairs = [groups[i].randomiser.tabulated(collected.parts[i]) for i in used]
+    tables = [table for table, _ in pairs]
+    distinct, counts = _joined_rows([rows for _, rows in pairs], [len(table) for table in tables])
     covered = tuple(name for i in used for name in groups[i].names)
     cells = domain_size([table.shape[1] for table in tables])
     if len(distinct) * cells > LARGEST_TABLE:
@@ -254,19 +237,14 @@ def _split_terms(collected: RecordReports, names: Sequence[str]) -> list[Term]:
 
 
 def _joined_rows(rows: list[Positions], sizes: list[int]) -> tuple[Positions, Positions]:
-    """Return the distinct combinations of several row numbers, and how often each occurs.
-
-    Returns:
-        Combinations, shape (distinct, columns), and counts, shape (distinct,).
-    """
+    """Return the distinct combinations of several row numbers, (distinct, columns), and their counts."""
     if math.prod(sizes) < 1 << 62:  # one number stands for a combination, which sorts much faster
         flat = np.zeros(len(rows[0]), dtype=np.int64)
         for column, size in zip(rows, sizes, strict=True):
             flat = flat * size + column
         _, first, counts = np.unique(flat, return_index=True, return_counts=True)
         return np.stack([column[first] for column in rows], axis=1), counts
-    distinct, counts = np.unique(np.stack(rows, axis=1), axis=0, return_counts=True)
-    return distinct, counts
+    return np.unique(np.stack(rows, axis=1), axis=0, return_counts=True)
 
 
 def _sample_terms(collected: RecordReports, names: Sequence[str]) -> list[Term]:

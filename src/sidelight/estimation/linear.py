@@ -16,6 +16,7 @@ from sidelight.foundation.errors import InputError
 from sidelight.foundation.simplex import to_simplex
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordSums
+from sidelight.schema import Schema
 
 Known = Mapping[str, tuple[Array, Array]]
 
@@ -28,16 +29,19 @@ _SINGULAR = 1e-5
 def solve_linear(parts: Sequence[RecordSums], known: Known) -> dict[str, tuple[Array, Array]]:
     """Return every attribute's estimate and variances, by weighted least squares.
 
-    Args:
-        parts: aggregates of protocols over the same schema; their groups may differ.
-        known: unbiased estimates and their covariances from a first phase, by attribute; may be empty.
+    The protocols are over one schema; their groups may differ. Where there was a first phase, its unbiased
+    estimates and their covariances are known.
     """
     schema = parts[0].protocol.schema
     basis = directions(schema.sizes)
     even = np.concatenate([np.full(size, 1 / size) for size in schema.sizes])
     guess = even
-    if not known:
-        _check_condition(parts[0].protocol)
+    protocol = parts[0].protocol
+    if not known and (number := condition(protocol)) > WORST_CONDITION:
+        raise InputError(
+            f"the reports of {protocol.name!r} alone do not determine the frequencies (condition number "
+            f"{number:.3g}); add the reports of the first phase."
+        )
     lead, start = first_precision(schema.sizes, [known[name] for name in schema.names if name in known])
     for _ in range(_ROUNDS):
         precision, target = lead, start
@@ -49,14 +53,9 @@ def solve_linear(parts: Sequence[RecordSums], known: Known) -> dict[str, tuple[A
             target = target + part.people * (weighted.T @ left)
         covariance = np.linalg.inv(precision)
         solved = even + basis @ (covariance @ target)
-        guess = np.concatenate([to_simplex(piece) for piece in _split(solved, schema.sizes)])
-    spread = np.diag(basis @ covariance @ basis.T)
-    return {
-        name: (estimate, variances)
-        for name, estimate, variances in zip(
-            schema.names, _split(solved, schema.sizes), _split(spread, schema.sizes), strict=True
-        )
-    }
+        guess = np.concatenate([to_simplex(piece) for piece in split(solved, schema).values()])
+    spread = split(np.diag(basis @ covariance @ basis.T), schema)
+    return {name: (estimate, spread[name]) for name, estimate in split(solved, schema).items()}
 
 
 def weighted_design(protocol: Protocol, frequencies: Array, basis: Array) -> tuple[Array, Array]:
@@ -98,27 +97,18 @@ def condition(protocol: Protocol) -> float:
     return float(values[0] / values[-1]) if values[-1] > 1e-12 * values[0] else float("inf")
 
 
-def _check_condition(protocol: Protocol) -> None:
-    number = condition(protocol)
-    if number > WORST_CONDITION:
-        raise InputError(
-            f"the reports of {protocol.name!r} alone do not determine the frequencies (condition number "
-            f"{number:.3g}); add the reports of the first phase."
-        )
-
-
 def directions(sizes: Sequence[int]) -> Array:
     """Return orthonormal directions in which frequencies can move, shape (sum of sizes, directions)."""
     total, width = sum(sizes), sum(size - 1 for size in sizes)
     basis = np.zeros((total, width))
     row = column = 0
     for size in sizes:
-        centred = np.eye(size) - 1 / size
-        free = np.linalg.svd(centred)[0][:, : size - 1]
+        free = np.linalg.svd(np.eye(size) - 1 / size)[0][:, : size - 1]
         basis[row : row + size, column : column + size - 1] = free
         row, column = row + size, column + size - 1
     return basis
 
 
-def _split(stacked: Array, sizes: Sequence[int]) -> list[Array]:
-    return np.split(stacked, np.cumsum(sizes)[:-1])
+def split(stacked: Array, schema: Schema) -> dict[str, Array]:
+    """Return each attribute's part of what is stacked for all values."""
+    return dict(zip(schema.names, np.split(stacked, np.cumsum(schema.sizes)[:-1]), strict=True))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from sidelight.estimation.unbiased import About, Unbiased
+from sidelight.estimation.unbiased import About, Every, Unbiased
 from sidelight.mechanisms import Aggregate
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.protocols.protocol import Protocol
@@ -54,12 +54,7 @@ def sole_numbers(protocol: Protocol) -> dict[str, BinnedNumbers]:
 def number_parts(
     parts: Sequence[RecordSums], *, alone: bool = False
 ) -> list[tuple[str, BinnedNumbers, Aggregate]]:
-    """Return the attributes that someone reported as a number, each with its mechanism and sums.
-
-    Args:
-        parts: what was reported.
-        alone: whether to leave out attributes that are reported in another way too.
-    """
+    """Return the attributes that someone reported as a number (`alone`: only so), with mechanism and sums."""
     numbers = []
     for part in parts:
         sole = sole_numbers(part.protocol)
@@ -69,22 +64,15 @@ def number_parts(
     return numbers
 
 
-def means(
-    parts: Sequence[RecordSums], estimates: Mapping[str, Unbiased], deviations: float, about: About
-) -> dict[str, Mean]:
+def means(parts: Sequence[RecordSums], estimates: Every, deviations: float, about: About) -> dict[str, Mean]:
     """Return the mean of every attribute that is reported as a number.
 
-    Args:
-        parts: what was reported.
-        estimates: the unbiased frequencies, which say how much people differ.
-        deviations: how many standard errors an interval reaches.
-        about: whether of the people who reported or of their population.
+    The unbiased frequencies say how much people differ; an interval reaches so many standard errors.
     """
-    people = sum(part.people for part in parts)
+    people = math.inf if about == "population" else sum(part.people for part in parts)
     result = {}
     for name, mechanism, sums in number_parts(parts):
-        asked = math.inf if about == "population" else people
-        error = _standard_error(mechanism, estimates[name], sums, asked)
+        error = _standard_error(mechanism, estimates[name], sums, people)
         mean = mechanism.mean(sums)
         points = mechanism.noise.grid_points
         low, high = _interval(mean, deviations * error, float(points.min()), float(points.max()))

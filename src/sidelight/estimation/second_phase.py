@@ -6,7 +6,7 @@ Later rounds learn from all reports of first phases so far (iterative refinement
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 
 import numpy as np
 
@@ -20,7 +20,9 @@ from sidelight.protocols.fake_data import FakeDataProtocol, whole_law
 from sidelight.protocols.protocol import even_part
 from sidelight.protocols.records import RecordReports, check_same, joined, listed, reports_among
 from sidelight.protocols.two_phase import SecondPhase, TwoPhase, origin_of
-from sidelight.schema import Schema
+
+Laws = dict[tuple[str, str], Whole]
+Joints = dict[tuple[str, str], Array]
 
 
 def learn_second_phase(
@@ -44,13 +46,10 @@ def learn_second_phase(
     estimates = unbiased([first.aggregate()])
     smooth = shrink(design.schema, estimates) if design.copying == "corrected" else {}
     used = [smooth.get(name, estimates[name].estimate) for name in design.schema.names]
-    joints = (
-        _pair_joints(first)
-        if design.method == "cond-rr" or design.groups > 1 or not _equal(design.schema)
-        else {}
-    )
+    alike = len(set(design.schema.sizes)) == 1
+    joints = {} if alike and design.method == "corr-rr" and design.groups == 1 else _pair_joints(first)
     groups = _group(design.schema.names, joints, design.groups)
-    fakes: dict[tuple[str, str], Whole] = {}
+    fakes: Laws = {}
     for group in groups:
         fakes |= _laws(design, group, used, joints, max(expected, 2))
     origin = f"{origin_of(design.first)} {first.people} reports"
@@ -73,12 +72,11 @@ def _check_first(design: TwoPhase, parts: Sequence[RecordReports]) -> RecordRepo
 
 
 def _laws(
-    design: TwoPhase, group: tuple[str, ...], used: Sequence[Array],
-    joints: dict[tuple[str, str], Array], people: int,
-) -> dict[tuple[str, str], Whole]:  # fmt: skip
+    design: TwoPhase, group: tuple[str, ...], used: Sequence[Array], joints: Joints, people: int
+) -> Laws:
     """Return the laws of the fakes of one group."""
     index = [design.schema.index(name) for name in group]
-    laws: dict[tuple[str, str], Whole] = {}
+    laws: Laws = {}
     if design.method == "corr-rr":
         part = even_part(design.epsilon, design.groups)
         laws = _copies(group, [used[i] for i in index], part, people, design.copying)
@@ -89,15 +87,11 @@ def _laws(
     return laws
 
 
-def _equal(schema: Schema) -> bool:
-    return len(set(schema.sizes)) == 1
-
-
 def _copies(
     group: Sequence[str], frequencies: Sequence[Array], epsilon: float, people: int, copying: Copying
-) -> dict[tuple[str, str], Whole]:
+) -> Laws:
     """Return the laws of every ordered pair over equally many values; other pairs draw from conditionals."""
-    laws: dict[tuple[str, str], Whole] = {}
+    laws: Laws = {}
     for size in {len(one) for one in frequencies}:
         members = [i for i, one in enumerate(frequencies) if len(one) == size]
         if len(members) > 1:
@@ -110,7 +104,7 @@ def _copies(
     return laws
 
 
-def _pair_joints(first: RecordReports) -> dict[tuple[str, str], Array]:
+def _pair_joints(first: RecordReports) -> Joints:
     """Return each pair's joint: the counts of both reports, both channels inverted, projected."""
     schema = first.protocol.schema
     inverse = [np.linalg.inv(group.randomiser.channel.matrix()) for group in first.protocol.groups]
@@ -124,29 +118,23 @@ def _pair_joints(first: RecordReports) -> dict[tuple[str, str], Array]:
     return joints
 
 
-def _group(
-    names: Sequence[str], joints: dict[tuple[str, str], Array], count: int
-) -> tuple[tuple[str, ...], ...]:
+def _group(names: Sequence[str], joints: Joints, count: int) -> tuple[tuple[str, ...], ...]:
     """Merge the attributes, strongest average dependence first, until `count` groups are left."""
     if count == 1:
         return (tuple(names),)
     if count > len(names):
         raise invalid("groups", f"at most {len(names)}", count)
-    strength = {pair: dependence(joint) for pair, joint in joints.items()}
+    strength = {frozenset(pair): dependence(joint) for pair, joint in joints.items()}
+
+    def link(pair: tuple[int, int]) -> float:
+        """Return the average dependence between the members of two groups."""
+        return float(np.mean([strength[frozenset(each)] for each in product(*(groups[i] for i in pair))]))
+
     groups = [[name] for name in names]
     while len(groups) > count:
-        links = {
-            (i, j): _link(strength, groups[i], groups[j]) for i, j in combinations(range(len(groups)), 2)
-        }
-        i, j = max(links, key=lambda pair: links[pair])
+        i, j = max(combinations(range(len(groups)), 2), key=link)
         groups[i] += groups.pop(j)
     return tuple(tuple(sorted(group, key=names.index)) for group in groups)
-
-
-def _link(strength: dict[tuple[str, str], float], first: Sequence[str], second: Sequence[str]) -> float:
-    """Return the average dependence between the members of two groups."""
-    pairs = [(a, b) if (a, b) in strength else (b, a) for a in first for b in second]
-    return float(np.mean([strength[pair] for pair in pairs]))
 
 
 def dependence(joint: Array) -> float:

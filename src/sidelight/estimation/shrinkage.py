@@ -5,22 +5,29 @@ that share the domain; w and a are positive-part James-Stein factors (James, Ste
 Lindley's). Below 4 values, or 3 degrees of freedom within, a factor stays 1: no estimator could be better
 everywhere. Only attributes that are about as noisy as each other pool: leaning on one that is much noisier
 would spoil an accurate estimate. Every step takes many simulations at once: shape (..., attributes, values).
+
+Attributes that were reported together borrow from their joint, where they share no domain with others. A
+group's joint is estimated without bias, projected to the simplex, and summed to marginals. Where the
+attributes depend on each other the joint is sparse, and its projection removes noise that no projection of
+the marginals can see; where they are independent it only adds bias. Stein's estimate of risk tells which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from sidelight.estimation.unbiased import Every
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.simplex import to_simplex
+from sidelight.mechanisms import Aggregate
+from sidelight.protocols.groups import ReportedGroup, marginal
+from sidelight.protocols.records import RecordSums
 from sidelight.schema import Schema
 
-if TYPE_CHECKING:
-    from sidelight.estimation.unbiased import Unbiased
-
+Method = Callable[[Array, Array], Array]
+"""From estimates and the summed variance of each attribute to better estimates."""
 _TINY = 1e-300
 _PEERS = 4.0
 """Attributes pool whose summed variances lie within one power of this, counted from the least noisy."""
@@ -34,19 +41,17 @@ def shared_domains(schema: Schema) -> list[tuple[str, ...]]:
     return [tuple(names) for names in groups.values()]
 
 
-def shrink(schema: Schema, estimates: Mapping[str, Unbiased]) -> dict[str, Array]:
+def shrink(schema: Schema, estimates: Every) -> dict[str, Array]:
     """Return shrunken frequencies of every attribute, on the simplex."""
     return _by_domain(schema, estimates, shrunken)
 
 
-def choose(schema: Schema, estimates: Mapping[str, Unbiased]) -> dict[str, Array]:
+def choose(schema: Schema, estimates: Every) -> dict[str, Array]:
     """Return, domain by domain, the shrunken or the projected frequencies, by their predicted error."""
     return _by_domain(schema, estimates, least_risk)
 
 
-def _by_domain(
-    schema: Schema, estimates: Mapping[str, Unbiased], method: Callable[[Array, Array], Array]
-) -> dict[str, Array]:
+def _by_domain(schema: Schema, estimates: Every, method: Method) -> dict[str, Array]:
     result: dict[str, Array] = {}
     for names in shared_domains(schema):
         raw = np.stack([estimates[name].estimate for name in names])
@@ -58,11 +63,11 @@ def _by_domain(
 def shrunken(estimates: Array, spread: Array) -> Array:
     """Return two-level James-Stein estimates, projected to the simplex.
 
-    Args:
-        estimates: unbiased, shape (..., attributes, values).
-        spread: the summed variance of each attribute's values, shape (..., attributes).
+    They are made of unbiased ones and of the summed variance of each attribute's values, (..., attributes).
     """
-    return _among_peers(estimates, spread, _shrunken)
+    return _among_peers(
+        estimates, spread, lambda some, noise: to_simplex(_moved(some, *_factors(some, noise)[:2]))
+    )
 
 
 def least_risk(estimates: Array, spread: Array) -> Array:
@@ -70,7 +75,7 @@ def least_risk(estimates: Array, spread: Array) -> Array:
     return _among_peers(estimates, spread, lambda some, noise: chosen_risk(some, noise)[0])
 
 
-def _among_peers(estimates: Array, spread: Array, method: Callable[[Array, Array], Array]) -> Array:
+def _among_peers(estimates: Array, spread: Array, method: Method) -> Array:
     """Apply a method to each set of attributes that are about equally noisy."""
     least = np.maximum(spread.min(axis=-1, keepdims=True), _TINY)
     levels = np.floor(np.log(np.maximum(spread, _TINY) / least) / np.log(_PEERS)).astype(np.int64)
@@ -86,10 +91,6 @@ def _among_peers(estimates: Array, spread: Array, method: Callable[[Array, Array
             block = np.ix_(rows, np.flatnonzero(pattern == level))
             result[block] = method(flat[block], noise[block])
     return result.reshape(estimates.shape)
-
-
-def _shrunken(estimates: Array, spread: Array) -> Array:
-    return to_simplex(_moved(estimates, *_factors(estimates, spread)[:2]))
 
 
 def chosen_risk(estimates: Array, spread: Array) -> tuple[Array, Array]:
@@ -115,17 +116,15 @@ def _factors(estimates: Array, spread: Array) -> tuple[Array, Array, Array]:
     far = ((pool - 1 / size) ** 2).sum(axis=-1)
     lost_above = max(size - 3, 0) / (size - 1) * mean_spread / count / np.maximum(far, _TINY)
     step = mean_spread / (size - 1)
-    turning = 4 * step * np.where(lost_within < 1, lost_within, 0.0)
-    turning += 4 * step * np.where(lost_above < 1, lost_above, 0.0)
-    return np.clip(1 - lost_within, 0, 1), np.clip(1 - lost_above, 0, 1), turning
+    turning = sum(4 * step * np.where(lost < 1, lost, 0.0) for lost in (lost_within, lost_above))
+    return np.clip(1 - lost_within, 0, 1), np.clip(1 - lost_above, 0, 1), np.asarray(turning)
 
 
 def _moved(estimates: Array, within: Array, above: Array) -> Array:
     even = 1 / estimates.shape[-1]
     pool = estimates.mean(axis=-2, keepdims=True)
-    return np.asarray(
-        even + above[..., None, None] * (pool - even) + within[..., None, None] * (estimates - pool)
-    )
+    a, w = above[..., None, None], within[..., None, None]
+    return np.asarray(even + a * (pool - even) + w * (estimates - pool))
 
 
 def _risk(estimates: Array, result: Array, spread: Array, own: Array) -> Array:
@@ -138,3 +137,48 @@ def _risk(estimates: Array, result: Array, spread: Array, own: Array) -> Array:
     directions = np.count_nonzero(result > 0, axis=-1) - 1
     moves = (spread / (size - 1) * directions).sum(axis=-1) * own
     return np.asarray(((result - estimates) ** 2).sum(axis=(-2, -1)) - spread.sum(axis=-1) + 2 * moves)
+
+
+def joint_marginals(schema: Schema, parts: Sequence[RecordSums], estimates: Every) -> dict[str, Array]:
+    """Return the marginals of those groups whose joint is predicted to estimate them better."""
+    alone = {names[0] for names in shared_domains(schema) if len(names) == 1}
+    people = sum(part.people for part in parts)
+    result: dict[str, Array] = {}
+    for part in parts:
+        groups = part.protocol.groups
+        for group, sums in zip(groups, part.parts, strict=False):  # sums may be of no group
+            others = {name for other in groups if other is not group for name in other.names}
+            if len(group.names) > 1 and set(group.names) <= alone - others and sums.reports > 0:
+                result |= _borrow(group, sums, people, estimates)
+    return result
+
+
+def _borrow(group: ReportedGroup, sums: Aggregate, people: int, estimates: Every) -> dict[str, Array]:
+    joint = group.estimate(sums)
+    near = to_simplex(joint.reshape(-1)).reshape(group.sizes)
+    spread = group.randomiser.variance(sums.reports, near.reshape(-1)).reshape(group.sizes)
+    spread = np.maximum(spread - near * (1 - near) / people, 0.0)
+    together, apart = 0.0, 0.0
+    marginals = {}
+    for axis, name in enumerate(group.names):
+        marginals[name] = marginal(near, axis)
+        item = estimates[name]
+        noise = item.variance(to_simplex(item.estimate)).sum()
+        away = float(((marginals[name] - item.estimate) ** 2).sum())
+        together += away - float(noise) + 2 * marginal_moves(spread, near, axis)
+        apart += float(chosen_risk(item.estimate[None, :], np.array([noise]))[1])
+    return marginals if together < apart else {}
+
+
+def marginal_moves(spread: Array, near: Array, axis: int) -> float:
+    """Return how much the projected joint's marginals move with the noise.
+
+    With S the cells that stay positive, the projection moves by the noise in S less its mean over S; the
+    noise of cells adds up to 0, so its covariance is D - dd'/sum(d), d the cells' variances.
+    """
+    stays = (near > 0).astype(np.float64)
+    whole = max(float(spread.sum()), 1e-300)
+    here, inside = marginal(spread, axis), marginal(spread * stays, axis)
+    share = marginal(stays, axis) / stays.sum()
+    moved = inside - inside * here / whole - share * (inside - inside.sum() * here / whole)
+    return float(moved.sum())

@@ -67,6 +67,10 @@ class Unbiased:
         return np.clip(middle - reach, 0.0, 1.0), np.clip(middle + reach, 0.0, 1.0)
 
 
+Every = Mapping[str, Unbiased]
+"""The unbiased estimates, by attribute."""
+
+
 def unbiased(parts: Sequence[RecordSums], about: About = "collected") -> dict[str, Unbiased]:
     """Return the unbiased estimates from the aggregates of one collection, which may have had two phases.
 
@@ -180,9 +184,8 @@ def _one(group: ReportedGroup, name: str, sums: Aggregate) -> Unbiased:
         zero = np.zeros_like(estimate)
         return Unbiased(estimate, spread, zero, zero, reports)
     none, full = (np.full_like(estimate, value) for value in moments)
-    return Unbiased(
-        estimate, none / reports, (full - none) / reports, np.full_like(none, -1 / reports), reports
-    )
+    square = np.full_like(none, -1 / reports)
+    return Unbiased(estimate, none / reports, (full - none) / reports, square, reports)
 
 
 def _number(mechanism: BinnedNumbers, sums: Aggregate, estimate: Array) -> Unbiased:
@@ -206,22 +209,13 @@ def _combined(items: Sequence[Unbiased]) -> Unbiased:
     middle = to_simplex(np.mean([item.estimate for item in items], axis=0))
     precision = np.array([1 / max(float(item.variance(middle).sum()), 1e-300) for item in items])
     weights = precision / precision.sum()
-
-    def total(columns: Sequence[Array], power: int) -> Array:
-        return np.asarray(sum(w**power * column for w, column in zip(weights, columns, strict=True)))
-
-    return Unbiased(
-        total([item.estimate for item in items], 1),
-        total([item.constant for item in items], 2),
-        total([item.slope for item in items], 2),
-        total([item.curve for item in items], 2),
-        sum(item.reports for item in items),
-    )
+    columns = zip(*((item.estimate, item.constant, item.slope, item.curve) for item in items), strict=True)
+    powers = zip((weights, weights**2, weights**2, weights**2), columns, strict=True)
+    estimate, constant, slope, curve = (np.asarray(sum(map(np.multiply, *pair))) for pair in powers)
+    return Unbiased(estimate, constant, slope, curve, sum(item.reports for item in items))
 
 
-def _solved(
-    linear: Sequence[RecordSums], direct: Sequence[RecordSums], first: Mapping[str, Unbiased]
-) -> dict[str, Unbiased]:
+def _solved(linear: Sequence[RecordSums], direct: Sequence[RecordSums], first: Every) -> dict[str, Unbiased]:
     """Solve the linear system of the reports, leaning on a first phase where there is one."""
     known = {}
     for part in direct:

@@ -1,6 +1,5 @@
 """The names of this room; the loader reads this file too."""
 
-from sidelight.protocols.budgets import RecordBudget as RecordBudget, record_budget as record_budget
 from sidelight.protocols.direct import (
     Sample as Sample,
     Split as Split,
@@ -15,7 +14,12 @@ from sidelight.protocols.fake_data import (
     rs_rfd as rs_rfd,
 )
 from sidelight.protocols.files import read_protocol as read_protocol, write_protocol as write_protocol
-from sidelight.protocols.protocol import Design as Design, Protocol as Protocol
+from sidelight.protocols.protocol import (
+    Design as Design,
+    Protocol as Protocol,
+    RecordBudget as RecordBudget,
+    record_budget as record_budget,
+)
 from sidelight.protocols.records import RecordReports as RecordReports, RecordSums as RecordSums
 from sidelight.protocols.register import PROTOCOLS as PROTOCOLS, make_protocol as make_protocol
 from sidelight.protocols.two_phase import (

@@ -63,13 +63,8 @@ def published_copies(a: Array, b: Array, epsilon: float, people: int) -> Array:
     """Return the p_y in [0, 1] that minimise the average error as published (Corr-RR, Theorem 4, eq. (4)).
 
     The critical point is that of eq. (4); the one printed in Proposition 1 contradicts its own proof. Where
-    the error does not depend on p_y (both marginals even), it is one half, as in Fig. 2.
-
-    Args:
-        a: the first attribute's frequencies, shape (pairs, values).
-        b: the second attribute's.
-        epsilon: the budget of the second phase.
-        people: how many people will report in it.
+    the error does not depend on p_y (both marginals even), it is one half, as in Fig. 2. The frequencies of
+    the pairs' first attributes, a, and second ones, b, have shape (pairs, values).
     """
     gap = _gap(epsilon, a.shape[1])
     lead, slope = 1 - a - b, 2 * b - 1
@@ -115,14 +110,9 @@ def _corrected(given: Array, epsilon: float, people: int, further: int) -> Array
 
 
 def copy_laws(copies: ArrayLike, size: int) -> Array:
-    """Return the laws of copies: the reported value with probability p_y, else another one uniformly.
+    """Return the laws of copies, shape (pairs, values, values), given each pair's p_y.
 
-    Args:
-        copies: p_y, shape (pairs,).
-        size: how many values there are.
-
-    Returns:
-        The laws, shape (pairs, values, values).
+    The copy is the reported value with probability p_y, else another one uniformly.
     """
     share = np.asarray(copies, dtype=np.float64)[:, None, None]
     return np.asarray(np.where(np.eye(size, dtype=bool), share, (1 - share) / (size - 1)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,20 +14,12 @@ from sidelight.foundation.arrays import AnyCodes, Array, Positions
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import below_each, derive_seed, randomness
 from sidelight.foundation.strict import Strict, validated
+from sidelight.mechanisms import Reports
 from sidelight.mechanisms.form import ReportForm
 from sidelight.plan import Plan
+from sidelight.protocols import protocol
 from sidelight.protocols.factors import Factor
-from sidelight.protocols.groups import ReportedGroup, check_groups, make_group
-from sidelight.protocols.protocol import (
-    Protocol,
-    Rows,
-    check_budget,
-    check_channel_size,
-    check_records,
-    domain_size,
-    even_part,
-    every_record,
-)
+from sidelight.protocols.groups import Parameters, ReportedGroup, check_groups, make_group
 from sidelight.protocols.records import RecordReports, RecordSums, check_people, check_same
 from sidelight.schema import Schema
 
@@ -48,7 +39,7 @@ class _GroupsFile(Strict):
     shares: list[int] = Field(default_factory=list)
 
 
-class GroupProtocol(Protocol):
+class GroupProtocol(protocol.Protocol):
     """What protocols share whose every part is the report of one group through a mechanism of its own."""
 
     @property
@@ -87,7 +78,7 @@ class GroupProtocol(Protocol):
         """Return one factor for each group."""
         return [group.factor(part) for group, part in zip(self.groups, collected.parts, strict=True)]
 
-    def evidence(self, collected: RecordReports, step: int) -> Iterator[tuple[Rows, list[Factor]]]:
+    def evidence(self, collected: RecordReports, step: int) -> Iterator[tuple[protocol.Rows, list[Factor]]]:
         """Return what people's reports say, group by group where a person sends one of them."""
         if not self.sends_one_part:
             yield from super().evidence(collected, step)
@@ -107,18 +98,33 @@ class GroupProtocol(Protocol):
                 return np.asarray(np.unravel_index(cells, group.sizes)[group.names.index(secret)])
         return None
 
+    def _randomised(
+        self, group: ReportedGroup, records: AnyCodes, seed: int | None = None, offset: int = 0
+    ) -> Reports:
+        codes = group.codes(records, self.schema)
+        return group.randomiser.randomise(codes, seed=derive_seed(seed, group.label), offset=offset)
+
     def _laws(self) -> list[Array]:
         """Return Pr(report of each group | record) for every record of the schema's domain."""
-        return [_law(self.schema, group) for group in self.groups]
+        laws = []
+        for group in self.groups:
+            if group.randomiser.numbers is not None:
+                raise InputError(
+                    f"the reports of {group.label!r} are numbers, too many to enumerate; take the protocol's "
+                    "`epsilon` and `delta`, which hold by proof."
+                )
+            law = group.randomiser.channel.matrix()
+            protocol.check_channel_size(protocol.domain_size(self.schema.sizes), law.shape[1])
+            records = protocol.every_record(self.schema).T.astype(np.uint16)
+            laws.append(law[group.codes(records, self.schema)])
+        return laws
 
 
 @dataclass(frozen=True)
 class Split(GroupProtocol):
     """SPL: everyone reports every group; the budgets add up (with a group of all: the product domain).
 
-    Attributes:
-        schema: the attributes of a record.
-        groups: what is reported, each attribute in exactly one.
+    Each attribute of the schema is in exactly one of the groups.
     """
 
     kind: ClassVar[str] = "split"
@@ -148,28 +154,22 @@ class Split(GroupProtocol):
         """The argument for the budget, in one sentence."""
         if not self.is_pure:
             return "groups have noise of their own: their budgets add up, and their deltas do at most"
-        reached = "reached where points lie at both bounds" if self.has_numbers else "exactly"
-        return (
-            "groups have noise of their own, so their likelihood ratios multiply: the budgets add up, "
-            + reached
-        )
+        argument = "groups have noise of their own, so their likelihood ratios multiply: the budgets add up, "
+        return argument + ("reached where points lie at both bounds" if self.has_numbers else "exactly")
 
     def randomise(self, records: AnyCodes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
         """Return one report for each record, see `Protocol.randomise`."""
-        checked = check_records(records, self.schema)
-        parts = tuple(
-            group.randomiser.randomise(
-                group.codes(checked, self.schema), seed=derive_seed(seed, group.label), offset=offset
-            )
-            for group in self.groups
-        )
+        checked = protocol.check_records(records, self.schema)
+        parts = tuple(self._randomised(group, checked, seed, offset) for group in self.groups)
         return RecordReports(self, parts, (None,) * len(parts), len(checked), seed is not None)
 
     def matrix(self) -> Array:
         """Return Pr(report | record), see `Protocol.matrix`."""
-        laws = self._laws()
-        check_channel_size(len(laws[0]), domain_size([law.shape[1] for law in laws]))
-        return reduce(_side_by_side, laws)
+        first, *others = self._laws()
+        protocol.check_channel_size(len(first), math.prod(law.shape[1] for law in (first, *others)))
+        for law in others:  # of two independent reports given the record
+            first = (first[:, :, None] * law[:, None, :]).reshape(len(law), -1)
+        return first
 
     def to_file(self) -> dict[str, Any]:
         """Return the protocol as plain data."""
@@ -199,11 +199,10 @@ class Sample(GroupProtocol):
 
     def __post_init__(self) -> None:
         check_groups(self.schema, self.groups, disjoint=False)
-        shares = self.shares or (1,) * len(self.groups)
-        if len(shares) != len(self.groups):
-            raise InputError(
-                f"`shares` must have one number for each of {len(self.groups)} groups, got {shares}."
-            )
+        count = len(self.groups)
+        shares = self.shares or (1,) * count
+        if len(shares) != count:
+            raise InputError(f"`shares` must have one number for each of {count} groups, got {shares}.")
         checked = tuple(check_whole("shares", share, at_least=1, at_most=1 << 40) for share in shares)
         object.__setattr__(self, "shares", checked)
 
@@ -235,39 +234,33 @@ class Sample(GroupProtocol):
         argument = "the choice depends on no value, and a report is of one group: the largest budget, "
         if not self.is_pure:
             return argument + "and the mean of the deltas at most"
-        reached = "reached by records that differ in it"
-        return argument + reached + (" from bound to bound" if self.has_numbers else "")
+        argument += "reached by records that differ in it"
+        return f"{argument} from bound to bound" if self.has_numbers else argument
 
     def randomise(self, records: AnyCodes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
         """Return one report for each record, see `Protocol.randomise`.
 
         A seeded simulation stays the same in chunks: every group's noise is drawn for all rows.
         """
-        checked = check_records(records, self.schema)
-        chosen = self._choose(len(checked), seed, offset)
+        checked = protocol.check_records(records, self.schema)
+        ends = np.cumsum(self.shares)
+        bounds = np.full(len(checked), ends[-1], dtype=np.uint64)
+        drawn = below_each(randomness(seed, "collection/choice"), offset, bounds)
+        chosen = np.searchsorted(ends, drawn.astype(np.int64), side="right")
         parts, senders = [], []
         for number, group in enumerate(self.groups):
             rows = np.flatnonzero(chosen == number)
             if seed is None:
-                reports = group.randomiser.randomise(group.codes(checked[rows], self.schema))
+                parts.append(self._randomised(group, checked[rows]))
             else:
-                every = group.codes(checked, self.schema)
-                noise = derive_seed(seed, group.label)
-                reports = group.randomiser.randomise(every, seed=noise, offset=offset)[rows]
-            parts.append(reports)
+                parts.append(self._randomised(group, checked, seed, offset)[rows])
             senders.append(rows)
         return RecordReports(self, tuple(parts), tuple(senders), len(checked), seed is not None)
-
-    def _choose(self, people: int, seed: int | None, offset: int) -> Positions:
-        ends = np.cumsum(self.shares)
-        bounds = np.full(people, ends[-1], dtype=np.uint64)
-        drawn = below_each(randomness(seed, "collection/choice"), offset, bounds)
-        return np.searchsorted(ends, drawn.astype(np.int64), side="right")
 
     def matrix(self) -> Array:
         """Return Pr(report | record), the groups' reports side by side, see `Protocol.matrix`."""
         laws = self._laws()
-        check_channel_size(len(laws[0]), sum(law.shape[1] for law in laws))
+        protocol.check_channel_size(len(laws[0]), sum(law.shape[1] for law in laws))
         whole = sum(self.shares)
         return np.hstack([law * (share / whole) for law, share in zip(laws, self.shares, strict=True)])
 
@@ -292,19 +285,16 @@ def _groups_of(parsed: _GroupsFile, schema: Schema) -> tuple[ReportedGroup, ...]
     )
 
 
-def spl(
-    schema: Schema, epsilon: float, mechanism: str = "grr", parameters: Mapping[str, Any] | None = None
-) -> Split:
+def spl(schema: Schema, epsilon: float, mechanism: str = "grr", parameters: Parameters = None) -> Split:
     """Return SPL: each of d attributes through the mechanism at epsilon / d, rounded down."""
-    part = even_part(check_budget(epsilon), len(schema))
-    return Split(
-        schema, tuple(make_group(schema, [name], mechanism, part, parameters) for name in schema.names)
-    )
+    part = protocol.even_part(protocol.check_budget(epsilon), len(schema))
+    groups = tuple(make_group(schema, [name], mechanism, part, parameters) for name in schema.names)
+    return Split(schema, groups)
 
 
 def smp(
     schema: Schema, epsilon: float, mechanism: str = "grr", shares: Sequence[int] = (),
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Parameters = None,
 ) -> Sample:  # fmt: skip
     """Return SMP: one of d attributes, disclosed, through the mechanism at epsilon."""
     groups = tuple(make_group(schema, [name], mechanism, epsilon, parameters) for name in schema.names)
@@ -342,22 +332,3 @@ def planned(plan: Plan) -> Split:
         raise InputError("the plan withholds every attribute; there is nothing to collect.")
     kept = plan.schema.select([group.names[0] for group in groups])
     return Split(kept, tuple(groups))
-
-
-def _law(schema: Schema, group: ReportedGroup) -> Array:
-    """Return Pr(report of the group | record) for every record of the schema's domain."""
-    if group.randomiser.numbers is not None:
-        raise InputError(
-            f"the reports of {group.label!r} are numbers, too many to enumerate; take the protocol's "
-            "`epsilon` and `delta`, which hold by proof."
-        )
-    law = group.randomiser.channel.matrix()
-    check_channel_size(domain_size(schema.sizes), law.shape[1])
-    grid = every_record(schema)
-    cells = np.ravel_multi_index(tuple(grid[schema.index(name)] for name in group.names), group.sizes)
-    return np.asarray(law[cells])
-
-
-def _side_by_side(first: Array, second: Array) -> Array:
-    """Return the law of two independent reports given the record."""
-    return np.asarray((first[:, :, None] * second[:, None, :]).reshape(len(first), -1))

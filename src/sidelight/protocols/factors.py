@@ -110,12 +110,7 @@ class Cells(Factor):
 
 @dataclass(frozen=True, eq=False)
 class Whole(Factor):
-    """A report of the whole record, with its likelihood under every one.
-
-    Attributes:
-        schema: the attributes of a record.
-        table: (records in C order, rows).
-    """
+    """A report of the whole record; the table holds its likelihoods, shape (records in C order, rows)."""
 
     schema: Schema
     table: Array
@@ -127,16 +122,16 @@ class Whole(Factor):
 
     def likely(self, columns: Columns) -> Array:
         """Return the likelihoods at records, see `Factor`."""
-        cells = tuple(columns[name] for name in self.schema.names)
-        return self.table[np.ravel_multi_index(cells, self.schema.sizes)]
+        return self.table[
+            np.ravel_multi_index(tuple(columns[name] for name in self.names), self.schema.sizes)
+        ]
 
     def terms(self) -> list[Term]:
         """Return one term for each record: its likelihood where every attribute has its value."""
         names, sizes = self.schema.names, self.schema.sizes
         terms: list[Term] = []
         for codes, likely in zip(np.ndindex(*sizes), self.table, strict=True):
-            said = {
-                name: np.eye(size)[:, [code]] for name, size, code in zip(names, sizes, codes, strict=True)
-            }
+            each = zip(names, sizes, codes, strict=True)
+            said = {name: np.eye(size)[:, [code]] for name, size, code in each}
             terms.append((1.0, said | {names[0]: said[names[0]] * likely}))
         return terms

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import permutations, product
+from itertools import chain, permutations, product
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -27,16 +27,8 @@ from sidelight.mechanisms.arrays import respond
 from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.grr import RandomisedResponse
 from sidelight.mechanisms.mechanism import code_type, impossible
+from sidelight.protocols import protocol
 from sidelight.protocols.factors import Choice, Factor
-from sidelight.protocols.protocol import (
-    Protocol,
-    check_budget,
-    check_channel_size,
-    check_records,
-    domain_size,
-    even_part,
-    every_record,
-)
 from sidelight.protocols.records import RecordReports, RecordSums
 from sidelight.schema import Schema
 
@@ -90,7 +82,7 @@ class FakeTables(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class FakeDataProtocol(Protocol):
+class FakeDataProtocol(protocol.Protocol):
     """In every group one attribute, drawn uniformly, is reported; the others are fakes.
 
     Attributes:
@@ -106,6 +98,8 @@ class FakeDataProtocol(Protocol):
 
     kind: ClassVar[str] = "hidden"
     is_linear: ClassVar[bool] = True
+    determines_joint: ClassVar[bool] = False
+    """Never: a report is about one attribute, so any joint with the same marginals explains it."""
     schema: Schema
     partition: tuple[tuple[str, ...], ...]
     nominal_budget: float
@@ -114,30 +108,25 @@ class FakeDataProtocol(Protocol):
     origin: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nominal_budget", check_budget(self.nominal_budget))
+        object.__setattr__(self, "nominal_budget", protocol.check_budget(self.nominal_budget))
         members = [name for group in self.partition for name in group]
         if sorted(members) != sorted(self.schema.names):
             raise invalid("groups", "a partition of the attributes", self.partition)
         object.__setattr__(self, "fakes", MappingProxyType(dict(self.fakes)))
         sizes = {attribute.name: attribute.size for attribute in self.schema}
-        for group in self.partition:
-            for chosen, other in permutations(group, 2):
-                law = self.law(chosen, other)
-                if law.shape not in ((1, sizes[other]), (sizes[chosen], sizes[other])):
-                    raise InputError(
-                        f"the fakes of {other!r} given {chosen!r} have the wrong shape, {law.shape}."
-                    )
-        for (chosen, other), law in self.fakes.items():
+        for chosen, other in chain.from_iterable(permutations(group, 2) for group in self.partition):
+            law = self.law(chosen, other)
+            if law.shape not in ((1, sizes[other]), (sizes[chosen], sizes[other])):
+                raise InputError(f"{_fakes_of(chosen, other)} have the wrong shape, {law.shape}.")
+        for pair, law in self.fakes.items():
             if law.min() < 0 or law.max() > WHOLE or (law.sum(axis=1) != WHOLE).any():
-                raise InputError(
-                    f"the fakes of {other!r} given {chosen!r} must add up to {WHOLE} in each row."
-                )
+                raise InputError(f"{_fakes_of(*pair)} must add up to {WHOLE} in each row.")
 
     def law(self, chosen: str, other: str) -> Whole:
         """Return the whole-number law of a fake."""
         law = self.fakes.get((chosen, other), self.fakes.get((ANY, other)))
         if law is None:
-            raise InputError(f"there is no law for the fakes of {other!r} given {chosen!r}.")
+            raise InputError(f"there is no law for {_fakes_of(chosen, other)}.")
         return law
 
     @property
@@ -164,11 +153,6 @@ class FakeDataProtocol(Protocol):
         return named[1] if named else self.origin
 
     @property
-    def determines_joint(self) -> bool:
-        """Never: a report is about one attribute, so any joint with the same marginals explains it."""
-        return False
-
-    @property
     def widest_factor(self) -> int:
         """The largest number of values of an attribute."""
         return max(self.schema.sizes)
@@ -189,18 +173,16 @@ class FakeDataProtocol(Protocol):
     @cached_property
     def responses(self) -> Mapping[str, RandomisedResponse]:
         """Each attribute's randomised response, with its group's share of the budget."""
-        part = even_part(self.nominal_budget, len(self.partition))
+        part = protocol.even_part(self.nominal_budget, len(self.partition))
         return {attribute.name: _response(attribute.size, part) for attribute in self.schema}
 
     def randomise(self, records: AnyCodes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
         """Return one report for each record, see `Protocol.randomise`."""
-        checked = check_records(records, self.schema)
-        columns = [np.empty(len(checked), dtype=code_type(size)) for size in self.schema.sizes]
+        checked = protocol.check_records(records, self.schema)
+        columns: dict[str, AnyCodes] = {}
         for number, group in enumerate(self.partition):
-            own = derive_seed(seed, f"group {number}")
-            for name, values in self._fill(group, checked, own, offset).items():
-                columns[self.schema.index(name)] = values
-        parts = tuple(Reports(column, is_simulation=seed is not None) for column in columns)
+            columns |= self._fill(group, checked, derive_seed(seed, f"group {number}"), offset)
+        parts = tuple(Reports(columns[name], is_simulation=seed is not None) for name in self.labels)
         return RecordReports(self, parts, (None,) * len(parts), len(checked), seed is not None)
 
     def _fill(
@@ -209,9 +191,8 @@ class FakeDataProtocol(Protocol):
         """Return the columns of one group."""
         people = len(records)
         large = people * len(group) >= _LARGE
-        bound = np.array([len(group)], dtype=np.uint64)
         choice = randomness(seed, "hidden/choice", compiled=large)
-        chosen = below(choice, offset, people, bound)[:, 0]
+        chosen = below(choice, offset, people, np.array([len(group)], dtype=np.uint64))[:, 0]
         words = randomness(seed, "hidden/report", compiled=large).words(offset, people)
         fakes = np.empty((len(group), people), dtype=np.uint64)
         for number in range(len(group)):
@@ -225,10 +206,8 @@ class FakeDataProtocol(Protocol):
             fill(codes, chosen, words, fakes, self._tables[group], out)
         else:
             _fill_plainly(codes, chosen.astype(np.intp), words, fakes, self._tables[group], out)
-        return {
-            name: column.astype(code_type(self.schema[name].size))
-            for name, column in zip(group, out, strict=True)
-        }
+        columns = zip(group, out, strict=True)
+        return {name: column.astype(code_type(self.schema[name].size)) for name, column in columns}
 
     @cached_property
     def _tables(self) -> dict[tuple[str, ...], FakeTables]:
@@ -236,24 +215,21 @@ class FakeDataProtocol(Protocol):
         return {group: self._table(group) for group in self.partition}
 
     def _table(self, group: tuple[str, ...]) -> FakeTables:
-        part = even_part(self.nominal_budget, len(self.partition))
-        members = [(name, self.schema[name].size) for name in group]
-        responses = [_response(size, part) for _, size in members]
+        responses = [self.responses[name] for name in group]
+        sizes = [response.size for response in responses]
         lines = []
-        for name, size in members:
-            rows = []
-            for chosen, values in members:
-                law = self.law(chosen, name) if chosen != name else _unused(size)
-                rows.append(np.broadcast_to(law, (values, size)))
+        for name, size in zip(group, sizes, strict=True):
+            unused = np.array([[WHOLE] + [0] * (size - 1)])  # where an attribute is chosen it has no fake
+            laws = [unused if chosen == name else self.law(chosen, name) for chosen in group]
+            rows = [np.broadcast_to(law, (of, size)) for law, of in zip(laws, sizes, strict=True)]
             lines.append(np.cumsum(np.concatenate(rows), axis=1).reshape(-1))
-        sizes = np.array([size for _, size in members], dtype=np.int64)
         return FakeTables(
             np.array([response.truth for response in responses], dtype=np.uint64),
             np.array([response.other for response in responses], dtype=np.uint64),
             np.concatenate(lines),
             np.cumsum([0, *(len(line) for line in lines[:-1])], dtype=np.int64),
             np.cumsum([0, *sizes[:-1]], dtype=np.int64),
-            sizes,
+            np.array(sizes, dtype=np.int64),
         )
 
     def aggregate(self, collected: RecordReports) -> RecordSums:
@@ -266,21 +242,15 @@ class FakeDataProtocol(Protocol):
 
     def _check_possible(self, columns: Mapping[str, AnyCodes]) -> None:
         """Raise if no choice leads to what a group's columns say together: fakes may rule values out."""
-        pairs = list(permutations(columns, 2))
-        if all(self.law(*pair).all() for pair in pairs):
+        if all(self.law(*pair).all() for pair in permutations(columns, 2)):
             return
         possible = np.zeros(len(next(iter(columns.values()))), dtype=np.bool_)
-        for chosen in columns:
-            led = np.ones_like(possible)
-            for other in columns:
-                if other != chosen:
-                    law = self.law(chosen, other) > 0
-                    led &= law[columns[chosen] if len(law) > 1 else 0, columns[other]]
-            possible |= led
+        for chosen, said in columns.items():
+            fakes = [self.transfer(chosen, other)[said, shown] > 0 for other, shown in columns.items()]
+            possible |= np.all(fakes, axis=0)
         if not possible.all():
-            raise impossible(
-                f"values of {', '.join(columns)} that one of them and its fakes can have together", ~possible
-            )
+            names = ", ".join(columns)
+            raise impossible(f"values of {names} that one of them and its fakes can have together", ~possible)
 
     def transfer(self, chosen: str, other: str) -> Array:
         """Return Pr(what `other`'s column says | what `chosen`'s report says), shape (values, values)."""
@@ -295,9 +265,9 @@ class FakeDataProtocol(Protocol):
 
     def matrix(self) -> Array:
         """Return Pr(report | record), see `Protocol.matrix`."""
-        records = domain_size(self.schema.sizes)
-        check_channel_size(records, records)
-        grid = every_record(self.schema)
+        records = protocol.domain_size(self.schema.sizes)
+        protocol.check_channel_size(records, records)
+        grid = protocol.every_record(self.schema)
         total = np.ones((records, records))
         for group in self.partition:
             mixed = np.zeros((records, records))
@@ -379,18 +349,15 @@ class FakeDataProtocol(Protocol):
 
     def to_file(self) -> dict[str, Any]:
         """Return the protocol as plain data."""
-        laws = [
-            {"given": given, "of": other, "weights": law.tolist()}
-            for (given, other), law in sorted(self.fakes.items())
-        ]
-        return {
+        laws = sorted(self.fakes.items())
+        head = {
             "protocol": self.kind,
             "name": self.name,
             "origin": self.origin,
             "epsilon": self.nominal_budget,
-            "groups": [list(group) for group in self.partition],
-            "fake": laws,
         }
+        fakes = [{"given": given, "of": of, "weights": law.tolist()} for (given, of), law in laws]
+        return {**head, "groups": [list(group) for group in self.partition], "fake": fakes}
 
     @classmethod
     def from_file(cls, data: Mapping[str, Any], schema: Schema) -> Self:
@@ -398,7 +365,7 @@ class FakeDataProtocol(Protocol):
         parsed = validated(_FakesFile, data, "the protocol")
         fakes: dict[tuple[str, str], Whole] = {}
         for fake in parsed.fake:
-            what = f"the fakes of {fake.of!r} given {fake.given!r}"
+            what = _fakes_of(fake.given, fake.of)
             if len({len(row) for row in fake.weights}) != 1:
                 raise InputError(f"{what} must be rows of one length.")
             if (fake.given, fake.of) in fakes:
@@ -408,6 +375,10 @@ class FakeDataProtocol(Protocol):
             fakes[fake.given, fake.of] = np.array(fake.weights, dtype=np.int64)
         partition = tuple(tuple(group) for group in parsed.groups)
         return cls(schema, partition, parsed.epsilon, fakes, parsed.name, parsed.origin)
+
+
+def _fakes_of(chosen: str, other: str) -> str:
+    return f"the fakes of {other!r} given {chosen!r}"
 
 
 def rs_fd(schema: Schema, epsilon: float) -> FakeDataProtocol:
@@ -461,11 +432,6 @@ def _fill_plainly(
         rows = tables.ends[first : first + int(tables.sizes.sum()) * size].reshape(-1, size)
         drawn = (fakes[number] >> _HALF).astype(np.int64)
         out[number] = np.where(chosen == number, said, _place(rows, drawn, row))
-
-
-def _unused(size: int) -> Whole:
-    """Return the law that stands where an attribute is the chosen one and has no fake."""
-    return np.array([[WHOLE] + [0] * (size - 1)], dtype=np.int64)
 
 
 def _place(rows: Whole, drawn: Whole, row: Positions) -> Whole:

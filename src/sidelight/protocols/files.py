@@ -48,14 +48,9 @@ def protocol_data(protocol: Protocol) -> dict[str, Any]:
 
 def attribute_data(attribute: Attribute) -> dict[str, Any]:
     """Return an attribute as plain data."""
-    entry: dict[str, Any] = {
-        "name": attribute.name,
-        "kind": attribute.kind,
-        "values": list(attribute.values),
-        "missing": attribute.missing,
-    }
+    head = {"name": attribute.name, "kind": attribute.kind, "values": list(attribute.values)}
     edges = written_edges(attribute.kind, attribute.edges)
-    return entry | ({"edges": edges} if edges else {})
+    return {**head, "missing": attribute.missing, **({"edges": edges} if edges else {})}
 
 
 def protocol_from(data: Mapping[str, Any], label: str = "the protocol") -> Protocol:

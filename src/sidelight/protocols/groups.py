@@ -18,6 +18,7 @@ from sidelight.protocols.factors import Cells, Choice, Factor
 from sidelight.protocols.protocol import check_budget, domain_size
 from sidelight.schema import Schema
 
+Parameters = Mapping[str, Any] | None
 UNUSABLE = ("any", "withheld")
 """Mechanisms that do not report a code's frequency."""
 PRODUCT = ("grr", "ss")
@@ -54,21 +55,16 @@ class ReportedGroup:
                 f"the mechanism {self.mechanism!r} of {self.label!r} reports no codes whose frequency could "
                 f"be estimated; take one of {', '.join(sorted(set(MECHANISMS) - set(UNUSABLE)))}."
             )
+        group, size, known = f"the group {self.label!r}", self.size, ", ".join(PRODUCT)
         if len(set(self.names)) < len(self.names):
-            raise InputError(f"the group {self.label!r} names an attribute twice; name each once.")
+            raise InputError(f"{group} names an attribute twice; name each once.")
         if min(self.sizes, default=0) < 2:
-            raise InputError(
-                f"the group {self.label!r} has an attribute of one value, which says nothing; leave it out."
-            )
+            raise InputError(f"{group} has an attribute of one value, which says nothing; leave it out.")
         if len(self.names) > 1 and self.mechanism not in PRODUCT:
+            raise InputError(f"{group} must be reported through one of {known}, got {self.mechanism!r}.")
+        if size > LARGEST_SIZE:
             raise InputError(
-                f"the group {self.label!r} must be reported through one of {', '.join(PRODUCT)}, got "
-                f"{self.mechanism!r}."
-            )
-        if self.size > LARGEST_SIZE:
-            raise InputError(
-                f"the group {self.label!r} has {self.size} combinations of values, more than "
-                f"{LARGEST_SIZE}; make it smaller."
+                f"{group} has {size} combinations of values, more than {LARGEST_SIZE}; make it smaller."
             )
         _ = self.randomiser
 
@@ -172,18 +168,11 @@ def _product_moments(mechanism: Mechanism, cells: int) -> tuple[float, float]:
 def _hypergeometric(population: int, special: int, draws: int) -> tuple[float, float]:
     """Return mean and variance of how many of `special` among `population` are drawn."""
     share = special / population
-    mean = draws * share
-    if population == 1:
-        return mean, 0.0
-    return mean, draws * share * (1 - share) * (population - draws) / (population - 1)
+    return draws * share, draws * share * (1 - share) * (population - draws) / max(population - 1, 1)
 
 
 def make_group(
-    schema: Schema,
-    names: Sequence[str],
-    mechanism: str,
-    epsilon: float | None,
-    parameters: Mapping[str, Any] | None = None,
+    schema: Schema, names: Sequence[str], mechanism: str, epsilon: float | None, parameters: Parameters = None
 ) -> ReportedGroup:
     """Return the group of some attributes; the mechanism "best" is the one with the least variance."""
     if not names:
@@ -212,7 +201,9 @@ def best_mechanism(sizes: Sequence[int], epsilon: float) -> tuple[str, dict[str,
 def _best_width(sizes: tuple[int, ...], epsilon: float) -> int:
     size = domain_size(sizes)
     widths: dict[float, int] = {}
-    for width in _widths(size, epsilon) if size > 2 else [1]:
+    usual = size / (np.exp(min(epsilon, 50.0)) + 1)
+    near = {1, int(usual), int(usual) + 1, round(usual), size // 2} if size > 2 else {1}
+    for width in sorted(width for width in near if 1 <= width < size):
         mechanism = create("grr", size, epsilon) if width == 1 else create("ss", size, epsilon, width=width)
         spread = [
             part * _product_moments(mechanism, size // part)[0] if len(sizes) > 1 else
@@ -221,12 +212,6 @@ def _best_width(sizes: tuple[int, ...], epsilon: float) -> int:
         ]  # fmt: skip
         widths.setdefault(sum(spread), width)
     return widths[min(widths)]
-
-
-def _widths(size: int, epsilon: float) -> list[int]:
-    usual = size / (np.exp(min(epsilon, 50.0)) + 1)
-    near = {1, int(usual), int(usual) + 1, round(usual), size // 2}
-    return sorted(width for width in near if 1 <= width < size)
 
 
 def inverted_covariance(group: ReportedGroup, frequencies: Array) -> Array:
@@ -250,14 +235,11 @@ def check_groups(schema: Schema, groups: Sequence[ReportedGroup], *, disjoint: b
         for name in group.names:
             holder = holders.setdefault(name, group)
             if disjoint and holder is not group:
-                raise InputError(
-                    f"the attribute {name!r} is in two groups, {holder.label!r} and {group.label!r}."
-                )
-    for name in schema.names:
-        if name not in holders:
-            raise InputError(
-                f"no group reports the attribute {name!r}; add it or leave it out of the schema."
-            )
+                pair = f"{holder.label!r} and {group.label!r}"
+                raise InputError(f"the attribute {name!r} is in two groups, {pair}.")
+    if missing := [name for name in schema.names if name not in holders]:
+        fix = "add it or leave it out of the schema"
+        raise InputError(f"no group reports the attribute {missing[0]!r}; {fix}.")
 
 
 def marginal(joint: Array, axis: int) -> Array:

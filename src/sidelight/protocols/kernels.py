@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from sidelight.foundation.arrays import AnyCodes, Words
-
-if TYPE_CHECKING:
-    from sidelight.protocols.fake_data import FakeTables
+from sidelight.protocols.fake_data import FakeTables
 
 _HALF = np.uint64(32)
 

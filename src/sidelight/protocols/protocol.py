@@ -4,6 +4,7 @@ Everything that another room may ask of a protocol is a member of `Protocol`. Fi
 attacks need no more than the abstract members: what else they use has a default here that is worked out from
 `forms` and `matrix`, by enumerating every record and report. A protocol over many attributes states more, so
 that nothing grows with the number of records: `groups` (see `direct.GroupProtocol`), or that it `is_linear`.
+`record_budget` is what a whole record's report really spends, by enumeration, and between which records.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions
 from sidelight.foundation.bits import code_counts
-from sidelight.foundation.errors import InputError, check_number, invalid
+from sidelight.foundation.errors import InputError, check_choice, check_is, check_number, invalid
 from sidelight.mechanisms import Aggregate, Mechanism
 from sidelight.mechanisms.checks import impossible
 from sidelight.mechanisms.form import ReportForm
@@ -34,17 +36,15 @@ if TYPE_CHECKING:
     from sidelight.protocols.two_phase import TwoPhase
 
 Rows = slice | Positions
+Neighbours = Literal["any two records", "records that differ in one attribute"]
+NEIGHBOURS = ("any two records", "records that differ in one attribute")
 
 LARGEST_CHANNEL = 1 << 22
 """A protocol's law is written out only up to this many cells."""
 
 
 class Design(ABC):
-    """How a collection is run: by one protocol, or in two phases, the second learnt from the first.
-
-    Attributes:
-        schema: the attributes of a record, in order.
-    """
+    """How a collection is run: by one protocol, or in two phases, the second learnt from the first."""
 
     schema: Schema
 
@@ -171,16 +171,12 @@ class Protocol(Design):
             parts = zip(self.checked_parts(collected).values(), self.forms, strict=True)
             sums = tuple(Aggregate(len(codes), code_counts(codes, form.count)) for codes, form in parts)
         else:
-            sums = (self._whole_counts(collected),)
+            columns = self.columns_of(collected)
+            if not (possible := self._is_possible[columns]).all():
+                raise impossible("what some record can lead to", ~possible)
+            counts = np.bincount(columns, minlength=len(self._is_possible))
+            sums = (Aggregate(collected.people, counts.astype(np.int64)),)
         return RecordSums(self, collected.people, sums, collected.is_simulation)
-
-    def _whole_counts(self, collected: RecordReports) -> Aggregate:
-        """Return how often each report was sent."""
-        columns = self.columns_of(collected)
-        if not (possible := self._is_possible[columns]).all():
-            raise impossible("what some record can lead to", ~possible)
-        counts = np.bincount(columns, minlength=len(self._is_possible))
-        return Aggregate(collected.people, counts.astype(np.int64))
 
     @cached_property
     def _law(self) -> Array:
@@ -302,3 +298,47 @@ def every_record(schema: Schema) -> Positions:
 def domain_size(sizes: Sequence[int]) -> int:
     """Return the number of combinations of values."""
     return math.prod(sizes)
+
+
+@dataclass(frozen=True)
+class RecordBudget:
+    """The exact budget of a report between neighbouring records.
+
+    Attributes:
+        epsilon: the largest log-ratio of a report's probabilities.
+        neighbours: between which records.
+        nominal: what the protocol states for any two records.
+        method: how it was found.
+    """
+
+    epsilon: float
+    neighbours: Neighbours
+    nominal: float
+    method: str = "enumeration of every record and report"
+
+
+def record_budget(protocol: Protocol, neighbours: Neighbours = "any two records") -> RecordBudget:
+    """Return the exact budget of a report, by enumerating the protocol's law.
+
+    "Amplification by sampling" is what is left for records that differ in one attribute only, when the
+    choice is hidden. It is never assumed: the published ln(d (e^eps - 1) + 1) fails for most protocols.
+    """
+    fix = "advise(...).choice is one, and so are the reports' collected.protocol."
+    check_is("protocol", protocol, Protocol, fix)
+    check_choice("neighbours", neighbours, NEIGHBOURS)
+    law = protocol.matrix()
+    if neighbours == "any two records":
+        return RecordBudget(_largest_ratio(law), neighbours, protocol.epsilon)
+    shaped = law.reshape(*protocol.schema.sizes, -1)
+    moved = (np.moveaxis(shaped, axis, 0) for axis in range(len(protocol.schema)))
+    worst = max(_largest_ratio(rows.reshape(len(rows), -1)) for rows in moved)
+    return RecordBudget(worst, neighbours, protocol.epsilon)
+
+
+def _largest_ratio(law: Array) -> float:
+    """Return the largest log-ratio within a column; a zero beside a non-zero is infinite."""
+    high, low = law.max(axis=0), law.min(axis=0)
+    used = high > 0
+    if np.any(low[used] == 0):
+        return float("inf")
+    return float(np.max(np.log(high[used]) - np.log(low[used]), initial=0.0))

@@ -22,15 +22,10 @@ if TYPE_CHECKING:
 
 
 class FirstPhase(Strict):
-    """What reports of a first phase say about the collection they open.
+    """What reports of a first phase say about the collection they open: its method, and a record's budget.
 
     The second phase must leave out exactly those who took part in the first, so that nobody reports twice:
     the share of people in it travels with the reports.
-
-    Attributes:
-        method: "corr-rr" or "cond-rr".
-        epsilon: the nominal budget of a record, in either phase.
-        share: how many of all people take part in the first phase.
     """
 
     method: str
@@ -73,13 +68,9 @@ class RecordReports:
         parts: list[Reports] = []
         kept: list[Positions | None] = []
         for part, senders in zip(self.parts, self.senders, strict=True):
-            if senders is None:
-                parts.append(part[start:stop])
-                kept.append(None)
-            else:
-                low, high = np.searchsorted(senders, [start, stop])
-                parts.append(part[low:high])
-                kept.append(senders[low:high] - start)
+            low, high = (start, stop) if senders is None else np.searchsorted(senders, [start, stop])
+            parts.append(part[low:high])
+            kept.append(None if senders is None else senders[low:high] - start)
         people = max(stop - start, 0)
         return replace(self, parts=tuple(parts), senders=tuple(kept), people=people, batch=None)
 
@@ -118,13 +109,9 @@ class RecordReports:
 
 @dataclass(frozen=True, eq=False)
 class RecordSums:
-    """What a server keeps: sums that merge in any order, exactly.
+    """What a server keeps: the sums of each part of `RecordReports`, which merge in any order, exactly.
 
-    Attributes:
-        protocol: what made the reports.
-        people: how many people reported.
-        parts: the sums of each part.
-        is_simulation: whether the noise of any of them came from a seed.
+    They are a simulation if the noise of any of the reports came from a seed.
     """
 
     batch: ClassVar[None] = None
@@ -176,19 +163,17 @@ def joined(items: Sequence[RecordReports]) -> RecordReports:
                 f"reports of different first phases are mixed, {first.phase} and {item.phase}; learn from "
                 "those of one share of people."
             )
-    starts = np.cumsum([0, *(item.people for item in items)])
+    *starts, people = np.cumsum([0, *(item.people for item in items)]).tolist()
     senders = tuple(
-        None if columns[0] is None else np.concatenate(
-            [rows + start for rows, start in zip(columns, starts[:-1], strict=True)]
-        )
+        None if columns[0] is None
+        else np.concatenate([rows + start for rows, start in zip(columns, starts, strict=True)])
         for columns in zip(*(item.senders for item in items), strict=True)
     )  # fmt: skip
     parts = tuple(Reports.joined(columns) for columns in zip(*(item.parts for item in items), strict=True))
-    is_simulation = any(item.is_simulation for item in items)
-    is_shuffled = any(item.is_shuffled for item in items)
     return RecordReports(
-        first.protocol, parts, senders, int(starts[-1]), is_simulation, first.phase, is_shuffled=is_shuffled
-    )
+        first.protocol, parts, senders, people, any(item.is_simulation for item in items), first.phase,
+        is_shuffled=any(item.is_shuffled for item in items),
+    )  # fmt: skip
 
 
 def check_once(items: Sequence[Reported]) -> None:
@@ -230,9 +215,8 @@ def check_same(first: Protocol, second: Protocol) -> None:
 
 def check_people(collected: RecordReports) -> None:
     """Raise unless everyone sent every part, or each part came from those who are said to have sent it."""
-    for label, part, senders in zip(
-        collected.protocol.labels, collected.parts, collected.senders, strict=True
-    ):
+    columns = zip(collected.protocol.labels, collected.parts, collected.senders, strict=True)
+    for label, part, senders in columns:
         wanted = collected.people if senders is None else len(senders)
         if len(part) != wanted:
             raise InputError(f"there must be {wanted} reports of {label!r}, one a person, got {len(part)}.")

@@ -36,24 +36,19 @@ KINDS: dict[str, str] = {
 
 
 def make_protocol(name: str, schema: Schema, epsilon: float, **options: Any) -> Design:
-    """Return the protocol called `name` over a schema at a nominal budget.
+    """Return the protocol called `name`, one of `PROTOCOLS`, at a nominal budget of a whole record.
 
-    Args:
-        name: one of `PROTOCOLS`.
-        schema: the attributes.
-        epsilon: the nominal budget of a whole record.
-        options: those that the protocol takes, see `options_of`: `mechanism` ("best" is the one with the
-            least variance), `groups` of attributes that are reported together, `priors` of the fakes and
-            their `origin`, the `share` of people in the first of two phases.
+    The options are those that it takes, see `options_of`: `mechanism` ("best" is the one with the least
+    variance), `groups` of attributes that are reported together, `priors` of the fakes and their `origin`,
+    the `share` of people in the first of two phases.
     """
     from sidelight.protocols.protocol import check_budget
 
     taken = options_of(name)
     for option in options:
         if option not in taken:
-            raise InputError(
-                f"`{option}` says nothing about the protocol {name!r}; it takes {', '.join(taken) or 'none'}."
-            )
+            known = ", ".join(taken) or "none"
+            raise InputError(f"`{option}` says nothing about the protocol {name!r}; it takes {known}.")
     return _maker(name)(schema, check_budget(epsilon), **options)
 
 

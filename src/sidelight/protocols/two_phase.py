@@ -18,17 +18,10 @@ from sidelight.foundation.arrays import Mask
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
 from sidelight.foundation.randomness import randomness
 from sidelight.foundation.strict import Strict, validated
+from sidelight.protocols import files
 from sidelight.protocols.corr_rr import COPYING, Copying
 from sidelight.protocols.direct import Split, spl
 from sidelight.protocols.fake_data import FakeDataProtocol
-from sidelight.protocols.files import (
-    check_kind,
-    check_version,
-    protocol_data,
-    protocol_from,
-    read_data,
-    write_data,
-)
 from sidelight.protocols.protocol import Design, check_budget
 from sidelight.protocols.records import FirstPhase, RecordReports, check_same, fingerprint
 from sidelight.schema import Schema
@@ -114,32 +107,25 @@ class SecondPhase:
 
     def write(self, path: str | Path) -> Path:
         """Write the parameters to a .toml or .json file."""
-        design = self.design
-        data: dict[str, Any] = {
-            "version": PARAMETERS_VERSION,
-            "round": self.round_number,
-            "reports": self.reports,
-            "design": {
-                "epsilon": design.epsilon, "method": design.method, "copying": design.copying,
-                "share": design.share, "groups": design.groups,
-            },
-            "second": protocol_data(self.second),
-        }  # fmt: skip
-        return write_data(data, path)
+        second = files.protocol_data(self.second)
+        head = {"version": PARAMETERS_VERSION, "round": self.round_number, "reports": self.reports}
+        design = {
+            name: value for name, value in vars(self.design).items() if name in _DesignFile.model_fields
+        }
+        return files.write_data({**head, "design": design, "second": second}, path)
 
     @classmethod
     def read(cls, path: str | Path) -> SecondPhase:
         """Read parameters from a .toml or .json file."""
-        data = read_data(path)
-        check_kind(data, str(path), "parameters")
-        check_version(data, str(path), PARAMETERS_VERSION, "parameter file")
+        data = files.read_data(path)
+        files.check_kind(data, str(path), "parameters")
+        files.check_version(data, str(path), PARAMETERS_VERSION, "parameter file")
         parsed = validated(_ParametersFile, data, str(path))
-        second = protocol_from(parsed.second, f"{path}: second")
+        second = files.protocol_from(parsed.second, f"{path}: second")
         if not isinstance(second, FakeDataProtocol):
             raise InputError(f"{path}: the second phase must hide its choice, got {second.name!r}.")
-        head = parsed.design
         try:
-            design = TwoPhase(second.schema, head.epsilon, head.method, head.copying, head.share, head.groups)
+            design = TwoPhase(second.schema, **dict(parsed.design))
             _check_agrees(design, second)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
@@ -147,12 +133,9 @@ class SecondPhase:
 
 
 def phase_rows(reports: RecordReports, people: int, parameters: SecondPhase | None = None) -> Mask | None:
-    """Return which rows of the whole table reports of one phase are of; None where nothing says so.
+    """Return which of the whole table's rows reports of one phase are of; None where nothing says so.
 
-    Args:
-        reports: of a first phase, which say their share, or of a second one.
-        people: the rows of the whole table.
-        parameters: those that the second phase was collected with.
+    Those of a first phase say its share; those of a second need the parameters they were collected with.
     """
     if parameters is not None:
         check_same(parameters.second, reports.protocol)
@@ -179,10 +162,8 @@ def _check_agrees(design: TwoPhase, second: FakeDataProtocol) -> None:
     )
     for what, stated, wanted in pairs:
         if stated != wanted:
-            raise InputError(
-                f"the {what} of the second phase must be the design's, {wanted!r}, got {stated!r}; learn "
-                "again."
-            )
+            must = f"the {what} of the second phase must be the design's"
+            raise InputError(f"{must}, {wanted!r}, got {stated!r}; learn again.")
     if second.first_phase != fingerprint(design.first):
         raise InputError("the second phase was not learnt from this design's first phase; learn again.")
 

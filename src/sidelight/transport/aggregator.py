@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
+
+import pyarrow as pa
 
 from sidelight.estimation.estimates import Estimates, Estimator, estimate
 from sidelight.estimation.unbiased import About
@@ -20,22 +22,13 @@ from sidelight.protocols.records import RecordSums, fingerprint
 from sidelight.transport.batches import Sealer, Stamp, check_seal, stamp_of
 from sidelight.transport.report_files import Form, HeadFile, collected_of, form_of, head_of
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 ROWS = 1 << 18
 """So many reports of a file are in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What is kept of a batch beside its part of the sums.
-
-    Attributes:
-        seal: the digest of its reports.
-        people: how many reported.
-        protocol: the fingerprint of what made the reports.
-    """
+    """What is kept of a batch beside its part of the sums: its seal, and its protocol's fingerprint."""
 
     seal: str
     people: int
@@ -49,16 +42,15 @@ class Batch:
 class Aggregator:
     """Takes batches of one collection, which may have two phases, and estimates from them at any time.
 
-    Args:
-        expected: the protocols whose reports are taken; by default the first batch decides: its protocol, and
-            the second phases that belong to it.
+    Reports of the expected protocols are taken; by default the first batch decides: its protocol, and the
+    second phases that belong to it. The batches taken are kept by id.
     """
 
     def __init__(self, expected: Sequence[Protocol] = ()) -> None:
         self.expected = {fingerprint(protocol): protocol for protocol in expected}
         self._forms: dict[str, Form] = {}
         self._sums: dict[str, RecordSums] = {}
-        self._batches: dict[str, Batch] = {}
+        self.batches: dict[str, Batch] = {}
 
     @classmethod
     def from_parts(
@@ -76,7 +68,7 @@ class Aggregator:
             made._check_belongs(form)
             made._forms[form.fingerprint] = form
             made._sums[form.fingerprint] = replace(part, is_simulation=part.is_simulation or is_simulation)
-        made._batches.update(batches)
+        made.batches.update(batches)
         made.check()
         return made
 
@@ -84,11 +76,6 @@ class Aggregator:
     def sums(self) -> tuple[RecordSums, ...]:
         """The sums of every protocol met."""
         return tuple(self._sums.values())
-
-    @property
-    def batches(self) -> Mapping[str, Batch]:
-        """The batches taken, by id."""
-        return self._batches
 
     @property
     def people(self) -> int:
@@ -103,12 +90,9 @@ class Aggregator:
     def take(self, reports: str | Path | pa.Table | pa.RecordBatch, label: str = "") -> bool:
         """Add a batch up; return whether it was new. One that is refused raises and changes nothing.
 
-        Args:
-            reports: a report file, or an Arrow table or record batch as `batch_to_arrow` makes it.
-            label: names it in errors; a file's path by default.
+        It is a report file, or an Arrow table or record batch as `batch_to_arrow` makes it. The label names
+        it in errors; by default a file's path does.
         """
-        import pyarrow as pa
-
         if isinstance(reports, (str, Path)):
             with opened(reports) as handle:
                 return self.take_file(handle, label or str(reports))[1]
@@ -121,7 +105,6 @@ class Aggregator:
 
     def take_file(self, handle: BinaryIO, label: str) -> tuple[str, bool]:
         """Add up an open report file, a run of rows at a time; return its id and whether it was new."""
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         with _naming(label):
@@ -136,8 +119,8 @@ class Aggregator:
         key = form.fingerprint
         stamp = stamp_of(schema.metadata, label)
         self._check_belongs(form, label)
-        sums = _added_up(chunks, (form, head), stamp, label)
-        taken = self._batches.get(stamp.id)
+        sums = _added_up(chunks, form, head, stamp, label)
+        taken = self.batches.get(stamp.id)
         if taken is not None:
             if taken.seal == stamp.seal:
                 return stamp.id, False
@@ -145,32 +128,27 @@ class Aggregator:
                 f"{label} carries the id {stamp.id!r} of a batch that was taken already, with other reports; "
                 "give it an id of its own."
             )
-        total = self._sums[key] + sums if key in self._sums else sums
+        self._sums[key] = self._sums[key] + sums if key in self._sums else sums
         self._forms[key] = form
-        self._sums[key] = total
-        self._batches[stamp.id] = Batch(stamp.seal, sums.people, key)
+        self.batches[stamp.id] = Batch(stamp.seal, sums.people, key)
         return stamp.id, True
 
     def _check_belongs(self, form: Form, label: str = "the state") -> None:
         """Raise unless reports of a protocol are part of this collection."""
         protocol, key = form.protocol, form.fingerprint
-        shown = f"{protocol.name!r} ({key})"
+        holds = f"{label} holds reports of {protocol.name!r} ({key})"
         if self.expected and key not in self.expected:
             wanted = ", ".join(f"{item.name!r} ({name})" for name, item in self.expected.items())
-            raise InputError(f"{label} holds reports of {shown}; this collection takes {wanted}.")
+            raise InputError(f"{holds}; this collection takes {wanted}.")
         collection = protocol.first_phase or key
         for name, part in self._sums.items():
             other = part.protocol
             if name == key:
                 return
             if collection != (other.first_phase or name):
-                raise InputError(
-                    f"{label} holds reports of {shown}; this collection is {other.name!r} ({name})."
-                )
+                raise InputError(f"{holds}; this collection is {other.name!r} ({name}).")
             if protocol.schema != other.schema:
-                raise InputError(
-                    f"{label} holds reports of {shown}, over other attributes or values than {name}."
-                )
+                raise InputError(f"{holds}, over other attributes or values than {name}.")
 
     def estimate(
         self, *, estimator: Estimator = "best", confidence: float = 0.95, about: About = "collected"
@@ -180,7 +158,7 @@ class Aggregator:
 
     def __add__(self, other: Aggregator) -> Aggregator:
         """Merge two aggregators of one collection that took different batches."""
-        shared = sorted(self._batches.keys() & other._batches.keys())
+        shared = sorted(self.batches.keys() & other.batches.keys())
         if shared:
             more = f" and {len(shared) - 3} more" if len(shared) > 3 else ""
             raise InputError(
@@ -191,7 +169,7 @@ class Aggregator:
             self._check_belongs(other._forms[key], "the other aggregator")
             sums[key] = sums[key] + part if key in sums else part
         return Aggregator.from_parts(
-            sums.values(), self._batches | other._batches,
+            sums.values(), self.batches | other.batches,
             is_simulation=self.is_simulation or other.is_simulation,
             expected=tuple((self.expected or other.expected).values()),
         )  # fmt: skip
@@ -199,7 +177,7 @@ class Aggregator:
     def check(self) -> None:
         """Raise unless the sums are those of the batches, as they are not in the middle of a `take`."""
         people = dict.fromkeys(self._sums, 0)
-        for name, batch in self._batches.items():
+        for name, batch in self.batches.items():
             if batch.protocol not in people:
                 raise InputError(f"the batch {name!r} is of a protocol without sums, {batch.protocol!r}.")
             people[batch.protocol] += batch.people
@@ -211,11 +189,8 @@ class Aggregator:
                 )
 
 
-def _added_up(
-    chunks: Iterable[pa.Table], stated: tuple[Form, HeadFile], stamp: Stamp, label: str
-) -> RecordSums:
+def _added_up(chunks: Iterable[pa.Table], form: Form, head: HeadFile, stamp: Stamp, label: str) -> RecordSums:
     """Return the sums of a batch whose reports are complete and as they were sealed."""
-    form, head = stated
     sealer, sums = Sealer(), form.nobody.aggregate()
     sealer.add(form.nobody)
     for table in chunks:
@@ -245,8 +220,6 @@ def opened(path: str | Path) -> BinaryIO:
 @contextmanager
 def _naming(label: str) -> Iterator[None]:
     """Turn whatever a bad batch raises into one line that names it, since one must not stop the rest."""
-    import pyarrow as pa
-
     try:
         yield
     except InputError as error:

@@ -30,19 +30,10 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class Stamp(Strict):
-    """What a batch says about itself.
-
-    Attributes:
-        id: under which it is counted once.
-        seal: the digest of the id and the reports.
-    """
+    """What a batch says about itself: an id, under which it counts once, and a digest of id and reports."""
 
     id: str
     seal: str
-
-    def to_metadata(self) -> dict[bytes, str]:
-        """Return the stamp as an entry of a report file's metadata."""
-        return {BATCH_KEY: json.dumps(self.model_dump())}
 
 
 class Sealer:
@@ -74,11 +65,6 @@ class Sealer:
         return hashlib.blake2b(text.encode(), digest_size=_SEAL_BYTES).hexdigest()
 
 
-def new_batch_id() -> str:
-    """Return an id that no other batch has."""
-    return secrets.token_hex(16)
-
-
 def check_batch_id(batch: object) -> str:
     """Return an id that may name a batch, or raise."""
     if not isinstance(batch, str) or not _ID.fullmatch(batch):
@@ -89,12 +75,11 @@ def check_batch_id(batch: object) -> str:
 def stamp(collected: RecordReports, batch: str | None = None) -> Stamp:
     """Return the stamp of reports, under the id given, the one they were read with, or a new one."""
     given = collected.batch if batch is None else batch
-    name = new_batch_id() if given is None else check_batch_id(given)
+    name = secrets.token_hex(16) if given is None else check_batch_id(given)
     sealer = Sealer()
     sealer.add(collected)
     made_by = fingerprint(collected.protocol)
-    seal = sealer.seal(name, made_by, is_simulation=collected.is_simulation)
-    return Stamp(id=name, seal=seal)
+    return Stamp(id=name, seal=sealer.seal(name, made_by, is_simulation=collected.is_simulation))
 
 
 def check_seal(seal: str, stamp: Stamp, label: str) -> None:

@@ -122,12 +122,8 @@ def write_checkpoint(
 ) -> Path:
     """Write an aggregator's state to a .json file, whole or not at all, and durably.
 
-    Hold `locked` meanwhile where another process may write it too.
-
-    Args:
-        aggregator: whose state it is.
-        path: of the checkpoint.
-        files: what was looked at in a followed folder, by name.
+    Hold `locked` meanwhile where another process may write it too. The files are those of a followed folder
+    that were looked at, by name.
     """
     check_ending(path)
     aggregator.check()
@@ -154,9 +150,7 @@ def read_checkpoint(
 ) -> tuple[Aggregator, dict[str, Seen]]:
     """Read an aggregator's state, and what was looked at in a followed folder; nothing is repaired.
 
-    Args:
-        path: of the checkpoint.
-        expected: the protocols whose reports it may hold; any by default.
+    It may hold reports of the expected protocols, by default of any.
     """
     check_ending(path)
     label = str(path)
@@ -173,24 +167,19 @@ def read_checkpoint(
     check_version(data, label, CHECKPOINT_VERSION, "checkpoint")
     whole = validated(_CheckpointFile, data, label)
     if not _is_sealed(whole):
-        raise InputError(
-            f"{label} was damaged or changed: its checksum is wrong; take an older one, or start anew."
-        )
+        wrong = "was damaged or changed: its checksum is wrong"
+        raise InputError(f"{label} {wrong}; take an older one, or start anew.")
     state = validated(_StateFile, whole.state, label)
     try:
-        return _aggregator(state, label, expected), {
-            name: Seen(**vars(seen)) for name, seen in state.files.items()
-        }
+        files = {name: Seen(**dict(seen)) for name, seen in state.files.items()}
+        return _aggregator(state, label, expected), files
     except InputError as error:
         message = str(error)
         raise InputError(message if message.startswith(label) else f"{label}: {message}") from None
 
 
 def _aggregator(state: _StateFile, label: str, expected: Sequence[Protocol]) -> Aggregator:
-    batches = {
-        check_batch_id(name): Batch(batch.seal, batch.people, batch.protocol)
-        for name, batch in state.batches.items()
-    }
+    batches = {check_batch_id(name): Batch(**dict(batch)) for name, batch in state.batches.items()}
     sums = [sums_from_data(key, item, label) for key, item in state.sums.items()]
     made = Aggregator.from_parts(sums, batches, is_simulation=state.is_simulation, expected=expected)
     for name, seen in state.files.items():
@@ -218,14 +207,13 @@ def sums_from_data(key: str, item: SumsFile, label: str) -> RecordSums:
     if not together:
         raise InputError(f"the reports of {protocol.name!r} ({key}) are not those of {item.people} people.")
     try:
-        sums = tuple(
-            Aggregate(
-                part.reports, np.array(part.sums, dtype=np.int64).reshape(shape.sums.shape), shape.mechanism
-            )
-            for part, shape in zip(item.parts, shapes, strict=True)
-        )
+        values = [np.array(part.sums, dtype=np.int64) for part in item.parts]
     except OverflowError:
         raise InputError(f"the sums of {protocol.name!r} ({key}) do not fit into 64 bits.") from None
+    sums = tuple(
+        Aggregate(reports, value.reshape(shape.sums.shape), shape.mechanism)
+        for reports, value, shape in zip(counts, values, shapes, strict=True)
+    )
     counted = [group.randomiser.counted for group in protocol.groups] or [slice(None)] * len(sums)
     for part, places in zip(sums, counted, strict=True):
         counts_of = part.sums[places]
@@ -279,16 +267,12 @@ def locked(checkpoint: str | Path) -> BinaryIO:
         in_use = isinstance(error, BlockingIOError)
         reason = "is in use by another process; stop it" if in_use else f"cannot be locked: {error.strerror}"
         raise InputError(f"the checkpoint {checkpoint} {reason}, or name another checkpoint.") from None
-    _remove_leftovers(path)
-    return handle
-
-
-def _remove_leftovers(checkpoint: Path) -> None:
-    name = re.compile(re.escape(f".{checkpoint.name}.") + "[a-z0-9_]{8}")
+    leftover = re.compile(re.escape(f".{path.name}.") + "[a-z0-9_]{8}")
     with suppress(OSError):  # they are in nobody's way
-        for path in checkpoint.parent.iterdir():
-            if name.fullmatch(path.name):
-                path.unlink(missing_ok=True)
+        for other in path.parent.iterdir():
+            if leftover.fullmatch(other.name):
+                other.unlink(missing_ok=True)
+    return handle
 
 
 def _real(checkpoint: str | Path) -> Path:

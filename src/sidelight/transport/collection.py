@@ -81,11 +81,9 @@ def collect_phase(
     else:
         batches = list(_phase_reports(table, protocol, seed, phased, parameters is None))
     if not any(map(len, batches)):
-        raise InputError(
-            f"no row of {table.rows} is in this phase of the collection; change `share`."
-            if table.rows
-            else f"{table.source.label} has no rows to report; name another table."
-        )
+        out = f"no row of {table.rows} is in this phase of the collection; change `share`."
+        empty = f"{table.source.label} has no rows to report; name another table."
+        raise InputError(out if table.rows else empty)
     phase = phased.phase if phased is not None and parameters is None else None
     return replace(joined(batches), phase=phase)
 
@@ -148,8 +146,5 @@ def check_schema(table: Table, schema: Schema) -> None:
 def true_frequencies(table: Table, schema: Schema) -> dict[str, Array]:
     """Return the frequencies among a table's records, for those who hold it."""
     check_schema(table, schema)
-    counts = table.counts(*([name] for name in schema.names))
-    return {
-        name: np.asarray(item.cells / item.cells.sum(), dtype=np.float64)
-        for name, item in zip(schema.names, counts, strict=True)
-    }
+    each = zip(schema.names, table.counts(*([name] for name in schema.names)), strict=True)
+    return {name: np.asarray(item.cells / item.cells.sum(), dtype=np.float64) for name, item in each}

@@ -10,6 +10,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -163,11 +164,8 @@ class Follower:
     ) -> None:
         self.folder = Path(folder)
         if not self.folder.is_dir():
-            if self.folder.exists():
-                raise InputError(
-                    f"{folder} is a file, not a folder; follow the folder that reports come into."
-                )
-            raise InputError(f"there is no folder {folder}.")
+            other = f"{folder} is a file, not a folder; follow the folder that reports come into."
+            raise InputError(other if self.folder.exists() else f"there is no folder {folder}.")
         self.path = Path(checkpoint) if checkpoint is not None else self.folder / CHECKPOINT
         check_ending(self.path)
         self.pace = pace or Pace()
@@ -200,11 +198,9 @@ class Follower:
         return {name: seen.refused for name, seen in sorted(self._seen.items()) if seen.refused}
 
     def scan(self, seconds: float | None = None, stop: Callable[[], bool] = lambda: False) -> Scan:
-        """Take what is new in the folder, in the order of names.
+        """Take what is new in the folder, in the order of names, unless asked to `stop` before a file.
 
-        Args:
-            seconds: after which the rest is left for the next call.
-            stop: is asked before each file.
+        After so many seconds the rest is left for the next call.
         """
         new = self.new_names()
         started, done = time.monotonic(), 0
@@ -229,7 +225,12 @@ class Follower:
 
     def new_names(self) -> list[str]:
         """Return the names of complete files that are new or changed, and forget those that are gone."""
-        here = self._statuses()
+        try:
+            with os.scandir(self.folder) as entries:
+                found = {entry.name: _status(entry) for entry in entries if _is_complete(entry.name)}
+        except OSError as error:
+            raise InputError(f"the folder {self.folder} cannot be read: {error.strerror}.") from None
+        here = {name: status for name, status in found.items() if status is not None}
         for name in self._seen.keys() - here.keys():
             del self._seen[name]
             self._is_stale = True
@@ -237,14 +238,6 @@ class Follower:
             name for name, status in here.items()
             if name not in self._seen or not self._seen[name].is_still(status)
         )  # fmt: skip
-
-    def _statuses(self) -> dict[str, os.stat_result]:
-        try:
-            with os.scandir(self.folder) as entries:
-                here = {entry.name: _status(entry) for entry in entries if _is_complete(entry.name)}
-        except OSError as error:
-            raise InputError(f"the folder {self.folder} cannot be read: {error.strerror}.") from None
-        return {name: status for name, status in here.items() if status is not None}
 
     def _look(self, name: str) -> bool:
         """Take one file; return whether its batch was new."""
@@ -296,14 +289,11 @@ def _is_complete(name: str) -> bool:
 
 def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
     """Return the status of a file, of a link that leads nowhere, or None for anything else."""
-    try:
-        status = entry.stat()
-    except OSError:
-        try:
-            status = entry.stat(follow_symlinks=False)
-        except OSError:
-            return None
-    return status if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode) else None
+    for follows in (True, False):
+        with suppress(OSError):
+            status = entry.stat(follow_symlinks=follows)
+            return status if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode) else None
+    return None
 
 
 def _shortened(reason: str) -> str:

@@ -120,16 +120,12 @@ def holding(folder: Path) -> Iterator[None]:
     try:
         if handle is not None:
             lock(handle)
-        _sweep(folder)
+        for path in folder.iterdir():
+            if _LEFTOVER.fullmatch(path.name):
+                path.unlink(missing_ok=True)
         yield
     except BlockingIOError:
         raise InputError(f"another collection writes into the folder {folder}; wait for it.") from None
     finally:
         if handle is not None:
             os.close(handle)
-
-
-def _sweep(folder: Path) -> None:
-    for path in folder.iterdir():
-        if _LEFTOVER.fullmatch(path.name):
-            path.unlink(missing_ok=True)

@@ -6,18 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from sidelight.foundation import files
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import (
-    REPORTS_KEY,
-    SAY_OVERWRITE,
-    check_overwrite,
-    strict_json,
-    write_atomically,
-)
 from sidelight.foundation.strict import Strict, validated
 from sidelight.mechanisms import reports_from_arrow, reports_to_arrow
 from sidelight.protocols.files import check_version, parsed_text, protocol_data, protocol_from
@@ -25,25 +20,12 @@ from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import FirstPhase, RecordReports, fingerprint
 from sidelight.transport.batches import BATCH_KEY, check_seal, stamp, stamp_of
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 REPORTS_VERSION = 2
 """Since 2 a file may say that its rows are shuffled; one of version 1 is in the order of the records."""
 
 
 class HeadFile(Strict):
-    """What a report file's metadata say.
-
-    Attributes:
-        version: of the file.
-        people: how many reported.
-        is_simulation: whether the noise came from a seed.
-        fingerprint: of the protocol.
-        protocol: what made the reports, as plain data.
-        phase: which first phase of two they are; None for a protocol of one phase.
-        is_shuffled: whether the rows are in another order than the records.
-    """
+    """What a report file's metadata say: as `RecordReports` has it, the protocol as plain data."""
 
     version: int
     people: int
@@ -56,14 +38,7 @@ class HeadFile(Strict):
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """What all reports of a protocol have in common, worked out once for many files.
-
-    Attributes:
-        protocol: what made the reports.
-        fingerprint: the protocol's.
-        nobody: the reports of nobody.
-        columns: the names and types of a file's columns.
-    """
+    """What all reports of a protocol have in common, worked out once: those of nobody, a file's columns."""
 
     protocol: Protocol
     fingerprint: str
@@ -76,24 +51,19 @@ def write_reports(
 ) -> Path:
     """Write reports to a .parquet file; it appears whole or not at all.
 
-    Args:
-        collected: the reports.
-        path: of the file.
-        batch: the id under which they are counted once; by default the one they were read with, or a new one.
-        overwrite: whether to replace a file that is there already.
+    They are counted once under the batch's id: the given one, the one they were read with, or a new one.
     """
     import pyarrow.parquet as pq
 
     if Path(path).suffix.lower() != ".parquet":
         raise InputError(f"{path} must end in .parquet.")
-    check_overwrite(path, force=overwrite, fix=SAY_OVERWRITE)
+    files.check_overwrite(path, force=overwrite, fix=files.SAY_OVERWRITE)
     table = batch_to_arrow(collected, batch)
-    return write_atomically(path, lambda temporary: pq.write_table(table, temporary), replace=overwrite)
+    return files.write_atomically(path, lambda temporary: pq.write_table(table, temporary), replace=overwrite)
 
 
 def read_reports(path: str | Path) -> RecordReports:
     """Read reports from a .parquet file, strictly: nothing is guessed, nothing is repaired."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     if not Path(path).is_file():
@@ -108,35 +78,32 @@ def read_reports(path: str | Path) -> RecordReports:
 
 def to_arrow(collected: RecordReports) -> pa.Table:
     """Return reports as an Arrow table; a part that a person did not send is missing."""
-    import pyarrow as pa
-
     columns = []
     for reports, senders in zip(collected.parts, collected.senders, strict=True):
         column = reports_to_arrow(reports)
         if senders is not None:
-            places = np.zeros(collected.people, dtype=np.int64)
+            places = np.full(collected.people, -1)
             places[senders] = np.arange(len(senders))
-            absent = np.ones(collected.people, dtype=bool)
-            absent[senders] = False
-            column = column.take(pa.array(places, mask=absent))
+            column = column.take(pa.array(places, mask=places < 0))
         columns.append(column)
+    protocol = collected.protocol
     head = {
-        "version": REPORTS_VERSION,
-        "people": collected.people,
-        "is_simulation": collected.is_simulation,
-        "fingerprint": fingerprint(collected.protocol),
-        "protocol": protocol_data(collected.protocol),
+        "version": REPORTS_VERSION, "people": collected.people, "is_simulation": collected.is_simulation,
+        "fingerprint": fingerprint(protocol), "protocol": protocol_data(protocol),
         "is_shuffled": collected.is_shuffled,
         **({} if collected.phase is None else {"phase": collected.phase.model_dump()}),
-    }
-    table = pa.table(columns, names=list(collected.protocol.labels))
-    return table.replace_schema_metadata({REPORTS_KEY: json.dumps(head, ensure_ascii=False, allow_nan=False)})
+    }  # fmt: skip
+    table = pa.table(columns, names=list(protocol.labels))
+    return table.replace_schema_metadata(
+        {files.REPORTS_KEY: json.dumps(head, ensure_ascii=False, allow_nan=False)}
+    )
 
 
 def batch_to_arrow(collected: RecordReports, batch: str | None = None) -> pa.Table:
     """Return reports as an Arrow table that carries a batch id: the given one, their own or a new one."""
     table = to_arrow(collected)
-    return table.replace_schema_metadata(table.schema.metadata | stamp(collected, batch).to_metadata())
+    entry = {BATCH_KEY: json.dumps(stamp(collected, batch).model_dump())}
+    return table.replace_schema_metadata(table.schema.metadata | entry)
 
 
 def from_arrow(table: pa.Table, label: str = "the reports") -> RecordReports:
@@ -161,15 +128,12 @@ def form_of(protocol: Protocol) -> Form:
 def head_of(schema: pa.Schema, label: str, known: Mapping[str, Form] | None = None) -> tuple[Form, HeadFile]:
     """Return the form of the reports and what the metadata say, checked against themselves and the columns.
 
-    Args:
-        schema: of the Arrow table or file.
-        label: names it in errors.
-        known: forms by fingerprint, so that those met before need not be worked out again.
+    Forms that are known, by fingerprint, need not be worked out again.
     """
     metadata = schema.metadata or {}
-    if REPORTS_KEY not in metadata:
+    if files.REPORTS_KEY not in metadata:
         raise InputError(f"{label} holds no reports: its metadata name no protocol; collect with Sidelight.")
-    data = parsed_text(metadata[REPORTS_KEY].decode("utf-8", "replace"), label, strict_json)
+    data = parsed_text(metadata[files.REPORTS_KEY].decode("utf-8", "replace"), label, files.strict_json)
     check_version(data, label, REPORTS_VERSION, "report file")
     head = validated(HeadFile, data, label)
     form = (known or {}).get(head.fingerprint)
@@ -177,34 +141,26 @@ def head_of(schema: pa.Schema, label: str, known: Mapping[str, Form] | None = No
         form = form_of(protocol_from(head.protocol, label))
         if form.fingerprint != head.fingerprint:
             raise InputError(f"{label}: the protocol was changed after the reports were made; collect again.")
-    names = _names(schema, label)
-    if names != form.protocol.labels:
-        raise InputError(
-            f"{label} has the columns {', '.join(names)}; its protocol reports "
-            f"{', '.join(form.protocol.labels)}."
-        )
-    return form, head
-
-
-def _names(schema: pa.Schema, label: str) -> tuple[str, ...]:
     try:
-        return tuple(schema.names)
+        names, labels = tuple(schema.names), form.protocol.labels
     except UnicodeDecodeError:
         raise InputError(f"{label} has a column whose name is no text; the file is damaged.") from None
+    if names != labels:
+        has, wanted = ", ".join(names), ", ".join(labels)
+        raise InputError(f"{label} has the columns {has}; its protocol reports {wanted}.")
+    return form, head
 
 
 def collected_of(table: pa.Table, form: Form, head: HeadFile, label: str) -> RecordReports:
     """Return the reports of a table, or of some of its rows, whose metadata are read already."""
     protocol, is_simulation = form.protocol, head.is_simulation
     partial = protocol.sends_one_part
-    expected = form.columns
     parts, senders = [], []
     for name in protocol.labels:
-        column = table.column(name).combine_chunks()
-        if column.type != expected.field(name).type:
+        column, wanted = table.column(name).combine_chunks(), form.columns.field(name).type
+        if column.type != wanted:
             raise InputError(
-                f"{label}: the column {name!r} holds {column.type}, its protocol reports "
-                f"{expected.field(name).type}."
+                f"{label}: the column {name!r} holds {column.type}, its protocol reports {wanted}."
             )
         present = np.asarray(column.is_valid())
         if not partial and not present.all():

@@ -34,12 +34,7 @@ _REPORTS = -1
 
 @dataclass(frozen=True, eq=False)
 class SparkReports:
-    """Reports that lie in a DataFrame, batch by batch.
-
-    Attributes:
-        protocol: what made them.
-        frame: the batches, read from files.
-    """
+    """Reports that a protocol made and that lie in a DataFrame, batch by batch, read from files."""
 
     protocol: Protocol
     frame: Any
@@ -61,11 +56,9 @@ class SparkReports:
                 counts[part] = value
             else:
                 sums[part][place] = value
-        parts = (
-            Aggregate(int(column[_REPORTS]), column[:-1], part.mechanism)
-            for column, part in zip(sums, template, strict=True)
-        )
-        return RecordSums(protocol, counts[_PEOPLE], tuple(parts), counts[_SIMULATED] > 0)
+        each = zip(sums, template, strict=True)
+        parts = tuple(Aggregate(int(sums[_REPORTS]), sums[:-1], part.mechanism) for sums, part in each)
+        return RecordSums(protocol, counts[_PEOPLE], parts, counts[_SIMULATED] > 0)
 
 
 def collect_into(table: Table, plan: Plan | Protocol, path: str, seed: int | None = None) -> SparkReports:
@@ -77,6 +70,8 @@ def collect_into(table: Table, plan: Plan | Protocol, path: str, seed: int | Non
         path: where Spark writes, a folder that does not exist yet; any file system that Spark knows.
         seed: for simulation; every partition derives its own. Without one the noise is secure.
     """
+    from pyspark.errors import AnalysisException
+
     design = design_of(plan)
     if design.two_phase is not None:
         raise InputError(NO_ROW_NUMBERS)
@@ -84,20 +79,13 @@ def collect_into(table: Table, plan: Plan | Protocol, path: str, seed: int | Non
     check_schema(table, protocol.schema)
     report = reporter(table, protocol, seed)
     frame = map_frame(table, lambda codes, place: _packed(report(codes, place)), COLUMNS)
-    _write(frame, path)
-    return SparkReports(protocol, frame.sparkSession.read.parquet(path))
-
-
-def _write(frame: Any, path: str) -> None:
-    """Write a DataFrame to a new folder in one job."""
-    from pyspark.errors import AnalysisException
-
     try:
-        with running():
+        with running():  # one job: another would make other reports
             frame.write.parquet(path)
     except AnalysisException as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"reports cannot be written to {path}: {reason}; name a new folder.") from error
+    return SparkReports(protocol, frame.sparkSession.read.parquet(path))
 
 
 def open_reports(frame: Any) -> SparkReports:
@@ -144,11 +132,5 @@ def _sums(batches: Iterable[pa.RecordBatch], protocol: Protocol) -> Iterator[pa.
     for part, aggregate in enumerate(total.parts):
         rows.append((part, _REPORTS, aggregate.reports))
         rows += [(part, place, int(value)) for place, value in enumerate(aggregate.sums)]
-    parts, places, values = zip(*rows, strict=True)
-    yield pa.record_batch(
-        {
-            "part": pa.array(parts, pa.int32()),
-            "place": pa.array(places, pa.int64()),
-            "sum": pa.array(values, pa.int64()),
-        }
-    )
+    types = {"part": pa.int32(), "place": pa.int64(), "sum": pa.int64()}
+    yield pa.record_batch(list(zip(*rows, strict=True)), schema=pa.schema(types))

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 
 from sidelight.foundation.arrays import Array
 from sidelight.leakage.published import sampling_amplification
-from sidelight.protocols.budgets import record_budget
 from sidelight.protocols.corr_rr import published_copy
 from sidelight.protocols.fake_data import rs_fd
+from sidelight.protocols.protocol import record_budget
 from sidelight.studies.corr_rr.records import available_tables, correlations, real, schema_of
 from sidelight.studies.figures import canvas
 from sidelight.studies.study import Drawing, Reading, StudyResult, Value, Work, against_exact, judged

@@ -12,9 +12,8 @@ import numpy as np
 
 from sidelight.advice.advice import choose_protocol
 from sidelight.estimation.estimates import published
-from sidelight.estimation.group_marginals import joint_marginals
 from sidelight.estimation.second_phase import learn_second_phase
-from sidelight.estimation.shrinkage import least_risk, shared_domains
+from sidelight.estimation.shrinkage import joint_marginals, least_risk, shared_domains
 from sidelight.estimation.unbiased import unbiased
 from sidelight.foundation.arrays import AnyCodes, Array
 from sidelight.foundation.simplex import to_simplex
