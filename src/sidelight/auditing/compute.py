@@ -13,21 +13,10 @@ from sidelight.auditing.verdict import AdversaryName, adversary_of, check_decide
 from sidelight.belief import Belief, check_belief
 from sidelight.foundation.errors import InputError, check_is, check_whole
 from sidelight.foundation.progress import track
-from sidelight.leakage import (
-    AverageLeakage,
-    Bound,
-    Leakage,
-    Synergy,
-    average_leakage,
-    direct_leakage,
-    pair_matrix,
-    robust_pair,
-    robust_total,
-    synergy_scan,
-    total_leakage,
-    tree_totals,
-)
-from sidelight.leakage.totals import TotalMethod, composition
+from sidelight.leakage import Bound, Leakage, Synergy, average_leakage, synergy_scan
+from sidelight.leakage.credal import robust_pair, robust_total
+from sidelight.leakage.pair import direct_leakage, pair_matrix, secret_names
+from sidelight.leakage.totals import TotalMethod, composition, total_leakage, tree_totals
 from sidelight.mechanisms import Channel
 from sidelight.plan import PLAN_FIX, Plan, View
 
@@ -99,7 +88,9 @@ class _Question:
     ) -> Audit:
         """Answer the question for each of the secrets."""
         belief, channels = self.belief, self.channels
-        names = self._names(secrets)
+        names = secret_names(belief, secrets)
+        for name in self.plan.limits:
+            _check_known(belief, name, "has a limit for")
         check_plan(belief, self.plan)
         check_decider(self.decide_by, self.view, is_model=belief.is_model, has_model=model)
         pairs = pair_matrix(belief, channels, names)
@@ -118,25 +109,6 @@ class _Question:
         together = self._synergies(audited, synergies) if synergies else ()
         return Audit(belief, self.plan, audited, self.min_support, self.view, confidence, together)
 
-    def _names(self, secrets: Iterable[str] | None) -> list[str]:
-        """Return the secrets' names after checking that they and all limits are of known attributes."""
-        schema = self.belief.schema
-        if secrets is None:
-            names = list(schema.names)
-        else:
-            names = [secrets] if isinstance(secrets, str) else list(secrets)
-        if not names:
-            raise InputError("`secrets` must name at least one attribute, got none.")
-        for name in names:
-            schema.index(name)
-        for name in self.plan.limits:
-            if name not in schema:
-                raise InputError(
-                    f"the plan has a limit for {name!r}, which is not among the table's attributes: "
-                    f"{', '.join(schema.names)}."
-                )
-        return names
-
     def _secret(self, name: str, neighbours: Sequence[Leakage]) -> SecretAudit:
         """Put a secret's figures together; beside a weaker adversary's total, that of the whole report."""
         belief, channels = self.belief, self.channels
@@ -146,6 +118,7 @@ class _Question:
         who = adversary_of(self.view, is_model=belief.is_model and not total.is_exact)
         prior = belief.prior(name)
         code = int(prior.argmax())
+        others = [(other, channels[other]) for other in (leakage.through[0] for leakage in worst_first)]
         return SecretAudit(
             name,
             self.plan.limit_of(name),
@@ -154,7 +127,7 @@ class _Question:
             total,
             published_sum(direct, worst_first),
             (belief.schema[name].values[code], float(prior[code])),
-            self._averages(name, [leakage.through[0] for leakage in worst_first]),
+            {other: average_leakage(belief, x, name, other) for other, x in others if x.is_listable},
             adversary=who,
             whole=None if who == "report" else self._whole(name),
             decide_by=self.decide_by,
@@ -173,14 +146,6 @@ class _Question:
         delta = math.fsum(channel.delta for channel in reports.values())
         lower = Bound(own.value, "lower", "own report alone")
         return Leakage(secret, tuple(reports), lower, composition(reports), delta)
-
-    def _averages(self, secret: str, neighbours: Iterable[str]) -> dict[str, AverageLeakage]:
-        """Return the average case of each neighbour whose reports can be listed."""
-        return {
-            name: average_leakage(self.belief, self.channels[name], secret, name)
-            for name in neighbours
-            if self.channels[name].is_listable
-        }
 
     def _suppressed(self, item: SecretAudit) -> SecretAudit:
         counts = self.belief.support(item.secret)
@@ -204,14 +169,17 @@ class _Question:
         )
 
 
+def _check_known(belief: Belief, name: str, said: str) -> None:
+    """Raise if what the plan says of an attribute is about one that the belief does not know."""
+    if name not in belief.schema:
+        known = ", ".join(belief.schema.names)
+        raise InputError(f"the plan {said} {name!r}, which is not among the table's attributes: {known}.")
+
+
 def check_plan(belief: Belief, plan: Plan) -> None:
     """Raise if the plan releases attributes the belief does not know, or codes them otherwise."""
     for release in plan.releases:
-        if release.name not in belief.schema:
-            raise InputError(
-                f"the plan releases {release.name!r}, which is not among the table's attributes: "
-                f"{', '.join(belief.schema.names)}."
-            )
+        _check_known(belief, release.name, "releases")
         known = belief.schema[release.name]
         if (known.values, known.edges) != (release.attribute.values, release.attribute.edges):
             raise InputError(

@@ -23,6 +23,7 @@ from sidelight.leakage.bounds import TOO_FEW
 from sidelight.plan import Plan, Release, View
 
 SUPPRESSED = f"budget alone; {TOO_FEW}"
+_AVERAGES = ("mutual_information", "prior_vulnerability", "posterior_vulnerability", "min_entropy_leakage")
 TITLES = ("secret", "direct", "worst neighbour", "total at least", "total at most", "limit", "verdict")
 
 
@@ -97,11 +98,8 @@ class SecretAudit:
         return "; ".join(verdicts)
 
     def __repr__(self) -> str:
-        low, high = self.total.lower.value, self.total.upper.value
-        return (
-            f"SecretAudit({self.secret}: total {low:.4g} to {high:.4g}, limit {self.limit:g}, "
-            f"{self.statement})"
-        )
+        total = f"total {self.total.lower.value:.4g} to {self.total.upper.value:.4g}"
+        return f"SecretAudit({self.secret}: {total}, limit {self.limit:g}, {self.statement})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,27 +184,25 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain data; infinity becomes the string "infinity"."""
         belief = self.belief
-        plain: dict[str, Any] = json_plain(
-            {
-                "belief": {
-                    "kind": belief.kind,
-                    "source": belief.source,
-                    "records": belief.sample_size,
-                    "smoothing": belief.smoothing,
-                    "zero_cells": None if self.min_support else belief.zero_cells,
-                    "is_model": belief.is_model,
-                },
-                "plan": [_release_to_dict(release) for release in self.plan.releases],
-                "min_support": self.min_support,
-                "adversary": self.adversary,
-                "decide_by": self.decide_by,
-                "confidence": self.confidence,
-                "synergies": [_synergy_to_dict(item) for item in self.synergies],
-                "within_limits": self.is_within,
-                "secrets": {name: _secret_to_dict(item) for name, item in self.secrets.items()},
-            }
-        )
-        return plain
+        plain = {
+            "belief": {
+                "kind": belief.kind,
+                "source": belief.source,
+                "records": belief.sample_size,
+                "smoothing": belief.smoothing,
+                "zero_cells": None if self.min_support else belief.zero_cells,
+                "is_model": belief.is_model,
+            },
+            "plan": [_release_to_dict(release) for release in self.plan.releases],
+            "min_support": self.min_support,
+            "adversary": self.adversary,
+            "decide_by": self.decide_by,
+            "confidence": self.confidence,
+            "synergies": [_synergy_to_dict(item) for item in self.synergies],
+            "within_limits": self.is_within,
+            "secrets": {name: _secret_to_dict(item) for name, item in self.secrets.items()},
+        }
+        return dict(json_plain(plain))
 
     def to_json(self) -> str:
         """Return all figures as JSON."""
@@ -246,7 +242,7 @@ def _secret_to_dict(item: SecretAudit) -> dict[str, Any]:
         "whole_report": None if item.whole is None else _leakage_to_dict(item.whole),
         "published_pairwise_sum": item.published.value,
         "neighbours": [_leakage_to_dict(leakage) for leakage in item.neighbours],
-        "average": {name: _average_to_dict(average) for name, average in item.averages.items()},
+        "average": {name: {key: getattr(x, key) for key in _AVERAGES} for name, x in item.averages.items()},
         "model": None if item.model is None else item.model.to_dict(),
         "robust": None if item.robust is None else _leakage_to_dict(item.robust),
         "robust_neighbours": {name: _leakage_to_dict(x) for name, x in item.robust_neighbours.items()},
@@ -254,19 +250,8 @@ def _secret_to_dict(item: SecretAudit) -> dict[str, Any]:
 
 
 def _leakage_to_dict(leakage: Leakage) -> dict[str, Any]:
-    return {
-        "through": list(leakage.through),
-        "lower": leakage.lower.to_dict(),
-        "upper": leakage.upper.to_dict(),
-        "delta": leakage.delta,
-    }
-
-
-def _average_to_dict(average: AverageLeakage) -> dict[str, float]:
-    figures = ("mutual_information", "prior_vulnerability", "posterior_vulnerability")
-    return {name: vars(average)[name] for name in figures} | {
-        "min_entropy_leakage": average.min_entropy_leakage
-    }
+    ends = {"lower": leakage.lower.to_dict(), "upper": leakage.upper.to_dict()}
+    return {"through": list(leakage.through), **ends, "delta": leakage.delta}
 
 
 def _synergy_to_dict(item: Synergy) -> dict[str, Any]:

@@ -22,13 +22,7 @@ def suppressed(
     """Replace every figure of a secret that rests on fewer records by what the budgets alone say.
 
     Where the secret has a rare value, exact shares would tell how rare: they are rounded or left out.
-
-    Args:
-        item: the figures.
-        channels: of every released attribute, as the adversary sees it.
-        reports: the same for an adversary who keeps whole reports.
-        min_support: the fewest records that a figure may rest on.
-        has_rare_value: whether a value of the secret occurs, but in fewer records.
+    `channels` are as the adversary sees them, `reports` as one does who keeps whole reports.
     """
     direct = _direct(item.direct, min_support)
     neighbours = [_pair(leakage, channels, min_support) for leakage in item.neighbours]

@@ -59,11 +59,7 @@ def worded(outcome: Outcome, adversary: AdversaryName) -> str:
 def check_decider(decide_by: str, view: View, *, is_model: bool, has_model: bool) -> None:
     """Raise if nothing is computed for the adversary who is to decide.
 
-    Args:
-        decide_by: who is to decide.
-        view: how the adversary of the audit sees reports.
-        is_model: whether the belief in force is a model.
-        has_model: whether the figure of a model stands beside the totals.
+    The belief in force may be a model, or the figure of a model may stand beside the totals.
     """
     check_choice("decide_by", decide_by, get_args(AdversaryName))
     at_hand = {"report", adversary_of(view, is_model=is_model), adversary_of(view, is_model=has_model)}

@@ -3,8 +3,6 @@
 from sidelight.calibration.calibration import calibrate as calibrate
 from sidelight.calibration.optimal_channel import OptimalChannel as OptimalChannel
 from sidelight.calibration.optimal_channel import optimal_channel as optimal_channel
-from sidelight.calibration.result import Alternative as Alternative
-from sidelight.calibration.result import Calibration as Calibration
-from sidelight.calibration.result import FrontierPoint as FrontierPoint
-from sidelight.calibration.result import Setting as Setting
+from sidelight.calibration.result import Alternative as Alternative, Calibration as Calibration
+from sidelight.calibration.result import FrontierPoint as FrontierPoint, Setting as Setting
 from sidelight.calibration.unequal import Certificate as Certificate

@@ -8,18 +8,11 @@ from dataclasses import dataclass, replace
 
 from sidelight.auditing import AdversaryName, Audit, audit, check_decider
 from sidelight.belief import Belief, check_belief
-from sidelight.calibration.constraint import (
-    Constraint,
-    ConstraintName,
-    check_constraint,
-    constraint_of,
-)
-from sidelight.calibration.infeasible import check_feasible
-from sidelight.calibration.problem import Problem, choice_of, limits_of, usual_limit
+from sidelight.calibration.constraint import Constraint, ConstraintName, check_constraint, constraint_of
+from sidelight.calibration.problem import Problem, Utility, choice_of, limits_of, usual_limit
 from sidelight.calibration.result import Alternative, Budgets, Calibration, FrontierPoint, Setting, is_capped
-from sidelight.calibration.unequal import FEW, Certificate, certificate, unequal_budgets
-from sidelight.calibration.uniform import excess, shares_over, uniform_budget
-from sidelight.calibration.utility import Utility
+from sidelight.calibration.unequal import FEW, certificate, unequal_budgets
+from sidelight.calibration.uniform import check_feasible, excess, shares_over, uniform_budget
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import check_choice, check_is, check_number
 from sidelight.foundation.progress import track
@@ -85,54 +78,36 @@ def calibrate(
     check_belief("belief", belief)
     is_model = belief.is_model or (constraint == "tree" and belief.tree is None)
     check_decider(decide_by, "report", is_model=is_model, has_model=False)
-    factors = _asked(budgets, collected, plan, frontier)
-    choice = choice_of(belief, mechanism, mechanisms, fixed, plan)
-    bounds = limits_of(belief, limit, limits, secrets, plan)
-    problem = Problem.of(belief, bounds, choice, weights, utility, reports)
-    solution = _solved(problem, lambda asked: constraint_of(asked, constraint, method, confidence), budgets)
-    result = _result(solution, solution.plan(usual_limit(limit, plan)), method, decide_by)
-    elsewhere = None if collected is None else _elsewhere(collected, result, decide_by)
-    return replace(
-        result,
-        collected=elsewhere,
-        certificate=solution.certificate() if budgets == "unequal" else None,
-        frontier=tuple(solution.frontier(budgets, factors)),
-        alternatives=tuple(solution.alternatives()) if compare else (),
-    )
-
-
-def _asked(
-    budgets: Budgets, collected: Belief | None, plan: Plan | None, frontier: Sequence[float]
-) -> list[float]:
-    """Check what is asked for beside the problem, before the long work; return the frontier's factors."""
     check_choice("budgets", budgets, ("unequal", "uniform"))
     if collected is not None:
         check_belief("collected", collected)
     if plan is not None:
         check_is("plan", plan, Plan, "Plan.read takes a file.")
-    return [check_number("frontier", factor, above=0) for factor in check_list("frontier", frontier)]
+    factors = [check_number("frontier", factor, above=0) for factor in check_list("frontier", frontier)]
+    choice = choice_of(belief, mechanism, mechanisms, fixed, plan)
+    bounds = limits_of(belief, limit, limits, secrets, plan)
+    problem = Problem.of(belief, bounds, choice, weights, utility, reports)
+    solution = _solved(problem, lambda asked: constraint_of(asked, constraint, method, confidence), budgets)
+    result = _result(solution, solution.plan(usual_limit(limit, plan)), method, decide_by)
+    if collected is not None:  # where a model decides, under a tree learnt from it as well
+        by_model = decide_by == "model"
+        elsewhere = audit(collected, result.plan, result.limits, model=by_model, decide_by=decide_by)
+        result = replace(result, collected=elsewhere)
+    if budgets == "unequal":
+        known = certificate(solution.problem, solution.rule, solution.budgets, solution.uniform)
+        result = replace(result, certificate=known)
+    others = tuple(solution.alternatives()) if compare else ()
+    return replace(result, frontier=tuple(solution.frontier(budgets, factors)), alternatives=others)
 
 
 @dataclass(frozen=True, eq=False)
 class _Solution:
-    """Budgets that keep the limits.
-
-    Attributes:
-        problem: what was asked for, its mechanisms settled.
-        rule: the constraint that is kept.
-        uniform: the largest nominal budget for all.
-        budgets: the nominal budgets that were chosen.
-    """
+    """Nominal budgets that keep the limits of a problem with settled mechanisms, and the largest for all."""
 
     problem: Problem
     rule: Constraint
     uniform: float
     budgets: Array
-
-    @property
-    def error(self) -> float:
-        """The weighted error of the budgets."""
-        return self.problem.weighted_error(self.budgets)
 
     def plan(self, limit: float) -> Plan:
         """Return the plan; attributes that are no secrets get an infinite limit, so that any audit knows."""
@@ -143,13 +118,10 @@ class _Solution:
 
     def setting(self, budgets: Array) -> Setting:
         """Return budgets and what comes of them."""
-        problem = self.problem
-        return Setting(
-            dict(zip(problem.free, budgets.tolist(), strict=True)),
-            dict(zip(problem.free, problem.errors(budgets).tolist(), strict=True)),
-            problem.weighted_error(budgets),
-            self.rule.bounds(problem.channels(budgets)),
-        )
+        problem, parts = self.problem, (budgets, self.problem.errors(budgets))
+        chosen, errors = (dict(zip(problem.free, part.tolist(), strict=True)) for part in parts)
+        bounds = self.rule.bounds(problem.channels(budgets))
+        return Setting(chosen, errors, problem.weighted_error(budgets), bounds)
 
     def is_saturated(self) -> bool:
         """Whether attributes with the largest budget that is searched could be released as they are."""
@@ -160,10 +132,6 @@ class _Solution:
             return False
         figures = self.rule.figures(problem.channels(self.budgets) | truth)
         return bool((shares_over(figures, problem.bounds) <= 0).all())
-
-    def certificate(self) -> Certificate:
-        """Return what is known about unequal budgets."""
-        return certificate(self.problem, self.rule, self.budgets, self.uniform)
 
     def alternatives(self) -> Iterator[Alternative]:
         """Yield one budget for all under the certified, the tree's and the published constraint."""
@@ -187,14 +155,10 @@ class _Solution:
             if excess(asked, self.rule, asked.alike(asked.least)) > 0:
                 continue  # what is fixed already leaks more than this
             even, uniform, unequal = asked.even_split(), uniform_budget(asked, self.rule), math.nan
+            split = math.nan if even is None else asked.weighted_error(asked.alike(even))
             if budgets == "unequal" and len(asked.free) <= FEW:
                 unequal = asked.weighted_error(unequal_budgets(asked, self.rule, uniform))
-            yield FrontierPoint(
-                factor,
-                math.nan if even is None else asked.weighted_error(asked.alike(even)),
-                asked.weighted_error(asked.alike(uniform)),
-                unequal,
-            )
+            yield FrontierPoint(factor, split, asked.weighted_error(asked.alike(uniform)), unequal)
 
 
 def _solved(problem: Problem, constrain: Callable[[Problem], Constraint], budgets: Budgets) -> _Solution:
@@ -213,9 +177,8 @@ def _solved(problem: Problem, constrain: Callable[[Problem], Constraint], budget
         check_feasible(settled, rule)
         uniform = uniform_budget(settled, rule)
         guess = unequal_budgets(settled, rule, uniform) if budgets == "unequal" else settled.alike(uniform)
-        solution = _Solution(settled, rule, uniform, guess)
-        if best is None or solution.error < best.error:
-            best = solution
+        if best is None or settled.weighted_error(guess) < best.problem.weighted_error(best.budgets):
+            best = _Solution(settled, rule, uniform, guess)
     assert best is not None  # noqa: S101 - the loop runs at least once
     return best
 
@@ -240,11 +203,6 @@ def _result(solution: _Solution, plan: Plan, method: TotalMethod, decide_by: Adv
         even=None if even is None else solution.setting(problem.alike(even)),
         is_saturated=solution.is_saturated(),
     )
-
-
-def _elsewhere(collected: Belief, result: Calibration, decide_by: AdversaryName) -> Audit:
-    """Audit the plan under another belief; where a model decides, under a tree learnt from it as well."""
-    return audit(collected, result.plan, result.limits, model=decide_by == "model", decide_by=decide_by)
 
 
 def _checked(solution: _Solution, plan: Plan, method: TotalMethod, decide_by: AdversaryName) -> Audit:

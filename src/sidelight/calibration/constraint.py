@@ -7,7 +7,7 @@ budgets and then answers quickly. What is returned in the end is checked by an a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -31,7 +31,6 @@ from sidelight.leakage.totals import (
 from sidelight.mechanisms import Channel
 
 ConstraintName = Literal["table", "tree", "published", "robust"]
-NAMES: tuple[ConstraintName, ...] = ("table", "tree", "published", "robust")
 USUAL_CONFIDENCE = 0.95
 
 
@@ -57,29 +56,20 @@ class Constraint:
 
     def figures(self, channels: Channels) -> Array:
         """Return the figure of every secret, shape (secrets,)."""
-        values: dict[str, float] = {}
-        for part in self.totals:
-            values |= part.values(channels)
+        values = {name: value for part in self.totals for name, value in part.values(channels).items()}
         return np.array([values[name] for name in self.secrets])
 
     def changes(self, channels: Channels, moved: Channels) -> Array:
-        """Return by how much each figure grows at least with each moved channel alone.
+        """Return by how much each figure grows with each moved channel alone at least, (secrets, moved).
 
         For small moves that is how much it grows, to first order.
-
-        Returns:
-            Shape (secrets, moved).
         """
-        changes: dict[str, Array] = {}
-        for part in self.totals:
-            changes |= part.changes(channels, moved)
+        changes = {name: row for part in self.totals for name, row in part.changes(channels, moved).items()}
         return np.array([np.nan_to_num(changes[name], posinf=LARGEST_FIGURE) for name in self.secrets])
 
     def bounds(self, channels: Channels) -> dict[str, Bound]:
         """Return the figures with what they claim."""
-        bounds: dict[str, Bound] = {}
-        for part in self.totals:
-            bounds |= part.bounds(channels)
+        bounds = {name: bound for part in self.totals for name, bound in part.bounds(channels).items()}
         return {name: bounds[name] for name in self.secrets}
 
 
@@ -88,21 +78,31 @@ def constraint_of(
 ) -> Constraint:
     """Return the constraint called `name`, prepared for a problem."""
     check_constraint(name, method, confidence)
-    belief = problem.belief
-    if name == "tree" or (name == "table" and belief.tree is not None and method == "auto"):
-        return _tree_constraint(problem)
-    if name == "published":
-        return _published_constraint(problem)
+    belief, secrets = problem.belief, problem.secrets
+    if name == "published":  # CPL, eq. (6) and (30): not a bound
+        promise = (
+            f"no promise: the published sum of pairwise figures of {origin_of(belief)} keeps the "
+            "limits, the true leakage may not"
+        )
+        return Constraint(name, belief, secrets, (PublishedTotals(belief, secrets),), promise, is_sound=False)
     if name == "robust":
-        return _robust_constraint(problem, USUAL_CONFIDENCE if confidence is None else confidence)
+        credal = belief.credal(USUAL_CONFIDENCE if confidence is None else confidence)
+        promise = (
+            f"safe against an adversary who knows the population that {origin_of(credal.belief)} was drawn "
+            f"from, with confidence {credal.confidence:g}"
+        )
+        totals: tuple[Totals, ...] = (RobustTotals(credal, secrets),)
+        return Constraint(name, credal.belief, secrets, totals, promise, is_sound=True)
+    if name == "tree" or (belief.tree is not None and method == "auto"):
+        name, belief, method = "tree", Belief.tree_of(belief), "tree"
     channels = problem.channels(problem.alike(problem.least))
-    totals = prepare_totals(belief, channels, problem.secrets, method)
-    return Constraint("table", belief, problem.secrets, totals, _table_promise(belief), not belief.is_model)
+    totals = prepare_totals(belief, channels, secrets, method)
+    return Constraint(name, belief, secrets, totals, _promise(belief), not belief.is_model)
 
 
 def check_constraint(name: str, method: str, confidence: float | None) -> None:
     """Raise if there is no such constraint, or if it does not go with the method or the confidence."""
-    check_choice("constraint", name, NAMES)
+    check_choice("constraint", name, get_args(ConstraintName))
     check_choice("method", method, ("auto", "exact", "joint generic", "composition"))
     if name != "table" and method != "auto":
         raise InputError(f"`method` is for the constraint 'table'; leave it out for {name!r}.")
@@ -121,46 +121,14 @@ def origin_of(belief: Belief) -> str:
     return "a belief given by hand" if belief.source == "by hand" else belief.source
 
 
-def _table_promise(belief: Belief) -> str:
+def _promise(belief: Belief) -> str:
+    """Say for whom limits are kept under a belief: for a model where it is one."""
     if belief.tree is not None:
-        return _tree_promise(belief)
-    known = "every pair of attributes" if belief.kind == "pairwise" else "the joint distribution"
-    return f"safe against an adversary who knows {known} of {origin_of(belief)}"
-
-
-def _tree_promise(belief: Belief) -> str:
-    """Say for whom limits are kept under a tree: for a model, unless the tree was given by hand."""
-    known = "models the population as" if belief.is_model else "knows the population is"
-    return f"safe against an adversary who {known} this tree: {origin_of(belief)}"
-
-
-def _tree_constraint(problem: Problem) -> Constraint:
-    """Return the total for an adversary who believes in a tree; a model, unless it was given by hand."""
-    tree = Belief.tree_of(problem.belief)
-    channels = problem.channels(problem.alike(problem.least))
-    totals = prepare_totals(tree, channels, problem.secrets, "tree")
-    return Constraint("tree", tree, problem.secrets, totals, _tree_promise(tree), not tree.is_model)
-
-
-def _published_constraint(problem: Problem) -> Constraint:
-    """Return the published sum of pairwise figures (CPL, eq. (6) and (30)): not a bound, and no promise."""
-    promise = (
-        f"no promise: the published sum of pairwise figures of {origin_of(problem.belief)} keeps the "
-        "limits, the true leakage may not"
-    )
-    totals = PublishedTotals(problem.belief, problem.secrets)
-    return Constraint("published", problem.belief, problem.secrets, (totals,), promise, is_sound=False)
-
-
-def _robust_constraint(problem: Problem, confidence: float) -> Constraint:
-    """Return the certified total over every distribution that the sample leaves open."""
-    credal = problem.belief.credal(confidence)
-    promise = (
-        f"safe against an adversary who knows the population that {origin_of(credal.belief)} was drawn "
-        f"from, with confidence {credal.confidence:g}"
-    )
-    totals = RobustTotals(credal, problem.secrets)
-    return Constraint("robust", credal.belief, problem.secrets, (totals,), promise, is_sound=True)
+        known = f"{'models the population as' if belief.is_model else 'knows the population is'} this tree:"
+    else:
+        what = "every pair of attributes" if belief.kind == "pairwise" else "the joint distribution"
+        known = f"knows {what} of"
+    return f"safe against an adversary who {known} {origin_of(belief)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,8 +150,7 @@ class PublishedTotals(Totals):
 
     def _part(self, name: str, channel: Channel) -> Array:
         """Return what one release says about every secret; searches move one budget at a time."""
-        key = (name, channel.epsilon)
-        if key not in self._parts:
+        if (key := (name, channel.epsilon)) not in self._parts:
             leaks = [leakage_alone(self.belief, channel, name, secret) for secret in self.secrets]
             self._parts[key] = np.array(leaks)
         return self._parts[key]

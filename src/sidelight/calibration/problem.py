@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from sidelight.belief import Belief, check_belief
-from sidelight.calibration.utility import UTILITIES, Utility, expected_error
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
-from sidelight.mechanisms import MECHANISMS, Channel, FavouringChannel, make, mechanism_class
+from sidelight.leakage.pair import secret_names
+from sidelight.mechanisms import MECHANISMS, Channel, FavouringChannel, Mechanism, make, mechanism_class
 from sidelight.plan import Plan, Release
 
 LARGEST_BUDGET = 20.0
@@ -28,8 +28,26 @@ LEAST_BUDGET = 1e-12
 AUTOMATIC = ("grr", "ss", "oue")
 """What "auto" chooses from: the least variance of the mechanisms whose figures are exact."""
 _USUAL_REPORTS = 10_000
+Utility = Literal["variance", "accuracy"]
+UTILITIES: tuple[Utility, ...] = ("variance", "accuracy")
 Choice = tuple[tuple[Release, ...], tuple[str, ...], frozenset[str]]
 """The releases, the attributes whose budget is chosen, and those whose mechanism is chosen too."""
+
+
+def expected_error(mechanism: Mechanism, prior: Array, reports: int, utility: Utility) -> float:
+    """Return the error to keep small, of an attribute with these frequencies of which so many people report.
+
+    "variance" is the expected squared distance between the estimated and the true frequencies, the sum of the
+    stated variances; "accuracy" the probability that a guess from a report is wrong.
+    """
+    if utility == "variance":
+        return float(np.sum(mechanism.variance(reports, prior)))
+    if mechanism.guess_is_model:
+        raise InputError(
+            f"the accuracy of a guess from {mechanism.name!r} is not known in closed form; use "
+            "utility='variance', or another mechanism."
+        )
+    return 1.0 - mechanism.guess_accuracy(prior)
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,10 +288,8 @@ def limits_of(
     plan: Plan | None = None,
 ) -> dict[str, float]:
     """Return the limit of every secret: its own, else the one for all, else the plan's, else 1."""
-    own, names = check_mapping("limits", limits), _names(belief, secrets)
-    if not names:
-        raise InputError("`secrets` must name at least one attribute, got none.")
-    for name in [*names, *own]:
+    own, names = check_mapping("limits", limits), secret_names(belief, secrets)
+    for name in own:
         belief.schema.index(name)
     if limit is None:
         bounds = _planned(names, own, plan, is_named=secrets is not None)
@@ -294,16 +310,6 @@ def usual_limit(limit: float | None, plan: Plan | None) -> float:
     if limit is not None:
         return limit
     return 1.0 if plan is None else plan.limit
-
-
-def _names(belief: Belief, secrets: Iterable[str] | None) -> list[str]:
-    if secrets is None:
-        return list(belief.schema.names)
-    if isinstance(secrets, str):
-        return [secrets]
-    if not isinstance(secrets, Iterable):
-        raise invalid("secrets", "a list of attributes", secrets)
-    return list(secrets)
 
 
 def _planned(

@@ -10,9 +10,8 @@ from typing import Any, Literal
 
 from sidelight.auditing import NAMES, AdversaryName, Audit, Outcome
 from sidelight.calibration.constraint import ConstraintName, origin_of
-from sidelight.calibration.problem import LARGEST_BUDGET
+from sidelight.calibration.problem import LARGEST_BUDGET, Utility
 from sidelight.calibration.unequal import Certificate
-from sidelight.calibration.utility import Utility
 from sidelight.foundation.files import json_number
 from sidelight.foundation.html import html_table, listed
 from sidelight.leakage.bounds import Bound
@@ -177,8 +176,7 @@ class Calibration:
         kept = [_kept_words(item) for item in self.plan.releases if item.name not in self.budgets]
         if kept:
             notes.append(f"Kept as given: {listed(kept, 8)}.")
-        delta = max(item.total.delta for item in self.audit.secrets.values())
-        if delta > 0:
+        if (delta := max(item.total.delta for item in self.audit.secrets.values())) > 0:
             notes.append(
                 f"The limits may fail with a probability of up to {delta:.3g} (the mechanisms' delta)."
             )
@@ -220,16 +218,13 @@ class Calibration:
 
     def __repr__(self) -> str:
         low, high = min(self.budgets.values()), max(self.budgets.values())
-        kept = "limits certified" if self.is_within else "limits not certified"
+        kept = f"limits {'' if self.is_within else 'not '}certified"
         kept += "" if self.decide_by == "report" else f" for {NAMES[self.decide_by]}"
         return f"Calibration({self.constraint}: {len(self.budgets)} budgets, {low:.4g} to {high:.4g}; {kept})"
 
     def _repr_html_(self) -> str:
-        chosen = self.chosen
-        rows = [
-            [name, self.plan[name].mechanism, chosen.budgets[name], chosen.errors[name]]
-            for name in self.budgets
-        ]
+        errors = self.chosen.errors
+        rows = [[name, self.plan[name].mechanism, each, errors[name]] for name, each in self.budgets.items()]
         return html_table(repr(self), ("attribute", "mechanism", "budget", "expected error"), rows)
 
 
@@ -305,14 +300,12 @@ def _certificate_words(known: Certificate, raisable: Sequence[str], *, is_any_ca
     subject = "Of the other budgets none" if is_any_capped else "No single budget"
     if raisable:
         subject = f"No single budget but those of {listed(raisable, 8)}"
-    gain = (
-        f"the weighted error is smaller by a factor of {known.gain:.3g} than with one budget for all"
-        if known.gain > _GAIN
-        else "the weighted error is that of one budget for all"
+    gain = "that of one budget for all"
+    end = "the search ended short of a local optimum, so better budgets may exist"
+    if known.gain > _GAIN:
+        gain = f"smaller by a factor of {known.gain:.3g} than with one budget for all"
+    if known.stationarity < _BALANCED:
+        end = "a local optimum to first order, not proven to be the best of all"
+    return (
+        f"{subject} can be raised by 1 % without breaking a limit, and the weighted error is {gain}; {end}."
     )
-    end = (
-        "a local optimum to first order, not proven to be the best of all"
-        if known.stationarity < _BALANCED
-        else "the search ended short of a local optimum, so better budgets may exist"
-    )
-    return f"{subject} can be raised by 1 % without breaking a limit, and {gain}; {end}."

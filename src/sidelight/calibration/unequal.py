@@ -44,13 +44,7 @@ class Certificate:
 
 
 def unequal_budgets(problem: Problem, constraint: Constraint, uniform: float) -> Array:
-    """Return budgets whose weighted error is at most that of one budget for all, and mostly below.
-
-    Args:
-        problem: what is asked for.
-        constraint: what must keep the limits.
-        uniform: the largest safe budget for all.
-    """
+    """Return budgets whose weighted error is at most that of `uniform`, the largest safe one for all."""
     start = problem.alike(uniform)
     if np.isnan(problem.errors(start)).any():
         raise InputError(
@@ -95,18 +89,12 @@ def _searched(problem: Problem, constraint: Constraint, start: Array) -> Array:
         bounds=[(math.log(problem.least), math.log(LARGEST_BUDGET))] * len(start),
         constraints=[{"type": "ineq", "fun": slack, "jac": slopes}],
         method="SLSQP",
-        options={"maxiter": _rounds(len(start)), "ftol": 1e-7},
+        # Each step takes a figure for every budget. For the 40 attributes of CelebA and a tree, five steps
+        # come within 3 % of the error that forty reach.
+        options={"maxiter": max(5, min(40, 200 // len(start))), "ftol": 1e-7},
     )
     budgets = np.exp(np.nan_to_num(result.x, nan=math.log(problem.least)))
     return np.asarray(np.clip(budgets, problem.least, LARGEST_BUDGET))
-
-
-def _rounds(count: int) -> int:
-    """Return how often the optimiser may step: each step takes a figure for every budget.
-
-    For the 40 attributes of CelebA and a tree, five steps come within 3 % of the error that forty reach.
-    """
-    return max(5, min(40, 200 // count))
 
 
 def _error_slopes(problem: Problem, logs: Array) -> Array:
@@ -123,12 +111,12 @@ def _growth(problem: Problem, constraint: Constraint, budgets: Array, raised: Ar
 
 def _on_ray(problem: Problem, constraint: Constraint, budgets: Array) -> Array:
     """Return the largest safe multiple of the budgets, none beyond the largest one that is set."""
-    low = problem.least / float(budgets.max())
-    high = LARGEST_BUDGET / float(budgets.max())
-    scale = largest_safe(
-        lambda factor: excess(problem, constraint, np.maximum(factor * budgets, problem.least)), low, high
-    )
-    return np.asarray(np.maximum(scale * budgets, problem.least))
+
+    def scaled(factor: float) -> Array:
+        return np.asarray(np.maximum(factor * budgets, problem.least))
+
+    low, high = (end / float(budgets.max()) for end in (problem.least, LARGEST_BUDGET))
+    return scaled(largest_safe(lambda factor: excess(problem, constraint, scaled(factor)), low, high))
 
 
 def _raised(problem: Problem, constraint: Constraint, budgets: Array) -> Array:
@@ -166,8 +154,7 @@ def certificate(problem: Problem, constraint: Constraint, budgets: Array, unifor
             over = shares_over(figures, problem.bounds)
         worst = int(np.argmax(over))
         blocked[name] = problem.secrets[worst] if over[worst] > 0 else None
-    one = problem.weighted_error(problem.alike(uniform))
-    gain = one / problem.weighted_error(budgets)
+    gain = problem.weighted_error(problem.alike(uniform)) / problem.weighted_error(budgets)
     return Certificate(blocked, gain, _unbalanced(problem, base, grown.T / math.log(RAISE), budgets))
 
 

@@ -1,4 +1,4 @@
-"""One budget for all free attributes: the largest that keeps every limit.
+"""One budget for all free attributes: the largest that keeps every limit; and limits that no budget keeps.
 
 CPL, Algorithm 3 steps up by 0.01 and returns a budget up to two steps past the limit. Here the limit is
 bracketed, the root found, and a budget returned at which the figures were computed and keep the limits.
@@ -10,15 +10,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sidelight.calibration.constraint import Constraint
+from sidelight.calibration.constraint import Constraint, leakage_alone
 from sidelight.calibration.problem import LARGEST_BUDGET, Problem
 from sidelight.foundation.arrays import Array
+from sidelight.foundation.errors import InputError
+from sidelight.foundation.html import listed
+from sidelight.foundation.numbers import significant
 
 RAISE = 1.01
 """A budget is called the largest if this many times it breaks a limit."""
 ROUNDING = 1e-12
 """A figure that is over its limit by less than this share of it keeps it: figures are doubles, and a secret
 at its limit must not block budgets that do not concern it. Audits allow a billionth."""
+_INFINITE = "infinitely much"
+_MOST = 8
+"""How many attributes an error names."""
 _PRECISION = 1e-9
 _CLIPPED = 1e3  # an infinite excess would leave the root finder without a slope
 
@@ -98,3 +104,57 @@ def _root(over: Callable[[float], float], low: float, high: float) -> float:
         clipped(max(safe, unsafe * (1 - step)))
         step *= 4
     return safe
+
+
+def check_feasible(problem: Problem, constraint: Constraint) -> None:
+    """Raise if the limits are broken although every free budget is the least one; name the cause."""
+    figures = constraint.figures(problem.channels(problem.alike(problem.least)))
+    if (problem.bounds == 0).any():  # the least budgets could pass a rounding error for nothing at all
+        larger = constraint.figures(problem.channels(problem.alike(1.0)))
+        figures = np.where(problem.bounds == 0, larger, figures)
+    over = shares_over(figures, problem.bounds)
+    worst = int(np.argmax(over))
+    if over[worst] <= 0:
+        return
+    secret, limit = problem.secrets[worst], float(problem.bounds[worst])
+    if limit == 0:
+        raise InputError(_nothing_allowed(problem, secret))
+    nats = significant(figures[worst], _INFINITE)
+    fixed = [release.name for release in problem.releases if not problem.is_free(release)]
+    if not fixed:
+        raise InputError(
+            f"the limit of {limit:g} for {secret!r} is too small: the least budget that is tried, "
+            f"{problem.least:g}, leaks {nats}. Raise the limit, or withhold attributes."
+        )
+    raise InputError(
+        f"no budget keeps the limit of {limit:g} for {secret!r}: what is fixed leaks {nats} "
+        f"already, through {_causes(problem, fixed, secret)}. Withhold or coarsen one of them, give it a "
+        "budget to choose, or raise the limit."
+    )
+
+
+def _causes(problem: Problem, fixed: list[str], secret: str) -> str:
+    """Name what is fixed and says something about the secret, the most first; else all of it together."""
+    leaks = {name: _leaks(problem, name, secret) for name in fixed}
+    named = sorted((name for name in fixed if leaks[name] > ROUNDING), key=lambda name: -leaks[name])
+    if not named:
+        return f"{listed(fixed, _MOST)} together"
+    return listed([f"{name} ({significant(leaks[name], _INFINITE)} alone)" for name in named], _MOST)
+
+
+def _nothing_allowed(problem: Problem, secret: str) -> str:
+    """Say which releases say anything at all about a secret that may not leak."""
+    names = [release.name for release in problem.releases]
+    causes = [name for name in names if _leaks(problem, name, secret) > ROUNDING]
+    shown = listed(causes, _MOST) if causes else f"{listed(names, _MOST)} together"
+    return (
+        f"a limit of 0 for {secret!r} lets nothing be released that says anything about it, and {shown} "
+        f"would. Withhold {'it' if len(causes) == 1 else 'them'}, or give {secret!r} a limit above 0."
+    )
+
+
+def _leaks(problem: Problem, name: str, secret: str) -> float:
+    """Return what one release alone says about the secret; a free one as if it were the truth."""
+    release = problem.release(name)
+    channel = problem.truth(name) if problem.is_free(release) else release.channel()
+    return leakage_alone(problem.belief, channel, name, secret)

@@ -126,7 +126,7 @@ class Search:
     def __post_init__(self) -> None:
         """Refuse, before the work, what is wrong for every table."""
         from sidelight.calibration.constraint import check_constraint
-        from sidelight.calibration.utility import UTILITIES
+        from sidelight.calibration.problem import UTILITIES
 
         check_constraint(self.constraint, self.method, self.confidence)
         check_choice("utility", self.utility, UTILITIES)

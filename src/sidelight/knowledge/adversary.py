@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from sidelight.foundation.arrays import Array, Whole
+from sidelight.foundation.arrays import Array, Mask
 from sidelight.foundation.errors import InputError, unknown
 
 ADVERSARY_FIX = "Adversary(target, known) makes one."
+
+
+def check_names(given: Iterable[str], names: Sequence[str]) -> None:
+    """Raise unless all given attributes exist."""
+    for name in given:
+        if name not in names:
+            raise unknown("attribute", name, names)
 
 
 @dataclass(frozen=True)
@@ -50,9 +57,7 @@ class Adversary:
 
     def check(self, names: Sequence[str]) -> None:
         """Raise unless all attributes exist."""
-        for name in (self.target, *self.known):
-            if name not in names:
-                raise unknown("attribute", name, names)
+        check_names((self.target, *self.known), names)
 
     def unknown(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the attributes that are neither known nor attacked."""
@@ -96,13 +101,13 @@ class Values:
 
     def worst(self, known: int | None = None) -> tuple[Adversary, float]:
         """Return the adversary with the largest figure, of all or of those who know `known` attributes."""
-        table = self.table if known is None else np.where(self._known() == known, self.table, np.nan)
+        table = self.table if known is None else np.where(self._knows(known), self.table, np.nan)
         target, mask = divmod(int(np.nanargmax(table)), table.shape[1])
         return adversary_of(self.names, target, mask), float(table[target, mask])
 
     def layer(self, known: int) -> Array:
         """Return the figures of all adversaries who know `known` attributes."""
-        chosen = self.table[:, self._known() == known]
+        chosen = self.table[:, self._knows(known)]
         return np.asarray(chosen[~np.isnan(chosen)])
 
     def of_targets(self, targets: Sequence[str]) -> Values:
@@ -110,8 +115,8 @@ class Values:
         rows = np.array([name in targets for name in self.names])
         return Values(self.names, np.where(rows[:, None], self.table, np.nan))
 
-    def _known(self) -> Whole:
-        return np.bitwise_count(np.arange(self.table.shape[1])).astype(np.int64)
+    def _knows(self, known: int) -> Mask:
+        return np.asarray(np.bitwise_count(np.arange(self.table.shape[1])) == known)
 
 
 def check_targets(
@@ -121,9 +126,7 @@ def check_targets(
     if targets is not None and (isinstance(targets, str) or not len(targets)):
         raise InputError(f"`targets` must be a list of at least one attribute, got {targets!r}.")
     chosen = tuple(names if targets is None else targets)
-    for name in chosen:
-        if name not in names:
-            raise unknown("attribute", name, names)
+    check_names(chosen, names)
     for adversary in named:
         adversary.check(names)
         if adversary.target not in chosen:

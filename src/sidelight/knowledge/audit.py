@@ -56,13 +56,9 @@ class AdversaryAudit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain data."""
-        kinds = ("exact", "certified", "published", "group")
-        bounds: dict[str, Bound | None] = {kind: vars(self)[kind] for kind in kinds}
-        return {
-            **self.adversary.to_dict(),
-            **{kind: bound and bound.to_dict() for kind, bound in bounds.items()},
-            "understated": self.is_understated,
-        }
+        bounds = {kind: vars(self)[kind] for kind in ("exact", "certified", "published", "group")}
+        figures = {kind: bound and bound.to_dict() for kind, bound in bounds.items()}
+        return {**self.adversary.to_dict(), **figures, "understated": self.is_understated}
 
 
 @dataclass(frozen=True)
@@ -177,11 +173,6 @@ class KnowledgeAudit:
         """Whether an adversary's figure rests on too few records, so that the group bound stands there."""
         return self.hidden is not None and bool(self.hidden[adversary.place(self.exact.names)])
 
-    @property
-    def smoothing(self) -> float:
-        """How many evenly spread records were added to the belief."""
-        return self.belief.smoothing
-
     def __repr__(self) -> str:
         worst = f"worst {self.worst.exact.value:.4g} for {self.worst.adversary}"
         return f"KnowledgeAudit({self.query.name}, {len(self.targets)} targets: {worst})"
@@ -198,7 +189,7 @@ class KnowledgeAudit:
                 "kind": self.belief.kind,
                 "source": self.belief.source,
                 "records": self.belief.sample_size,
-                "smoothing": self.smoothing,
+                "smoothing": self.belief.smoothing,
                 "is_model": self.belief.is_model,
             },
             "query": self.query.to_dict(),
@@ -230,22 +221,23 @@ def knowledge_audit(
     limit: float | None = None,
     min_support: int = 0,
 ) -> KnowledgeAudit:
-    """Compute the leakage of a query to every adversary.
+    """Compute the leakage of a query to every adversary, and show the `named` ones in full.
 
-    Args:
-        belief: a joint distribution, small enough that all adversaries can be tried.
-        query: what is asked, and the noise.
-        targets: the attributes under attack; all of the query's by default.
-        named: adversaries to show in full.
-        limit: if given, also find the least noise that keeps everyone under it.
-        min_support: replace figures that rest on fewer records by the group bound, and leave the graphs
-            out, for whose figures no records are counted. A belief given by hand rests on none.
+    The belief must be a joint distribution, small enough that all adversaries can be tried. With a `limit`
+    also find the least noise that keeps everyone under it. `min_support` replaces figures that rest on fewer
+    records by the group bound, and leaves the graphs out, for whose figures no records are counted; a belief
+    given by hand rests on none.
     """
     check_one_belief(belief)
     chosen = check_targets(query.schema.names, targets, named)
     check_whole("min_support", min_support, at_least=0)
     least = min_support if belief.sample_size is not None else 0
-    exact, hidden = _exact(belief, query, chosen, least)
+    hidden = None
+    if least:
+        exact, supports = supported_adversaries(belief, query, chosen)
+        hidden = ~np.isnan(exact.table) & ~(supports.table >= least)
+    else:
+        exact = all_adversaries(belief, query, chosen)
     group = _group(belief, query, exact)
     if hidden is not None:
         exact = Values(exact.names, np.where(hidden, group.table, exact.table))
@@ -258,16 +250,6 @@ def knowledge_audit(
     return KnowledgeAudit(
         belief, query, chosen, exact, group, certified, graph, worst, tuple(others), noise, least, hidden
     )
-
-
-def _exact(
-    belief: Belief, query: Query, targets: tuple[str, ...], min_support: int
-) -> tuple[Values, Mask | None]:
-    """Return every adversary's figure, and which of them rest on too few records if that matters."""
-    if not min_support:
-        return all_adversaries(belief, query, targets), None
-    exact, supports = supported_adversaries(belief, query, targets)
-    return exact, ~np.isnan(exact.table) & ~(supports.table >= min_support)
 
 
 def adversary_audit(

@@ -18,14 +18,7 @@ from sidelight.foundation.arrays import Array, Positions
 
 @dataclass(frozen=True)
 class Spread:
-    """The largest log-ratio within a group of laws, and where it is reached.
-
-    Attributes:
-        value: the log-ratio.
-        likelier: the row of the likelier law.
-        unlikelier: the row of the other one.
-        point: the place on the (flattened) grid.
-    """
+    """The largest log-ratio within a group of laws, its two rows, and the place on the (flattened) grid."""
 
     value: float
     likelier: int
@@ -36,10 +29,7 @@ class Spread:
 def smooth(masses: Array, places: Array, axis: int = -1) -> Array:
     """Return the log-densities at the places of the masses, up to a common constant.
 
-    Args:
-        masses: logarithms of the probabilities of each place along `axis`; -inf where there is none.
-        places: increasing, in units of the noise's scale.
-        axis: which axis the places belong to.
+    Masses are ln of the probabilities of each place along `axis`; places increase, in units of the scale.
     """
     rows = np.moveaxis(masses, axis, -1)
     # What lies before a place decays towards it from the left, what lies after it from the right; a mass at
@@ -60,18 +50,15 @@ def normalised(masses: Array) -> Array:
 
 
 def widest(densities: Array, starts: Positions) -> Spread:
-    """Return the largest log-ratio between two rows of one group.
+    """Return the largest log-ratio between two rows of one group, from log-densities (rows, points).
 
-    Args:
-        densities: (rows, points) log-densities.
-        starts: the first row of each group; groups are contiguous.
+    Groups are contiguous, `starts` is the first row of each.
     """
     gaps = np.maximum.reduceat(densities, starts) - np.minimum.reduceat(densities, starts)
     group, point = divmod(int(gaps.argmax()), gaps.shape[1])
     stop = starts[group + 1] if group + 1 < len(starts) else len(densities)
-    column = densities[starts[group] : stop, point]
-    first = int(starts[group])
-    value = float(gaps[group, point])
+    first, value = int(starts[group]), float(gaps[group, point])
+    column = densities[first:stop, point]
     if math.isnan(value):
         raise ArithmeticError("the laws of the answer have no ratio at some point")
     return Spread(max(0.0, value), first + int(column.argmax()), first + int(column.argmin()), point)

@@ -21,6 +21,8 @@ from sidelight.knowledge.noise import NoiseChoice
 from sidelight.knowledge.query import NumberSum, checked_weights
 from sidelight.leakage.bounds import Bound
 
+Weights = Mapping[str, float] | None
+"""Of the attributes in the sum; 1 by default."""
 MOST_ATTRIBUTES = 16
 METHOD = "Gaussian closed form (PDP, Theorem 6)"
 UNLIMITED = "the values of a Gaussian have no limits"
@@ -29,23 +31,12 @@ _UPWARDS = 1 + 2.0**-48
 
 
 def gaussian_leakage(
-    belief: Gaussian,
-    adversary: Adversary,
-    *,
-    scale: float = 1.0,
-    reach: float = 1.0,
-    weights: Mapping[str, float] | None = None,
+    belief: Gaussian, adversary: Adversary, *, scale: float = 1.0, reach: float = 1.0, weights: Weights = None
 ) -> Bound:
     """Return M/lambda * |a_i + sum over unknown j of a_j beta_ji| (PDP, Theorem 6, with any weights).
 
-    beta_ji is the regression coefficient of x_j on the target x_i with the known attributes fixed.
-
-    Args:
-        belief: the Gaussian.
-        adversary: who attacks what.
-        scale: of the Laplace noise, lambda.
-        reach: M: how far apart two values of the target may be.
-        weights: of the attributes in the sum; 1 by default.
+    beta_ji is the regression coefficient of x_j on the target x_i with the known attributes fixed, M the
+    `reach`: how far apart two values of the target may be, lambda the noise's `scale`.
     """
     given = checked_weights(belief.names, weights)
     adversary.check(belief.names)
@@ -58,12 +49,7 @@ def gaussian_leakage(
 
 
 def gaussian_weakest(
-    belief: Gaussian,
-    target: str,
-    *,
-    scale: float = 1.0,
-    reach: float = 1.0,
-    weights: Mapping[str, float] | None = None,
+    belief: Gaussian, target: str, *, scale: float = 1.0, reach: float = 1.0, weights: Weights = None
 ) -> Bound:
     """Return |a_i + sum over j of a_j cov_ij / var_i| M/lambda: the weakest adversary (PDP, Corollary 2).
 
@@ -83,21 +69,15 @@ def gaussian_audit(
     *,
     scale: float = 1.0,
     reach: float | None = None,
-    weights: Mapping[str, float] | None = None,
+    weights: Weights = None,
     named: Sequence[Adversary] = (),
     limit: float | None = None,
 ) -> KnowledgeAudit:
     """Compute the leakage of a weighted sum of Gaussian attributes to every adversary (PDP, Theorem 6).
 
-    Args:
-        belief: the Gaussian.
-        targets: the attributes under attack; all by default.
-        scale: of the Laplace noise.
-        reach: how far apart two values of an attribute may be; by default as far as in the table, or 1
-            for a belief given by hand.
-        weights: of the attributes in the sum; 1 by default.
-        named: adversaries to show in full.
-        limit: if given, also find the least noise that keeps everyone under it.
+    `reach` says how far apart two values of an attribute may be: by default as far as in the table, or 1 for
+    a belief given by hand. The `named` adversaries are shown in full; with a `limit` also find the least
+    noise that keeps everyone under it.
     """
     chosen = check_targets(belief.names, targets, named)
     query = _query(belief, scale, reach, weights)
@@ -123,16 +103,14 @@ def gaussian_figures(
     *,
     scale: float = 1.0,
     reach: float | None = None,
-    weights: Mapping[str, float] | None = None,
+    weights: Weights = None,
 ) -> tuple[NumberSum, AdversaryAudit]:
     """Return the query and all figures of one adversary, however many attributes there are."""
     query = _query(belief, scale, reach, weights)
     return query, _figures(belief, query, adversary)
 
 
-def _query(
-    belief: Gaussian, scale: float, reach: float | None, weights: Mapping[str, float] | None
-) -> NumberSum:
+def _query(belief: Gaussian, scale: float, reach: float | None, weights: Weights) -> NumberSum:
     if reach is not None:
         reaches = dict.fromkeys(belief.names, check_number("reach", reach, above=0))
     else:

@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import permutations
 from typing import Any, Literal
 
 import numpy as np
@@ -60,10 +61,7 @@ class Edges:
     def given(cls, weights: ArrayLike, sensitivities: ArrayLike, names: tuple[str, ...] = ()) -> Edges:
         """Take the weights as they are, with no joint distribution behind them (PDP, section VII).
 
-        Args:
-            weights: (n, n, 2^n), see `low`.
-            sensitivities: (n,) each attribute's, in units of the noise's scale.
-            names: of the attributes; x1, x2 and so on by default.
+        Weights are (n, n, 2^n), see `low`; the attributes' names x1, x2 and so on by default.
         """
         reach = np.asarray(sensitivities, dtype=np.float64)
         if reach.ndim != 1 or not len(reach):
@@ -168,11 +166,9 @@ def marginals(joint: Array) -> Iterator[tuple[int, Array]]:
 def _ordered_pairs(cells: Array, mask: int) -> Iterator[tuple[int, int, Array]]:
     """Yield each ordered pair (i, j) of a set with its cells as (known values, values of i, values of j)."""
     members = [j for j in range(mask.bit_length()) if mask >> j & 1]
-    for a, i in enumerate(members):
-        for b, j in enumerate(members):
-            if i != j:
-                moved = np.moveaxis(cells, (a, b), (-2, -1))
-                yield i, j, moved.reshape(-1, *moved.shape[-2:])
+    for (a, i), (b, j) in permutations(enumerate(members), 2):
+        moved = np.moveaxis(cells, (a, b), (-2, -1))
+        yield i, j, moved.reshape(-1, *moved.shape[-2:])
 
 
 def _log_ratios(table: Array, own: Array, other: Array) -> tuple[float, float]:
@@ -180,9 +176,8 @@ def _log_ratios(table: Array, own: Array, other: Array) -> tuple[float, float]:
     ordered = table[:, np.argsort(own, kind="stable")]
     with np.errstate(divide="ignore", invalid="ignore"):
         masses = np.log(ordered)
-        seen = np.logaddexp.reduce(masses - (other - other.min()), axis=2) - np.logaddexp.reduce(
-            masses, axis=2
-        )
+        seen = np.logaddexp.reduce(masses - (other - other.min()), axis=2)
+        seen = seen - np.logaddexp.reduce(masses, axis=2)
         ratios = seen[:, :, None] - seen[:, None, :]
     first, second = np.triu_indices(len(own), 1)
     increments = ratios[:, first, second]
@@ -324,10 +319,8 @@ class WeightedGraph:
                 "target": edge.adversary.target,
                 "from_known": list(edge.adversary.known),
                 "removed": edge.removed,
-                "ic": edge.increment,
-                "ir": edge.ratio,
-                "ls_over_scale": edge.sensitivity,
             }
+            | {"ic": edge.increment, "ir": edge.ratio, "ls_over_scale": edge.sensitivity}
             for edge in self.all_edges()
         ]
         return {"nodes": nodes, "edges": edges}
@@ -335,14 +328,12 @@ class WeightedGraph:
     def to_dot(self, target: str) -> str:
         """Return the part of the graph that belongs to a target in Graphviz's language."""
         lines = ["digraph knowledge {", "  rankdir=BT;", "  node [shape=box];"]
-        values = self.values
-        seen = dict.fromkeys(
-            adversary for edge in self.all_edges(target) for adversary in (edge.adversary, edge.weaker)
-        )
+        edges = list(self.all_edges(target))
+        seen = dict.fromkeys(end for edge in edges for end in (edge.adversary, edge.weaker))
         for adversary in seen or [Adversary(target)]:
-            text = _quoted(f"{_known(adversary)}\n{values.of(adversary):.4f}")
+            text = _quoted(f"{_known(adversary)}\n{self.values.of(adversary):.4f}")
             lines.append(f"  {_quoted(_known(adversary))} [label={text}];")
-        for edge in self.all_edges(target):
+        for edge in edges:
             ends = f"{_quoted(_known(edge.adversary))} -> {_quoted(_known(edge.weaker))}"
             lines.append(f'  {ends} [label="{edge.increment:.4f}"];')
         return "\n".join([*lines, "}"])

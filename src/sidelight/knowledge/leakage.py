@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from sidelight.belief import Belief
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, TooLargeError, check_choice, check_is, check_number
 from sidelight.knowledge.adversary import ADVERSARY_FIX, Adversary
-from sidelight.knowledge.cells import LARGEST_LISTED, Cells, cells_of, check_one_belief, check_query
+from sidelight.knowledge.cells import LARGEST_LISTED, cells_of, check_one_belief, check_query
 from sidelight.knowledge.densities import normalised
 from sidelight.knowledge.exact import exact_leakage
 from sidelight.knowledge.graph import GROUP_UPWARDS, WeightedGraph, certified_bound, certified_values
@@ -21,7 +21,6 @@ from sidelight.knowledge.tree import tree_leakage
 from sidelight.leakage.bounds import Bound
 
 Method = Literal["exact", "certified", "published", "group"]
-METHODS: tuple[Method, ...] = ("exact", "certified", "published", "group")
 
 
 def prior_leakage(
@@ -43,7 +42,7 @@ def prior_leakage(
     """
     check_is("query", query, Query, QUERY_FIX)
     check_is("adversary", adversary, Adversary, ADVERSARY_FIX)
-    check_choice("method", method, METHODS)
+    check_choice("method", method, get_args(Method))
     if isinstance(belief, Iterable):
         beliefs = list(belief)
         if not beliefs:
@@ -73,8 +72,8 @@ def group_bound(belief: Belief, query: Query, adversary: Adversary) -> Bound:
     names = query.schema.names
     adversary.check(names)
     reach = query.reaches([belief.prior(name) > 0 for name in names])
-    free = [float(reach[names.index(name)]) for name in names if name not in adversary.known]
-    return Bound(sum(free) * GROUP_UPWARDS, "certified", "group privacy (PDP, eq. (16))")
+    free = sum(float(part) for name, part in zip(names, reach, strict=True) if name not in adversary.known)
+    return Bound(free * GROUP_UPWARDS, "certified", "group privacy (PDP, eq. (16))")
 
 
 def posterior(
@@ -84,15 +83,7 @@ def posterior(
     answer: float | Sequence[float],
     known: Mapping[str, str] | None = None,
 ) -> Array:
-    """Return what the adversary believes about the target after seeing a noisy answer.
-
-    Args:
-        belief: what was believed before.
-        query: what was asked, and the noise.
-        target: the attribute under attack.
-        answer: the noisy answer.
-        known: values the adversary knows, by attribute.
-    """
+    """Return what the adversary, who knows some values, believes about the target after a noisy answer."""
     check_is("query", query, Query, QUERY_FIX)
     given = dict(known or {})
     Adversary(target, tuple(given)).check(query.schema.names)
@@ -102,10 +93,6 @@ def posterior(
         raise InputError(f"`answer` must have {query.width} numbers, got {len(seen)}.")
     for value in seen:
         check_number("answer", float(value))
-    return _posterior(cells, query, target, seen, given)
-
-
-def _posterior(cells: Cells, query: Query, target: str, seen: Array, given: Mapping[str, str]) -> Array:
     schema = cells.schema
     fits = np.ones(len(cells.codes), dtype=np.bool_)
     for name, label in given.items():

@@ -78,19 +78,13 @@ def least_noise(
 
     The worst adversary is made safe, then whoever is worst at that scale, until no one is above the limit.
     The scale is within 1e-9 of the least one; where even a billionth of what group privacy takes is enough,
-    or smaller scales are too much work to try, it is the smallest that was tried.
-
-    Args:
-        belief: the joint distribution; small enough that all adversaries can be tried.
-        query: what is asked; its own scale does not matter.
-        limit: in nats.
-        targets: the attributes to protect; all by default.
+    or smaller scales are too much work to try, it is the smallest that was tried. The query's own scale does
+    not matter; the belief must be small enough that all adversaries can be tried.
     """
     most = check_number("limit", limit, above=0)
     cells = cells_of(belief, query)
     reach = query.sensitivities(cells.possible)
-    names = cells.schema.names
-    chosen = [cells.schema.index(name) for name in (targets or names)]
+    chosen = [cells.schema.index(name) for name in (targets or cells.schema.names)]
     group = float(reach.sum()) / most
     if group == 0:
         raise InputError("no attribute moves the answer, so no noise is needed; check the query's parts.")

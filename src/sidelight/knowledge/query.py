@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sidelight.foundation.arrays import Array, Mask, Whole
-from sidelight.foundation.errors import InputError, check_number, invalid, unknown
+from sidelight.foundation.errors import InputError, check_number, invalid
+from sidelight.knowledge.adversary import check_names
 from sidelight.schema import Schema, as_schema
 from sidelight.sources.counts import check_dense
 
@@ -114,21 +115,12 @@ class Query:
     def additive(
         cls, schema: Schema, parts: Mapping[str, ArrayLike], scale: float = 1.0, *, name: str = "additive"
     ) -> Query:
-        """Ask for the sum of what each attribute's value adds; an attribute not named adds nothing.
-
-        Args:
-            schema: the attributes.
-            parts: a number (or a vector) for each value of each attribute.
-            scale: of the noise.
-            name: of the query, in words.
-        """
+        """Ask for the sum of what each attribute's value adds, a number or a vector; 0 for one not named."""
         schema = as_schema(schema)
         for given in parts:
             schema.index(given)
         arrays = {key: _numbers(f"parts of {key}", value) for key, value in parts.items()}
-        shaped = {
-            key: np.atleast_1d(array)[:, None] if array.ndim < 2 else array for key, array in arrays.items()
-        }
+        shaped = {key: x if x.ndim > 1 else np.atleast_1d(x)[:, None] for key, x in arrays.items()}
         widths = {array.shape[-1] for array in shaped.values()} or {1}
         if len(widths) > 1:
             raise invalid("parts", "numbers, or vectors of one length", sorted(widths))
@@ -138,9 +130,8 @@ class Query:
         rows = tuple(shaped.get(a.name, np.zeros((a.size, width))) for a in schema)
         for attribute, row in zip(schema, rows, strict=True):
             if row.shape != (attribute.size, width) or not np.all(np.isfinite(row)):
-                raise invalid(
-                    f"parts of {attribute.name}", f"{attribute.size} finite numbers or vectors", row.shape
-                )
+                wanted = f"{attribute.size} finite numbers or vectors"
+                raise invalid(f"parts of {attribute.name}", wanted, row.shape)
         return cls(name, schema, scale, rows)
 
     @classmethod
@@ -158,13 +149,10 @@ class Query:
         try:
             inspect.signature(function).bind(*schema.sizes)
         except TypeError as error:
-            raise invalid(
-                "function", f"a function of {len(schema)} codes", function, f"It says: {error}."
-            ) from None
-        table = [
-            _numbers("answer of the function", function(*codes))
-            for codes in product(*(range(size) for size in schema.sizes))
-        ]
+            wanted = f"a function of {len(schema)} codes"
+            raise invalid("function", wanted, function, f"It says: {error}.") from None
+        combinations = product(*(range(size) for size in schema.sizes))
+        table = [_numbers("answer of the function", function(*codes)) for codes in combinations]
         shapes = {np.atleast_1d(answer).shape for answer in table}
         if len(shapes) > 1 or any(len(shape) > 1 or shape[0] == 0 for shape in shapes):
             raise invalid("function", "answered by numbers, or by vectors of one length", sorted(shapes))
@@ -238,11 +226,7 @@ class Query:
         return self.parts
 
     def sensitivities(self, possible: Sequence[Mask]) -> Array:
-        """Return how far each attribute alone can move the answer (PDP, LS_i): in the L1 norm, shape (n,).
-
-        Args:
-            possible: for each attribute which of its values can occur.
-        """
+        """Return how far each attribute alone can move the answer (PDP, LS_i): in the L1 norm, shape (n,)."""
         parts = [part[mask] for part, mask in zip(self.additive_parts(), possible, strict=True)]
         return np.array([np.abs(part[:, None] - part[None]).sum(axis=-1).max() for part in parts])
 
@@ -256,14 +240,10 @@ def common_step(values: Array, total: float | None = None) -> float:
 
     A multiple is one up to the rounding of doubles as large as the largest value, whatever that is in steps;
     values that are nothing but such rounding count as 0. The step is never so fine that a sum is no longer
-    a whole number in a double.
+    a whole number in a double; `total` is the largest one, the largest value by default.
 
     >>> common_step(np.array([0.0, 0.5, 0.75])), common_step(np.array([1 / 3, 2 / 3, 0.0]))
     (0.25, 0.3333333333333333)
-
-    Args:
-        values: what is added up.
-        total: the largest sum of them; the largest value by default.
     """
     sizes = np.unique(np.abs(values))
     largest = float(sizes[-1])
@@ -294,9 +274,7 @@ def _numbers(name: str, value: object) -> Array:
 def checked_weights(names: Sequence[str], weights: Mapping[str, float] | None) -> dict[str, float]:
     """Return the weight of every attribute in a sum, in order; 1 where none is given."""
     given = weights or {}
-    for name in given:
-        if name not in names:
-            raise unknown("attribute", name, names)
+    check_names(given, names)
     return {name: check_number(f"weight of {name}", given.get(name, 1.0)) for name in names}
 
 

@@ -32,13 +32,7 @@ _DEEPEST = 600.0
 
 
 def all_adversaries(belief: Belief, query: Query, targets: Sequence[str] | None = None) -> Values:
-    """Return the exact leakage to every adversary.
-
-    Args:
-        belief: a joint, or a tree that is small enough to be listed.
-        query: additive or not.
-        targets: the attributes under attack; all by default.
-    """
+    """Return the exact leakage to every adversary, of a joint or of a tree small enough to be listed."""
     cells = cells_of(belief, query)
     return _explore(cells, query, _positions(cells, targets), prune=False)[0]
 
@@ -195,8 +189,7 @@ class _Walk:
         if place == len(self.sizes):
             self._evaluate(laws, sums, mask)
             return
-        axis = mask.bit_count()
-        self.visit(*self._summed_out(laws, sums, axis, place), place + 1, mask)
+        self.visit(*self._summed_out(laws, sums, mask.bit_count(), place), place + 1, mask)
         self.visit(laws, sums, place + 1, mask | 1 << place)
 
     def _ceiling(self, place: int, mask: int) -> float:
@@ -204,16 +197,13 @@ class _Walk:
         free = sum(reach for j, reach in enumerate(self.reach) if j >= place or not mask >> j & 1)
         kept = [self.reach[i] for i in self.targets if i < place and mask >> i & 1]
         is_open = any(i >= place for i in self.targets)
-        if not kept and not is_open:
-            return -math.inf
-        return free + max(kept, default=0.0)
+        return free + max(kept, default=0.0) if kept or is_open else -math.inf
 
     def _summed_out(self, laws: Array, sums: Whole, axis: int, place: int) -> tuple[Array, Whole]:
         """Return the laws with an attribute's values added to the sum instead of told apart."""
         moved = [sums + by for by in self.ticks[place]]
         wider = np.unique(np.concatenate(moved))
-        shape = [*laws.shape[:axis], *laws.shape[axis + 1 : -1], len(wider)]
-        result = np.zeros(shape)
+        result = np.zeros([*laws.shape[:axis], *laws.shape[axis + 1 : -1], len(wider)])
         for value, places in enumerate(moved):
             result[..., np.searchsorted(wider, places)] += laws.take(value, axis=axis)
         return result, wider
@@ -225,13 +215,9 @@ class _Walk:
         for axis, target in enumerate(kept):
             if target not in self.targets or (self.prune and unknown + self.reach[target] <= self.best):
                 continue
-            shape = (
-                math.prod(laws.shape[:axis]),
-                self.sizes[target],
-                math.prod(laws.shape[axis + 1 : -1]),
-                len(sums),
-            )
-            value = self._largest(laws.reshape(shape), sums, self.ticks[target])
+            before, behind = math.prod(laws.shape[:axis]), math.prod(laws.shape[axis + 1 : -1])
+            shaped = laws.reshape(before, self.sizes[target], behind, len(sums))
+            value = self._largest(shaped, sums, self.ticks[target])
             self.table[target, mask & ~(1 << target)] = value
             self.best = max(self.best, value)
             self.looked += 1

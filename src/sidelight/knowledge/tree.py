@@ -46,10 +46,8 @@ def tree_leakage(belief: Belief, query: Query, adversary: Adversary) -> Bound:
     for values in track(assignments, "known values"):
         fixed = dict(zip(known, values, strict=True))
         reached = _leakage(tree, query.scale, root, (lattice.step, ticks), fixed)
-        if reached is None or reached[0] <= best.value:
-            continue
-        value, pair, answer = reached
-        best = Bound(value, kind, METHOD, _witness(tree, query, adversary, fixed, pair, answer))
+        if reached is not None and reached[0] > best.value:
+            best = Bound(reached[0], kind, METHOD, _witness(tree, query, adversary, fixed, *reached[1:]))
     return best
 
 
@@ -131,8 +129,7 @@ def _branch_laws(tree: Tree, root: int, ticks: list[Whole], fixed: dict[int, int
             laws = convolve(laws, messages.pop(child))
         laws = _shifted(laws, ticks[node])
         if node in fixed:
-            others = np.arange(len(laws)) != fixed[node]
-            laws[others] = -np.inf
+            laws[np.arange(len(laws)) != fixed[node]] = -np.inf
         if node == root:
             return laws
         messages[node] = _mixed(tree.conditionals[node], laws)

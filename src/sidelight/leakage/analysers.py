@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import partial
+from itertools import permutations
 from types import MappingProxyType
 from typing import Literal, Protocol
 
@@ -103,11 +104,10 @@ def symmetric_analysis(belief: Belief, epsilon: float) -> Array:
 def generic_analysis(belief: Belief, epsilon: float) -> Array:
     """The worst release of this budget (CPL, Algorithm 2): certified, the reference for any mechanism."""
     baseline = math.exp(-check_number("epsilon", epsilon, at_least=0))
-    matrix = np.zeros((len(belief.schema), len(belief.schema)))
-    for i, neighbour in enumerate(belief.schema.names):
-        for j, secret in enumerate(belief.schema.names):
-            if i != j:
-                matrix[i, j] = generic_worst(conditional_rows(belief, secret, neighbour)[0], baseline).value
+    names = belief.schema.names
+    matrix = np.zeros((len(names), len(names)))
+    for i, j in permutations(range(len(names)), 2):
+        matrix[i, j] = generic_worst(conditional_rows(belief, names[j], names[i])[0], baseline).value
     return matrix
 
 
@@ -142,9 +142,8 @@ def region(undershoot: float, overshoot: float, tolerance: float = TOLERANCE) ->
     """
     low = check_number("undershoot", undershoot, at_least=0, infinite=True) > tolerance
     high = check_number("overshoot", overshoot, at_least=0, infinite=True) > tolerance
-    if low:
-        return "R3" if high else "R1"
-    return "R2" if high else "P1"
+    regions: dict[tuple[bool, bool], Region] = {(True, True): "R3", (True, False): "R1", (False, True): "R2"}
+    return regions.get((low, high), "P1")
 
 
 def leakage_error(reference: Array, estimate: Array) -> float:

@@ -48,30 +48,20 @@ class AverageLeakage:
 def average_leakage(belief: Belief, channel: Channel, secret: str, neighbour: str) -> AverageLeakage:
     """Return what the neighbour's report says about the secret on average.
 
-    Args:
-        belief: what the adversary knows.
-        channel: of the neighbour's release; its reports must be few enough to be listed.
-        secret: the attribute in question.
-        neighbour: the released attribute; the secret's own name gives its own report.
+    The channel's reports must be few enough to be listed. The secret as its own neighbour: its own report.
     """
     check_belief("belief", belief)
     rows, possible = secret_rows(belief, channel, secret, neighbour)
     prior = belief.prior(secret)[possible]
     joint = prior[:, None] * rows
     guess = float(prior.max())
-    return AverageLeakage(
-        secret,
-        neighbour,
-        _information(joint),
-        guess,
-        min(max(float(joint.max(axis=0).sum()), guess), 1.0),  # a report never makes a guess worse
-    )
+    better = min(max(float(joint.max(axis=0).sum()), guess), 1.0)  # a report never makes a guess worse
+    return AverageLeakage(secret, neighbour, _information(joint), guess, better)
 
 
 def _information(joint: Array) -> float:
     """Return the mutual information of rows and columns, in nats."""
-    terms = _information_terms(joint, joint.sum(axis=1), joint.sum(axis=0))
-    return max(float(terms.sum()), 0.0)
+    return max(float(_information_terms(joint, joint.sum(axis=1), joint.sum(axis=0)).sum()), 0.0)
 
 
 def _information_terms(joint: Array, rows: Array, columns: Array) -> Array:
@@ -120,8 +110,7 @@ def mutual_information_matrix(belief: Belief, *, normalised: bool = False) -> Ar
     check_belief("belief", belief)
     joint = belief.pair_probabilities()
     marginal = np.diagonal(joint)
-    terms = _information_terms(joint, marginal, marginal)
-    information = np.maximum(_block_sums(belief, terms), 0.0)
+    information = np.maximum(_block_sums(belief, _information_terms(joint, marginal, marginal)), 0.0)
     if not normalised:
         return information
     entropy = _block_sums(belief, _entropy_terms(joint))

@@ -87,43 +87,29 @@ def audit_randomiser(
     tried = values if len(values) <= 4 else [*values[:2], *values[-2:]]
     raw = [_draw(randomiser, value, count, batch) for value in track(tried, "drawing reports")]
     half = count // 2
-    event, i, j = _best_event(_rows(raw), half)
-    hits = [int(event.codes[value][half:].sum()) for value in (i, j)]
+    event, happened, i, j = _best_event(_rows(raw), half)
+    hits = [int(happened[value][half:].sum()) for value in (i, j)]
     lower = float(lower_epsilon(hits[0], hits[1], count - half, 1 - confidence))
     shares = (hits[0] / (count - half), hits[1] / (count - half))
-    return RandomiserAudit(claim, lower, confidence, event.words, tried[i], tried[j], shares, count)
-
-
-@dataclass(frozen=True)
-class _Event:
-    """Something that happens to a report or not; for each value tried, which of its reports it happens to."""
-
-    words: str
-    codes: Sequence[Mask]
+    return RandomiserAudit(claim, lower, confidence, event, tried[i], tried[j], shares, count)
 
 
 @dataclass(frozen=True)
 class _Feature:
-    """One component of the reports, or the whole of each, as numbers of its levels.
-
-    Attributes:
-        words: what it is called.
-        levels: the different values it takes, in order.
-        codes: for each value tried, the level of each of its reports.
-    """
+    """One component of the reports, or the whole of each: its levels, and which of them each report has."""
 
     words: str
     levels: NDArray[Any]
     codes: Sequence[Positions]
 
-    def best_event(self, likelier: int, unlikelier: int, half: int) -> tuple[float, _Event]:
+    def best_event(self, likelier: int, unlikelier: int, half: int) -> tuple[float, str, list[Mask]]:
         """Choose on the first half of the reports the event that tells two values apart best.
 
-        The score is a cautious log-ratio, so that an event is not chosen for its luck.
+        The score is a cautious log-ratio, so that an event is not chosen for its luck. Also return the event
+        in words, and for each value tried which of its reports it happens to.
         """
-        counts = [
-            np.bincount(self.codes[v][:half], minlength=len(self.levels)) for v in (likelier, unlikelier)
-        ]
+        first, second = (self.codes[value][:half] for value in (likelier, unlikelier))
+        counts = [np.bincount(codes, minlength=len(self.levels)) for codes in (first, second)]
         scores = lower_epsilon(counts[0], counts[1], half, _CAUTION)
         level = int(np.argmax(scores))
         choices = [(float(scores[level]), f"is {self.levels[level]}", np.arange(len(self.levels)) == level)]
@@ -131,7 +117,7 @@ class _Feature:
             hits = [int(count[chosen].sum()) for count in counts]
             choices.append((float(lower_epsilon(hits[0], hits[1], half, _CAUTION)), cut_words, chosen))
         score, words, chosen = max(choices, key=lambda choice: choice[0])
-        return score, _Event(f"{self.words} {words}", [chosen[codes] for codes in self.codes])
+        return score, f"{self.words} {words}", [chosen[codes] for codes in self.codes]
 
     def _sets(self, first: Positions, second: Positions) -> Iterator[tuple[str, Mask]]:
         """Offer sets of levels: those likelier under the first value, and both sides of some cuts."""
@@ -148,7 +134,7 @@ class _Feature:
             yield f"is above {self.levels[place]:.6g}", ~below
 
 
-def _best_event(drawn: Sequence[NDArray[Any]], half: int) -> tuple[_Event, int, int]:
+def _best_event(drawn: Sequence[NDArray[Any]], half: int) -> tuple[str, list[Mask], int, int]:
     """Choose an event and the two values that it tells apart best, on the first half of the reports."""
     scored = (
         (*feature.best_event(i, j, half), i, j)

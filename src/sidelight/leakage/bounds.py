@@ -73,13 +73,8 @@ class Bound:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figure as plain data."""
-        return {
-            "value": json_number(self.value + 0.0),  # the addition turns minus zero into zero
-            "kind": self.kind,
-            "method": self.method,
-            "witness": None if self.witness is None else vars(self.witness),
-            "support": self.support,
-        }
+        value = json_number(self.value + 0.0)  # the addition turns minus zero into zero
+        return vars(self) | {"value": value, "witness": self.witness and vars(self.witness)}
 
 
 @dataclass(frozen=True)

@@ -55,15 +55,13 @@ def robust_pair(credal: Credal, channel: Channel, secret: str, neighbour: str) -
         raise InputError(f"the neighbour must be another attribute than the secret {secret!r}.")
     belief = credal.belief
     check_fit(belief.schema[neighbour], channel)
-    method = _method(credal)
     if belief.schema[secret].size < 2:
         return Leakage.exactly(secret, (neighbour,), Bound(0.0, "certified", "only one value is possible"))
-    region = credal.pair(secret, neighbour)
-    attained = channel.attained
+    region, attained = credal.pair(secret, neighbour), channel.attained
 
     def bound(worst: _Worst, kind: Claim, reporting: Channel) -> Bound:
         pair = worst.likelier, worst.unlikelier
-        figure = Bound(min(worst.value, channel.epsilon), kind, method)
+        figure = Bound(min(worst.value, channel.epsilon), kind, _method(credal))
         if worst.report >= 0:
             named = reporting.named(worst.report)
             return witnessed(figure, belief, {neighbour: reporting}, secret, pair, {neighbour: named})
@@ -103,13 +101,7 @@ def robust_upper(
 
     It is the least of composition, which holds for every belief; the own report with the pair's robust
     figure, where one other attribute is released; and the robust joint generic bound, where the other
-    attributes together have few combinations.
-
-    Args:
-        credal: the set.
-        channels: the channel of every released attribute.
-        secret: the attribute in question; it may be released or not.
-        region: the `joint_region` of all other released attributes, which no budget changes.
+    attributes together have few combinations: `region` is their `joint_region`, which no budget changes.
     """
     method = _method(credal)
     others = [name for name in channels if name != secret]
@@ -145,18 +137,15 @@ def joint_region(credal: Credal, secret: str, others: list[str]) -> Region | Non
 def _largest(region: Region, channel: Channel) -> _Worst:
     """Return the largest leakage in the region."""
     reports = channel.columns(math.inf if channel.is_listable else LARGEST_LIST)
-    if reports is None:
-        return robust_generic(region, channel.floor)
-    return _worst(*_likelihoods(region, reports))
+    return (
+        robust_generic(region, channel.floor) if reports is None else _worst(*_likelihoods(region, reports))
+    )
 
 
 def _least(region: Region, channel: Channel) -> _Worst:
     """Return a leakage that all of the region reaches; 0 if the reports are too many to list."""
     reports = channel.columns()
-    if reports is None:
-        return _Worst(0.0)
-    high, low = _likelihoods(region, reports)
-    return _worst(low, high)
+    return _Worst(0.0) if reports is None else _worst(*reversed(_likelihoods(region, reports)))
 
 
 def _likelihoods(region: Region, reports: Array) -> tuple[Array, Array]:

@@ -29,12 +29,7 @@ def hashing_leakage(
 ) -> Leakage:
     """Return the leakage through a hashed report: certified above, and reached below by buckets that exist.
 
-    Args:
-        belief: what the adversary knows.
-        mechanism: a local hashing mechanism over the neighbour's values.
-        secret: the attribute in question.
-        neighbour: the hashed attribute.
-        seeds: how many hash functions to look at.
+    `seeds` says how many hash functions to look at.
     """
     check_belief("belief", belief)
     check_is("mechanism", mechanism, Hashing, "create('olh', size, epsilon) makes one.")

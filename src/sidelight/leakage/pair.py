@@ -13,7 +13,7 @@ import numpy as np
 
 from sidelight.belief import Belief, check_belief
 from sidelight.foundation.arrays import Array, Positions
-from sidelight.foundation.errors import InputError
+from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound, Claim, Leakage
 from sidelight.leakage.divergence import delta_at
@@ -148,6 +148,19 @@ def check_fit(attribute: Attribute, channel: Channel) -> None:
 def own_pairs(channel: Channel | None, possible: Positions) -> Array:
     """Return what an attribute's own report says about every two of its possible values, shape (m, m)."""
     return np.zeros((len(possible), len(possible))) if channel is None else channel.own_pairs(possible)
+
+
+def secret_names(belief: Belief, secrets: Iterable[str] | None) -> list[str]:
+    """Return the attributes in question, all by default, after checking that the belief knows them."""
+    if secrets is not None and not isinstance(secrets, Iterable):
+        raise invalid("secrets", "a list of attributes", secrets)
+    chosen = [secrets] if isinstance(secrets, str) else belief.schema.names if secrets is None else secrets
+    names = list(chosen)
+    if not names:
+        raise InputError("`secrets` must name at least one attribute, got none.")
+    for name in names:
+        belief.schema.index(name)
+    return names
 
 
 def is_idealised(channels: Iterable[Channel]) -> bool:

@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass, replace
 
 from sidelight.belief import Belief, check_belief
-from sidelight.foundation.arrays import Positions
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import check_number
 from sidelight.leakage.bounds import Bound, Leakage
 from sidelight.leakage.divergence import delta_at, epsilon_at
@@ -25,6 +25,8 @@ from sidelight.leakage.pair import conditional_rows, pair_leakage, secret_rows
 from sidelight.mechanisms import AnyChannel, Channel
 from sidelight.mechanisms.channel.channel import check_delta
 from sidelight.mechanisms.channel.generic import generic_worst
+
+NOTHING = Bound(0.0, "lower", "nothing is known of the release but its budget")
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,7 @@ def privacy_profile(
 ) -> ProfilePoint:
     """Return the exact delta of the secret's leakage at `epsilon` through the neighbour's report.
 
-    Args:
-        belief: what the adversary knows.
-        channel: of the neighbour's release; its reports must be few enough to be listed.
-        secret: the attribute in question.
-        neighbour: the released attribute; the secret's own name gives its own report.
-        epsilon: the leakage to allow, at least 0.
+    The channel's reports must be few enough to be listed. The secret as its own neighbour: its own report.
     """
     check_belief("belief", belief)
     level = check_number("epsilon", epsilon, at_least=0, infinite=True)
@@ -98,19 +95,12 @@ def approximate_pair(belief: Belief, epsilon: float, delta: float, secret: str, 
     then (g - H h) q <= c (1 - H + (e^epsilon - 1) E) + delta E, where the bracket is at most 0 because L is
     the generic bound; and E <= (H - 1)/(e^epsilon - 1), with equality for the worst pair.
 
-    Args:
-        belief: what the adversary knows.
-        epsilon: of the neighbour's release.
-        delta: of the neighbour's release, over events; one checked for single reports will not do.
-        secret: the attribute in question.
-        neighbour: the released attribute.
+    The delta must be one over events; one checked for single reports will not do.
     """
-    check_belief("belief", belief)
-    bound = _generic_bound(belief, epsilon, secret, neighbour)
-    rows, _ = conditional_rows(belief, secret, neighbour)
+    bound, rows = _generic_bound(belief, epsilon, secret, neighbour)
     failure = check_delta(delta) * delta_at(rows, bound.value)[0]
     upper = replace(bound, method="worst release of this epsilon and delta")
-    return Leakage(secret, (neighbour,), _nothing(), upper, failure)
+    return Leakage(secret, (neighbour,), NOTHING, upper, failure)
 
 
 def published_approximate_pair(
@@ -123,20 +113,16 @@ def published_approximate_pair(
     needs more than 0.018, and let the secret agree with the bit with probability 0.965. At epsilon = 1 the
     pair states a failure of 0.017; it is 0.79. Values that tie for S* are left out, the smaller reading.
     """
-    check_belief("belief", belief)
-    bound = _generic_bound(belief, epsilon, secret, neighbour)
-    rows, _ = conditional_rows(belief, secret, neighbour)
+    bound, rows = _generic_bound(belief, epsilon, secret, neighbour)
     worst = generic_worst(rows, math.exp(-epsilon))
     failure = check_delta(delta) * min(float(rows[worst.likelier, worst.report].sum()), 1.0)
     upper = replace(bound, kind="published", method="(L, f*) (CPL, Algorithm 2)")
-    return Leakage(secret, (neighbour,), _nothing(), upper, failure)
+    return Leakage(secret, (neighbour,), NOTHING, upper, failure)
 
 
-def _generic_bound(belief: Belief, epsilon: float, secret: str, neighbour: str) -> Bound:
-    budget = check_number("epsilon", epsilon, at_least=0)
-    channel = AnyChannel(belief.schema[neighbour].size, budget)
-    return pair_leakage(belief, channel, secret, neighbour).upper
-
-
-def _nothing() -> Bound:
-    return Bound(0.0, "lower", "nothing is known of the release but its budget")
+def _generic_bound(belief: Belief, epsilon: float, secret: str, neighbour: str) -> tuple[Bound, Array]:
+    """Return the worst release of this budget, and Pr(neighbour | secret)."""
+    check_belief("belief", belief)
+    channel = AnyChannel(belief.schema[neighbour].size, check_number("epsilon", epsilon, at_least=0))
+    bound = pair_leakage(belief, channel, secret, neighbour).upper
+    return bound, conditional_rows(belief, secret, neighbour)[0]

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sidelight.belief import Belief, check_belief
-from sidelight.foundation.arrays import Mask
 from sidelight.foundation.errors import InputError, check_number, check_whole, invalid
 from sidelight.leakage.average import correlation_matrix
 from sidelight.leakage.bounds import Bound
@@ -28,13 +27,10 @@ def pairwise_sum(belief: Belief, channels: Mapping[str, Channel], secret: str) -
     """
     check_belief("belief", belief)
     channels = checked_channels(belief, channels)
-    parts = [direct_leakage(belief, channels.get(secret), secret).value]
-    parts += [
-        pair_leakage(belief, channel, secret, name).value
-        for name, channel in channels.items()
-        if name != secret
-    ]
-    return Bound(math.fsum(parts), "published", "pairwise sum (CPL, eq. (6))")
+    others = [(name, channel) for name, channel in channels.items() if name != secret]
+    pairs = [pair_leakage(belief, channel, secret, name).value for name, channel in others]
+    own = direct_leakage(belief, channels.get(secret), secret).value
+    return Bound(math.fsum([own, *pairs]), "published", "pairwise sum (CPL, eq. (6))")
 
 
 def budget_sum(channels: Mapping[str, Channel]) -> Bound:
@@ -56,12 +52,15 @@ def graph_budget_sum(belief: Belief, channels: Mapping[str, Channel], threshold:
     Not a bound: dependence is more than correlation. For X = A xor B with fair coins A, B nothing is joined,
     and with randomised response of budget 1 on all three it gives 1; the truth is 1.43378.
     """
+    from scipy.sparse.csgraph import connected_components
+
     limit = check_threshold(threshold)
     channels = checked_channels(belief, channels)
     columns = [belief.schema.index(name) for name in channels]
     joined = np.abs(correlation_matrix(belief))[np.ix_(columns, columns)] >= limit
     budgets = np.array([channel.epsilon for channel in channels.values()])
-    sums = [math.fsum(budgets[part]) for part in _components(joined)]
+    count, label = connected_components(joined, directed=False)
+    sums = [math.fsum(budgets[label == part]) for part in range(count)]
     return Bound(max(sums, default=0.0), "published", f"GRF (threshold {limit:g})")
 
 
@@ -74,20 +73,18 @@ def reconstruction_sum(own: float, parts: Sequence[float]) -> Bound:
     Not a bound: its own report and the others' are seen together. For C = A + B with bits A, B and
     randomised response of budget 1 on all three it gives 2; the truth is 3, and 2 only without C's report.
     """
-    values = [check_number("own", own, at_least=0), *_check_parts(parts)]
-    return Bound(
-        max(values[0], math.fsum(values[1:])), "published", "reconstruction paper, Theorem 1 (maximum)"
-    )
+    base = check_number("own", own, at_least=0)
+    if not parts:
+        raise InputError("`parts` must hold the budget of at least one other attribute, got none.")
+    total = math.fsum(check_number("parts", part, at_least=0) for part in parts)
+    return Bound(max(base, total), "published", "reconstruction paper, Theorem 1 (maximum)")
 
 
 def reconstruction_advanced(own: float, epsilon: float, parts: int, slack: float) -> Bound:
     """Return max(own, sqrt(2 x ln(1/d)) epsilon + x epsilon (e^epsilon - 1)): Theorem 2 of the same paper.
 
-    Args:
-        own: the budget of the attribute's own report.
-        epsilon: the budget of each of the others.
-        parts: x, how many others there are.
-        slack: d, the probability with which the figure may fail.
+    `own` is the budget of the attribute's own report, `epsilon` that of each of the x = `parts` others, and
+    d = `slack` the probability with which the figure may fail.
 
     Not a bound, for the reason of Theorem 1: for C = A + B with bits A, B, budget 1 on C, 0.1 on A and B,
     and slack 1e-6 it gives 1; the failure at 1 has probability 0.0288.
@@ -97,9 +94,8 @@ def reconstruction_advanced(own: float, epsilon: float, parts: int, slack: float
     count = check_whole("parts", parts, at_least=1)
     chance = check_number("slack", slack, above=0, below=1)
     advanced = math.sqrt(2 * count * math.log(1 / chance)) * budget + count * budget * math.expm1(budget)
-    return Bound(
-        max(base, advanced), "published", f"reconstruction paper, Theorem 2 (advanced, slack {chance:g})"
-    )
+    method = f"reconstruction paper, Theorem 2 (advanced, slack {chance:g})"
+    return Bound(max(base, advanced), "published", method)
 
 
 def sampling_amplification(epsilon: float, attributes: int) -> Bound:
@@ -124,17 +120,3 @@ def check_threshold(threshold: float) -> float:
     if limit > 1:
         raise invalid("threshold", "a correlation, at most 1", threshold)
     return limit
-
-
-def _check_parts(parts: Sequence[float]) -> list[float]:
-    if not parts:
-        raise InputError("`parts` must hold the budget of at least one other attribute, got none.")
-    return [check_number("parts", part, at_least=0) for part in parts]
-
-
-def _components(joined: Mask) -> list[list[int]]:
-    """Return the connected sets of a graph given by its adjacency matrix."""
-    from scipy.sparse.csgraph import connected_components
-
-    count, label = connected_components(joined, directed=False)
-    return [np.flatnonzero(label == part).tolist() for part in range(count)]

@@ -113,10 +113,10 @@ def statistical_leakage(
     result = StatisticalLeakage(secret, tuple(laws), value, finite, infinite, empty, replicates)
     if not surrogates:
         return result
-    of_table = _judge(value, _surrogates(seen[0], lambda tables: tables, surrogates, rng))
-    of_population = _judge(value, _surrogates(records, observed, surrogates, rng))
-    result = replace(result, table_p_value=of_table[0], table_surrogate=of_table[1])
-    return replace(result, population_p_value=of_population[0], population_surrogate=of_population[1])
+    p, quantile = _judge(value, _surrogates(seen[0], lambda tables: tables, surrogates, rng))
+    result = replace(result, table_p_value=p, table_surrogate=quantile)
+    p, quantile = _judge(value, _surrogates(records, observed, surrogates, rng))
+    return replace(result, population_p_value=p, population_surrogate=quantile)
 
 
 def _checked(belief: Belief, name: str, view: ArrayLike) -> Array:
@@ -137,10 +137,8 @@ def _records(belief: Belief, secret: str, views: Mapping[str, Array]) -> Whole:
     inputs = math.prod(len(view) for view in views.values()) * size
     outputs = math.prod(view.shape[1] for view in views.values()) * size
     if max(inputs, outputs) > _LARGEST_TABLE:
-        raise TooLargeError(
-            f"the table of {len(views)} attributes has more than {_LARGEST_TABLE} cells; "
-            "look at fewer attributes."
-        )
+        many = f"the table of {len(views)} attributes has more than {_LARGEST_TABLE} cells"
+        raise TooLargeError(f"{many}; look at fewer attributes.")
     counts = np.rint(belief.joint([secret, *views]) * belief.weight).astype(np.int64)
     return np.asarray(counts[counts.reshape(size, -1).sum(axis=1) > 0])
 

@@ -22,7 +22,7 @@ from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Witness
-from sidelight.leakage.pair import checked_channels, pair_leakage
+from sidelight.leakage.pair import checked_channels, pair_leakage, secret_names
 from sidelight.leakage.totals import total_leakage
 from sidelight.mechanisms import Channel
 from sidelight.mechanisms.channel.logs import log_ratios
@@ -70,26 +70,17 @@ class _Releases:
         return [len(matrix) for matrix in self.matrices]
 
     @property
-    def values(self) -> Positions:
-        """Where each attribute's values start when they stand in one line; last, their number."""
-        return _offsets(self.sizes)
-
-    @property
     def reports(self) -> Positions:
         """Where each attribute's reports start when they stand in one line; last, their number."""
-        return _offsets([matrix.shape[1] for matrix in self.matrices])
+        return np.cumsum([0, *(matrix.shape[1] for matrix in self.matrices)]).astype(np.intp)
 
 
 def synergy_scan(
     belief: Belief, channels: Mapping[str, Channel], secrets: Sequence[str] | None = None, top: int = 50
 ) -> list[Synergy]:
-    """Return the triples with the largest excess, worst first.
+    """Return the `top` triples with the largest excess, worst first; that of the last may be negative.
 
-    Args:
-        belief: what the adversary knows; pairs are not enough.
-        channels: the channel of every released attribute; their reports must be few enough to be listed.
-        secrets: the attributes in question; all of the belief's by default.
-        top: how many triples to return, the excess of the last of which may be negative.
+    Pairs are not enough as a belief, and the channels' reports must be few enough to be listed.
     """
     check_belief("belief", belief)
     channels = checked_channels(belief, channels)
@@ -99,9 +90,7 @@ def synergy_scan(
             f"a synergy scan needs the joint of three attributes, which a {belief.kind} belief does not "
             "hold; make it with kind='joint'."
         )
-    names = [secrets] if isinstance(secrets, str) else list(secrets or belief.schema.names)
-    for name in names:
-        belief.schema.index(name)
+    names = secret_names(belief, secrets or None)
     releases = _listed(belief, channels)
     if len(channels) < 2:
         return []
@@ -129,7 +118,7 @@ def _listed(belief: Belief, channels: Mapping[str, Channel]) -> _Releases:
     matrices = tuple(_reports(name, channel) for name, channel in channels.items())
     columns = np.array([belief.schema.index(name) for name in channels], dtype=np.intp)
     releases = _Releases(tuple(channels), columns, matrices)
-    largest = max(int(releases.values[-1]), int(releases.reports[-1]))
+    largest = max(sum(releases.sizes), int(releases.reports[-1]))
     if largest > LARGEST_GRAM:
         raise TooLargeError(
             f"the released attributes have {largest} values or reports in all, more than {LARGEST_GRAM}; "
@@ -149,11 +138,8 @@ def _of_secret(belief: Belief, records: Records, releases: _Releases, secret: st
     return [
         Synergy(
             secret,
-            releases.names[first[pair]],
-            releases.names[second[pair]],
-            float(together[pair]),
-            float(apart[pair]),
-            float(excess[pair]),
+            *(releases.names[part[pair]] for part in (first, second)),
+            *(float(part[pair]) for part in (together, apart, excess)),
         )
         for pair in np.argsort(-excess, kind="stable")[:top]
     ]
@@ -223,15 +209,9 @@ def _counted(
 
 def _through(cells: Array, releases: _Releases) -> Array:
     """Replace values by reports along the last axis, attribute by attribute."""
-    parts = [
-        cells[:, start:stop] @ matrix
-        for (start, stop), matrix in zip(pairwise(releases.values), releases.matrices, strict=True)
-    ]
-    return np.concatenate(parts, axis=1)
-
-
-def _offsets(sizes: Sequence[int]) -> Positions:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+    parts = np.split(cells, np.cumsum(releases.sizes)[:-1], axis=1)
+    moved = [part @ matrix for part, matrix in zip(parts, releases.matrices, strict=True)]
+    return np.concatenate(moved, axis=1)
 
 
 def _witnessed(belief: Belief, channels: Mapping[str, Channel], synergy: Synergy) -> Synergy:

@@ -19,15 +19,12 @@ TIE = 1e-12
 def best_pair(values: Array, weights: Array) -> tuple[int, int]:
     """Return the two different rows with the largest value; of several, those whose rarer one weighs most.
 
-    Args:
-        values: (m, m), a log-ratio for each ordered pair of rows.
-        weights: (m,), how common each row's secret value is.
+    `values` (m, m) has a log-ratio for each ordered pair, `weights` (m,) how common each row's value is.
     """
     different = ~np.eye(len(values), dtype=np.bool_)
     tied = different & (values >= values[different].max() - TIE)
     rarer = np.where(tied, np.minimum.outer(weights, weights), -1.0)
-    likelier, unlikelier = divmod(int(rarer.argmax()), len(values))
-    return likelier, unlikelier
+    return divmod(int(rarer.argmax()), len(values))
 
 
 def commonest_pair(weights: Array) -> tuple[int, int]:
@@ -46,14 +43,8 @@ def witnessed(
 ) -> Bound:
     """Add to a bound what reaches it, and the records behind that.
 
-    Args:
-        bound: the figure.
-        belief: what the adversary knows.
-        channels: the channel of every released attribute.
-        secret: the attribute in question.
-        pair: the codes of the likelier and the unlikelier secret value.
-        reports: what names the report of each other attribute that matters (see `Witness`); the secret's
-            own report is found here.
+    `pair` holds the codes of the likelier and the unlikelier secret value; `reports` what names the report of
+    each other attribute that matters (see `Witness`). The secret's own report is found here.
     """
     if bound.value <= 0:
         return bound
@@ -80,15 +71,9 @@ def records_behind(
 ) -> int | None:
     """Return the fewest records behind a witness; None for a belief given by hand.
 
-    A witness compares two secret values by a report that favours some values of other attributes. It rests on
-    the records of either secret value, on those of the likelier one that have the favoured values, and on
-    those of the unlikelier one that do, if there are any.
-
-    Args:
-        belief: what the adversary knows.
-        secret: the attribute in question.
-        pair: the codes of the likelier and the unlikelier secret value.
-        favoured: for each reported attribute the codes that its report favours.
+    A witness compares two secret values, the likelier first, by a report that favours some values of other
+    attributes. It rests on the records of either secret value, on those of the likelier one that have the
+    favoured values, and on those of the unlikelier one that do, if there are any.
     """
     counts = belief.support(secret)
     if counts is None:

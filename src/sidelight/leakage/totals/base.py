@@ -39,12 +39,10 @@ class Totals(ABC):
         """
         base = self.values(channels)
         after = [self.values({**channels, name: channel}) for name, channel in moved.items()]
-        return {
-            secret: np.array(
-                [min(values[secret], LARGEST_FIGURE) - min(base[secret], LARGEST_FIGURE) for values in after]
-            )
-            for secret in base
+        finite = {
+            secret: np.minimum([each[secret] for each in [base, *after]], LARGEST_FIGURE) for secret in base
         }
+        return {secret: values[1:] - values[0] for secret, values in finite.items()}
 
 
 def composition(channels: Channels) -> Bound:

@@ -32,13 +32,7 @@ _FEW_BEHIND = 8
 
 @dataclass(frozen=True, eq=False)
 class ListedTotals(Totals):
-    """Exact totals of several secrets, by contracting their joint with every other channel.
-
-    Attributes:
-        names: one for each axis.
-        cells: the joint probabilities.
-        secrets: whose totals are wanted.
-    """
+    """Exact totals of several secrets: their joint, a name for each axis, contracted with every channel."""
 
     names: tuple[str, ...]
     cells: Array
@@ -88,16 +82,20 @@ class ListedTotals(Totals):
         for axis, cells in self._contractions(columns):
             pairs = self._pairs(cells, axis, channels)
             value, pair = float(pairs.max()), divmod(int(pairs.argmax()), len(pairs))
-            reports = self._worst_reports(cells, axis, pair)
-            grown = self._growths(axis, pair, *(_chosen(side, reports) for side in (columns, others)))
+            reports = self._worst_reports(cells, axis, pair).items()
+            now, then = ([side[other][:, number] for other, number in reports] for side in (columns, others))
+            codes = self._possible(axis)[list(pair)]
+            grown = np.zeros(self.cells.ndim)
+            rest = np.arange(self.cells.ndim) != axis
+            grown[rest] = ratio_growths([self.cells.take(code, axis=axis) for code in codes], now, then)
             with np.errstate(invalid="ignore"):  # infinity stays infinity, whatever moves
                 grown[axis] = (self._own(axis, {**channels, **moved}) - self._own(axis, channels))[pair]
                 changes[self.names[axis]] = np.minimum(value + grown[places], most + steps) - min(value, most)
         return changes
 
     def _columns(self, channels: Channels) -> list[Array]:
-        shape = self.cells.shape
-        return [_listed(channels.get(name), size) for name, size in zip(self.names, shape, strict=True)]
+        axes = zip(self.names, self.cells.shape, strict=True)
+        return [_listed(channels.get(name), size) for name, size in axes]
 
     def _contractions(self, columns: Sequence[Array]) -> Iterator[tuple[int, Array]]:
         """Yield each secret's axis with the table in which this axis alone still has values."""
@@ -109,9 +107,9 @@ class ListedTotals(Totals):
             if len(axes) == 1:
                 yield axes[0], cells
                 continue
-            half = len(axes) // 2
-            waiting.append((axes[:half], _contracted(cells, columns, axes[half:])))
-            waiting.append((axes[half:], _contracted(cells, columns, axes[:half])))
+            first, second = axes[: len(axes) // 2], axes[len(axes) // 2 :]
+            waiting.append((first, _contracted(cells, columns, second)))
+            waiting.append((second, _contracted(cells, columns, first)))
 
     def _possible(self, axis: int) -> Positions:
         return np.flatnonzero(self.priors[axis] > 0)
@@ -143,26 +141,11 @@ class ListedTotals(Totals):
         rest = [other for other in range(self.cells.ndim) if other != axis]
         return {other: int(number) for other, number in zip(rest, numbers, strict=True)}
 
-    def _growths(self, axis: int, pair: tuple[int, int], now: list[Array], then: list[Array]) -> Array:
-        """Return how the log-ratio of the worst reports changes if each axis in turn has its other column."""
-        codes = self._possible(axis)[list(pair)]
-        grown = np.zeros(self.cells.ndim)
-        rest = np.arange(self.cells.ndim) != axis
-        grown[rest] = ratio_growths([self.cells.take(code, axis=axis) for code in codes], now, then)
-        return grown
-
-
-def _chosen(columns: Sequence[Array], reports: dict[int, int]) -> list[Array]:
-    return [columns[axis][:, report] for axis, report in reports.items()]
-
 
 def ratio_growths(pair: Iterable[Array], now: Sequence[Array], then: Sequence[Array]) -> Array:
     """Return how the log-ratio of a pair's reports changes if each axis in turn has its other report.
 
-    Args:
-        pair: the cells of the likelier and the unlikelier value.
-        now: for each axis the likelihoods of its report.
-        then: those of the report that replaces it.
+    `pair` is the cells of the likelier and the unlikelier value, `now` and `then` each axis's likelihoods.
     """
     grown = np.zeros(len(now))
     for cells, sign in zip(pair, (1, -1), strict=True):

@@ -51,12 +51,7 @@ def exact_totals(belief: Belief, channels: Channels, secrets: Sequence[str]) -> 
 
 @dataclass(frozen=True, eq=False)
 class ExactTotal(Totals):
-    """The exact total of one secret, with what reaches it; not all reports need to be listed.
-
-    Attributes:
-        belief: what the adversary knows.
-        secret: whose total is wanted.
-    """
+    """The exact total of one secret, with what reaches it; not all reports need to be listed."""
 
     belief: Belief
     secret: str
@@ -103,11 +98,8 @@ class ExactTotal(Totals):
 class OwnReport:
     """What the secret's own report says about every two of its values that can occur.
 
-    Attributes:
-        secret: its name.
-        possible: the codes of the values that can occur.
-        weights: how common each of them is.
-        pairs: (m, m), the log-ratio of every ordered pair; 0 if it is not released.
+    `possible` holds their codes, `weights` how common each is, `pairs` (m, m) the log-ratio of every ordered
+    pair; 0 if it is not released.
     """
 
     secret: str
@@ -131,10 +123,7 @@ class OwnReport:
 
 @dataclass(frozen=True)
 class Reached:
-    """A log-ratio, the two rows of possible values that reach it, and what names the reports.
-
-    See `Witness` for the names of reports.
-    """
+    """A log-ratio, the two rows of possible values that reach it, and the reports' names (see `Witness`)."""
 
     value: float
     pair: tuple[int, int]
@@ -191,9 +180,8 @@ def _check_exact(belief: Belief, channels: Channels, secret: str) -> None:
 def is_exact_cheap(belief: Belief, channels: Channels, secret: str) -> bool:
     """Whether "auto" takes the exact total of this secret."""
     known = belief.knows_joints or len(set(channels) - {secret}) <= 1
-    if not known or _unlisted(belief, channels, secret) is not None:
-        return False
-    return _exact_cells(belief, channels, secret) <= LARGEST_AUTOMATIC
+    is_listed = known and _unlisted(belief, channels, secret) is None
+    return is_listed and _exact_cells(belief, channels, secret) <= LARGEST_AUTOMATIC
 
 
 def _is_all_listed(belief: Belief, channels: Channels, secret: str) -> bool:
@@ -285,10 +273,10 @@ def _with_all(belief: Belief, channels: Channels, own: OwnReport) -> Reached:
     axes = [*listed, answered] if answered is not None else listed
     tensor = _conditional_tensor(belief, own.secret, axes)[own.possible]
     logs = _contracted_logs(tensor, [channels[name] for name in listed])
-    if answered is not None:
-        largest = _answer(logs.reshape(len(logs), -1, logs.shape[-1]), channels[answered], own)
-    else:
+    if answered is None:
         largest = _largest_ratio(logs.reshape(len(logs), -1), own)
+    else:
+        largest = _answer(logs.reshape(len(logs), -1, logs.shape[-1]), channels[answered], own)
     if largest.value <= own.pairs[largest.pair] + TIE:
         return Reached(largest.value, largest.pair, {})
     numbers = np.unravel_index(largest.cell, logs.shape[1 : len(listed) + 1])
@@ -350,10 +338,7 @@ def _commonest_in(logs: Array, span: float, weights: Array) -> tuple[tuple[int, 
 def _answer(logs: Array, channel: Channel, own: OwnReport) -> _Largest:
     """Return the largest log-ratio where one attribute answers the listed reports of the rest by its best.
 
-    Args:
-        logs: (m, cells, t), ln of Pr(listed reports, value of the answering attribute | secret).
-        channel: of the answering attribute.
-        own: of the secret.
+    `logs` (m, cells, t) is ln of Pr(listed reports, value of the answering attribute | secret).
     """
     masses = np.logaddexp.reduce(logs, axis=-1)
     rows = np.exp(logs - np.where(np.isneginf(masses), 0.0, masses)[..., None])

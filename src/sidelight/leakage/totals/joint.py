@@ -96,11 +96,10 @@ class JointTotal(Totals):
             return None
         rest = self._rest(channels)
         baseline = baseline_at(rest)
-        if kept is None:
-            reached = generic_worst(self.rows, baseline).value
-        else:
-            reached = _reached(self.rows, kept, baseline)
-        return Bound(own + min(reached, rest), "certified", "joint generic")
+        worst = (
+            generic_worst(self.rows, baseline).value if kept is None else _reached(self.rows, kept, baseline)
+        )
+        return Bound(own + min(worst, rest), "certified", "joint generic")
 
     def _rest(self, channels: Channels) -> float:
         """Return the realised budget of all other reports together."""
@@ -165,8 +164,6 @@ def _distinct_cells(belief: Belief, secret: str, others: Sequence[str]) -> tuple
     code = records.codes[:, belief.schema.index(secret)].astype(np.intp)
     if len(others) + 1 == len(belief.schema):
         return group, code, records.weights  # the records are the cells
-    flat = group * belief.schema[secret].size + code
-    cell, position = np.unique(flat, return_inverse=True)
+    cell, position = np.unique(group * belief.schema[secret].size + code, return_inverse=True)
     weight = np.bincount(position, weights=records.weights).astype(np.float64, copy=False)
-    group, code = np.divmod(cell, belief.schema[secret].size)
-    return group, code, weight
+    return *np.divmod(cell, belief.schema[secret].size), weight

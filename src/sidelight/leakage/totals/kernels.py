@@ -11,13 +11,7 @@ from sidelight.mechanisms.channel.kernels import gain
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
-def _boxed_excess(
-    g: Array,
-    h: Array,
-    low: Array,
-    high: Array,
-    ratio: float,
-) -> float:
+def _boxed_excess(g: Array, h: Array, low: Array, high: Array, ratio: float) -> float:
     """Return the largest (g - ratio h).v over the messages v between `low` and `high`."""
     total = 0.0
     for u in range(g.shape[0]):
@@ -27,13 +21,7 @@ def _boxed_excess(
 
 
 @njit(cache=True)
-def _climb_box(
-    g: Array,
-    h: Array,
-    low: Array,
-    high: Array,
-    start: float,
-) -> float:
+def _climb_box(g: Array, h: Array, low: Array, high: Array, start: float) -> float:
     """Return the largest g.v / h.v over the box by Dinkelbach's iteration, or `start` if that is larger.
 
     One heavy value can round g.v / h.v to its own g / h, however much the others add, so the climb ends only
@@ -68,12 +56,7 @@ def _most_telling(tops: Array, bottoms: Array) -> int:
 
 
 @njit(cache=True)
-def box_ratios(
-    weighted: Array,
-    masses: Array,
-    lows: Array,
-    highs: Array,
-) -> Array:
+def box_ratios(weighted: Array, masses: Array, lows: Array, highs: Array) -> Array:
     """Return, for every ordered pair of rows, the largest over reports of the least over boxes of the ratio.
 
     Every box holds all messages and so proves a bound: a report is done with as soon as one box shows that it

@@ -48,8 +48,7 @@ def lower_total(belief: Belief, channels: Channels, secret: str) -> Bound:
     searched = _search(belief, channels, own)
     if searched is None or searched.value <= best.value:
         return best
-    bound = Bound(searched.value, "lower", "search over reports")
-    return searched.witnessed(bound, belief, channels, own)
+    return searched.witnessed(Bound(searched.value, "lower", "search over reports"), belief, channels, own)
 
 
 def _search(belief: Belief, channels: Channels, own: OwnReport) -> Reached | None:
@@ -118,12 +117,9 @@ def _samples(records: Records, secret: str, others: Sequence[str]) -> dict[int, 
 
 def _start(belief: Belief, channels: Channels, own: OwnReport, pair: tuple[int, int]) -> list[_Report]:
     """Return for each other attribute the report that is best on its own."""
-    reports = []
-    for name, channel in channels.items():
-        if name != own.secret:
-            rows, _ = conditional_rows(belief, own.secret, name)
-            reports.append(_Report.of(channel, channel.worst_of_pair(rows, pair).report))
-    return reports
+    rows = {name: conditional_rows(belief, own.secret, name)[0] for name in channels if name != own.secret}
+    worst = {name: channels[name].worst_of_pair(given, pair).report for name, given in rows.items()}
+    return [_Report.of(channels[name], report) for name, report in worst.items()]
 
 
 def _ascend(
@@ -136,17 +132,18 @@ def _ascend(
         changed = False
         for axis, channel in enumerate(channels):
             codes = likelier.codes[axis], unlikelier.codes[axis]
-            rest = [
-                _without(part, reports, axis, weights)
-                for part, weights in zip((likelier, unlikelier), logs, strict=True)
-            ]
+            parts = zip((likelier, unlikelier), logs, strict=True)
+            rest = [_without(part, reports, axis, weights) for part, weights in parts]
             rows = [
                 np.bincount(code, weights=np.exp(weights - weights.max()), minlength=channel.size)
                 for code, weights in zip(codes, rest, strict=True)
                 if len(weights) and weights.max() > -math.inf
             ]
-            better = _best_report(np.array(rows), channel) if len(rows) == 2 else None
-            if better is None or np.array_equal(better.logs, reports[axis].logs):
+            if len(rows) < 2:
+                continue
+            shares = np.array(rows) / np.array(rows).sum(axis=1, keepdims=True)
+            better = _Report.of(channel, channel.worst_of_pair(shares, (0, 1)).report)
+            if not len(better.named) or np.array_equal(better.logs, reports[axis].logs):
                 continue
             reports[axis] = better
             logs = [weights + better.logs[code] for code, weights in zip(codes, rest, strict=True)]
@@ -171,12 +168,6 @@ def _weigh(sample: _Sample, reports: Sequence[_Report], leaving_out: int = -1) -
         if axis != leaving_out:
             logs = np.add(logs, report.logs[codes])
     return logs
-
-
-def _best_report(rows: Array, channel: Channel) -> _Report | None:
-    """Return the report with the largest ratio of the two (unnormalised) rows."""
-    worst = channel.worst_of_pair(rows / rows.sum(axis=1, keepdims=True), (0, 1))
-    return _Report.of(channel, worst.report) if len(worst.report) else None
 
 
 def _evaluate(records: Records, own: OwnReport, said: dict[str, _Report], pair: tuple[int, int]) -> float:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 
@@ -51,11 +51,7 @@ def range_pairs(rows: Array, reports: Array, spread: float) -> Array:
     """Return the bound for messages of which only the largest log-ratio `spread` is known, shape (m, m).
 
     With the largest v_a = 1 each lies between e^-spread and 1, and the best message takes one of the two.
-
-    Args:
-        rows: (m, t), Pr(value | x).
-        reports: (t, reports), Pr(report | value) up to a factor for each report.
-        spread: the largest log-ratio of a message.
+    `rows` (m, t) is Pr(value | x), `reports` (t, reports) Pr(report | value) up to a factor for each report.
     """
     lows = np.full((1, len(reports)), math.exp(-spread))
     return _boxed(rows, reports, lows, np.ones_like(lows))
@@ -104,10 +100,7 @@ def extreme_rays(spreads: Array) -> Array:
 
 @cache
 def _ray_paths(size: int) -> Array:
-    """Return, for every candidate ray, which entries of D add up to the logarithm of each of its values.
-
-    Shape (candidates, size, size * size).
-    """
+    """Return which entries of D add up to ln of each value of each candidate, (candidates, size, size^2)."""
     if size == 1:
         return np.zeros((1, 1, 1))
     candidates = []
@@ -153,9 +146,7 @@ def programme_pairs(rows: Array, reports: Array, spreads: Array) -> Array:
     """
     plain = np.array([box_pairs(rows, report[:, None], spreads) for report in reports.T])
     values = np.zeros(plain.shape[1:])
-    for i, j in product(range(len(rows)), repeat=2):
-        if i == j:
-            continue
+    for i, j in permutations(range(len(rows)), 2):
         for y in np.argsort(-plain[:, i, j]):
             if plain[y, i, j] <= values[i, j]:
                 break

@@ -35,14 +35,10 @@ TotalMethod = Literal["auto", "exact", "tree", "joint generic", "composition"]
 
 
 def total_leakage(belief: Belief, channels: Channels, secret: str, method: TotalMethod = "auto") -> Leakage:
-    """Return the leakage of the secret through every release, as an interval.
+    """Return the leakage of the secret, released or not, through every release, as an interval.
 
-    Args:
-        belief: what the adversary knows.
-        channels: the channel of every released attribute.
-        secret: the attribute in question; it may be released or not.
-        method: of the upper end; "auto" takes the smallest sound figure that is cheap enough. The figures of
-            a belief that is a model of the table are of kind "model".
+    Of the methods for the upper end "auto" takes the smallest sound figure that is cheap enough. The figures
+    of a belief that is a model of the table are of kind "model".
     """
     check_belief("belief", belief)
     channels = checked_channels(belief, channels)
@@ -63,15 +59,7 @@ def total_leakage(belief: Belief, channels: Channels, secret: str, method: Total
 def set_leakage(
     belief: Belief, channels: Channels, secret: str, through: Iterable[str], method: TotalMethod = "auto"
 ) -> Leakage:
-    """Return the leakage of the secret through some of the releases, its own report among them or not.
-
-    Args:
-        belief: what the adversary knows.
-        channels: the channel of every released attribute.
-        secret: the attribute in question.
-        through: the releases that are seen.
-        method: see `total_leakage`.
-    """
+    """Return `total_leakage` through some of the releases, the secret's own report among them or not."""
     check_belief("belief", belief)
     channels = checked_channels(belief, channels)
     seen = [through] if isinstance(through, str) else list(through)
@@ -88,22 +76,16 @@ def prepare_totals(
 
     The method is chosen once for each secret: it depends on the channels' families, not on their budgets.
     "auto" takes messages for every tree, cheap as an exact total may be: they are kept between questions.
-
-    Args:
-        belief: what the adversary knows.
-        channels: the channel of every released attribute, at any budget.
-        secrets: whose totals are wanted.
-        method: see `total_leakage`.
     """
-    if method == "tree" or (method == "auto" and belief.tree is not None):
+    if _takes_tree(belief, method):
         return (TreeTotals(belief, tuple(secrets)),)
     exact = [name for name in secrets if _takes_exact(belief, channels, name, method)]
-    joint = [
-        JointTotal.of(belief, list(channels), name, method).for_many_budgets()
-        for name in secrets
-        if name not in exact
-    ]
-    return *exact_totals(belief, channels, exact), *joint
+    rest = [JointTotal.of(belief, list(channels), name, method) for name in secrets if name not in exact]
+    return *exact_totals(belief, channels, exact), *(total.for_many_budgets() for total in rest)
+
+
+def _takes_tree(belief: Belief, method: TotalMethod) -> bool:
+    return method == "tree" or (method == "auto" and belief.tree is not None)
 
 
 def _takes_exact(belief: Belief, channels: Channels, secret: str, method: TotalMethod) -> bool:
@@ -114,7 +96,7 @@ def _upper(belief: Belief, channels: Channels, secret: str, method: TotalMethod)
     """Return the upper end by the given method, or the smallest that is cheap enough."""
     if _takes_exact(belief, channels, secret, method):
         return exact_total(belief, channels, secret)
-    if method == "tree" or (method == "auto" and belief.tree is not None):
+    if _takes_tree(belief, method):
         return tree_total(belief, channels, secret)
     return JointTotal.of(belief, list(channels), secret, method).bounds(channels)[secret]
 

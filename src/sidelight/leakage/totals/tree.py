@@ -21,7 +21,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -30,22 +30,13 @@ from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, check_choice
 from sidelight.leakage.bounds import Bound, Claim
 from sidelight.leakage.pair import check_fit, checked_channels, is_idealised, own_pairs
+from sidelight.leakage.totals import messages as cone
 from sidelight.leakage.totals.base import Channels, Totals
-from sidelight.leakage.totals.messages import (
-    LARGEST_LISTED,
-    box_pairs,
-    closed,
-    column_pairs,
-    programme_pairs,
-    range_pairs,
-    ray_columns,
-)
 from sidelight.leakage.witnesses import best_pair, records_along, witnessed
 from sidelight.mechanisms import Channel
 from sidelight.mechanisms.channel.generic import baseline_at, generic_worst
 
 TreeMethod = Literal["auto", "plain", "weighted", "linear programs"]
-METHODS: tuple[TreeMethod, ...] = ("auto", "plain", "weighted", "linear programs")
 LARGEST_REPORTS = 256
 """A channel with more reports is bounded by its budget alone."""
 LARGEST_BOXES = 1 << 29
@@ -77,17 +68,10 @@ class _Message:
 
 
 def tree_total(belief: Belief, channels: Channels, secret: str, method: TreeMethod = "auto") -> Bound:
-    """Return a bound on the leakage of the secret through every release, for a tree belief.
+    """Return a bound on the leakage of the secret, released or not, through every release, for a tree belief.
 
-    Args:
-        belief: a tree.
-        channels: the channel of every released attribute.
-        secret: the attribute in question; it may be released or not.
-        method: "plain", "weighted", "linear programs" or "auto": linear programs where an attribute has
-            few values, boxes where it has many, weighted where it has very many.
-
-    Returns:
-        A figure of kind "model" if the tree is a model of the table; else "exact" or "certified".
+    "auto" takes linear programs where an attribute has few values, boxes where it has many, weighted where it
+    has very many. The kind is "model" if the tree is a model of the table; else "exact" or "certified".
     """
     return tree_totals(belief, channels, [secret], method)[secret]
 
@@ -106,13 +90,8 @@ def tree_totals(
     """
     check_belief("belief", belief)
     channels = checked_channels(belief, channels)
-    return TreeTotals(belief, tuple(_names(belief, secrets)), method).bounds(channels, witnesses=witnesses)
-
-
-def _names(belief: Belief, secrets: Iterable[str] | None) -> list[str]:
-    if secrets is None:
-        return list(belief.schema.names)
-    return [secrets] if isinstance(secrets, str) else list(secrets)
+    names = belief.schema.names if secrets is None else [secrets] if isinstance(secrets, str) else secrets
+    return TreeTotals(belief, tuple(names), method).bounds(channels, witnesses=witnesses)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +100,6 @@ class TreeTotals(Totals):
 
     A search moves one budget at a time, and a message changes only with the channels of its own branch. So a
     message is kept for as long as the channels of its branch are the very same objects.
-
-    Attributes:
-        belief: a tree.
-        secrets: whose totals are wanted.
-        method: see `tree_total`.
     """
 
     belief: Belief
@@ -136,7 +110,7 @@ class TreeTotals(Totals):
     )
 
     def __post_init__(self) -> None:
-        check_choice("method", self.method, METHODS)
+        check_choice("method", self.method, get_args(TreeMethod))
 
     @cached_property
     def trees(self) -> dict[str, Tree]:
@@ -244,9 +218,7 @@ def _listed(channel: Channel | None) -> Array | None:
 
     For a channel that can favour every set of values the budget says it all.
     """
-    if channel is None or channel.favours_every_set:
-        return None
-    return channel.columns(LARGEST_REPORTS)
+    return None if channel is None or channel.favours_every_set else channel.columns(LARGEST_REPORTS)
 
 
 def _is_known(channel: Channel | None) -> bool:
@@ -265,22 +237,22 @@ def _pairs(
     rows: Array, reports: Array, spreads: Array, method: TreeMethod
 ) -> tuple[Array, Positions | None, str]:
     """Return the bounds over all reports and messages from below, what reaches them, and the method."""
-    spreads = closed(spreads)
+    spreads = cone.closed(spreads)
     size = len(spreads)
     spread = float(spreads.max(initial=0.0))
     if spread == 0:
-        return *column_pairs(rows @ reports), "linear programs"
+        return *cone.column_pairs(rows @ reports), "linear programs"
     if method == "weighted":
-        return range_pairs(rows, reports, spread), None, "weighted"
-    if size <= LARGEST_LISTED:
-        return *column_pairs(ray_columns(rows, reports, spreads)), "linear programs"
+        return cone.range_pairs(rows, reports, spread), None, "weighted"
+    if size <= cone.LARGEST_LISTED:
+        return *cone.column_pairs(cone.ray_columns(rows, reports, spreads)), "linear programs"
     if np.array_equal(spreads, _even(spread, size)):
-        return range_pairs(rows, reports, spread), None, "linear programs"  # the two agree here
+        return cone.range_pairs(rows, reports, spread), None, "linear programs"  # the two agree here
     if method == "linear programs":
-        return programme_pairs(rows, reports, spreads), None, "linear programs"
+        return cone.programme_pairs(rows, reports, spreads), None, "linear programs"
     if rows.size * len(rows) * size * reports.shape[1] <= LARGEST_BOXES:
-        return box_pairs(rows, reports, spreads), None, "boxes"
-    return range_pairs(rows, reports, spread), None, "weighted"
+        return cone.box_pairs(rows, reports, spreads), None, "boxes"
+    return cone.range_pairs(rows, reports, spread), None, "weighted"
 
 
 def _reported(tree: Tree, channels: Channels, messages: Messages, pair: tuple[int, int]) -> Reports | None:
