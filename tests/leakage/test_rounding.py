@@ -168,5 +168,5 @@ def test_a_protocol_realises_no_more_than_its_nominal_budget(make) -> None:
         protocol = make(schema, epsilon)
         assert protocol.epsilon <= epsilon
         if make is spl:
-            assert sum(Fraction(unit.epsilon) for unit in protocol.units) <= Fraction(epsilon)
-            assert sum(Fraction(unit.randomiser.epsilon) for unit in protocol.units) <= Fraction(epsilon)
+            assert sum(Fraction(group.epsilon) for group in protocol.groups) <= Fraction(epsilon)
+            assert sum(Fraction(group.randomiser.epsilon) for group in protocol.groups) <= Fraction(epsilon)

@@ -7,7 +7,7 @@ from sidelight.learning.participants import (
 )
 from sidelight.learning.bayes import BayesModel as BayesModel, private_bayes as private_bayes
 from sidelight.learning.cart import private_tree as private_tree
-from sidelight.learning.decision import DecisionTree as DecisionTree, tree_text as tree_text
+from sidelight.learning.decision_tree import DecisionTree as DecisionTree, tree_text as tree_text
 from sidelight.learning.diagram import draw_tree as draw_tree
 from sidelight.learning.estimators import (
     PrivateDecisionTree as PrivateDecisionTree,
@@ -22,6 +22,6 @@ from sidelight.learning.files import (
     write_answers as write_answers,
 )
 from sidelight.learning.learnt import Learnt as Learnt, learn as learn, read_model as read_model
-from sidelight.learning.rounds import TreeRounds as TreeRounds, TreeSettings as TreeSettings
+from sidelight.learning.tree_rounds import TreeRounds as TreeRounds, TreeSettings as TreeSettings
 from sidelight.learning.statement import Statement as Statement
 from sidelight.learning.synthetic import private_synthetic as private_synthetic

@@ -14,12 +14,12 @@ from sidelight.foundation.progress import track
 from sidelight.foundation.randomness import derive_seed
 from sidelight.labels.collection import LabelledRows, LabelSettings, settle_omegas
 from sidelight.labels.leakage import belief_curve, next_leakage, row_shares
-from sidelight.learning.decision import DecisionTree
+from sidelight.learning.decision_tree import DecisionTree
 from sidelight.learning.participants import Answers, answer
 from sidelight.learning.questions import Question
-from sidelight.learning.rounds import Round, TreeRounds, TreeSettings
 from sidelight.learning.splits import NodeTable, decide
 from sidelight.learning.statement import Spending, Statement, labeldp_statement, private_statement, spending
+from sidelight.learning.tree_rounds import Round, TreeRounds, TreeSettings
 from sidelight.mechanisms.subset import SubsetSelection
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import write_text
-from sidelight.learning.decision import DecisionTree, TreeNode
+from sidelight.learning.decision_tree import DecisionTree, TreeNode
 from sidelight.schema import Attribute
 
 _WIDTH, _HEIGHT = 150, 44

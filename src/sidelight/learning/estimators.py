@@ -23,11 +23,11 @@ from sidelight.labels.collection import OmegaSource, ProtocolName
 from sidelight.learning.bayes import bayes_from_reports, private_bayes
 from sidelight.learning.cart import private_tree
 from sidelight.learning.columns import check_present, code_columns, learn_attributes
-from sidelight.learning.decision import DecisionTree, tree_text
+from sidelight.learning.decision_tree import DecisionTree, tree_text
 from sidelight.learning.diagram import draw_tree
 from sidelight.learning.model import LabelModel
-from sidelight.learning.rounds import Scheme, TreeRounds, TreeSettings
 from sidelight.learning.statement import Statement
+from sidelight.learning.tree_rounds import Scheme, TreeRounds, TreeSettings
 from sidelight.schema import Attribute, categorical
 
 

@@ -20,11 +20,11 @@ from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import strict_json, write_atomically, write_text
 from sidelight.foundation.strict import Strict, validated
 from sidelight.labels import BasicResponse, BudgetRule, HeadsResponse, LabelLedger, Omega, WidthRule
-from sidelight.learning.decision import DecisionTree, NodeFile, Whole
+from sidelight.learning.decision_tree import DecisionTree, NodeFile, Whole
 from sidelight.learning.participants import Answer
 from sidelight.learning.questions import Question
-from sidelight.learning.rounds import Choice, Group, Round, Scheme, TreeRounds, TreeSettings
 from sidelight.learning.splits import Evidence
+from sidelight.learning.tree_rounds import Choice, Group, Round, Scheme, TreeRounds, TreeSettings
 from sidelight.mechanisms.reports import Reports
 from sidelight.protocols.files import check_version, parsed_text, read_data
 

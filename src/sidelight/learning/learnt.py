@@ -19,10 +19,10 @@ from sidelight.foundation.strict import Strict, validated
 from sidelight.labels.collection import LabelledRows, LabelSettings
 from sidelight.learning.bayes import BayesModel, private_bayes
 from sidelight.learning.cart import private_tree
-from sidelight.learning.decision import DecisionTree, NodeFile
+from sidelight.learning.decision_tree import DecisionTree, NodeFile
 from sidelight.learning.model import LabelModel
-from sidelight.learning.rounds import TreeSettings
 from sidelight.learning.statement import Spending, Statement, spending
+from sidelight.learning.tree_rounds import TreeSettings
 from sidelight.protocols.files import AttributeFile, attribute_data, check_version, read_data
 from sidelight.schema import Attribute, Schema
 from sidelight.sources import Table

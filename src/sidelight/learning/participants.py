@@ -17,7 +17,7 @@ from sidelight.foundation.randomness import derive_seed
 from sidelight.labels import BasicResponse, HeadsResponse, LabelLedger, LabelledRows, Omega
 from sidelight.labels.collection import deal
 from sidelight.learning.questions import Question
-from sidelight.learning.rounds import Key, Round, TreeSettings, question_omega
+from sidelight.learning.tree_rounds import Key, Round, TreeSettings, question_omega
 from sidelight.mechanisms.mechanism import Aggregate
 from sidelight.mechanisms.reports import Reports
 

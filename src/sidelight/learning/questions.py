@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.foundation.arrays import Array, Mask, Whole
-from sidelight.learning.decision import DecisionTree, Step
+from sidelight.learning.decision_tree import DecisionTree, Step
 
 LARGEST_QUESTION = 1 << 13
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sidelight.foundation.arrays import Array, Mask
 from sidelight.foundation.simplex import to_simplex
-from sidelight.learning.decision import DecisionTree, Step
+from sidelight.learning.decision_tree import DecisionTree, Step
 from sidelight.learning.questions import Question, possible_classes
 
 _LEAST_MASS = 1e-9

@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from sidelight.learning.bayes import BayesModel
-from sidelight.learning.decision import tree_text
+from sidelight.learning.decision_tree import tree_text
 from sidelight.learning.diagram import tree_svg
 from sidelight.learning.learnt import Learnt
 from sidelight.report.columns import AS_PUBLIC

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,6 +23,8 @@ class DenseChannel(Channel):
     Attributes:
         cells: the matrix.
         budget: the budget really spent, where it is known better than from the rounded matrix.
+        size: the number of values.
+        epsilon: the budget really spent.
     """
 
     cells: Array
@@ -60,6 +63,22 @@ def _largest_ratio(cells: Array) -> float:
     return math.inf if (low == 0).any() else float(np.log(high / low).max(initial=0.0))
 
 
+@runtime_checkable
+class _HasMatrix(Protocol):
+    def matrix(self) -> Array: ...
+
+
+@runtime_checkable
+class _HasBudget(Protocol):
+    size: int
+    epsilon: float
+
+
+@runtime_checkable
+class _HasDelta(Protocol):
+    delta: float
+
+
 def as_channel(channel: object) -> Channel:
     """Return a channel for anything that states enough to be one.
 
@@ -73,14 +92,14 @@ def as_channel(channel: object) -> Channel:
     """
     if isinstance(channel, Channel):
         return channel
-    matrix = getattr(channel, "matrix", None)
-    if matrix is not None and not isinstance(channel, type):
+    if isinstance(channel, _HasMatrix) and not isinstance(channel, type):
         try:
-            return DenseChannel(matrix())
+            return DenseChannel(channel.matrix())
         except TooLargeError:
             pass  # its budget still bounds what it says
-    if hasattr(channel, "size") and hasattr(channel, "epsilon"):
-        return AnyChannel(channel.size, channel.epsilon, getattr(channel, "delta", 0.0))
+    if isinstance(channel, _HasBudget):
+        delta = channel.delta if isinstance(channel, _HasDelta) else 0.0
+        return AnyChannel(channel.size, channel.epsilon, delta)
     raise invalid("channel", "a `Channel`", type(channel).__name__, "A plan's are in plan.channels().")
 
 

@@ -15,8 +15,8 @@ from sidelight.foundation.progress import track
 from sidelight.labels.collection import LabelledRows, LabelSettings
 from sidelight.learning.bayes import private_bayes
 from sidelight.learning.cart import private_tree
-from sidelight.learning.rounds import TreeSettings
 from sidelight.learning.synthetic import private_synthetic
+from sidelight.learning.tree_rounds import TreeSettings
 from sidelight.studies.clldp.joints import budgets
 from sidelight.studies.clldp.points import Point, drawing_of, line_of, mean_point, result_of
 from sidelight.studies.clldp.records import RealSet, adult, smart_grid

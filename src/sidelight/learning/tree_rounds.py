@@ -29,7 +29,7 @@ from sidelight.labels import BasicResponse, HeadsResponse, LabelLedger, LabelSet
 from sidelight.labels.budgets import RULES, BudgetRule
 from sidelight.labels.leakage import check_label_budget, heads_factor
 from sidelight.labels.widths import WidthRule, chosen_width, heads_variance
-from sidelight.learning.decision import DecisionTree
+from sidelight.learning.decision_tree import DecisionTree
 from sidelight.learning.questions import Question, leaf_question, product_question
 from sidelight.learning.splits import Evidence, decide, node_tables
 from sidelight.mechanisms.mechanism import Aggregate
