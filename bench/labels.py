@@ -10,7 +10,6 @@ import time
 import warnings
 
 import numpy as np
-from sidelight.learning.tree_rounds import TreeSettings
 
 import sidelight as sl
 from bench.timing import DATA, Row, best_of, show
@@ -19,6 +18,7 @@ from sidelight.labels.collection import LabelSettings
 from sidelight.learning.bayes import private_bayes
 from sidelight.learning.cart import private_tree
 from sidelight.learning.learnt import labelled_rows
+from sidelight.learning.tree_rounds import TreeSettings
 from sidelight.studies.clldp.records import synthetic_conditionals, synthetic_rows
 
 PEOPLE = 1_000_000

@@ -13,8 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sidelight.learning.decision_tree import DecisionTree, NodeFile, Step, TreeNode, tree_text
-from sidelight.learning.tree_rounds import Round, TreeRounds, TreeSettings, candidates
 
 import sidelight as sl
 from labelled_people import known_omegas, people
@@ -30,6 +28,7 @@ from sidelight.labels.collection import (
 from sidelight.labels.leakage import LabelRound, rounds_leakage
 from sidelight.learning.bayes import bayes_from_reports, private_bayes
 from sidelight.learning.cart import private_tree
+from sidelight.learning.decision_tree import DecisionTree, NodeFile, Step, TreeNode, tree_text
 from sidelight.learning.diagram import tree_svg
 from sidelight.learning.files import load_state, publish_round, read_round, save_state
 from sidelight.learning.learnt import labelled_rows, learn, read_model
@@ -37,6 +36,7 @@ from sidelight.learning.participants import answer
 from sidelight.learning.questions import LARGEST_QUESTION, Question, product_question
 from sidelight.learning.statement import Statement
 from sidelight.learning.synthetic import private_synthetic
+from sidelight.learning.tree_rounds import Round, TreeRounds, TreeSettings, candidates
 from sidelight.schema import categorical
 
 SCHEMES = ("turns", "leaves", "published")

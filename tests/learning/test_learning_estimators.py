@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sidelight.learning.tree_rounds import TreeRounds, TreeSettings
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -17,6 +16,7 @@ from sidelight.labels.collection import LabelledRows, LabelSettings, gather, mak
 from sidelight.learning.columns import code_columns, learn_attributes
 from sidelight.learning.estimators import PrivateDecisionTree, PrivateNaiveBayes
 from sidelight.learning.participants import answer
+from sidelight.learning.tree_rounds import TreeRounds, TreeSettings
 
 NEEDS_MORE = {"check_array_api_input", "check_pipeline_consistency"}
 """Skipped by scikit-learn itself: no array library to test with; noise without a seed differs each time."""

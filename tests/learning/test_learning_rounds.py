@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sidelight.learning.tree_rounds import TreeRounds, TreeSettings
 
 import sidelight as sl
 from labelled_people import known_omegas, people
@@ -35,6 +34,7 @@ from sidelight.learning.files import (
 )
 from sidelight.learning.learnt import learn, read_model
 from sidelight.learning.participants import Answers, Participant, add_up, answer
+from sidelight.learning.tree_rounds import TreeRounds, TreeSettings
 
 SCHEMES = ("turns", "leaves", "published")
 

@@ -95,3 +95,11 @@ def matrix_of(belief: sl.Belief, channels: dict) -> np.ndarray:
 def test_frequencies_of_a_guess_are_one_share_for_each_value(name: str, frequencies: object) -> None:
     with pytest.raises(sl.InputError, match="`frequencies` must be"):
         sl.create(name, 3, 1.0).guess_accuracy(frequencies)
+
+
+@pytest.mark.parametrize("name", ["grr", "exp", "identity", "withheld"])
+def test_a_report_that_is_a_value_is_its_own_guess_to_the_last_bit(name: str) -> None:
+    """Simulated figures start from these probabilities: another last digit would draw other samples."""
+    for size in (2, 3, 10, 14):
+        mechanism = sl.create(name, size, None if name in ("identity", "withheld") else 1.0)
+        assert np.array_equal(mechanism.guess_channel().matrix(), mechanism.channel.matrix())

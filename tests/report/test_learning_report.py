@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from selenium.webdriver import Chrome
-from sidelight.learning.tree_rounds import TreeSettings
 from test_report import HOSTILE, Document
 
 import sidelight as sl
 from browser import PHONE, WIDE, browser_fixture, complaints, requests, show
 from sidelight.labels.collection import LabelSettings
 from sidelight.learning.learnt import Learnt, learn
+from sidelight.learning.tree_rounds import TreeSettings
 from sidelight.report.page import page_of, render
 from sidelight.sources import Table
 

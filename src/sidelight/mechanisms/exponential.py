@@ -121,6 +121,10 @@ class Exponential(LawMechanism):
         """For the 0/1 utility, how often the truth is reported."""
         return float(self.factor / (self.factor + self.size - 1)) if self.utility == "match" else None
 
+    def guess_channel(self) -> Channel:
+        """Return the channel itself for the 0/1 utility, where the guess is the report."""
+        return self.channel if self.utility == "match" else super().guess_channel()
+
 
 @dataclass(frozen=True)
 class Interval(LawMechanism):

@@ -60,6 +60,10 @@ class RandomisedResponse(SampledCode, FrequencyOracle):
         """How often the truth is reported: the guess is the reported value."""
         return float(self.mark_if_true)
 
+    def guess_channel(self) -> FavouringChannel:
+        """Return the channel itself: the guess is the report, to the last bit of its law."""
+        return self.channel
+
     def sample(self, source: Randomness, start: int, codes: AnyCodes) -> AnyCodes:
         """Return one report for each code, from the words number `start` on."""
         words, out = source.words(start, len(codes)), np.empty_like(codes)

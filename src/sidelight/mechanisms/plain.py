@@ -53,6 +53,10 @@ class _Plain(Mechanism):
         """1, or that of a blind guess."""
         return 1 / (1 + (self.size - 1) * self.channel.baseline)
 
+    def guess_channel(self) -> FavouringChannel:
+        """Return the channel itself: the guess is the report, to the last bit of its law."""
+        return self.channel
+
 
 @dataclass(frozen=True)
 class Identity(OneCode, _Plain):
