@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import sidelight as sl
-from sidelight.transport import Aggregator
+from sidelight.protocols import smp
+from sidelight.transport import Aggregator, write_batches
 
 SCHEMA = sl.Schema((sl.categorical("a", "xyz"), sl.categorical("b", "xyz"), sl.categorical("c", "pq")))
 
@@ -16,6 +18,17 @@ def records(people: int, seed: int = 6) -> np.ndarray:
     rng = np.random.default_rng(seed)
     first = rng.integers(0, 3, people)
     return np.stack([first, np.where(rng.random(people) < 0.8, first, 0), first % 2], axis=1).astype(np.uint8)
+
+
+@pytest.fixture(name="reports")
+def reports_fixture():
+    return smp(SCHEMA, 1.0).randomise(records(900), seed=2)
+
+
+@pytest.fixture(name="folder")
+def folder_fixture(reports, tmp_path: Path) -> Path:
+    write_batches(reports, tmp_path / "in", 9)
+    return tmp_path / "in"
 
 
 def files(folder: Path) -> list[Path]:

@@ -6,7 +6,6 @@ A plan is a file that people keep in version control: TOML or JSON, versioned, p
 from __future__ import annotations
 
 import json
-import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +17,14 @@ from pydantic import Field
 
 from sidelight.foundation import errors
 from sidelight.foundation.errors import InputError, check_number, check_whole, unknown
-from sidelight.foundation.files import check_overwrite, json_number, strict_json, write_text
+from sidelight.foundation.files import (
+    check_overwrite,
+    is_toml,
+    json_number,
+    read_text,
+    strict_json,
+    write_text,
+)
 from sidelight.foundation.frozen import FrozenMapping
 from sidelight.foundation.html import html_table, listed
 from sidelight.foundation.strict import Strict, validated
@@ -217,21 +223,15 @@ class Plan:
 
     def write(self, path: str | Path) -> Path:
         """Write the plan to a .toml or .json file; data or a dictionary that is there is not replaced."""
-        text = self.to_toml() if _is_toml(path) else self.to_json()
+        text = self.to_toml() if is_toml(path) else self.to_json()
         check_overwrite(path)
         return write_text(path, text)
 
     @classmethod
     def read(cls, path: str | Path) -> Plan:
         """Read a plan from a .toml or .json file."""
-        is_toml = _is_toml(path)
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise InputError(f"{path} is not UTF-8 text; a plan is a TOML or JSON file.") from None
-        except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-        return cls.from_toml(text, str(path)) if is_toml else cls.from_json(text, str(path))
+        parse = cls.from_toml if is_toml(path) else cls.from_json
+        return parse(read_text(path, f"{path} is not UTF-8 text; a plan is a TOML or JSON file."), str(path))
 
 
 _Parameter = int | float | str | list[int | float | str] | list[list[int | float]]
@@ -314,12 +314,3 @@ def _release(entry: _ReleaseFile) -> Release:
     edges = read_edges(entry.attribute, entry.kind, entry.edges)
     attribute = Attribute(entry.attribute, entry.kind, tuple(entry.values), edges, entry.missing)
     return Release(attribute, entry.mechanism, entry.epsilon, entry.times, entry.parameters)
-
-
-def _is_toml(path: str | Path) -> bool:
-    if not isinstance(path, str | os.PathLike):
-        raise errors.invalid("path", "the path of a .toml or .json file", type(path).__name__)
-    suffix = Path(path).suffix.lower()
-    if suffix not in (".toml", ".json"):
-        raise InputError(f"{path} must end in .toml or .json.")
-    return suffix == ".toml"

@@ -30,7 +30,9 @@ from sidelight.transport import folder as following
 from sidelight.transport.batches import stamp
 from sidelight.transport.checkpoint import signature
 from sidelight.transport.folder import Scan
-from streamed import SCHEMA, files, records, same_sums
+from streamed import SCHEMA, files, folder_fixture, records, reports_fixture, same_sums
+
+__all__ = ["folder_fixture", "reports_fixture"]
 
 PRIORS = {"a": [0.7, 0.2, 0.1], "b": [0.2, 0.2, 0.6], "c": [0.35, 0.65]}
 MECHANISMS = ("grr", "sue", "oue", "olh", "blh", "ss", "she", "the", "hadamard", "exp", "rappor", "identity")
@@ -44,17 +46,6 @@ PROTOCOLS = {
     "rs+rfd": lambda: rs_rfd(SCHEMA, 1.0, PRIORS, "census of last year"),
 }
 EVERY_BATCH = Pace(batches=1, seconds=0.0, share=1.0)
-
-
-@pytest.fixture
-def reports():
-    return smp(SCHEMA, 1.0).randomise(records(900), seed=2)
-
-
-@pytest.fixture
-def folder(reports, tmp_path: Path) -> Path:
-    write_batches(reports, tmp_path / "in", 9)
-    return tmp_path / "in"
 
 
 def same_estimates(first, second) -> bool:

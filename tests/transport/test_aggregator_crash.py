@@ -15,20 +15,10 @@ from pathlib import Path
 import pytest
 
 import sidelight as sl
-from sidelight.protocols import smp
-from sidelight.transport import Aggregator, Follower, Pace, read_checkpoint, write_batches, write_checkpoint
-from streamed import SCHEMA, files, records, same_sums
+from sidelight.transport import Aggregator, Follower, Pace, read_checkpoint, write_checkpoint
+from streamed import files, folder_fixture, reports_fixture, same_sums
 
-
-@pytest.fixture
-def reports():
-    return smp(SCHEMA, 1.0).randomise(records(900), seed=2)
-
-
-@pytest.fixture
-def folder(reports, tmp_path: Path) -> Path:
-    write_batches(reports, tmp_path / "in", 9)
-    return tmp_path / "in"
+__all__ = ["folder_fixture", "reports_fixture"]
 
 
 def changed_state(path: Path, change) -> None:

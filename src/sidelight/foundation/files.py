@@ -16,7 +16,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from sidelight.foundation.errors import InputError
+from sidelight.foundation.errors import InputError, invalid
 
 REPORTS_KEY = b"sidelight"
 """The key of an Arrow or Parquet schema's metadata under which a file of reports names its protocol."""
@@ -148,6 +148,26 @@ def file_name(label: str) -> str:
     path = Path(label)
     is_path = path.is_absolute() or path.suffix or glob.has_magic(label) or path.is_dir()
     return path.name or path.resolve().name if is_path else label
+
+
+def is_toml(path: str | Path) -> bool:
+    """Whether a file's ending says TOML; else it must say JSON."""
+    if not isinstance(path, str | os.PathLike):
+        raise invalid("path", "the path of a .toml or .json file", type(path).__name__)
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".toml", ".json"):
+        raise InputError(f"{path} must end in .toml or .json.")
+    return suffix == ".toml"
+
+
+def read_text(path: str | Path, complaint: str) -> str:
+    """Return what a file of UTF-8 text holds; `complaint` is the error where it is no such text."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InputError(complaint) from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def write_text(path: str | Path, text: str, *, private: bool = False) -> Path:

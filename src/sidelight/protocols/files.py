@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import Field
 
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import check_overwrite, strict_json, write_text
+from sidelight.foundation.files import check_overwrite, is_toml, read_text, strict_json, write_text
 from sidelight.foundation.strict import Strict, validated
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.register import protocol_class
@@ -95,14 +95,9 @@ def write_data(data: Mapping[str, Any], path: str | Path) -> Path:
 
 def read_data(path: str | Path) -> Mapping[str, Any]:
     """Read a TOML or JSON file as plain data."""
-    toml = is_toml(path)
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not UTF-8 text; it must be a TOML or JSON file.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-    return parsed_text(text, str(path), tomllib.loads if toml else strict_json)
+    parse = tomllib.loads if is_toml(path) else strict_json
+    text = read_text(path, f"{path} is not UTF-8 text; it must be a TOML or JSON file.")
+    return parsed_text(text, str(path), parse)
 
 
 def parsed_text(text: str, label: str, parse: Callable[[str], Any]) -> Mapping[str, Any]:
@@ -139,11 +134,3 @@ def check_version(data: Mapping[str, Any], label: str, newest: int, noun: str) -
             f"{label} is a {noun} of version {version}; this Sidelight reads up to version {newest}. "
             "Upgrade Sidelight."
         )
-
-
-def is_toml(path: str | Path) -> bool:
-    """Whether a file is TOML; else it must be JSON."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in (".toml", ".json"):
-        raise InputError(f"{path} must end in .toml or .json.")
-    return suffix == ".toml"

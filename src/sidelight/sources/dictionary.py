@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from sidelight.foundation.calendar import Unit
 from sidelight.foundation.errors import InputError, check_whole, invalid, unknown
-from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, write_text
+from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, read_text, write_text
 from sidelight.foundation.frozen import FrozenMapping
 from sidelight.foundation.strict import Strict, validated
 from sidelight.schema import BINNED, MISSING, OTHER, Attribute, Kind, Missing, Schema, written_edges
@@ -121,13 +121,8 @@ class Dictionary:
     @classmethod
     def read(cls, path: str | Path) -> Dictionary:
         """Read a dictionary from a .toml file, strictly."""
-        try:
-            text = _toml_path(path).read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise InputError(f"{path} is not UTF-8 text; a data dictionary is a TOML file.") from None
-        except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-        return cls.from_toml(text, str(path))
+        complaint = f"{path} is not UTF-8 text; a data dictionary is a TOML file."
+        return cls.from_toml(read_text(_toml_path(path), complaint), str(path))
 
     @classmethod
     def from_toml(cls, text: str, label: str = "the data dictionary") -> Dictionary:

@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import Field
 
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import lock, strict_json, sync_folder, write_text
+from sidelight.foundation.files import lock, read_text, strict_json, sync_folder, write_text
 from sidelight.foundation.strict import Strict, validated
 from sidelight.mechanisms import Aggregate
 from sidelight.protocols.files import check_version, parsed_text, protocol_data, protocol_from
@@ -154,12 +154,7 @@ def read_checkpoint(
     """
     check_ending(path)
     label = str(path)
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise InputError(f"{label} is no checkpoint: it is not UTF-8 text.") from None
-    except OSError as error:
-        raise InputError(f"{label} cannot be read: {error.strerror}.") from None
+    text = read_text(path, f"{label} is no checkpoint: it is not UTF-8 text.")
     try:
         data = parsed_text(text, label, partial(strict_json, halves=True))
     except InputError as error:
