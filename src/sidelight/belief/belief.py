@@ -22,6 +22,7 @@ from sidelight.sources.reader import as_table
 
 if TYPE_CHECKING:
     from sidelight.belief.credal import Credal
+    from sidelight.belief.views import SecretView
 
 BeliefKind = Literal["joint", "pairwise", "tree"]
 LARGEST_RECORDS = 1 << 22
@@ -234,6 +235,19 @@ class Belief:
         from sidelight.belief.credal import Credal
 
         return Credal.around(self, confidence)
+
+    def view(self, secret: str) -> SecretView:
+        """Return what it says about a secret and a whole release: its prior, people to draw, likelihoods."""
+        from sidelight.belief.views import TableView
+
+        self.schema.index(secret)  # refuses an unknown name with the list of those that exist
+        if self.records is not None:
+            records = self.records
+            return TableView(self.schema, secret, records.codes, records.weights, self.smoothing)
+        raise InputError(
+            "a pairwise belief knows no whole records, so it says nothing about a whole release; use "
+            "kind='joint', or kind='tree' for a model of the pairs."
+        )
 
     def prior(self, name: str) -> Array:
         """Return the probabilities of the attribute's values."""
