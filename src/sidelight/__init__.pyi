@@ -20,7 +20,8 @@ from sidelight.foundation.errors import (
 )  # fmt: skip
 from sidelight.knowledge import Adversary as Adversary, Query as Query, knowledge_audit as knowledge_audit
 from sidelight.leakage import (
-    Bound as Bound, Leakage as Leakage, pair_leakage as pair_leakage, total_leakage as total_leakage,
+    Bound as Bound, Leakage as Leakage, leakage_at as leakage_at, pair_leakage as pair_leakage,
+    total_leakage as total_leakage,
 )  # fmt: skip
 from sidelight.learning import learn as learn
 from sidelight.mechanisms import Channel as Channel, Mechanism as Mechanism, create as create

@@ -11,8 +11,9 @@ from sidelight.foundation.files import json_number
 
 TOO_FEW = "the figure rests on too few records to show"
 """How the method of a figure ends that was replaced because it rests on too few records."""
-Claim = Literal["exact", "certified", "lower", "model", "published", "estimate"]
-"""exact: the true value for this belief. certified: never below it. lower: a witness reaches it.
+Claim = Literal["exact", "certified", "sampled", "lower", "model", "published", "estimate"]
+"""exact: the true value for this belief. certified: never below it. sampled: not below it but for a stated
+probability over our own coin flips. lower: a witness reaches it.
 model: exact or certified for a model of the table, not for the table. published: a formula from a paper,
 neither. estimate: from samples."""
 

@@ -1,4 +1,4 @@
-"""The hockey-stick divergence between the rows of a likelihood matrix, and its inverse."""
+"""The hockey-stick divergence between the rows of a likelihood matrix or of losses, and its inverse."""
 
 from __future__ import annotations
 
@@ -58,3 +58,32 @@ def _prefix_ratios(g: Array, rows: Array, delta: float) -> Array:
     needed = np.where(top > 0, np.inf, 0.0)
     np.divide(top, bottom, out=needed, where=bottom > 0)
     return np.asarray(needed.max(axis=1))
+
+
+def hockey_stick(losses: Array, limit: float) -> Array:
+    """Return max(0, 1 - e^(limit - loss)) of each loss, or log-ratio; 1 where it is infinite."""
+    return np.asarray(-np.expm1(np.minimum(limit - losses, 0.0)))
+
+
+def loss_epsilon(losses: Array, weights: Array, delta: float) -> float:
+    """Return the smallest epsilon at which losses of these probabilities have at most this divergence.
+
+    Between two neighbouring losses the divergence is A - e^epsilon B with fixed sums A and B, so the
+    crossing is found exactly.
+    """
+    over = np.flatnonzero(losses > 0)
+    order = over[np.argsort(-losses[over])]
+    ratios, mass = losses[order], weights[order]
+    # The mass of the likelier value, and of the other one, in the reports that move the odds most.
+    above = np.cumsum(mass)
+    below = np.cumsum(mass * np.exp(-ratios))
+    # At an epsilon equal to the next smaller loss the divergence is largest within each step.
+    steps = np.exp(np.append(ratios[1:], 0.0))
+    at_steps = np.where(below > 0, steps, 0.0) * below
+    reached = np.flatnonzero(above - at_steps > delta)
+    if not len(reached):
+        return 0.0
+    place = int(reached[0])
+    if below[place] == 0:
+        return math.inf
+    return max(0.0, math.log((above[place] - delta) / below[place]))

@@ -1,4 +1,4 @@
-"""Leakage at delta from drawn releases: a figure that is certainly not too low, by betting.
+"""A figure from drawn releases that is certainly not too low, by betting.
 
 For two values s and s' of a secret, let llr = ln P(y | s) / P(y | s') of a release y. The hockey-stick
 divergence at L is the mean of z_L = max(0, 1 - e^(L - llr)) over releases drawn given s, and the leakage at
@@ -22,160 +22,152 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from sidelight.foundation.arrays import Array
+from sidelight.leakage.divergence import hockey_stick, loss_epsilon
+
 Pair = tuple[int, int]
-_STEPS = 50
-_STAKE_STEPS = 30
-FIRST_STAKE = 0.5
+_STEPS = 40
+_STAKE_STEPS = 20
+_FIRST_STAKE = 0.5
 
 
-def hockey_stick(log_ratios: Array, limit: float) -> Array:
-    """Return max(0, 1 - e^(limit - llr)) of each log-ratio; 1 where it is infinite."""
-    return np.asarray(-np.expm1(np.minimum(limit - log_ratios, 0.0)))
-
-
-def divergence(log_ratios: Array, weights: Array, limit: float) -> float:
-    """Return the hockey-stick divergence of releases with these log-ratios and probabilities."""
-    over = log_ratios > limit
-    return float(weights[over] @ hockey_stick(log_ratios[over], limit))
-
-
-def leakage_of(log_ratios: Array, weights: Array, delta: float) -> float:
-    """Return the smallest limit at which the hockey-stick divergence is at most delta.
-
-    Between two neighbouring log-ratios the divergence is A - e^L B with fixed sums A and B, so the crossing
-    is found exactly.
-    """
-    over = np.flatnonzero(log_ratios > 0)
-    order = over[np.argsort(-log_ratios[over])]
-    ratios, mass = log_ratios[order], weights[order]
-    # the mass of the likelier value, and of the other one, in the releases that move the odds most
-    above = np.cumsum(mass)
-    below = np.cumsum(mass * np.exp(-ratios))
-    # at L equal to the next smaller log-ratio the divergence is largest within each step
-    steps = np.exp(np.append(ratios[1:], 0.0))
-    at_steps = np.where(below > 0, steps, 0.0) * below
-    reached = np.flatnonzero(above - at_steps > delta)
-    if not len(reached):
-        return 0.0
-    place = int(reached[0])
-    if below[place] == 0:
-        return math.inf
-    return max(0.0, math.log((above[place] - delta) / below[place]))
-
-
-@dataclass
-class Certificate:
-    """Bets on the draws so far, block by block.
+@dataclass(frozen=True, eq=False)
+class DrawnRatios:
+    """The log-ratios of one ordered pair of values, of releases that were drawn given the first.
 
     Attributes:
-        delta: the probability that the leakage may be exceeded with.
-        beta: the probability that the figure is too low, over the draws.
-        planned: how many draws are meant for each value of the secret; stakes are chosen for them.
-        blocks: the sorted log-ratios of each ordered pair of values, a block each time draws were added.
-        stakes: the stake on each block.
+        tail: those above a floor that was fixed before they were drawn, sorted, rounded up.
+        count: how many releases were drawn, those below the floor included.
     """
 
-    delta: float
-    beta: float
-    planned: int
-    blocks: dict[Pair, list[Array]] = field(default_factory=dict)
-    stakes: dict[Pair, list[float]] = field(default_factory=dict)
+    tail: Array
+    count: int
 
-    def add(self, log_ratios: Mapping[Pair, Array], most: float) -> None:
-        """Bet on further draws of every pair; the stakes are settled by the draws before them.
+    @classmethod
+    def of(cls, ratios: Array, floor: float) -> DrawnRatios:
+        """Keep what lies above the floor: below it no figure is asked for, and z is 0."""
+        return cls(np.sort(ratios[ratios > floor]), len(ratios))
 
-        Args:
-            log_ratios: of each ordered pair of values, rounded up, of releases drawn given the first value.
-            most: what the leakage never exceeds.
-        """
-        chosen = self._next_stakes(most)
-        for pair, ratios in log_ratios.items():
-            self.blocks.setdefault(pair, []).append(np.sort(ratios))
-            self.stakes.setdefault(pair, []).append(chosen.get(pair, FIRST_STAKE))
+    @classmethod
+    def joined(cls, parts: Sequence[DrawnRatios]) -> DrawnRatios:
+        """Return several blocks of draws as one."""
+        return cls(np.sort(np.concatenate([part.tail for part in parts])), sum(part.count for part in parts))
 
-    def limit(self, most: float) -> float:
-        """Return the certified leakage; `most` where the draws certify nothing below it."""
-        wanted = -math.log(self.beta)
+    def exceeding(self, limit: float) -> Array:
+        """Return z of the draws above the limit; that of all others is 0."""
+        return hockey_stick(self.tail[np.searchsorted(self.tail, limit, side="right") :], limit)
 
-        def is_certain(pair: Pair, limit: float) -> bool:
-            bets = zip(self.blocks[pair], self.stakes[pair], strict=True)
-            return sum(_growth(block, limit, self.delta, stake) for block, stake in bets) >= wanted
+    def growth(self, limit: float, delta: float, stake: float) -> float:
+        """Return the logarithm of what the capital is multiplied by over these draws."""
+        shares = self.exceeding(limit)
+        quiet = (self.count - len(shares)) * math.log1p(stake * delta)
+        return float(np.log1p(stake * (delta - shares)).sum()) + quiet
 
-        return least_limit(self.blocks, is_certain, most)
+    def best_stake(self, limit: float, delta: float) -> float:
+        """Return the stake in [0, 1] that grows the capital of these draws most (a concave problem)."""
+        gains = delta - self.exceeding(limit)
+        quiet = self.count - len(gains)
 
-    def estimate(self) -> float:
-        """Return the plain estimate, which is too low as often as too high."""
-        return max((leakage_of(*_even(blocks), self.delta) for blocks in self.blocks.values()), default=0.0)
+        def slope(stake: float) -> float:
+            return float((gains / (1 + stake * gains)).sum()) + quiet * delta / (1 + stake * delta)
 
-    def _next_stakes(self, most: float) -> dict[Pair, float]:
-        """Return the stakes that would have done best at the least limit that such draws could certify.
+        low, high = 0.0, 1.0
+        if slope(high) >= 0:
+            return high
+        for _ in range(_STAKE_STEPS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if slope(middle) > 0 else (low, middle)
+        return low
 
-        All pairs look at one limit: the figure is their maximum, so what a pair could certify below it is
-        of no use.
-        """
-        if not self.blocks:
-            return {}
-        earlier = {pair: np.sort(np.concatenate(blocks)) for pair, blocks in self.blocks.items()}
-        wanted = -math.log(self.beta) / self.planned
-
-        def could_be(pair: Pair, limit: float) -> bool:
-            ratios = earlier[pair]
-            stake = best_stake(ratios, limit, self.delta)
-            return _growth(ratios, limit, self.delta, stake) >= wanted * len(ratios)
-
-        target = least_limit(earlier, could_be, most)
-        return {pair: best_stake(ratios, target, self.delta) for pair, ratios in earlier.items()}
+    def estimate(self, delta: float) -> float:
+        """Return the leakage at delta of the draws themselves, too low as often as too high."""
+        return loss_epsilon(self.tail, np.full(len(self.tail), 1 / self.count), delta)
 
 
-def least_limit(pairs: Iterable[Pair], holds: Callable[[Pair, float], bool], most: float) -> float:
+Blocks = Mapping[Pair, Sequence[DrawnRatios]]
+"""By ordered pair of values: its draws, one block after the other."""
+
+
+def certified_leakage(blocks: Blocks, delta: float, beta: float, planned: int, floor: float) -> float:
+    """Return a figure that is below the leakage at delta with probability beta at most.
+
+    Infinity where the draws certify nothing.
+
+    Args:
+        blocks: the draws; the first ones settle the stakes on the next, and so on.
+        delta: the probability with which the leakage may be exceeded.
+        beta: the probability, over the draws, that the figure is too low.
+        planned: how many draws of each pair were meant to be made; stakes are chosen for them.
+        floor: what the draws' tails begin at; the figure is not below it.
+    """
+    wanted = -math.log(beta)
+    stakes = _stakes(blocks, delta, beta, planned, floor)
+
+    def is_certain(pair: Pair, limit: float) -> bool:
+        bets = zip(blocks[pair], stakes[pair], strict=True)
+        return sum(block.growth(limit, delta, stake) for block, stake in bets) >= wanted
+
+    highest = _highest((part for parts in blocks.values() for part in parts), floor)
+    return _least_limit(blocks, is_certain, floor, highest)
+
+
+def estimated_leakage(blocks: Blocks, delta: float) -> tuple[float, Pair]:
+    """Return the plain estimate, and the ordered pair of values that has most."""
+    estimates = {pair: DrawnRatios.joined(parts).estimate(delta) for pair, parts in blocks.items()}
+    worst = max(estimates, key=lambda pair: estimates[pair])
+    return estimates[worst], worst
+
+
+def _stakes(blocks: Blocks, delta: float, beta: float, planned: int, floor: float) -> dict[Pair, list[float]]:
+    """Return every pair's stake on each of its blocks, settled by the blocks before it."""
+    stakes: dict[Pair, list[float]] = {pair: [_FIRST_STAKE] for pair in blocks}
+    for number in range(1, max(len(parts) for parts in blocks.values())):
+        earlier = {pair: DrawnRatios.joined(parts[:number]) for pair, parts in blocks.items()}
+        # What later blocks hold must not matter here: a stake that knew of them would be no bet.
+        reached = max(sum(part.count for part in parts[: number + 1]) for parts in blocks.values())
+        target = _target(earlier, delta, -math.log(beta) / max(planned, reached), floor)
+        for pair, draws in earlier.items():
+            stakes[pair].append(draws.best_stake(target, delta))
+    return stakes
+
+
+def _target(earlier: Mapping[Pair, DrawnRatios], delta: float, wanted: float, floor: float) -> float:
+    """Return the least limit at which draws like these multiply the capital as wanted, each on average.
+
+    All pairs look at one limit: the figure is their maximum, so what a pair could certify below it is of no
+    use.
+    """
+
+    def could_be(pair: Pair, limit: float) -> bool:
+        draws = earlier[pair]
+        return draws.growth(limit, delta, draws.best_stake(limit, delta)) >= wanted * draws.count
+
+    highest = _highest(earlier.values(), floor)
+    return min(_least_limit(earlier, could_be, floor, highest), highest)
+
+
+def _highest(draws: Iterable[DrawnRatios], floor: float) -> float:
+    """Return the highest finite ratio: above it, z no longer falls."""
+    tails = (part.tail[np.isfinite(part.tail)] for part in draws)
+    return max((float(tail[-1]) for tail in tails if len(tail)), default=floor)
+
+
+def _least_limit(
+    pairs: Iterable[Pair], holds: Callable[[Pair, float], bool], low: float, high: float
+) -> float:
     """Return the least limit, rounded up, from which on a rising condition holds for every pair."""
-    low, high = 0.0, most
-    open_pairs = [pair for pair in pairs if not holds(pair, 0.0)]
+    if not all(holds(pair, high) for pair in pairs):
+        return math.inf
+    left = [pair for pair in pairs if not holds(pair, low)]
     for _ in range(_STEPS):
-        if not open_pairs:
+        if not left:
             return low
         middle = (low + high) / 2
-        failing = [pair for pair in open_pairs if not holds(pair, middle)]
-        # a pair that holds here holds above, and the answer lies above as long as another one fails
-        low, high, open_pairs = (middle, high, failing) if failing else (low, middle, open_pairs)
+        failing = [pair for pair in left if not holds(pair, middle)]
+        # A pair that holds here holds above, and the answer lies above as long as another one fails.
+        low, high, left = (middle, high, failing) if failing else (low, middle, left)
     return high
-
-
-def best_stake(ratios: Array, limit: float, delta: float) -> float:
-    """Return the stake in [0, 1] that grows the capital of these sorted draws most (a concave problem)."""
-    gains = delta - _tail(ratios, limit)
-    rest = len(ratios) - len(gains)
-
-    def slope(stake: float) -> float:
-        return float((gains / (1 + stake * gains)).sum()) + rest * delta / (1 + stake * delta)
-
-    if slope(1.0) >= 0:
-        return 1.0
-    low, high = 0.0, 1.0
-    for _ in range(_STAKE_STEPS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
-    return low
-
-
-def _growth(ratios: Array, limit: float, delta: float, stake: float) -> float:
-    """Return the logarithm of what the capital is multiplied by over sorted draws."""
-    shares = _tail(ratios, limit)
-    rest = len(ratios) - len(shares)
-    return float(np.log1p(stake * (delta - shares)).sum()) + rest * math.log1p(stake * delta)
-
-
-def _tail(ratios: Array, limit: float) -> Array:
-    """Return z of the sorted draws above the limit; that of all others is 0."""
-    return hockey_stick(ratios[np.searchsorted(ratios, limit, side="right") :], limit)
-
-
-def _even(blocks: Sequence[Array]) -> tuple[Array, Array]:
-    ratios = np.concatenate(blocks)
-    return ratios, np.full(len(ratios), 1 / len(ratios))

@@ -1,0 +1,314 @@
+"""Leakage at delta: the smallest L whose hockey-stick divergence is at most delta for all pairs of values.
+
+The worst case asks for the report that says most, however unlikely. Here a release may say more than L with a
+small probability: delta averages over people, so 0.01 lets one in a hundred be exposed. Figures at several
+deltas therefore stand together, with the worst case at their end.
+
+Where all releases can be listed, the figure is exact. Otherwise releases are drawn (`draws`) and a bound is
+certified (`certificate`), beside the bounds that need no draws (`composition`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from sidelight.belief import Belief, check_belief
+from sidelight.foundation.arrays import Array
+from sidelight.foundation.errors import check_is, check_number, check_whole, unknown
+from sidelight.leakage.bounds import Bound, Claim, Witness
+from sidelight.leakage.divergence import epsilon_at
+from sidelight.leakage.totals.base import joint_claim
+from sidelight.leakage.totals.certificate import Blocks, certified_leakage, estimated_leakage
+from sidelight.leakage.totals.composition import Releases, composed_leakage, coupled_leakage
+from sidelight.leakage.totals.delta_leakage import DeltaLeakage, DeltaPoint
+from sidelight.leakage.totals.draws import DrawnBlock, ReleaseSampler
+from sidelight.plan import PLAN_FIX, Plan, Release
+
+DELTAS = (1e-2, 1e-3, 1e-4)
+"""Figures stand at all of these: one alone hides who is exposed beyond it."""
+BETA = 1e-6
+_LARGEST_EXACT = 1 << 20
+_MOST_TIMES = 64
+_MOST_DRAWS = 1 << 23
+
+
+def leakage_at(
+    belief: Belief,
+    plan: Plan,
+    secret: str,
+    delta: float = 1e-3,
+    *,
+    through: Iterable[str] | None = None,
+    draws: int | None = None,
+    precision: float | None = None,
+    beta: float = BETA,
+    seed: int | None = None,
+) -> DeltaLeakage:
+    """Return the leakage of the secret at delta, and at the usual deltas beside it.
+
+    Args:
+        belief: what the adversary knows: a table, a tree or a population.
+        plan: what is released.
+        secret: the attribute to protect, released or not.
+        delta: the probability, averaged over the people with a value, with which a release may say more.
+        through: the releases that the adversary sees; all by default.
+        draws: how many releases to draw for each value of the secret; by default so many that the figure at
+            delta is usually within a few hundredths of the truth.
+        precision: draw on until the figure at delta is within this share of its estimate.
+        beta: the probability, over our own coin flips, with which a sampled figure may be too low.
+        seed: for figures that can be repeated; else the operating system's coins.
+    """
+    question = _Question.of(belief, plan, secret, through)
+    asked = check_number("delta", delta, above=0, below=1)
+    check_number("beta", beta, above=0, below=1)
+    deltas = tuple(sorted({asked, *DELTAS}, reverse=True))
+    rows = question.exact_rows()
+    if rows is not None:
+        return question.listed(rows, asked, deltas, beta)
+    if not question.runnable or not belief.knows_joints:
+        return question.bounded(asked, deltas, beta)
+    wanted = usual_draws(asked, beta) if draws is None else check_whole("draws", draws, at_least=16)
+    drawn = question.drawn(deltas[0], wanted, seed)
+    if precision is not None:
+        drawn = question.drawn_on(drawn, asked, check_number("precision", precision, above=0), beta)
+    return question.sampled(drawn, asked, deltas, beta)
+
+
+def usual_draws(delta: float, beta: float = BETA) -> int:
+    """Return how many draws bring the certified figure within a few hundredths of the truth.
+
+    Below ln(1/beta)/delta of them nothing can be certified; what is needed beyond that grows more slowly
+    than 1/delta.
+
+    >>> usual_draws(1e-2), usual_draws(1e-3), usual_draws(1e-4)
+    (20000, 89337, 414466)
+    """
+    return math.ceil(max(20_000 * (1e-2 / delta) ** 0.65, -3 * math.log(beta) / delta))
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Drawn releases, block after block.
+
+    Attributes:
+        sampler: where they come from.
+        planned: how many were meant to be drawn for each value.
+        blocks: the draws.
+        floor: log-ratios below it were not kept.
+    """
+
+    sampler: ReleaseSampler
+    planned: int
+    blocks: tuple[DrawnBlock, ...]
+    floor: float
+
+    @property
+    def count(self) -> int:
+        """How many releases were drawn for each value."""
+        return sum(block.count for block in self.blocks)
+
+    @property
+    def ratios(self) -> Blocks:
+        """The log-ratios of every ordered pair of values, block after block."""
+        return {pair: [block.ratios[pair] for block in self.blocks] for pair in self.blocks[0].ratios}
+
+    def and_more(self, count: int) -> _Drawn:
+        """Return these draws and one more block."""
+        return replace(self, blocks=(*self.blocks, self.sampler.block(count, self.floor)))
+
+    def certified(self, delta: float, beta: float) -> float:
+        """Return the figure that is too low with probability beta at most."""
+        return certified_leakage(self.ratios, delta, beta, self.planned, self.floor)
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """Whose secret is asked about, and through what."""
+
+    belief: Belief
+    releases: Releases
+    secret: str
+
+    @classmethod
+    def of(cls, belief: Belief, plan: Plan, secret: str, through: Iterable[str] | None) -> _Question:
+        check_belief("belief", belief)
+        check_is("plan", plan, Plan, PLAN_FIX)
+        if secret not in belief.schema:
+            raise unknown("attribute", secret, belief.schema.names)
+        names = plan.names if through is None else [through] if isinstance(through, str) else list(through)
+        releases = {name: plan[name] for name in names}
+        for name in releases:
+            if name not in belief.schema:
+                raise unknown("attribute", name, belief.schema.names)
+        return cls(belief, releases, secret)
+
+    @property
+    def runnable(self) -> Releases:
+        """The releases whose reports can be drawn."""
+        return {name: item for name, item in self.releases.items() if _is_runnable(item)}
+
+    @property
+    def beyond(self) -> float:
+        """What the other releases add at most: no report moves odds by more than its budget."""
+        others = [item for item in self.releases.values() if not _is_runnable(item)]
+        return math.fsum(_budget(item) for item in others)
+
+    def exact_rows(self) -> Array | None:
+        """Return Pr(release | value) of every possible value and release; None if there are too many."""
+        tables: dict[str, Array] = {}
+        for name, item in self.releases.items():
+            if (table := _report_table(item)) is None:
+                return None
+            tables[name] = table
+        others = [name for name in tables if name != self.secret]
+        sizes = [self.belief.schema[name].size for name in (self.secret, *others)]
+        if not (self.belief.knows_joints or len(others) <= 1) or math.prod(sizes) > _LARGEST_EXACT:
+            return None
+        if sizes[0] ** 2 * math.prod(max(table.shape) for table in tables.values()) > _LARGEST_EXACT:
+            return None
+        cells = self.belief.joint([self.secret, *others])
+        for name in others:  # the first of the other axes goes, its reports come last
+            cells = np.tensordot(cells, tables[name], axes=(1, 0))
+        rows = cells.reshape(len(cells), -1)
+        own = tables.get(self.secret)
+        if own is not None:
+            rows = (own[:, :, None] * rows[:, None, :]).reshape(len(rows), -1)
+        mass = rows.sum(axis=1, keepdims=True)
+        return np.asarray((rows / np.where(mass > 0, mass, 1))[mass[:, 0] > 0])
+
+    def listed(self, rows: Array, asked: float, deltas: Sequence[float], beta: float) -> DeltaLeakage:
+        """Return the exact figures of releases that are listed."""
+        claim: Claim = "model" if self.belief.is_model else self._channel_claim
+        points = []
+        for delta in deltas:
+            value, *pair = epsilon_at(rows, delta)
+            bound = Bound(value, claim, "every release listed", self._witness(*pair))
+            points.append(DeltaPoint(delta, bound, None, *self._without_draws(delta)))
+        sent = rows[:, rows.any(axis=0)]
+        with np.errstate(divide="ignore"):  # a value that rules a report out moves the odds without limit
+            logs = np.log(sent)
+        moves = logs.max(axis=0) - logs.min(axis=0)
+        return self._result(asked, points, 0, beta, moves, self._priors @ sent)
+
+    def drawn(self, largest: float, wanted: int, seed: int | None) -> _Drawn:
+        """Draw so many releases for each value, in blocks of which each settles the stakes on the next."""
+        sampler = ReleaseSampler.of(self.belief.view(self.secret), self.runnable, seed)
+        first = sampler.block(max(1, wanted // 16), 0.0)
+        drawn = _Drawn(sampler, wanted, (first,), 0.0)
+        floor = estimated_leakage(drawn.ratios, largest)[0] / 2
+        # Half of what the first draws show at the largest delta: no figure will be asked for below it.
+        drawn = replace(drawn, floor=floor if math.isfinite(floor) else 0.0)
+        for count in (wanted // 4 - wanted // 16, wanted - wanted // 4):
+            drawn = drawn.and_more(count)
+        return drawn
+
+    def drawn_on(self, drawn: _Drawn, delta: float, precision: float, beta: float) -> _Drawn:
+        """Draw on until the certified figure is this close to the estimate."""
+        while drawn.count < _MOST_DRAWS:
+            figure = drawn.certified(delta, beta)
+            estimate = estimated_leakage(drawn.ratios, delta)[0]
+            if figure - estimate <= precision * figure < math.inf:
+                break
+            drawn = drawn.and_more(drawn.count)
+        return drawn
+
+    def sampled(self, drawn: _Drawn, asked: float, deltas: Sequence[float], beta: float) -> DeltaLeakage:
+        """Return figures from drawn releases, beside those that need no draws."""
+        points = []
+        for delta in deltas:
+            estimate, pair = estimated_leakage(drawn.ratios, delta)
+            value = drawn.certified(delta, beta) + self.beyond
+            claim: Claim = "model" if self.belief.is_model else "sampled"
+            method = f"{drawn.count} releases drawn for each value"
+            bound = Bound(value, claim, method, self._witness(*pair))
+            composed, coupled = self._without_draws(delta)
+            # Where two agree, the one that needs no coins comes first.
+            options = [other for other in (composed, coupled, bound) if other is not None]
+            upper = min(options, key=lambda option: option.value)
+            points.append(DeltaPoint(delta, upper, estimate + self.beyond, composed, coupled))
+        moves = np.concatenate([block.moves for block in drawn.blocks], axis=1)
+        weights = np.repeat(self._priors / drawn.count, drawn.count)
+        return self._result(asked, points, drawn.count, beta, moves.reshape(-1) + self.beyond, weights)
+
+    def bounded(self, asked: float, deltas: Sequence[float], beta: float) -> DeltaLeakage:
+        """Return figures that need no draws, where nothing can be drawn."""
+        bounds = [(delta, *self._without_draws(delta)) for delta in deltas]
+        points = [
+            DeltaPoint(delta, coupled or composed, None, composed, coupled)
+            for delta, composed, coupled in bounds
+        ]
+        worst = composed_leakage(self.releases, 0.0)
+        return self._result(asked, points, 0, beta, np.array([worst]), np.ones(1))
+
+    def _without_draws(self, delta: float) -> tuple[Bound, Bound | None]:
+        composed = Bound(composed_leakage(self.releases, delta), "certified", "composition at delta")
+        records = self.belief.records
+        if records is None:
+            return composed, None
+        smoothing = self.belief.smoothing
+        value = coupled_leakage(records, smoothing, self.releases, self.secret, delta)
+        return composed, Bound(min(value, composed.value), "certified", "records coupled")
+
+    def _result(
+        self,
+        asked: float,
+        points: Sequence[DeltaPoint],
+        draws: int,
+        beta: float,
+        moves: Array,
+        weights: Array,
+    ) -> DeltaLeakage:
+        order = np.argsort(moves)
+        return DeltaLeakage(
+            self.secret,
+            tuple(self.releases),
+            asked,
+            tuple(points),
+            draws,
+            beta,
+            moves[order],
+            np.cumsum(weights[order]),
+        )
+
+    @property
+    def _channel_claim(self) -> Claim:
+        return joint_claim({name: item.channel() for name, item in self.releases.items()})
+
+    @cached_property
+    def _priors(self) -> Array:
+        """The probabilities of the values that can occur."""
+        prior = self.belief.prior(self.secret)
+        return prior[prior > 0]
+
+    def _witness(self, likelier: int, unlikelier: int) -> Witness | None:
+        if likelier == unlikelier:
+            return None
+        possible = np.flatnonzero(self.belief.prior(self.secret) > 0)
+        labels = self.belief.schema[self.secret].values
+        return Witness("reports together", labels[possible[likelier]], labels[possible[unlikelier]])
+
+
+def _is_runnable(release: Release) -> bool:
+    return release.randomiser().makes_reports and release.times <= _MOST_TIMES
+
+
+def _budget(release: Release) -> float:
+    """Return by how much all reports of a release move odds at most; without limit where a delta remains."""
+    mechanism = release.randomiser()
+    return math.inf if mechanism.delta else release.times * mechanism.epsilon
+
+
+def _report_table(release: Release) -> Array | None:
+    """Return Pr(reports | value), shape (values, reports), where they can be listed."""
+    channel = release.randomiser().channel
+    if not channel.is_listable or channel.count_reports() ** release.times > _LARGEST_EXACT:
+        return None
+    table = once = channel.report_rows(np.eye(channel.size))
+    for _ in range(release.times - 1):
+        table = (table[:, :, None] * once[:, None, :]).reshape(len(once), -1)
+    return table
