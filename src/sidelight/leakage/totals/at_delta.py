@@ -88,7 +88,7 @@ def usual_draws(delta: float, beta: float = BETA) -> int:
     >>> usual_draws(1e-2), usual_draws(1e-3), usual_draws(1e-4)
     (20000, 89337, 414466)
     """
-    return math.ceil(max(20_000 * (1e-2 / delta) ** 0.65, -3 * math.log(beta) / delta))
+    return math.ceil(max(20_000 * math.pow(1e-2 / delta, 0.65), -3 * math.log(beta) / delta))
 
 
 @dataclass(frozen=True, eq=False)
