@@ -127,6 +127,30 @@ def test_stakes_ignore_the_draws_they_are_laid_on() -> None:
     assert draws._stakes(2, 0.05, 10.0) == other._stakes(2, 0.05, 10.0)
 
 
+def test_the_capital_reaches_what_is_wanted_at_the_figure_and_not_below() -> None:
+    rng = np.random.default_rng(9)
+    for beta in (0.05, 1e-6):
+        rows = release_rows(enumeration.random_joint(rng, (3, 3)), {1: _table("grr", 3, 1.0)}, 0)
+        draws = drawn(rows, 4000, rng)
+        figure = draws.certified(0.05, beta)
+        least, below = (_least_capital(draws, limit, 0.05, beta) for limit in (figure, figure * 0.999))
+        assert least >= -math.log(beta) > below
+
+
+def _least_capital(draws: Draws, limit: float, delta: float, beta: float) -> float:
+    """The logarithm of the least capital of all pairs, draw by draw."""
+    stakes = [draws._stakes(number, delta, -math.log(beta)) for number in (1, 2)]
+    totals = []
+    for pair in draws.blocks[0]:
+        total = 0.0
+        for block, stake in zip(draws.blocks, (0.5, stakes[0][pair], stakes[1][pair]), strict=True):
+            total += math.log1p(stake * delta) * (block[pair].count - len(block[pair].tail))
+            for ratio in block[pair].tail:
+                total += math.log1p(stake * (delta - max(0.0, 1 - math.exp(limit - ratio))))
+        totals.append(total)
+    return min(totals)
+
+
 def test_the_best_stake_grows_the_capital_most() -> None:
     rng = np.random.default_rng(6)
     grid = np.linspace(0, 1, 501)
