@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from itertools import product
 
 import numpy as np
 import pytest
@@ -14,8 +15,11 @@ from scipy.special import logsumexp
 
 import sidelight as sl
 from sidelight.belief import Tree
+from sidelight.belief.components import LatentClasses, RecordKernel, TreeMixture
 from sidelight.belief.likelihoods import centre
 from sidelight.belief.record_sums import RecordSums
+from sidelight.schema import plain_schema
+from sidelight.sources import Records
 
 FALSE_ALARM = 1e-6
 """Each statistical test here fails by chance with this probability, over the choice of its seed."""
@@ -133,6 +137,33 @@ def test_people_are_drawn_as_often_as_the_belief_says(seed: int) -> None:
         )  # fmt: skip
         assert not counts[chances == 0].any()
         assert is_plausible(counts, chances)
+
+
+def test_every_model_draws_people_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(7)
+    sizes = (3, 2, 4)
+    schema = plain_schema((f"a{place}", size) for place, size in enumerate(sizes))
+    edges = [{("a0", "a1"): (3, 2), ("a0", "a2"): (3, 4)}, {("a0", "a2"): (3, 4), ("a2", "a1"): (4, 2)}]
+    trees = [
+        Tree.from_conditionals(
+            "a0", rng.dirichlet(np.ones(3)),
+            {edge: rng.dirichlet(np.ones(shape[1]), size=shape[0]) for edge, shape in tables.items()}, schema,
+        )
+        for tables in edges
+    ]  # fmt: skip
+    codes = rng.integers(0, sizes, size=(20, 3)).astype(np.uint16)
+    marginals = tuple(rng.dirichlet(np.ones(size)) for size in sizes)
+    models = [
+        TreeMixture(np.array([0.3, 0.7]), tuple(trees)),
+        LatentClasses(np.array([0.2, 0.8]), tuple(rng.dirichlet(np.ones(size), size=2) for size in sizes)),
+        RecordKernel(Records(schema, codes, rng.random(20)), np.array([0.2, 0.0, 0.6]), marginals),
+    ]
+    for model, place in product(models, range(3)):
+        chances = np.moveaxis(model.joint(range(3)), place, 0)[0].ravel()
+        drawn = np.delete(model.draw(place, 0, 20_000, rng), place, axis=1)
+        shape = np.delete(sizes, place)
+        counts = np.bincount(np.ravel_multi_index(tuple(drawn.T), tuple(shape)), minlength=len(chances))
+        assert is_plausible(counts, chances / chances.sum())
 
 
 def is_plausible(counts: np.ndarray, chances: np.ndarray) -> bool:
