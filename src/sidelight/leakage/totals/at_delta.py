@@ -37,6 +37,7 @@ BETA = 1e-6
 _LARGEST_EXACT = 1 << 20
 _MOST_TIMES = 64
 _MOST_DRAWS = 1 << 23
+_LEAST_DRAWN = 1e-5
 _FEWEST_BEYOND = 32
 
 
@@ -87,12 +88,14 @@ def usual_draws(delta: float, beta: float = BETA) -> int:
     """Return how many draws bring the certified figure within a few hundredths of the truth.
 
     Below ln(1/beta)/delta of them nothing can be certified; what is needed beyond that grows more slowly
-    than 1/delta.
+    than 1/delta. Nobody waits for what deltas below 1e-5 need: there the bounds without draws decide, and
+    the draws are those of the least usual delta.
 
-    >>> usual_draws(1e-2), usual_draws(1e-3), usual_draws(1e-4)
-    (20000, 89337, 414466)
+    >>> usual_draws(1e-2), usual_draws(1e-3), usual_draws(1e-4), usual_draws(1e-9)
+    (20000, 89337, 414466, 414466)
     """
-    return math.ceil(max(20_000 * math.pow(1e-2 / delta, 0.65), -3 * math.log(beta) / delta))
+    drawn = delta if delta >= _LEAST_DRAWN else DELTAS[-1]
+    return math.ceil(max(20_000 * math.pow(1e-2 / drawn, 0.65), -3 * math.log(beta) / drawn))
 
 
 @dataclass(frozen=True, eq=False)

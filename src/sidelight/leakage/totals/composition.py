@@ -27,8 +27,10 @@ Mixture = tuple[Positions, Array]
 """Which sets of reports are mixed, and how much of each."""
 _CELLS = 1 << 13
 _MOST_TIMES = 1000
+"""More reports than these are not added up one by one."""
 _MARGIN = 1e-12
 _EQUAL = 1e-6
+"""Budgets this close count as equal."""
 _BLOCK = 1 << 16
 """So many cells are worked on at a time, so that they stay in the processor's cache."""
 
@@ -54,7 +56,7 @@ class LossLaw:
         """Return the loss of reports that mark so many values, every such set with the true value alike.
 
         >>> LossLaw.of_marks(1.0, 4, 1).none
-        0.3496...
+        0.3497...
         """
         odds = math.exp(epsilon) * marked / (size - marked)
         with_true = odds / (1 + odds)
@@ -144,6 +146,8 @@ class Losses:
         """Return the least limit at which no mixture has more divergence than delta, rounded up."""
         if self.lost.max(initial=0.0) > delta:
             return math.inf
+        if not delta:  # the rarest sums may have probabilities below what doubles hold
+            return self.budget
         level, margin = 0.0, _MARGIN
         while len(excess := self.mass @ hockey_stick(self.losses, level) + self.lost):
             worst = int(excess.argmax())
