@@ -203,6 +203,28 @@ class Mechanism(ABC):
         return None
 
     @property
+    def loss_rates(self) -> tuple[float, float] | None:
+        """How often ln Pr(report | value) / Pr(report | other) is +epsilon, and -epsilon; else it is 0.
+
+        The report is that of the value; the rates are the same for all two values. None if that is not so.
+        """
+        if self.set_size is None or self.mark_rates is None or self.size < 2:
+            return None
+        # Given that one of two values is marked or not, the other one is as likely marked as any.
+        marked, others = float(self.mark_rates[0]), self.size - 1
+        return marked * (self.size - self.set_size) / others, (1 - marked) * self.set_size / others
+
+    def report_law(self, most: int) -> Array | None:
+        """Return Pr(report | value) of every report, shape (size, reports).
+
+        None if there are more than `most` reports, or they cannot be listed.
+        """
+        channel = self.channel
+        if not channel.is_listable or channel.count_reports() > most:
+            return None
+        return channel.report_rows(np.eye(self.size))
+
+    @property
     def numbers(self) -> BinnedNumbers | None:
         """The mechanism itself where codes stand for numbers and a mean can be estimated too, else None."""
         return None

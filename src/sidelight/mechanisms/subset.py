@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations
 from math import floor
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import Mask, is_large, spans
+from sidelight.foundation.arrays import Array, Mask, is_large, spans
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import below, randomness
@@ -96,6 +97,16 @@ class SubsetSelection(FrequencyOracle):
     def channel(self) -> FavouringChannel:
         """A report favours the values of its set."""
         return FavouringChannel(self.size, "subsets", float(1 / self.factor), self.width, budget=self.epsilon)
+
+    def report_law(self, most: int) -> Array | None:
+        """Return the probability of every set of the width given every value, see `Mechanism`."""
+        if math.comb(self.size, self.width) > most:
+            return None
+        sets = np.array(list(combinations(range(self.size), self.width)))
+        holds = (sets[None, :, :] == np.arange(self.size)[:, None, None]).any(axis=2)
+        include = float(self.mark_if_true)
+        ways = math.comb(self.size - 1, self.width - 1), math.comb(self.size - 1, self.width)
+        return np.asarray(np.where(holds, include / ways[0], (1 - include) / ways[1]))
 
     @property
     def guess_rate(self) -> float:

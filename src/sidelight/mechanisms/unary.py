@@ -11,11 +11,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import AnyCodes, Mask, is_large, spans
+from sidelight.foundation.arrays import AnyCodes, Array, Mask, is_large, spans
 from sidelight.foundation.bits import Rows, bit_counts, random_rows
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel import FavouringChannel
+from sidelight.mechanisms.channel.generic import all_sets
 from sidelight.mechanisms.checks import check_codes, check_offset
 from sidelight.mechanisms.exact import WORDS, least_share
 from sidelight.mechanisms.form import ReportForm
@@ -57,6 +58,21 @@ class MarkedBits(FrequencyOracle):
         """Return which bits are set."""
         bits = np.unpackbits(self.check(reports), axis=1, count=self.size, bitorder="little")
         return bits.view(np.bool_)
+
+    @property
+    def loss_rates(self) -> tuple[float, float]:
+        """Two values differ in two bits: those of both must be right, or both wrong."""
+        p, q = map(float, self.mark_rates)
+        return p * (1 - q), (1 - p) * q
+
+    def report_law(self, most: int) -> Array | None:
+        """Return the probability of every set of bits given every value, see `Mechanism`."""
+        if 2.0**self.size > most:
+            return None
+        p, q = map(float, self.mark_rates)
+        marked = all_sets(self.size).T > 0
+        rates = np.where(np.eye(self.size, dtype=np.bool_), p, q)[:, None, :]
+        return np.asarray(np.where(marked, rates, 1 - rates).prod(axis=2))
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count how often each bit is set."""
