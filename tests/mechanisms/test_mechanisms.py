@@ -26,7 +26,7 @@ from sidelight.mechanisms import (
 from sidelight.mechanisms.exact import WORDS
 from sidelight.mechanisms.gaussian import gaussian_delta
 from sidelight.mechanisms.hashing import OptimisedHashing
-from sidelight.mechanisms.rappor import Rappor
+from sidelight.mechanisms.unary import Rappor
 from sidelight.plan import Plan, Release
 from sidelight.schema import categorical
 

@@ -21,7 +21,7 @@ from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.randomness import Randomness
 from sidelight.mechanisms.channel import LARGEST_MATRIX, Channel
 from sidelight.mechanisms.checks import check_array, check_list, check_numbers
-from sidelight.mechanisms.exact import check_size, check_word_budget, store
+from sidelight.mechanisms.exact import store
 from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.grr import RandomisedResponse
 from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
@@ -84,13 +84,12 @@ class Exponential(LawMechanism):
     parameters: ClassVar[tuple[str, ...]] = ("utility",)
     utility: Utility = "match"
 
-    def __post_init__(self) -> None:
-        store(self, size=check_size(self.size), nominal_budget=check_word_budget(self.nominal_budget))
+    def settle(self) -> None:
+        """Check the utility."""
         if isinstance(self.utility, str) and self.utility not in ("match", "distance"):
             raise invalid("utility", "'match', 'distance' or a matrix", self.utility)
         if not isinstance(self.utility, str):
             store(self, utility=_frozen(self.utility, self.size))
-        super().__post_init__()
 
     @classmethod
     def examples(cls, size: int) -> Iterable[Mapping[str, Any]]:
@@ -116,15 +115,6 @@ class Exponential(LawMechanism):
         """For the 0/1 utility, as two randomised responses in a row are one; not known for others."""
         return self.utility == "match"
 
-    @property
-    def guess_rate(self) -> float | None:
-        """For the 0/1 utility, how often the truth is reported."""
-        return float(self.factor / (self.factor + self.size - 1)) if self.utility == "match" else None
-
-    def guess_channel(self) -> Channel:
-        """Return the channel itself for the 0/1 utility, where the guess is the report."""
-        return self.channel if self.utility == "match" else super().guess_channel()
-
 
 @dataclass(frozen=True)
 class Interval(LawMechanism):
@@ -142,8 +132,8 @@ class Interval(LawMechanism):
     parameters: ClassVar[tuple[str, ...]] = ("edges",)
     edges: tuple[float, ...] = ()
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def settle(self) -> None:
+        """Check the edges."""
         store(self, edges=check_list("edges", self.edges))
         if self.edges and len(self.edges) != self.size - 1:
             raise invalid("edges", f"{self.size - 1} inner edges for {self.size} intervals", len(self.edges))

@@ -12,10 +12,9 @@ import numpy as np
 
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import check_choice, check_number, invalid
-from sidelight.foundation.randomness import Randomness
+from sidelight.mechanisms import noise
 from sidelight.mechanisms.channel import GaussianChannel
 from sidelight.mechanisms.exact import check_budget, store
-from sidelight.mechanisms.noise import GAUSSIAN_REACH, simulated_gaussian
 from sidelight.mechanisms.numeric import FINE_STEPS, Additive
 
 _GRID_MARGIN = 1e-9
@@ -45,9 +44,9 @@ class Gaussian(Additive):
     parameters: ClassVar[tuple[str, ...]] = ("lower", "upper", "points", "delta", "calibration")
     needed: ClassVar[tuple[str, ...]] = ("lower", "upper", "delta")
     tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({"lower": -1.0, "upper": 4.0, "delta": 1e-4},)
-    kind: ClassVar[Literal["gaussian"]] = "gaussian"
+    kind: ClassVar[noise.Kind] = "gaussian"
     range_steps: ClassVar[int] = FINE_STEPS
-    reach: ClassVar[float] = GAUSSIAN_REACH
+    reach: ClassVar[float] = noise.GAUSSIAN_REACH
     tail: ClassVar[float] = 4.0
     failure: float = 1e-6
     calibration: Literal["analytic", "classic"] = "analytic"
@@ -102,10 +101,6 @@ class Gaussian(Additive):
     def channel(self) -> GaussianChannel:
         """The density of a report around each point."""
         return GaussianChannel(self.grid_points, self.scale * self.step, self.epsilon, self.delta)
-
-    def simulate(self, source: Randomness, start: int, out: Array) -> None:
-        """Write noise for a simulation: the inverse of the distribution function, rounded."""
-        simulated_gaussian(source, start, self.scale, out)
 
 
 def gaussian_delta(epsilon: float, multiple: float) -> float:

@@ -55,15 +55,6 @@ class RandomisedResponse(SampledCode, FrequencyOracle):
         """A report favours one value, the reported one."""
         return FavouringChannel(self.size, "singletons", self.other / self.truth, budget=self.epsilon)
 
-    @property
-    def guess_rate(self) -> float:
-        """How often the truth is reported: the guess is the reported value."""
-        return float(self.mark_if_true)
-
-    def guess_channel(self) -> FavouringChannel:
-        """Return the channel itself: the guess is the report, to the last bit of its law."""
-        return self.channel
-
     def sample(self, source: Randomness, start: int, codes: AnyCodes) -> AnyCodes:
         """Return one report for each code, from the words number `start` on."""
         words, out = source.words(start, len(codes)), np.empty_like(codes)

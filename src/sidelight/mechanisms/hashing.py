@@ -30,9 +30,8 @@ from sidelight.mechanisms.checks import check_codes, check_offset
 from sidelight.mechanisms.exact import store
 from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.grr import RandomisedResponse
-from sidelight.mechanisms.guess import marked_accuracy
 from sidelight.mechanisms.mechanism import Aggregate
-from sidelight.mechanisms.oracle import FrequencyOracle
+from sidelight.mechanisms.oracle import FrequencyOracle, marked_accuracy
 from sidelight.mechanisms.reports import Reports
 
 _HASHES = 1 << int(HASH_BITS)
@@ -129,7 +128,12 @@ class Hashing(FrequencyOracle):
 
     @property
     def guess_rate(self) -> float:
-        """How often a guess among the bucket's values is right, as published (see `guess`)."""
+        """How often a guess among the bucket's values is right, for all functions as a family, as published.
+
+        There the hashes of any number of values are independent; those of the family in use are in pairs
+        only, so that three values or more are guessed right somewhat more or less often, and not all equally
+        often: the channel says that it is a model.
+        """
         return marked_accuracy(self.size, float(self.mark_if_true), 1 / self.buckets)
 
 
@@ -153,10 +157,10 @@ class OptimisedHashing(Hashing):
     tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"g": 5})  # 5 does not divide the number of hashes
     g: int | None = None
 
-    def __post_init__(self) -> None:
+    def settle(self) -> None:
+        """Check the number of buckets."""
         if self.g is not None:
             store(self, g=check_whole("g", self.g, at_least=2, at_most=_LARGEST_BUCKETS))
-        super().__post_init__()
 
     def at(self, nominal_budget: float) -> Self:
         """Return the mechanism at another nominal budget, with as many buckets."""

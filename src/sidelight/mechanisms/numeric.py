@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.arrays import Array, Positions, is_large, spans
 from sidelight.foundation.errors import InputError, check_number, check_whole, invalid
-from sidelight.foundation.randomness import Randomness, randomness
+from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms import checks, noise
 from sidelight.mechanisms.channel import ContinuousChannel, LaplaceChannel
 from sidelight.mechanisms.exact import LARGEST_SIZE, check_budget, store
@@ -49,7 +49,7 @@ class Additive(Mechanism):
     needed: ClassVar[tuple[str, ...]] = ("lower", "upper")
     """The parameters that a plan must give."""
     tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({"lower": -1.0, "upper": 4.0},)
-    kind: ClassVar[Literal["laplace", "gaussian"]]
+    kind: ClassVar[noise.Kind]
     """Which noise is added."""
     takes: ClassVar[Literal["numbers"]] = "numbers"
     estimates: ClassVar[Literal["mean"]] = "mean"
@@ -121,10 +121,6 @@ class Additive(Mechanism):
     def noise_below(self, steps: Array) -> Array:
         """Return the probability that the noise is less than each whole number of steps."""
 
-    @abstractmethod
-    def simulate(self, source: Randomness, start: int, out: Array) -> None:
-        """Write noise for a simulation."""
-
     @property
     def step(self) -> float:
         """The length of a step."""
@@ -178,12 +174,9 @@ class Additive(Mechanism):
         source = randomness(seed, self.name, compiled=is_large(len(at)))
         for span in spans(len(at)):
             drawn = np.empty(span.stop - span.start)
-            if seed is None:
-                drawn[:] = noise.secure_noise(self.kind, len(drawn), self.scale)
-            else:
-                self.simulate(source, first + span.start, drawn)
+            noise.draw(self.kind, source, first + span.start, self.scale, drawn)
             at[span] += drawn
-        return Reports(self.lower + at * self.step, is_simulation=seed is not None)
+        return Reports(self.lower + at * self.step, is_simulation=not source.is_secure)
 
     def _nearest_steps(self, values: ArrayLike) -> Array:
         """Return the step nearest to each number, counted from the lower bound."""
@@ -225,7 +218,7 @@ class Additive(Mechanism):
 
 @dataclass(frozen=True)
 class _LaplaceNoise(Additive):
-    kind: ClassVar[Literal["laplace"]] = "laplace"
+    kind: ClassVar[noise.Kind] = "laplace"
     reach: ClassVar[float] = noise.LAPLACE_REACH
 
     @cached_property
@@ -256,10 +249,6 @@ class _LaplaceNoise(Additive):
     def channel(self) -> LaplaceChannel:
         """The density of a report around each point; on the grid the same ratios hold."""
         return LaplaceChannel(self.grid_points, self.scale * self.step, self.epsilon)
-
-    def simulate(self, source: Randomness, start: int, out: Array) -> None:
-        """Write noise for a simulation."""
-        noise.simulated_discrete_laplace(source, start, self.scale, out)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ it marks than under each that it does not, so the marks are all that it says.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -37,9 +38,12 @@ class CodedMechanism(Mechanism):
     nominal_budget: float
 
     def __post_init__(self) -> None:
-        budget = check_word_budget(self.nominal_budget)
-        store(self, size=check_size(self.size), nominal_budget=budget)
-        check_factor(self.factor, budget)
+        store(self, size=check_size(self.size), nominal_budget=check_word_budget(self.nominal_budget))
+        self.settle()
+        check_factor(self.factor, self.nominal_budget)
+
+    def settle(self) -> None:
+        """Check and complete the parameters, once the size and the budget are known to be right."""
 
     @property
     @abstractmethod
@@ -159,3 +163,12 @@ class FrequencyOracle(CodedMechanism):
             )
         distinct, rows = np.unique(self.marked(reports), axis=0, return_inverse=True)
         return np.where(distinct, 1.0, float(1 / self.factor)), rows.reshape(-1)
+
+
+def marked_accuracy(size: int, if_true: float, if_other: float) -> float:
+    """Return how often a guess among independently marked values is right, or among all where none is.
+
+    With B other values marked, B binomial, E[1 / (1 + B)] = (1 - (1-q)^k) / (k q).
+    """
+    share = -math.expm1(size * math.log1p(-if_other)) / (size * if_other)
+    return if_true * share + (1 - if_true) * (1 - if_other) ** (size - 1) / size

@@ -48,15 +48,6 @@ class _Plain(Mechanism):
         """A report leaves one value possible, or all of them."""
         return FavouringChannel(self.size, "singletons", math.exp(-self.epsilon))
 
-    @property
-    def guess_rate(self) -> float:
-        """1, or that of a blind guess."""
-        return 1 / (1 + (self.size - 1) * self.channel.baseline)
-
-    def guess_channel(self) -> FavouringChannel:
-        """Return the channel itself: the guess is the report, to the last bit of its law."""
-        return self.channel
-
 
 @dataclass(frozen=True)
 class Identity(OneCode, _Plain):

@@ -20,7 +20,7 @@ from sidelight.foundation.randomness import below, randomness
 from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.checks import check_codes, check_offset
-from sidelight.mechanisms.exact import WORDS, check_size, check_word_budget, exp_below, store
+from sidelight.mechanisms.exact import WORDS, check_size, exp_below, store
 from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.mechanism import Aggregate
 from sidelight.mechanisms.oracle import FrequencyOracle
@@ -45,12 +45,11 @@ class SubsetSelection(FrequencyOracle):
     degrades: ClassVar[bool] = True  # mixed with a uniform set it is itself at a smaller budget
     width: int = 0
 
-    def __post_init__(self) -> None:
-        store(self, size=check_size(self.size), nominal_budget=check_word_budget(self.nominal_budget))
+    def settle(self) -> None:
+        """Take the usual width where none is given."""
         width = check_whole("width", self.width, at_least=0, at_most=self.size - 1)
         usual = floor(self.size / (math.exp(min(self.nominal_budget, 100.0)) + 1))
         store(self, width=width or max(1, usual))
-        super().__post_init__()
 
     @classmethod
     def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
