@@ -13,10 +13,9 @@ import numpy as np
 
 from sidelight.estimation import linear
 from sidelight.estimation.joint import likeliest_each
-from sidelight.estimation.means import sole_numbers
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.estimation.shrinkage import Method, least_risk, shared_domains
-from sidelight.estimation.unbiased import Inversion, unbiased
+from sidelight.estimation.unbiased import Inversion, sole_numbers, unbiased
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_whole, invalid
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
@@ -39,11 +38,6 @@ PUBLISHED_TRIALS = 48
 """First phases that are simulated for Corr-RR's own estimator: its error depends on them most."""
 _MOST_WORK = 20_000
 _MOST_SIMULATED = 50_000
-
-
-def uniform(schema: Schema) -> dict[str, Array]:
-    """Return uniform frequencies: what is assumed where nothing is known."""
-    return {attribute.name: np.full(attribute.size, 1 / attribute.size) for attribute in schema}
 
 
 def predicted_variances(design: Design, people: int, frequencies: Frequencies) -> dict[str, Array]:
@@ -172,7 +166,7 @@ def group_error(group: ReportedGroup, frequencies: Frequencies) -> float:
 
 def _single(group: ReportedGroup, name: str, share: Array) -> Array:
     """Return the variance of one report's estimate of each value, sampling of people included."""
-    moments = group.moments(name)
+    moments = group.moments[name]
     if moments is None:
         return group.randomiser.variance(1, share)
     none, full = moments

@@ -99,14 +99,10 @@ def condition(protocol: Protocol) -> float:
 
 def directions(sizes: Sequence[int]) -> Array:
     """Return orthonormal directions in which frequencies can move, shape (sum of sizes, directions)."""
-    total, width = sum(sizes), sum(size - 1 for size in sizes)
-    basis = np.zeros((total, width))
-    row = column = 0
-    for size in sizes:
-        free = np.linalg.svd(np.eye(size) - 1 / size)[0][:, : size - 1]
-        basis[row : row + size, column : column + size - 1] = free
-        row, column = row + size, column + size - 1
-    return basis
+    from scipy.linalg import block_diag
+
+    free = (np.linalg.svd(np.eye(size) - 1 / size)[0][:, : size - 1] for size in sizes)
+    return np.asarray(block_diag(*free))
 
 
 def split(stacked: Array, schema: Schema) -> dict[str, Array]:

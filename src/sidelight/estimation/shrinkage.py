@@ -41,17 +41,8 @@ def shared_domains(schema: Schema) -> list[tuple[str, ...]]:
     return [tuple(names) for names in groups.values()]
 
 
-def shrink(schema: Schema, estimates: Every) -> dict[str, Array]:
-    """Return shrunken frequencies of every attribute, on the simplex."""
-    return _by_domain(schema, estimates, shrunken)
-
-
-def choose(schema: Schema, estimates: Every) -> dict[str, Array]:
-    """Return, domain by domain, the shrunken or the projected frequencies, by their predicted error."""
-    return _by_domain(schema, estimates, least_risk)
-
-
-def _by_domain(schema: Schema, estimates: Every, method: Method) -> dict[str, Array]:
+def by_domain(schema: Schema, estimates: Every, method: Method) -> dict[str, Array]:
+    """Return the frequencies that a method, `shrunken` for example, makes of each domain's estimates."""
     result: dict[str, Array] = {}
     for names in shared_domains(schema):
         raw = np.stack([estimates[name].estimate for name in names])

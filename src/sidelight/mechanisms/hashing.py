@@ -28,11 +28,10 @@ from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.arrays import DROPPED, HASH_BITS, steps
 from sidelight.mechanisms.checks import check_codes, check_offset
 from sidelight.mechanisms.exact import store
-from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.grr import RandomisedResponse
 from sidelight.mechanisms.mechanism import Aggregate
 from sidelight.mechanisms.oracle import FrequencyOracle, marked_accuracy
-from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.reports import ReportForm, Reports
 
 _HASHES = 1 << int(HASH_BITS)
 _LARGEST_BUCKETS = 65_536

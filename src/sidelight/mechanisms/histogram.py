@@ -21,9 +21,8 @@ from sidelight.mechanisms import noise
 from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.checks import check_codes, check_offset, check_shares
 from sidelight.mechanisms.exact import WORDS, check_budget, check_size, store
-from sidelight.mechanisms.form import Grid, ReportForm
 from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
-from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.reports import Grid, ReportForm, Reports
 from sidelight.mechanisms.unary import Unary
 
 _ONE = 1 << 20

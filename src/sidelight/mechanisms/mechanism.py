@@ -20,8 +20,7 @@ from sidelight.mechanisms.checks import check_codes as check_codes
 from sidelight.mechanisms.checks import check_list as check_list
 from sidelight.mechanisms.checks import check_shares, need_budget, refuse_parameters
 from sidelight.mechanisms.checks import impossible as impossible
-from sidelight.mechanisms.form import ReportForm
-from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.reports import ReportForm, Reports
 from sidelight.mechanisms.reports import check_reports as check_reports
 
 if TYPE_CHECKING:
@@ -30,12 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
-    """What a server keeps of reports: sums that can be merged in any order.
+    """What a server keeps of so many reports: sums that can be merged in any order.
 
-    Attributes:
-        reports: how many reports were added up.
-        sums: the mechanism's sufficient sums, whole numbers, so that merging never rounds.
-        mechanism: the name of the mechanism whose sums these are; empty where it is not known.
+    They are the mechanism's sufficient sums, whole numbers, so that merging never rounds. Its name is empty
+    where it is not known.
     """
 
     reports: int
@@ -79,8 +76,6 @@ class Mechanism(ABC):
     """What a plan may give besides the budget."""
     has_budget: ClassVar[bool] = True
     """Whether a plan gives a nominal budget; False where everything is told, or nothing."""
-    makes_reports: ClassVar[bool] = True
-    """Whether it can be run; False for a mechanism that is still to be chosen."""
     estimates: ClassVar[Literal["frequencies", "mean", "nothing"]] = "frequencies"
     """What `estimate` returns."""
     counted: ClassVar[slice] = slice(None)
@@ -300,7 +295,7 @@ MECHANISMS: dict[str, str] = {
     "exp": "sidelight.mechanisms.exponential:Exponential",
     "hadamard": "sidelight.mechanisms.hadamard:HadamardResponse",
     "laplace": "sidelight.mechanisms.numeric:Laplace",
-    "gaussian": "sidelight.mechanisms.gaussian:Gaussian",
+    "gaussian": "sidelight.mechanisms.numeric:Gaussian",
     "discrete-laplace": "sidelight.mechanisms.numeric:DiscreteLaplace",
     "interval": "sidelight.mechanisms.exponential:Interval",
     "identity": "sidelight.mechanisms.plain:Identity",

@@ -12,6 +12,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,11 +22,11 @@ from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import Randomness, randomness
 from sidelight.mechanisms.channel import Channel, FavouringChannel
+from sidelight.mechanisms.channel.sets import Family
 from sidelight.mechanisms.checks import check_codes, check_offset, check_shares
 from sidelight.mechanisms.exact import check_factor, check_size, check_word_budget, log_factor, store
-from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
-from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.reports import ReportForm, Reports
 
 LARGEST_TABLE = 1 << 26
 """Tables of reports by values are kept below so many cells."""
@@ -98,6 +99,9 @@ class FrequencyOracle(CodedMechanism):
     Abstract: `name`, `form`, `factor`, `mark_rates`, `marked` and `randomise`.
     """
 
+    favours: ClassVar[Family | None] = None
+    """Which sets reports mark, all of them, see `FavouringChannel`; None where that is not stated."""
+
     @property
     @abstractmethod
     def mark_rates(self) -> tuple[Fraction, Fraction]:
@@ -119,9 +123,10 @@ class FrequencyOracle(CodedMechanism):
 
     @property
     def channel(self) -> Channel:
-        """A report favours the values that it marks; which sets can be marked is not stated."""
+        """A report favours the values that it marks."""
+        family, is_stated, width = self.favours or "all", self.favours is not None, self.set_size or 1
         baseline = float(1 / self.factor)
-        return FavouringChannel(self.size, "all", baseline, realises_all=False, budget=self.epsilon)
+        return FavouringChannel(self.size, family, baseline, width, is_stated, budget=self.epsilon)
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count how often each value is marked."""

@@ -15,10 +15,9 @@ from sidelight.foundation.errors import InputError, check_whole
 from sidelight.mechanisms.channel import AnyChannel, FavouringChannel
 from sidelight.mechanisms.checks import check_codes, check_offset, check_shares, refuse_parameters
 from sidelight.mechanisms.exact import LARGEST_SIZE, check_budget, check_size, store
-from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
 from sidelight.mechanisms.oracle import OneCode
-from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.reports import ReportForm, Reports
 
 
 class _Plain(Mechanism):
@@ -116,7 +115,6 @@ class Unspecified(Mechanism):
     """Whatever satisfies epsilon-LDP, for plans that do not yet say what; figures are those of the worst."""
 
     name: ClassVar[str] = "any"
-    makes_reports: ClassVar[bool] = False
     estimates: ClassVar[Literal["nothing"]] = "nothing"
     nominal_budget: float
 

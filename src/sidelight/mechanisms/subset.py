@@ -18,13 +18,12 @@ from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import below, randomness
 from sidelight.mechanisms.arrays import steps
-from sidelight.mechanisms.channel import FavouringChannel
+from sidelight.mechanisms.channel.sets import Family
 from sidelight.mechanisms.checks import check_codes, check_offset
 from sidelight.mechanisms.exact import WORDS, check_size, exp_below, store
-from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.mechanism import Aggregate
 from sidelight.mechanisms.oracle import FrequencyOracle
-from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.reports import ReportForm, Reports
 
 _SMALL_SET = 64
 
@@ -42,6 +41,7 @@ class SubsetSelection(FrequencyOracle):
 
     name: ClassVar[str] = "ss"
     parameters: ClassVar[tuple[str, ...]] = ("width",)
+    favours: ClassVar[Family] = "subsets"
     degrades: ClassVar[bool] = True  # mixed with a uniform set it is itself at a smaller budget
     width: int = 0
 
@@ -90,11 +90,6 @@ class SubsetSelection(FrequencyOracle):
         """The probabilities that the set holds the true value, and a particular other value."""
         include = Fraction(self.include, WORDS)
         return include, (self.width - include) / (self.size - 1)
-
-    @property
-    def channel(self) -> FavouringChannel:
-        """A report favours the values of its set."""
-        return FavouringChannel(self.size, "subsets", float(1 / self.factor), self.width, budget=self.epsilon)
 
     @property
     def guess_rate(self) -> float:

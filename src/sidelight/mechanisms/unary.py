@@ -16,19 +16,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import AnyCodes, Mask, is_large, spans
-from sidelight.foundation.bits import Rows, bit_counts, random_rows
+from sidelight.foundation.arrays import Mask, is_large, spans
+from sidelight.foundation.bits import bit_counts, random_rows
 from sidelight.foundation.errors import InputError, check_number, invalid
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms import exact
 from sidelight.mechanisms.arrays import steps
-from sidelight.mechanisms.channel import FavouringChannel
+from sidelight.mechanisms.channel.sets import Family
 from sidelight.mechanisms.checks import check_codes, check_offset, refuse_parameters
 from sidelight.mechanisms.exact import WORDS, least_share, store, word_threshold
-from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.mechanism import Aggregate
 from sidelight.mechanisms.oracle import FrequencyOracle, marked_accuracy
-from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.reports import ReportForm, Reports
 
 _PUBLISHED = {"f": 0.5, "p": 0.5, "q": 0.75}
 """The noise of RAPPOR as published."""
@@ -41,6 +40,7 @@ class MarkedBits(FrequencyOracle):
     values can be favoured, each by the factor p(1-q)/((1-p)q).
     """
 
+    favours: ClassVar[Family] = "all"  # those of the set bits
     degrades: ClassVar[bool] = True
     """With a smaller budget p falls and q rises, or one of them stays: such a bit is the larger one's, sent
     through a noisy bit channel (a binary channel is degraded by any other within the parallelogram of (0, 0),
@@ -51,11 +51,6 @@ class MarkedBits(FrequencyOracle):
         """Exactly p(1-q)/((1-p)q): two values differ in two bits."""
         p, q = self.mark_rates
         return p * (1 - q) / ((1 - p) * q)
-
-    @property
-    def channel(self) -> FavouringChannel:
-        """A report can favour every set of values, those of its set bits."""
-        return FavouringChannel(self.size, "all", float(1 / self.factor), budget=self.epsilon)
 
     @property
     def form(self) -> ReportForm:
@@ -71,6 +66,23 @@ class MarkedBits(FrequencyOracle):
         """Count how often each bit is set."""
         rows = self.check(reports)
         return Aggregate(len(rows), bit_counts(rows)[: self.size], self.name)
+
+    def _encoded(
+        self, values: ArrayLike, thresholds: tuple[int, int], stream: str, seed: int | None, offset: int
+    ) -> Reports:
+        """Return packed rows: of 2^64 words the one threshold sets a code's own bit, the other any other."""
+        keep, flip = thresholds
+        codes = check_codes(values, self.size)
+        first = check_offset(offset)
+        compiled = is_large(len(codes))
+        noise = randomness(seed, f"{stream}/noise", compiled=compiled)
+        truth = randomness(seed, f"{stream}/truth", compiled=compiled)
+        step = steps(compiled=compiled)
+        rows = random_rows(noise, first, len(codes), self.size, flip)
+        for span in spans(len(codes)):
+            part = codes[span]
+            step.overlay(truth.words(first + span.start, len(part)), part, np.uint64(keep), rows[span])
+        return Reports(rows, is_simulation=seed is not None)
 
     @property
     def guess_rate(self) -> float:
@@ -94,26 +106,7 @@ class Unary(MarkedBits):
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return one packed row of bits for each code, see `Mechanism.randomise`."""
-        codes = check_codes(values, self.size)
-        rows = encode(codes, self.size, self.thresholds, seed=seed, stream=self.name, offset=offset)
-        return Reports(rows, is_simulation=seed is not None)
-
-
-def encode(
-    codes: AnyCodes, size: int, thresholds: tuple[int, int], *, seed: int | None, stream: str, offset: int
-) -> Rows:
-    """Return packed rows: of 2^64 words `thresholds[0]` set a code's own bit, `thresholds[1]` any other."""
-    keep, flip = thresholds
-    first = check_offset(offset)
-    compiled = is_large(len(codes))
-    noise = randomness(seed, f"{stream}/noise", compiled=compiled)
-    truth = randomness(seed, f"{stream}/truth", compiled=compiled)
-    step = steps(compiled=compiled)
-    rows = random_rows(noise, first, len(codes), size, flip)
-    for span in spans(len(codes)):
-        part = codes[span]
-        step.overlay(truth.words(first + span.start, len(part)), part, np.uint64(keep), rows[span])
-    return rows
+        return self._encoded(values, self.thresholds, self.name, seed, offset)
 
 
 @dataclass(frozen=True)
@@ -228,11 +221,7 @@ class Rappor(MarkedBits):
 
     def permanent(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return the permanent bits of each code: drawn once, stored by the client, never sent."""
-        codes = check_codes(values, self.size)
-        stream = f"{self.name}/permanent"
-        thresholds = WORDS - self.lie, self.lie
-        rows = encode(codes, self.size, thresholds, seed=seed, stream=stream, offset=offset)
-        return Reports(rows, is_simulation=seed is not None)
+        return self._encoded(values, (WORDS - self.lie, self.lie), f"{self.name}/permanent", seed, offset)
 
     def report(self, permanent: Reports, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return a fresh report of each row of stored permanent bits."""

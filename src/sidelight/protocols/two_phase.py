@@ -19,7 +19,6 @@ from sidelight.foundation.errors import InputError, check_choice, check_number, 
 from sidelight.foundation.randomness import randomness
 from sidelight.foundation.strict import Strict, validated
 from sidelight.protocols import files
-from sidelight.protocols.corr_rr import COPYING, Copying
 from sidelight.protocols.direct import Split, spl
 from sidelight.protocols.fake_data import FakeDataProtocol
 from sidelight.protocols.protocol import Design, check_budget
@@ -28,6 +27,8 @@ from sidelight.schema import Schema
 
 Method = Literal["corr-rr", "cond-rr"]
 METHODS = ("corr-rr", "cond-rr")
+Copying = Literal["published", "corrected"]
+COPYING = ("published", "corrected")
 PARAMETERS_VERSION = 1
 _WORDS = 2.0**64
 
@@ -91,14 +92,7 @@ def cond_rr(schema: Schema, epsilon: float, share: float = 0.1) -> TwoPhase:
 
 @dataclass(frozen=True, eq=False)
 class SecondPhase:
-    """What the server publishes between the phases.
-
-    Attributes:
-        design: the protocol as a whole.
-        second: the second phase.
-        reports: how many reports of first phases it was learnt from.
-        round_number: which round of refinement this is.
-    """
+    """What the server publishes between the phases: in this round, from so many reports of first phases."""
 
     design: TwoPhase
     second: FakeDataProtocol

@@ -40,14 +40,10 @@ class ContinuousChannel(Channel):
         points = np.asarray(self.points, dtype=np.float64)
         if points.ndim != 1 or not points.size or not np.isfinite(points).all():
             raise InputError("`points` must be finite numbers, one for each value; some are not.")
-        store(
-            self,
-            points=points,
-            size=len(points),
-            scale=check_number("scale", self.scale, above=0),
-            epsilon=check_number("epsilon", self.epsilon, at_least=0, infinite=True),
-            delta=check_delta(self.delta),
-        )
+        scale = check_number("scale", self.scale, above=0)
+        epsilon = check_number("epsilon", self.epsilon, at_least=0, infinite=True)
+        delta = check_delta(self.delta)
+        store(self, points=points, size=len(points), scale=scale, epsilon=epsilon, delta=delta)
 
     @abstractmethod
     def log_density(self, reports: ArrayLike) -> Array:

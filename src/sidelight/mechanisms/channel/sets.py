@@ -307,12 +307,9 @@ class AnyChannel(SetChannel):
     within: Channel | None = None
 
     def __post_init__(self) -> None:
-        store(
-            self,
-            size=errors.check_whole("size", self.size, at_least=1),
-            epsilon=errors.check_number("epsilon", self.epsilon, at_least=0, infinite=True),
-            delta=check_delta(self.delta),
-        )
+        epsilon = errors.check_number("epsilon", self.epsilon, at_least=0, infinite=True)
+        size = errors.check_whole("size", self.size, at_least=1)
+        store(self, size=size, epsilon=epsilon, delta=check_delta(self.delta))
         if self.within is not None and self.within.claim == "published":
             store(self, claim="published")  # its budget is that of the idealised mechanism
 

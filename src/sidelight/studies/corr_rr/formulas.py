@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
+from sidelight.estimation.second_phase import published_copy
 from sidelight.foundation.arrays import Array
 from sidelight.leakage.published import sampling_amplification
-from sidelight.protocols.corr_rr import published_copy
 from sidelight.protocols.fake_data import rs_fd
 from sidelight.protocols.protocol import record_budget
 from sidelight.studies.corr_rr.records import available_tables, correlations, real, schema_of
