@@ -195,6 +195,7 @@ def choose_protocol(schema: Schema, epsilon: float, frequencies: Frequencies | N
     groupings = [merged_groups(schema, epsilon, known), *even_groups(schema)]
     options: list[Split | Sample] = [_sampled(schema, epsilon, known, groups) for groups in groupings]
     options.append(spl(schema, epsilon, BEST))
+    # The order does not depend on how many people there are.
     return min(options, key=lambda option: expected_error.predicted_error(option, 1_000_000, known))
 
 

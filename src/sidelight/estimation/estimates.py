@@ -53,22 +53,13 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """The frequencies of every attribute.
+    """The frequencies of every attribute, (values,), the standard errors of unbiased ones, and intervals.
 
-    The interval is that of the unbiased estimate, so that it covers the truth at its rate whatever
-    estimator is chosen; it is widened to hold the stated frequency where need be.
+    The interval is that of the unbiased estimate, so that it covers the truth at its rate, the confidence,
+    whatever estimator is chosen; it is widened to hold the stated frequency where need be.
 
     Attributes:
-        schema: the attributes.
-        frequencies: by attribute, (values,).
-        standard_errors: of the unbiased estimates, by attribute.
-        lower: the lower ends of the intervals.
-        upper: their upper ends.
-        protocol: what made the reports.
-        estimator: which one was used.
         about: whether the errors are about those who reported or about their population.
-        confidence: of the intervals.
-        people: how many reported.
         epsilon: what a whole record's report realises at most.
         is_simulation: whether the noise came from a seed.
         unbiased_error: the mean squared error to expect of the unbiased estimates.

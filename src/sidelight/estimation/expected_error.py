@@ -141,9 +141,9 @@ def shrunken_error(
         spread = np.stack([variances[name] for name in names])
         draws = min(max(_MOST_DRAWN // truth.size, _LEAST_DRAWS), _DRAWS)  # many values need fewer draws
         noise = rng.normal(size=(draws, *truth.shape)) * np.sqrt(spread)
-        noise -= noise.mean(axis=-1, keepdims=True)
+        noise -= noise.mean(axis=-1, keepdims=True)  # estimates add up to 1, so their noise adds up to 0
         size = truth.shape[-1]
-        noise *= np.sqrt(size / max(size - 1, 1))
+        noise *= np.sqrt(size / max(size - 1, 1))  # which took variance away: here it is given back
         estimates = method(truth + noise, np.broadcast_to(spread.sum(axis=-1), (draws, len(names))))
         errors += list(((estimates - truth) ** 2).mean(axis=(0, 2)))
     return float(np.mean(errors))
@@ -179,6 +179,7 @@ def _grouped(protocol: Protocol, people: int, frequencies: Frequencies) -> dict[
     for group, share in zip(protocol.groups, protocol.part_shares, strict=True):
         for name in group.names:
             spread = _single(group, name, frequencies[name]) * whole / (people * share)
+            # A mechanism without noise has no variance, and so all the weight.
             precision[name] = precision.get(name, np.zeros_like(spread)) + 1 / np.maximum(spread, 1e-300)
     return _without_people({name: 1 / total for name, total in precision.items()}, frequencies, people)
 
@@ -231,6 +232,7 @@ def published_error(
     stacked = _stacked(design.schema, frequencies)
     errors = []
     for first, second in _simulated(design, people, frequencies, trials):
+        # Fewer people may be simulated than will report, and err more.
         scale = np.sqrt(min(first.people / early, 1.0))
         estimates = unbiased([first.aggregate()])
         for name, share in linear.split(second.expected_counts() @ stacked, design.schema).items():
@@ -260,6 +262,7 @@ def _simulated(
     early, late = _phases(design, people)
     rng = np.random.default_rng(_SEED)
     simulated = []
+    # Learning takes the square of all values together.
     most = max(_MOST_WORK // sum(design.schema.sizes) ** 2, 1)
     for trial in range(min(trials, most)):
         columns = [

@@ -31,7 +31,7 @@ _NUMBER_ROUNDS = 500
 _NEAR = 1e-3
 _GROWTH = 1.3
 _MOST_POWER = 1e6
-_LARGEST_EXPONENT = 700.0
+_LARGEST_EXPONENT = 700.0  # e^709 is the largest double
 PRIOR = 0.1
 """Of every value of a noisy number so much of a person is taken for granted, see `likeliest`."""
 _LEAST = 1e-12
@@ -132,6 +132,7 @@ def maximise(schema: Schema, terms: Sequence[Term]) -> Array:
     def step(cells: Array, _: Positions) -> Steps:
         joint, weight, likelihood = cells.reshape(schema.sizes), np.zeros(schema.sizes), 0.0
         for term, kept in zip(terms, axes, strict=True):
+            # A report that no cell explains must not divide by 0.
             seen = np.maximum(term.likelihood @ _marginal(joint, kept), 1e-300)
             weight += _spread((term.counts / seen) @ term.likelihood, kept, joint.shape)
             likelihood += float(term.counts @ np.log(seen))

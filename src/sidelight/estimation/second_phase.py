@@ -195,7 +195,7 @@ def published_copies(a: Array, b: Array, epsilon: float, people: int) -> Array:
     lead, slope = 1 - a - b, 2 * b - 1
     square = (slope**2).sum(axis=1) / 4 * (1 - 1 / people)
     linear = (lead * slope).sum(axis=1) / 2 - ((a - b) * slope).sum(axis=1) / (2 * people)
-    flat = square <= 1e-12
+    flat = square <= 1e-12  # no slope: the error is the same for every p_y, but for rounding
     root = np.clip(-linear / (2 * np.where(flat, 1.0, square)), 0.0, 1.0)
     options = np.stack([root, np.zeros_like(root), np.ones_like(root)], axis=1)
     copy = options[:, :, None]

@@ -28,7 +28,7 @@ from sidelight.schema import Schema
 
 Method = Callable[[Array, Array], Array]
 """From estimates and the summed variance of each attribute to better estimates."""
-_TINY = 1e-300
+_TINY = 1e-300  # keeps divisors above 0 and leaves every other number as it is
 _PEERS = 4.0
 """Attributes pool whose summed variances lie within one power of this, counted from the least noisy."""
 

@@ -202,7 +202,9 @@ def _number(mechanism: BinnedNumbers, sums: Aggregate, estimate: Array) -> Unbia
 def _combined(items: Sequence[Unbiased]) -> Unbiased:
     if len(items) == 1:
         return items[0]
+    # Weights from each own estimate would favour those that came out low.
     middle = to_simplex(np.mean([item.estimate for item in items], axis=0))
+    # An estimate without variance gets all the weight instead of an infinite one.
     precision = np.array([1 / max(float(item.variance(middle).sum()), 1e-300) for item in items])
     weights = precision / precision.sum()
     columns = zip(*((item.estimate, item.constant, item.slope, item.curve) for item in items), strict=True)

@@ -185,6 +185,7 @@ def _cuts(noise: Additive) -> Whole:
 def cell_law(noise: Additive, cuts: Whole) -> Array:
     """Return Pr(cell | value): how likely the noise moves a value's point into each cell."""
     below = noise.noise_below(cuts - noise.point_steps[:, None])
+    # Far out, differences may round below 0.
     return np.maximum(np.diff(below, axis=1, prepend=0.0, append=1.0), 0.0)
 
 

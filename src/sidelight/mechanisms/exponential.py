@@ -30,11 +30,11 @@ from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
 from sidelight.mechanisms.oracle import CodedMechanism, SampledCode
 from sidelight.mechanisms.reports import ReportForm, Reports
 
-_LARGEST_TOTAL = 1 << 62
-_LARGEST_ROW_TOTAL = 1 << 47
-_LEAST_WEIGHT = 1 << 20
-_DOUBLE_ERROR = 2.0**-40
-_LARGEST_RESIDUE = 1e-6
+_LARGEST_TOTAL = 1 << 62  # a total counts reports on both sides of a value and must fit 64 bits
+_LARGEST_ROW_TOTAL = 1 << 47  # 65,536 rows one after another fit 64 bits
+_LEAST_WEIGHT = 1 << 20  # rounding changes a weight by less than a millionth
+_DOUBLE_ERROR = 2.0**-40  # far above what the doubles behind the weights lose
+_LARGEST_RESIDUE = 1e-6  # a larger bias would show among a million million reports
 
 
 class Law(ABC):
@@ -177,6 +177,7 @@ class TableLaw(Law):
         limit = exp_below(budget)
         flat = 1.0
         while (law := cls._from_scores(scores * flat)).factor > limit:
+            # First by what doubles may lose, then by twice as much each time.
             flat -= _DOUBLE_ERROR * 2 if flat == 1.0 else (1 - flat)
             if flat <= 0:
                 raise too_small(budget)
@@ -187,6 +188,7 @@ class TableLaw(Law):
         with np.errstate(over="ignore"):
             shifted = scores - scores.max(axis=1, keepdims=True)
         wanted = np.exp(shifted) * (_LARGEST_ROW_TOTAL // scores.shape[1])
+        # A weight of 0 would rule values out for sure.
         return cls(np.maximum(np.rint(wanted), 1).astype(np.uint64))
 
     @cached_property

@@ -21,7 +21,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation import arrays
 from sidelight.foundation.arrays import AnyCodes, Mask, Whole, Words, is_large, spans
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import randomness
@@ -34,7 +33,7 @@ from sidelight.mechanisms.oracle import FrequencyOracle, marked_accuracy
 from sidelight.mechanisms.reports import ReportForm, Reports
 
 _HASHES = 1 << int(HASH_BITS)
-_LARGEST_BUCKETS = 65_536
+_LARGEST_BUCKETS = 65_536  # a bucket fits 16 bits, for which randomised response is exact
 
 
 class Hashing(FrequencyOracle):
@@ -97,15 +96,11 @@ class Hashing(FrequencyOracle):
         step = steps(compiled=large)
         seeds = np.empty(len(codes), dtype=np.uint64)
         out = np.empty(len(codes), dtype=self.form.dtype)
-        truth, other = np.uint64(self.response.truth), np.uint64(self.response.other)
-        bucket = np.empty(min(arrays.CHUNK, len(codes)), dtype=out.dtype)
-        words = np.empty(len(bucket), dtype=np.uint64)
         for span in spans(len(codes)):
-            rows = span.stop - span.start
-            seeding.words(first + span.start, rows, seeds[span])
-            step.hash_codes(seeds[span], codes[span], np.uint64(self.buckets), bucket[:rows])
-            noise.words(first + span.start, rows, words[:rows])
-            step.respond(words[:rows], bucket[:rows], truth, other, out[span])
+            start, bucket = first + span.start, out[span]
+            seeding.words(start, len(bucket), seeds[span])
+            step.hash_codes(seeds[span], codes[span], np.uint64(self.buckets), bucket)
+            out[span] = self.response.sample(noise, start, bucket)
         return Reports(out, seeds, is_simulation=not seeding.is_secure)
 
     def marked(self, reports: Reports) -> Mask:

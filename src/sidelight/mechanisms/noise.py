@@ -22,7 +22,7 @@ Kind = Literal["laplace", "wide laplace", "gaussian"]
 """Which noise: "wide" is for scales of many steps, where a simulation may round to them."""
 _LARGEST_SCALE = 2.0**46
 """So that a value with its noise is a whole number that a double holds exactly."""
-_LARGEST_STEPS = 2.0**53
+_LARGEST_STEPS = 2.0**53  # beyond it doubles skip whole numbers
 LAPLACE_REACH = 65 * math.log(2)
 """Laplace noise exceeds so many scales with a probability below 2^-64, so a number beyond them is refused.
 
@@ -41,7 +41,7 @@ def safe_scale(steps: int, budget: float) -> float:
     if not math.isfinite(scale):
         return math.inf
     while Fraction(steps) > Fraction(scale) * Fraction(budget):
-        scale = math.nextafter(scale, math.inf)
+        scale = math.nextafter(scale, math.inf)  # the division may round down, and a smaller scale overspends
     return scale
 
 
@@ -100,6 +100,7 @@ def _secure_noise(kind: Kind, count: int, scale: float) -> Whole:
 def _wide_laplace(source: Randomness, start: int, scale: float, out: Array) -> None:
     """Write Laplace noise rounded to steps, for scales of many steps: a word gives -ln(u) and a sign."""
     words = source.words(start, len(out))
+    # One more keeps it above 0, whose logarithm is infinite.
     np.multiply((words >> np.uint64(11)) + np.uint64(1), 2.0**-53, out=out)
     np.log(out, out=out)
     np.copysign(out, (words << np.uint64(63)).view(np.float64), out=out)
@@ -121,6 +122,7 @@ def _gaussian(source: Randomness, start: int, scale: float, out: Array) -> None:
     from scipy.special import ndtri
 
     words = source.words(start, len(out))
+    # Half a step off keeps it strictly between 0 and 1, where the inverse is finite.
     out[:] = np.rint(ndtri(((words >> np.uint64(12)) + 0.5) * 2.0**-52) * scale)
 
 

@@ -29,19 +29,15 @@ from sidelight.mechanisms.reports import Grid, ReportForm, Reports
 
 FINE_STEPS = 1 << 24
 """Steps between the bounds so fine that a grid of them is taken for the real line."""
-_MOST_STEPS = 1 << 46
+_MOST_STEPS = 1 << 46  # with noise they stay below 2^53, where doubles hold whole numbers
 
 
 @dataclass(frozen=True)
 class Additive(Mechanism):
-    """Noise added to a number.
+    """Noise added to a number, of a scale that is rounded to keep the nominal budget.
 
-    Attributes:
-        size: the number of values whose likelihoods the channel states.
-        nominal_budget: the budget that the scale is rounded to keep.
-        lower: the lower bound; smaller numbers are raised to it.
-        upper: the upper bound; larger numbers are lowered to it.
-        points: the number that stands for each value; by default evenly spaced from bound to bound.
+    Numbers below the lower bound are raised to it, those above the upper one lowered. The channel states the
+    likelihoods of `size` values; a point stands for each, by default evenly spaced from bound to bound.
     """
 
     parameters: ClassVar[tuple[str, ...]] = ("lower", "upper", "points")
@@ -176,6 +172,7 @@ class Additive(Mechanism):
     def _nearest_steps(self, values: ArrayLike) -> Array:
         """Return the step nearest to each number, counted from the lower bound."""
         within = np.clip(checks.check_numbers(values), self.lower, self.upper) - self.lower
+        # A product first could overflow.
         return np.asarray(np.rint(within / (self.upper - self.lower) * self.range_steps))
 
     def aggregate(self, reports: Reports) -> Aggregate:
@@ -298,10 +295,7 @@ class Gaussian(Additive):
     "analytic" finds the least deviation that keeps delta (Balle, Wang 2018, Theorem 8); "classic" is
     sqrt(2 ln(1.25/delta)) (upper - lower) / eps, proven below eps = 1 only (Dwork, Roth 2014, Theorem A.1).
 
-    Attributes:
-        nominal_budget: the budget at which the deviation is set to keep delta.
-        failure: the wanted delta.
-        calibration: "analytic" or "classic".
+    The deviation is set to keep the wanted delta, `failure`, at the nominal budget.
     """
 
     name: ClassVar[str] = "gaussian"
@@ -380,7 +374,7 @@ def gaussian_delta(epsilon: float, multiple: float) -> float:
     high = middle + half
     if high < _UNSEEN:
         delta = 0.0
-    elif high < 0 or half <= _CLOSE:
+    elif high < 0 or half <= _CLOSE:  # elsewhere the two terms differ enough to be subtracted
         delta = math.exp(math.log(_rise(middle, half)) - high * high / 2) / math.sqrt(2 * math.pi)
     else:
         delta = float(ndtr(high)) - math.exp(epsilon + float(log_ndtr(middle - half)))
@@ -411,4 +405,4 @@ def least_multiple(epsilon: float, delta: float) -> float:
     while high - low > 1e-12 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if gaussian_delta(epsilon, middle) <= delta else (middle, high)
-    return high
+    return high  # the end that keeps delta in every step

@@ -143,6 +143,7 @@ class FrequencyOracle(CodedMechanism):
 
     def estimate(self, aggregate: Aggregate) -> Array:
         """Return the unbiased estimate (c/n - q)/(p - q) of the values' frequencies."""
+        # In fractions: at small budgets doubles would lose the gap.
         q, gap = self.mark_if_other, self.mark_if_true - self.mark_if_other
         return np.asarray((self.mark_counts(aggregate) / aggregate.reports - float(q)) / float(gap))
 

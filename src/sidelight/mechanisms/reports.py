@@ -166,14 +166,10 @@ def _native(values: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Grid:
-    """Where noisy numbers can lie: whole steps from a lower bound, no further out than noise reaches.
+    """Where noisy numbers can lie: so many steps of a length from a lower bound, and as far as noise reaches.
 
-    Attributes:
-        lower: the lower bound of the numbers without noise.
-        step: the length of a step.
-        steps: how many steps the upper bound is from the lower one.
-        reach: how many steps noise can lead beyond the bounds, but for a probability below 2^-64.
-        is_exact: whether doubles hold every number of the grid without rounding.
+    `reach` is how many steps it can lead beyond the bounds, but for a probability below 2^-64; `is_exact` is
+    whether doubles hold every number of the grid without rounding.
     """
 
     lower: float

@@ -25,7 +25,7 @@ from sidelight.mechanisms.mechanism import Aggregate
 from sidelight.mechanisms.oracle import FrequencyOracle
 from sidelight.mechanisms.reports import ReportForm, Reports
 
-_SMALL_SET = 64
+_SMALL_SET = 64  # up to here comparing each draw with all before it is faster than a bitmap
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,7 @@ class SubsetSelection(FrequencyOracle):
     def include(self) -> int:
         """How many of the 2^64 words put the true value into the set: rounded down, like epsilon."""
         weight = exp_below(self.nominal_budget) * self.width
+        # A set without the truth must stay possible, else one report tells all.
         return min(floor(WORDS * weight / (weight + self.size - self.width)), WORDS - 1)
 
     @property

@@ -78,6 +78,7 @@ class MarkedBits(FrequencyOracle):
         noise = randomness(seed, f"{stream}/noise", compiled=compiled)
         truth = randomness(seed, f"{stream}/truth", compiled=compiled)
         step = steps(compiled=compiled)
+        # All bits as if none were true; the true one is then drawn anew.
         rows = random_rows(noise, first, len(codes), self.size, flip)
         for span in spans(len(codes)):
             part = codes[span]
@@ -121,7 +122,7 @@ class SymmetricUnary(Unary):
     @cached_property
     def thresholds(self) -> tuple[int, int]:
         """Both from the words that flip a bit: rounded up, so epsilon rounds down."""
-        flip = least_share(2, self.nominal_budget / 2)
+        flip = least_share(2, self.nominal_budget / 2)  # half each: two values differ in two bits
         return WORDS - flip, flip
 
 
@@ -232,6 +233,7 @@ class Rappor(MarkedBits):
         if_clear = randomness(seed, f"{self.name}/clear", compiled=compiled)
         rows = random_rows(if_clear, first, len(stored), self.size, word_threshold("p", self.p))
         chosen = random_rows(if_set, first, len(stored), self.size, word_threshold("q", self.q))
+        # Takes the other draw where the stored bit is set, without a branch on private bits.
         np.bitwise_xor(chosen, rows, out=chosen)
         np.bitwise_and(chosen, stored, out=chosen)
         np.bitwise_xor(rows, chosen, out=rows)

@@ -222,6 +222,7 @@ class Sample(GroupProtocol):
         shares = self.shares or (1,) * count
         if len(shares) != count:
             raise InputError(f"`shares` must have one number for each of {count} groups, got {shares}.")
+        # Their sum must fit a word.
         checked = tuple(check_whole("shares", share, at_least=1, at_most=1 << 40) for share in shares)
         object.__setattr__(self, "shares", checked)
 

@@ -41,8 +41,8 @@ ANY = ""
 SECOND_PHASES = ("corr-rr", "cond-rr")
 """The protocols whose fakes are learnt from a first phase, which their origin names."""
 _ORIGIN = re.compile(r"first phase ([0-9a-f]{24}),")
-_HALF = np.uint64(32)
-_LARGE = 1 << 14
+_HALF = np.uint64(32)  # the laws of fakes have 32 bits, so half of a word draws one exactly
+_LARGE = 1 << 14  # below it, loading the compiled loop takes longer than it saves
 
 
 class _FakeFile(Strict):
@@ -81,9 +81,7 @@ class FakeDataProtocol(protocol.Protocol):
     """In every group one attribute, drawn uniformly, is reported; the others are fakes.
 
     Attributes:
-        schema: the attributes of a record.
         partition: the attributes in groups; each group spends an even share of the budget.
-        nominal_budget: of a record.
         fakes: for (chosen, other) the law of the other's fake given the chosen one's report, shape
             (values of chosen, values of other) in whole numbers; one row, under ("", other), where the
             report does not matter.

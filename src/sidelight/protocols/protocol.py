@@ -24,6 +24,7 @@ from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, check_choice, check_is, check_number, invalid
 from sidelight.mechanisms import Aggregate, Mechanism
+from sidelight.mechanisms.channel.dense import largest_ratio
 from sidelight.mechanisms.checks import impossible
 from sidelight.mechanisms.reports import ReportForm
 from sidelight.plan import LARGEST_EPSILON
@@ -331,17 +332,8 @@ def record_budget(protocol: Protocol, neighbours: Neighbours = "any two records"
     check_choice("neighbours", neighbours, NEIGHBOURS)
     law = protocol.matrix()
     if neighbours == "any two records":
-        return RecordBudget(_largest_ratio(law), neighbours, protocol.epsilon)
+        return RecordBudget(largest_ratio(law), neighbours, protocol.epsilon)
     shaped = law.reshape(*protocol.schema.sizes, -1)
     moved = (np.moveaxis(shaped, axis, 0) for axis in range(len(protocol.schema)))
-    worst = max(_largest_ratio(rows.reshape(len(rows), -1)) for rows in moved)
+    worst = max(largest_ratio(rows.reshape(len(rows), -1)) for rows in moved)
     return RecordBudget(worst, neighbours, protocol.epsilon)
-
-
-def _largest_ratio(law: Array) -> float:
-    """Return the largest log-ratio within a column; a zero beside a non-zero is infinite."""
-    high, low = law.max(axis=0), law.min(axis=0)
-    used = high > 0
-    if np.any(low[used] == 0):
-        return float("inf")
-    return float(np.max(np.log(high[used]) - np.log(low[used]), initial=0.0))

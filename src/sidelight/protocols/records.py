@@ -38,10 +38,8 @@ class RecordReports:
     """The reports of many people about several attributes.
 
     Attributes:
-        protocol: what made them.
         parts: one for each of the protocol's labels: the reports of those who sent that part.
         senders: for each part the rows of those who sent it, or None where everyone did.
-        people: how many people reported.
         is_simulation: whether the noise came from a seed, so that it protects nobody.
         phase: the collection that they are the first phase of, if any.
         batch: the id of the whole batch that was read from a file; None for other reports.

@@ -37,13 +37,9 @@ _WORDS = 2.0**64
 class TwoPhase(Design):
     """Corr-RR or Cond-RR: what the first phase does and how the second is derived from it.
 
-    Attributes:
-        schema: the attributes of a record.
-        epsilon: the budget of a record, in either phase.
-        method: "corr-rr" (copy what was reported) or "cond-rr" (draw from conditionals).
-        copying: how Corr-RR sets p_y, "published" or "corrected".
-        share: how many of all people take part in the first phase.
-        groups: into how many groups the second phase divides the attributes (Corr-RR section 3.3.3).
+    The method is to copy what was reported ("corr-rr", with p_y set as `copying` says) or to draw from
+    conditionals ("cond-rr"). The budget is that of a record, in either phase; a share of all people take part
+    in the first, and the second divides the attributes into so many groups (Corr-RR section 3.3.3).
     """
 
     schema: Schema
@@ -138,7 +134,9 @@ def phase_rows(reports: RecordReports, people: int, parameters: SecondPhase | No
 
 
 def _in_first(share: float, people: int, offset: int = 0) -> Mask:
+    # A public seed: who is in which phase is no secret, and all must agree.
     words = randomness(0, "collection/phase").words(offset, people)
+    # The largest double below 2^64; 2^64 itself would wrap to 0.
     return np.asarray(words < np.uint64(min(share * _WORDS, _WORDS - 2048)))
 
 

@@ -22,7 +22,7 @@ from sidelight.mechanisms.channel.logs import contract_logs, fits_doubles, log_g
 from sidelight.schema import Attribute
 
 ChannelClaim = Literal["exact", "certified", "published"]
-LARGEST_MATRIX = 1 << 22
+LARGEST_MATRIX = 1 << 22  # 32 MiB of doubles
 LARGEST_LIST = 1 << 10
 _LOST = 34.0
 _ROUNDED_UP = 1e-5  # whole-number weights leave a few millionths open

@@ -19,13 +19,10 @@ from sidelight.schema import Attribute
 
 @dataclass(frozen=True, eq=False)
 class ContinuousChannel(Channel):
-    """Noise added to a number.
+    """Noise added to a number: a point stands for each value, shape (size,).
 
-    Attributes:
-        points: (size,) the number that stands for each value.
-        scale: of the noise: the Laplace scale, or the Gaussian standard deviation.
-        epsilon: the budget spent on any two numbers within the bounds.
-        delta: the probability that it does not hold.
+    The scale is Laplace's, or the Gaussian standard deviation; the budget is that of any two numbers within
+    the bounds, and fails with probability delta.
     """
 
     points: Array

@@ -36,7 +36,7 @@ class DenseChannel(Channel):
         check_matrix_size(*cells.shape)
         if np.abs(cells.sum(axis=1) - 1).max(initial=0) > 1e-9:
             raise InputError("every row of a channel must sum to 1.")
-        epsilon = _largest_ratio(cells)
+        epsilon = largest_ratio(cells)
         if self.budget is not None:
             epsilon = check_stated(self.budget, epsilon)
             store(self, budget=epsilon)
@@ -64,7 +64,7 @@ def channel_of_columns(size: int, reports: int, epsilon: float, law: Callable[[P
     return ImplicitChannel(size, epsilon, likelihood)
 
 
-def _largest_ratio(cells: Array) -> float:
+def largest_ratio(cells: Array) -> float:
     """Return the largest log-ratio within a column; reports that are never sent do not count."""
     used = cells[:, cells.max(axis=0) > 0]
     low, high = used.min(axis=0), used.max(axis=0)

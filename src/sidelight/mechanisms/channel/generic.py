@@ -145,6 +145,7 @@ def favoured_set(g: Array, h: Array, ratio: float, width: int | None = None) -> 
     favoured = g > ratio * h
     if favoured.any():
         return np.asarray(favoured)
+    # The ratio was rounded itself, so its set is sought a hair below.
     return np.asarray((g >= ratio * (1 - 1e-12) * h) & (g > 0))
 
 

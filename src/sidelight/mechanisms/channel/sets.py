@@ -29,12 +29,12 @@ from sidelight.mechanisms.channel.channel import (
     check_matrix_size,
     check_stated,
 )
-from sidelight.mechanisms.channel.logs import logs_of
+from sidelight.mechanisms.channel.logs import log_spans, logs_of
 from sidelight.mechanisms.exact import store
 from sidelight.schema import Attribute
 
 Family = Literal["singletons", "subsets", "all"]
-LARGEST_STACK = 1 << 22
+LARGEST_STACK = 1 << 22  # 32 MiB of doubles; larger searches go one by one
 
 
 class SetChannel(Channel):
@@ -142,17 +142,11 @@ class SetChannel(Channel):
 
 
 def _stacked_singles(rows: Array, floors: Array, budgets: Array) -> list[generic.Worst]:
-    columns = floors + (1 - floors) * rows
-    high, low = columns.argmax(axis=1), columns.argmin(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(columns)
-        highest, lowest = (np.take_along_axis(logs, at[:, None], 1)[:, 0] for at in (high, low))
-        spans = highest - lowest
-    spans = np.where(np.isnan(spans), 0.0, spans)  # infinity less infinity: a report that is never sent
-    report = spans.argmax(axis=1)
-    at = np.arange(len(rows))
-    values = np.minimum(spans[at, report], budgets)
-    worst = zip(values, high[at, report], low[at, report], report, strict=True)
+    logs = logs_of(floors + (1 - floors) * rows)
+    spans = log_spans(np.moveaxis(logs, 1, 0))
+    at, report = np.arange(len(rows)), spans.argmax(axis=1)
+    values, column = np.minimum(spans[at, report], budgets), logs[at, :, report]
+    worst = zip(values, column.argmax(axis=1), column.argmin(axis=1), report, strict=True)
     return [generic.Worst(float(value), int(i), int(j), np.array([y])) for value, i, j, y in worst]
 
 
