@@ -232,8 +232,7 @@ def published_error(
     stacked = _stacked(design.schema, frequencies)
     errors = []
     for first, second in _simulated(design, people, frequencies, trials):
-        # Fewer people may be simulated than will report, and err more.
-        scale = np.sqrt(min(first.people / early, 1.0))
+        scale = np.sqrt(min(first.people / early, 1.0))  # fewer are simulated than report, and err more
         estimates = unbiased([first.aggregate()])
         for name, share in linear.split(second.expected_counts() @ stacked, design.schema).items():
             response = second.responses[name]
@@ -262,8 +261,7 @@ def _simulated(
     early, late = _phases(design, people)
     rng = np.random.default_rng(_SEED)
     simulated = []
-    # Learning takes the square of all values together.
-    most = max(_MOST_WORK // sum(design.schema.sizes) ** 2, 1)
+    most = max(_MOST_WORK // sum(design.schema.sizes) ** 2, 1)  # learning takes the square of all values
     for trial in range(min(trials, most)):
         columns = [
             rng.choice(len(frequencies[name]), size=min(early, _MOST_SIMULATED), p=frequencies[name])

@@ -188,8 +188,7 @@ class TableLaw(Law):
         with np.errstate(over="ignore"):
             shifted = scores - scores.max(axis=1, keepdims=True)
         wanted = np.exp(shifted) * (_LARGEST_ROW_TOTAL // scores.shape[1])
-        # A weight of 0 would rule values out for sure.
-        return cls(np.maximum(np.rint(wanted), 1).astype(np.uint64))
+        return cls(np.maximum(np.rint(wanted), 1).astype(np.uint64))  # 0 would rule values out
 
     @cached_property
     def totals(self) -> Words:

@@ -73,8 +73,7 @@ class HadamardResponse(OneCode, FrequencyOracle):
         compiled = is_large(len(rows))
         column = randomness(seed, f"{self.name}/column", compiled=compiled)
         noise = randomness(seed, f"{self.name}/noise", compiled=compiled)
-        # K is a power of two, so the highest bits are exactly uniform.
-        shift = np.uint64(64 - (self.columns.bit_length() - 1))
+        shift = np.uint64(64 - (self.columns.bit_length() - 1))  # high bits, uniform as K is a power of 2
         drawn = (column.words(first, len(rows)) >> shift).astype(np.uint32)
         parity = noise.words(first, len(rows)) < np.uint64(self.other)
         lowest = rows & (~rows + np.uint32(1))

@@ -78,8 +78,7 @@ class MarkedBits(FrequencyOracle):
         noise = randomness(seed, f"{stream}/noise", compiled=compiled)
         truth = randomness(seed, f"{stream}/truth", compiled=compiled)
         step = steps(compiled=compiled)
-        # All bits as if none were true; the true one is then drawn anew.
-        rows = random_rows(noise, first, len(codes), self.size, flip)
+        rows = random_rows(noise, first, len(codes), self.size, flip)  # as if no bit were true
         for span in spans(len(codes)):
             part = codes[span]
             step.overlay(truth.words(first + span.start, len(part)), part, np.uint64(keep), rows[span])

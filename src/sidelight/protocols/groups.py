@@ -193,8 +193,7 @@ def best_mechanism(sizes: Sequence[int], epsilon: float) -> tuple[str, dict[str,
 def _best_width(sizes: tuple[int, ...], epsilon: float) -> int:
     size = domain_size(sizes)
     widths: dict[float, int] = {}
-    # At 50 the width is 1 already, and larger budgets would overflow.
-    usual = size / (np.exp(min(epsilon, 50.0)) + 1)
+    usual = size / (np.exp(min(epsilon, 50.0)) + 1)  # its width is 1 by then, and e^710 overflows
     near = {1, int(usual), int(usual) + 1, round(usual), size // 2} if size > 2 else {1}
     for width in sorted(width for width in near if 1 <= width < size):
         mechanism = create("grr", size, epsilon) if width == 1 else create("ss", size, epsilon, width=width)

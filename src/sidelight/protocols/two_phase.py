@@ -134,10 +134,8 @@ def phase_rows(reports: RecordReports, people: int, parameters: SecondPhase | No
 
 
 def _in_first(share: float, people: int, offset: int = 0) -> Mask:
-    # A public seed: who is in which phase is no secret, and all must agree.
-    words = randomness(0, "collection/phase").words(offset, people)
-    # The largest double below 2^64; 2^64 itself would wrap to 0.
-    return np.asarray(words < np.uint64(min(share * _WORDS, _WORDS - 2048)))
+    words = randomness(0, "collection/phase").words(offset, people)  # a public seed: all must agree
+    return np.asarray(words < np.uint64(min(share * _WORDS, _WORDS - 2048)))  # 2^64 would wrap to 0
 
 
 def origin_of(first: Split) -> str:

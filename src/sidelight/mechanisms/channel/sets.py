@@ -21,14 +21,9 @@ import numpy as np
 
 from sidelight.foundation import errors
 from sidelight.foundation.arrays import Array, Positions
+from sidelight.mechanisms.channel import channel as base
 from sidelight.mechanisms.channel import generic
-from sidelight.mechanisms.channel.channel import (
-    LARGEST_LIST,
-    Channel,
-    check_delta,
-    check_matrix_size,
-    check_stated,
-)
+from sidelight.mechanisms.channel.channel import LARGEST_LIST, Channel
 from sidelight.mechanisms.channel.logs import log_spans, logs_of
 from sidelight.mechanisms.exact import store
 from sidelight.schema import Attribute
@@ -197,7 +192,7 @@ class FavouringChannel(SetChannel):
             raise errors.invalid("baseline", "at most 1", self.baseline)
         epsilon = math.inf if baseline == 0 else -math.log(baseline)
         if self.budget is not None:
-            epsilon = check_stated(self.budget, epsilon)
+            epsilon = base.check_stated(self.budget, epsilon)
             store(self, budget=epsilon)
         store(self, size=size, width=width, baseline=baseline, epsilon=epsilon)
         single, every = self.family == "singletons", self.family == "all"
@@ -235,7 +230,7 @@ class FavouringChannel(SetChannel):
                 f"a channel over {self.size} values whose reports are sets has too many of them for a "
                 "matrix; leakage uses its favoured sets instead."
             )
-        check_matrix_size(self.size, self.size)
+        base.check_matrix_size(self.size, self.size)
         cells = np.full((self.size, self.size), self.baseline)
         np.fill_diagonal(cells, 1.0)
         return cells / (1 + (self.size - 1) * self.baseline)
@@ -303,7 +298,7 @@ class AnyChannel(SetChannel):
     def __post_init__(self) -> None:
         epsilon = errors.check_number("epsilon", self.epsilon, at_least=0, infinite=True)
         size = errors.check_whole("size", self.size, at_least=1)
-        store(self, size=size, epsilon=epsilon, delta=check_delta(self.delta))
+        store(self, size=size, epsilon=epsilon, delta=base.check_delta(self.delta))
         if self.within is not None and self.within.claim == "published":
             store(self, claim="published")  # its budget is that of the idealised mechanism
 
