@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sidelight.report.console import open_console, print_notes, print_plain, table_of
-from sidelight.studies.register import Listing
 from sidelight.studies.runner import Outcome
-from sidelight.studies.study import OURS, Study
+from sidelight.studies.study import OURS, Listing, Study
 from sidelight.studies.tables import missing_tables
 
 if TYPE_CHECKING:  # a list of studies must not wait for what computes benchmarks

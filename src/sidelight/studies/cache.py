@@ -59,10 +59,10 @@ def default_store() -> Path:
 
 @cache
 def code_version() -> str:
-    """Return a digest of every module of the package."""
+    """Return a digest of every module of the package, and of what is published, which verdicts rest on."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
+    for path in sorted([*package.rglob("*.py"), *package.rglob("*.toml")]):
         digest.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from sidelight.foundation.errors import MissingExtraError
@@ -73,6 +74,11 @@ def judged(is_met: bool, reason: str) -> Verdict:
     return Verdict("reproduced" if is_met else "differs", reason)
 
 
+def measured(reason: str, rows: Sequence[Any]) -> StudyResult:
+    """Return the result of a benchmark whose rows are dataclasses, where nothing is published."""
+    return StudyResult(Verdict("measured", reason), {}, *plain_table(rows))
+
+
 def gaps(ours: Mapping[str, Value], published: Mapping[str, Value]) -> dict[str, float]:
     """Return how far our number is from each published one."""
     return {name: abs(float(ours[name]) - float(printed)) for name, printed in published.items()}
@@ -110,33 +116,44 @@ class Work:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a study is read from a work, and what is published about it."""
+    """How a study is read from a work."""
 
     work: Work  # the computation behind it
-    read: Callable[[Any], StudyResult]  # turns what the work computed into the result
-    # the values and claims that the paper's text gives, by name; none for a study of ours
-    published: Mapping[str, Value] = field(default_factory=dict)
+    judge: Callable[[Any], StudyResult]  # turns what the work computed into the result
+    # draws what the work computed, as the figure that has the study's name; None where it has none
+    draw: Callable[[Any], Figure] | None = None
     tables: tuple[str, ...] = ()  # tables it needs beyond those of its work
 
 
 @dataclass(frozen=True, kw_only=True)
-class Study(Reading):
-    """One table or figure with what is published about it.
+class Listing:
+    """What is known of a study before its code is loaded."""
 
-    Attributes:
-        name: like "cpl-fig4a".
-        paper: the paper's short name, or "ours".
-        title: what it shows.
-    """
+    name: str  # like "cpl-fig4a"
+    paper: str  # the paper's short name, or "ours"
+    title: str  # what it shows
+    home: str = ""  # the module of this room whose `STUDIES` has its reading
+    figure: str = ""  # the title of its drawing
+    # the values and claims that the paper's text gives, by name; none for a study of ours
+    published: Mapping[str, Value] = field(default_factory=dict)
 
-    name: str
-    paper: str
-    title: str
+
+@dataclass(frozen=True)
+class Study(Reading, Listing):
+    """One table or figure with what is published about it, and how ours is found."""
 
     @property
     def needs(self) -> tuple[str, ...]:
         """The tables without which it is not possible."""
         return tuple(dict.fromkeys((*self.work.tables, *self.tables)))
+
+    def read(self, computed: Any) -> StudyResult:
+        """Return the result from what the work computed, the drawing that has the study's name first."""
+        result = self.judge(computed)
+        if self.draw is None:
+            return result
+        own = Drawing(self.name, self.figure, partial(self.draw, computed))
+        return replace(result, drawings=(own, *result.drawings))
 
     def run(self, quick: bool = False) -> StudyResult:
         """Compute the study; a missing table or extra gives the verdict "not possible", never an error."""

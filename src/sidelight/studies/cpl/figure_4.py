@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -16,26 +15,15 @@ from sidelight.leakage import pair_leakage, saturation, set_leakage, statistical
 from sidelight.mechanisms import create
 from sidelight.sources import read
 from sidelight.studies.benchmarks import MAKERS
-from sidelight.studies.cpl.records import FILES, available, belief_of
+from sidelight.studies.cpl.records import FILES, belief_of
 from sidelight.studies.figures import COLOURS, canvas
-from sidelight.studies.study import Drawing, Reading, StudyResult, Value, Work, judged, plain_table
+from sidelight.studies.register import CATALOGUE, beside
+from sidelight.studies.study import Reading, StudyResult, Work, judged, plain_table
 from sidelight.studies.tables import table_file
 
 FACES = ("No_Beard", "Wearing_Necklace", "Smiling")
 FACE_BUDGETS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
 COMPARED = ("GRR", "RAPPOR", "EXP", "OLH", "OUE")
-ORDER = "Smiling < Wearing_Necklace < No_Beard"
-"""What is printed of the three."""
-PRINTED_4A: dict[str, Value] = {
-    "mechanism that leaks most": "GRR",
-    "occupation over education, every mechanism": "far more",
-    "largest p-value, reports permuted": 0.05,
-}
-PRINTED_4B: dict[str, Value] = {
-    "L(Wearing_Necklace -> Male), limit": 2.4,
-    "order of the three": ORDER,
-    "eq. (6) against the exact total": "a tight upper bound",
-}
 TIGHT = 1.1
 """How many times the truth a bound may be and still be called tight."""
 
@@ -53,9 +41,10 @@ class GenderRow:
     report: float  # the exact figure for one who keeps the whole report
 
 
-def gender_rows(surrogates: int) -> list[GenderRow]:
-    """Return Fig. 4(a)."""
+def gender_rows(quick: bool) -> list[GenderRow]:
+    """Return Fig. 4(a); in full with 10,000 surrogates, quickly with 200."""
     belief = belief_of("Adult")
+    surrogates = 200 if quick else 10_000
     rows = []
     for neighbour, mechanism in product(("occupation", "education", "income"), COMPARED):
         made = MAKERS[mechanism](belief.schema[neighbour].size, 1.0)
@@ -78,7 +67,11 @@ class FaceRow:
     estimate: float  # of the three reports with 50 replicates; infinite where a cell was never seen
 
 
-def face_rows() -> list[FaceRow]:
+Faces = tuple[list[FaceRow], dict[str, float]]
+"""The rows of Fig. 4(b), and what the three attributes say about Male without noise."""
+
+
+def faces(_quick: bool) -> Faces:
     """Return Fig. 4(b)."""
     table = read(str(table_file(FILES["CelebA"])), columns=[*FACES, "Male"])
     belief = Belief.from_data(table)
@@ -89,29 +82,7 @@ def face_rows() -> list[FaceRow]:
         together = set_leakage(belief, dict.fromkeys(FACES, channel), "Male", through=list(FACES)).value
         seen = statistical_leakage(belief, dict.fromkeys(FACES, channel.matrix()), "Male", seed=5)
         rows.append(FaceRow(epsilon, single, math.fsum(single.values()), together, seen.value))
-    return rows
-
-
-@dataclass(frozen=True, eq=False)
-class FigureFour:
-    """Figs. 4(a) and 4(b), as far as the tables are there."""
-
-    gender: tuple[GenderRow, ...]
-    faces: tuple[FaceRow, ...]
-    limits: dict[str, float]  # what the three attributes say about Male without noise
-
-
-def run_figure_4(quick: bool) -> FigureFour:
-    """Compute Figs. 4(a) and 4(b); in full with 10,000 surrogates, quickly with 200."""
-    there = available()
-    gender = gender_rows(200 if quick else 10_000) if "Adult" in there else []
-    if "CelebA" not in there:
-        return FigureFour(tuple(gender), (), {})
-    limits = {name: saturation(belief_of("CelebA"), "Male", name).value for name in FACES}
-    return FigureFour(tuple(gender), tuple(face_rows()), limits)
-
-
-_FIGURE_4 = Work("cpl-figure4", run_figure_4, uses=("celeba_attr", "adult"), minutes=1.5)
+    return rows, {name: saturation(belief_of("CelebA"), "Male", name).value for name in FACES}
 
 
 def gender_figure(rows: Sequence[GenderRow]) -> Figure:
@@ -130,28 +101,26 @@ def gender_figure(rows: Sequence[GenderRow]) -> Figure:
     return figure
 
 
-def _read_figure_4a(study: FigureFour) -> StudyResult:
-    rows = study.gender
+def _judge_figure_4a(rows: list[GenderRow]) -> StudyResult:
     of = {(row.neighbour, row.mechanism): row for row in rows}
     places, names = (list(dict.fromkeys(column)) for column in zip(*of, strict=True))
     first = [max(names, key=lambda name: of[place, name].guess) for place in places]
     ratios = [of["occupation", name].guess / of["education", name].guess for name in names]
     most = max(row.table_p_value for row in rows)
     leader = f"{', '.join(dict.fromkeys(first))} for a guess; not for the whole report"
-    values = (leader, f"{min(ratios):.2f} to {max(ratios):.2f} times", most)
-    ours: dict[str, Value] = dict(zip(PRINTED_4A, values, strict=True))
+    ours = beside("cpl-fig4a", leader, f"{min(ratios):.2f} to {max(ratios):.2f} times", most)
     verdict = judged(
         set(first) == {"GRR"} and min(ratios) > 2 and most < 0.05,
         "GRR leaks most to an adversary who guesses; to one who keeps the report OUE, OLH and RAPPOR leak "
         f"more (occupation: {of['occupation', 'OUE'].report:.3f} against "
         f"{of['occupation', 'GRR'].report:.3f})",
     )
-    drawing = Drawing("cpl-fig4a", "leakage about sex, Adult, epsilon 1", partial(gender_figure, rows))
-    return StudyResult(verdict, ours, *plain_table(rows), (drawing,))
+    return StudyResult(verdict, ours, *plain_table(rows))
 
 
-def face_figure(rows: Sequence[FaceRow]) -> Figure:
+def face_figure(found: Faces) -> Figure:
     """Return Fig. 4(b): leakage about Male against the budget."""
+    rows, _ = found
     figure, (axes,) = canvas(6.0, 3.6)
     budgets = [row.epsilon for row in rows]
     for number, name in enumerate(FACES):
@@ -164,15 +133,15 @@ def face_figure(rows: Sequence[FaceRow]) -> Figure:
     return figure
 
 
-def _read_figure_4b(study: FigureFour) -> StudyResult:
-    rows = study.faces
+def _judge_figure_4b(found: Faces) -> StudyResult:
+    rows, limits = found
     above = all(row.added >= row.together - 1e-9 for row in rows)
     looseness = max(row.added / row.together for row in rows)
-    order = " < ".join(sorted(FACES, key=lambda name: study.limits[name]))
     side, times = "above" if above else "below", f"up to {looseness:.2f} times as large"
-    values = (study.limits["Wearing_Necklace"], order, f"{side} it here, {times}")
-    ours: dict[str, Value] = dict(zip(PRINTED_4B, values, strict=True))
-    as_told = order == ORDER and abs(study.limits["Wearing_Necklace"] - 2.4) < 0.05
+    order = " < ".join(sorted(FACES, key=lambda name: limits[name]))
+    ours = beside("cpl-fig4b", limits["Wearing_Necklace"], order, f"{side} it here, {times}")
+    limit, printed_order, _ = CATALOGUE["cpl-fig4b"].published.values()
+    as_told = order == printed_order and abs(limits["Wearing_Necklace"] - float(limit)) < 0.05
     reason = (
         f"{'curves and limits as told' if as_told else 'curves or limits are not as told'}; on these three "
         f"the sum is {side} the exact total, {times} ({'tight' if looseness < TIGHT else 'not tight'}), and "
@@ -180,12 +149,13 @@ def _read_figure_4b(study: FigureFour) -> StudyResult:
     )
     columns = ("epsilon", *FACES, "sum", "together", "together, estimated")
     table = [(r.epsilon, *(r.single[name] for name in FACES), r.added, r.together, r.estimate) for r in rows]
-    drawing = Drawing("cpl-fig4b", "leakage about Male, CelebA", partial(face_figure, rows))
     verdict = judged(as_told and above and looseness < TIGHT, reason)
-    return StudyResult(verdict, ours, columns, tuple(table), (drawing,))
+    return StudyResult(verdict, ours, columns, tuple(table))
 
 
 STUDIES = {
-    "cpl-fig4a": Reading(_FIGURE_4, _read_figure_4a, PRINTED_4A, ("adult",)),
-    "cpl-fig4b": Reading(_FIGURE_4, _read_figure_4b, PRINTED_4B, ("celeba_attr",)),
+    "cpl-fig4a": Reading(
+        Work("cpl-fig4a", gender_rows, ("adult",), minutes=1.5), _judge_figure_4a, gender_figure
+    ),
+    "cpl-fig4b": Reading(Work("cpl-fig4b", faces, ("celeba_attr",)), _judge_figure_4b, face_figure),
 }

@@ -19,7 +19,7 @@ from sidelight.schema import Schema, categorical
 from sidelight.sources import Counts
 from sidelight.sources.counts import distinct_records
 from sidelight.studies.figures import canvas
-from sidelight.studies.study import Drawing, Reading, StudyResult, Verdict, Work, seconds_of
+from sidelight.studies.study import Reading, StudyResult, Verdict, Work, seconds_of
 
 Ready = Callable[[], object]
 """A step that is ready to be measured."""
@@ -112,14 +112,12 @@ def surrogates(count: int) -> Callable[[], object]:
     return lambda: statistical_leakage(belief, {"u": view}, "x", surrogates=count, seed=1)
 
 
-def _read_cost(costs: list[Cost]) -> StudyResult:
+def _judge_cost(costs: list[Cost]) -> StudyResult:
     rows = [(c.step, c.unit, *point) for c in costs for point in zip(c.sizes, c.seconds, strict=True)]
     slowest = max(costs, key=lambda cost: cost.seconds[-1])
     size = f"{slowest.sizes[-1]} {slowest.unit}"
     reason = f"the slowest, {slowest.step}, takes {slowest.seconds[-1]:.2g} s for {size}"
-    drawing = Drawing("leakage-cost", "seconds against size", partial(cost_figure, costs))
-    columns = ("step", "unit", "size", "seconds")
-    return StudyResult(Verdict("measured", reason), {}, columns, tuple(rows), (drawing,))
+    return StudyResult(Verdict("measured", reason), {}, ("step", "unit", "size", "seconds"), tuple(rows))
 
 
-STUDIES = {"leakage-cost": Reading(Work("leakage-cost", run, minutes=1), _read_cost)}
+STUDIES = {"leakage-cost": Reading(Work("leakage-cost", run, minutes=1), _judge_cost, cost_figure)}

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -21,7 +20,7 @@ from sidelight.attacks.floating_point import FloatingPointResult, attack_naive, 
 from sidelight.attacks.intervals import mean_interval, paired_interval
 from sidelight.foundation.errors import MissingExtraError
 from sidelight.studies.figures import canvas, finish, legend_beside
-from sidelight.studies.study import Drawing, Reading, StudyResult, Verdict, Work, plain_table
+from sidelight.studies.study import Reading, StudyResult, Verdict, Work, plain_table
 
 CANDIDATES: Mapping[str, tuple[int, ...]] = {
     "0 or 1": (0, 1),
@@ -147,13 +146,11 @@ def _lines(panels: list[Axes], rows: list[FloatingPointRow], label: str, style: 
         finish(axes, "budget")
 
 
-def _read_floating_point(study: FloatingPointStudy) -> StudyResult:
+def _judge_floating_point(study: FloatingPointStudy) -> StudyResult:
     sampler, meets_reference = _naive_sampler(study)
     release, resists = _our_release(study)
-    title = "what is recovered, and what is left"
-    drawing = Drawing("floating-point", title, partial(recovery_figure, study))
     verdict = Verdict("measured" if meets_reference and resists else "differs", f"{sampler}; {release}")
-    return StudyResult(verdict, {}, *plain_table(study.rows), (drawing,))
+    return StudyResult(verdict, {}, *plain_table(study.rows))
 
 
 def _naive_sampler(study: FloatingPointStudy) -> tuple[str, bool]:
@@ -187,4 +184,4 @@ def _range(values: Sequence[float], digits: str) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-STUDIES = {"floating-point": Reading(Work("floating-point", run), _read_floating_point)}
+STUDIES = {"floating-point": Reading(Work("floating-point", run), _judge_floating_point, recovery_figure)}

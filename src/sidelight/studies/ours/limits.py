@@ -33,7 +33,7 @@ from sidelight.mechanisms import Reports
 from sidelight.plan import Plan, Release
 from sidelight.sources.examples import survey_joint
 from sidelight.studies.figures import canvas, legend_beside
-from sidelight.studies.study import Drawing, Reading, StudyResult, Verdict, Work, plain_table
+from sidelight.studies.study import Reading, StudyResult, Verdict, Work, plain_table
 
 ENOUGH = 0.95
 """The share of the way that the best learnt attack is said to go in every setting."""
@@ -272,7 +272,7 @@ def way_figure(study: LimitStudy) -> Figure:
     return figure
 
 
-def _read_limits(study: LimitStudy) -> StudyResult:
+def _judge_limits(study: LimitStudy) -> StudyResult:
     best = study.best()
     least = min(best, key=lambda row: row.share)
     short = sum(row.share < ENOUGH for row in best)
@@ -286,9 +286,8 @@ def _read_limits(study: LimitStudy) -> StudyResult:
     )
     if study.missing:
         reason += f"; no network was tried: {study.missing}"
-    drawing = Drawing("attack-limit", "share of the way to the Bayes limit", partial(way_figure, study))
     verdict = Verdict("differs" if short or beyond else "measured", reason)
-    return StudyResult(verdict, {}, *plain_table(study.rows), (drawing,))
+    return StudyResult(verdict, {}, *plain_table(study.rows))
 
 
-STUDIES = {"attack-limit": Reading(Work("attack-limit", run, minutes=0.5), _read_limits)}
+STUDIES = {"attack-limit": Reading(Work("attack-limit", run, minutes=0.5), _judge_limits, way_figure)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from sidelight.foundation.arrays import Array, Whole
 from sidelight.mechanisms import create
 from sidelight.studies.figures import STYLES, canvas, finish, legend_beside
-from sidelight.studies.study import Drawing, Reading, StudyResult, Verdict, Work
+from sidelight.studies.study import Reading, StudyResult, Verdict, Work
 
 COMPARED = ("grr", "ss", "oue", "olh", "sue", "the", "she", "blh", "hadamard", "rappor")
 _BUDGETS = np.geomspace(0.1, 6, 40)
@@ -67,7 +66,7 @@ def _panel(axes: Axes, x: NDArray[np.generic], lines: dict[str, Array], label: s
     finish(axes, label, title=title)
 
 
-def _read_variance(study: VarianceStudy) -> StudyResult:
+def _judge_variance(study: VarianceStudy) -> StudyResult:
     panels = (("epsilon", study.budgets, study.by_budget), ("values", study.sizes, study.by_size))
     rows = [
         (name, against, float(x), float(y))
@@ -80,11 +79,9 @@ def _read_variance(study: VarianceStudy) -> StudyResult:
         f"at epsilon {study.epsilon:g} randomised response errs less than unary encoding up to "
         f"{study.sizes[crossed - 1]} values, and more from {study.sizes[crossed]} on"
     )
-    draw = partial(variance_figure, study)
-    drawing = Drawing("mechanism-variance", "variance of a rare value's frequency", draw)
     columns = ("mechanism", "against", "x", "variance")
-    return StudyResult(Verdict("measured", reason), {}, columns, tuple(rows), (drawing,))
+    return StudyResult(Verdict("measured", reason), {}, columns, tuple(rows))
 
 
 _WORK = Work("mechanism-variance", lambda _quick: variance_study())
-STUDIES = {"mechanism-variance": Reading(_WORK, _read_variance)}
+STUDIES = {"mechanism-variance": Reading(_WORK, _judge_variance, variance_figure)}

@@ -26,6 +26,7 @@ from sidelight.foundation.arrays import Array
 from sidelight.foundation.progress import track
 from sidelight.studies.figures import canvas, finish
 from sidelight.studies.reconstruction.records import StudyTable, study_tables
+from sidelight.studies.register import CATALOGUE
 from sidelight.studies.study import Drawing, Kind, Reading, StudyResult, Value, Verdict, Work, plain_table
 
 BUDGETS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
@@ -211,8 +212,9 @@ def rows_of(rows: Sequence[Row], figure: str) -> list[Row]:
     return [row for row in rows if row.figure == figure or (row.figure == "Fig. 2" and row.model in beside)]
 
 
-def levels_figure(rows: Sequence[Row], title: str) -> Figure:
+def levels_figure(title: str, study: AttackStudy) -> Figure:
     """Draw the mean distance against the level, a panel for each table and family."""
+    rows = rows_of(study.rows, title)
     panels = list(dict.fromkeys((row.table, row.family) for row in rows))
     figure, many = canvas(4.2 * len(panels), 3.8, len(panels))
     for axes, (table, family) in zip(many, panels, strict=True):
@@ -256,21 +258,19 @@ def distances_figure(study: AttackStudy) -> Figure:
     return figure
 
 
-def _read_figure(number: str, study: AttackStudy) -> StudyResult:
+def _judge_figure(number: str, study: AttackStudy) -> StudyResult:
     rows = rows_of(study.rows, f"Fig. {number}")
     stricter = rows_of(study.rows, _STRICTER) if number == "2" else []
-    name = f"reconstruction-fig{number}"
-    drawn = [(name, "mean distance to the truth", partial(levels_figure, rows, f"Fig. {number}"))]
+    drawings = []
     if stricter:
         title = "mean distance where the secret has half of the others' budget"
-        drawn.append((f"{name}-stricter", title, partial(levels_figure, stricter, _STRICTER)))
+        draw = partial(levels_figure, _STRICTER, study)
+        drawings.append(Drawing("reconstruction-fig2-stricter", title, draw))
     if number == "2" and study.densities:
-        drawn.append(
-            (f"{name}-distances", "density and share of distances", partial(distances_figure, study))
-        )
-    drawings = tuple(Drawing(*each) for each in drawn)
+        title, draw = "density and share of distances", partial(distances_figure, study)
+        drawings.append(Drawing("reconstruction-fig2-distances", title, draw))
     table = plain_table((*rows, *stricter), "removed")
-    return StudyResult(_verdict(number, study.rows), _ours(number, rows), *table, drawings)
+    return StudyResult(_verdict(number, study.rows), _ours(number, rows), *table, tuple(drawings))
 
 
 def _verdict(number: str, rows: Sequence[Row]) -> Verdict:
@@ -326,12 +326,16 @@ def _wins(rows: Sequence[Row]) -> int:
 
 def _ours(number: str, rows: Sequence[Row]) -> dict[str, Value]:
     published = [row for row in rows if row.attacker == "published"]
-    ours: dict[str, Value] = {
-        **{name: _removed([row for row in published if name.startswith(row.kind)]) for name in _SHARES},
+    found = {
+        **{
+            kind: _removed([row for row in published if row.kind == kind])
+            for kind in ("vehicular", "finance")
+        },
         _NEARER: f"{sum(row.score < row.release for row in published)} of {len(published)}",
         _CONTROL: f"{_wins(published)} of {len(published)}",
     }
-    return {name: ours[name] for name in _PUBLISHED[number]}
+    names = CATALOGUE[f"reconstruction-fig{number}"].published
+    return {name: found[name.partition(": ")[0]] for name in names}
 
 
 def _removed(rows: Sequence[Row]) -> Value:
@@ -341,16 +345,7 @@ def _removed(rows: Sequence[Row]) -> Value:
     return f"{min(shares):.1%} to {max(shares):.1%}, by budget and model"
 
 
-_VEHICULAR = "vehicular: share of the noise removed"
-_FINANCE = "finance: share of the noise removed"
-_SHARES = (_VEHICULAR, _FINANCE)
-_PUBLISHED: dict[str, dict[str, Value]] = {
-    "2": {_VEHICULAR: "46.84%", _FINANCE: "50.50%", _CONTROL: "no control"},
-    "3": {_NEARER: "all", _CONTROL: "no control"},
-    "4": {_VEHICULAR: "38.58%", _FINANCE: "18.71%", _CONTROL: "no control"},
-    "5": {_VEHICULAR: "33.28%", _CONTROL: "no control"},
-}
 STUDIES = {
-    f"reconstruction-fig{number}": Reading(_WORK, partial(_read_figure, number), published)
-    for number, published in _PUBLISHED.items()
+    f"reconstruction-fig{n}": Reading(_WORK, partial(_judge_figure, n), partial(levels_figure, f"Fig. {n}"))
+    for n in "2345"
 }
