@@ -10,7 +10,7 @@ import sidelight as sl
 from sidelight.studies.cpl import calibration
 from sidelight.studies.outputs import save
 from sidelight.studies.register import find_study
-from sidelight.studies.tables import existing_table
+from sidelight.studies.study import existing_table
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 from sidelight.studies.reconstruction.attacks import STUDIES, run
 from sidelight.studies.register import find_study
-from sidelight.studies.tables import missing_tables
+from sidelight.studies.study import missing_tables
 
 
 def test_the_quick_study_shows_the_control_in_every_figure(data: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from sidelight.foundation.errors import MissingExtraError
 from sidelight.studies.clldp.joints import Point
 from sidelight.studies.cpl.calibration import LimitRow
-from sidelight.studies.cpl.figure_4 import FaceRow, Faces
+from sidelight.studies.cpl.pairs import FaceRow, Faces
 from sidelight.studies.ours import floating_point, limits
 from sidelight.studies.ours.floating_point import FloatingPointRow, FloatingPointStudy
 from sidelight.studies.ours.limits import LimitRow as WayRow

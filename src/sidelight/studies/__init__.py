@@ -6,7 +6,7 @@
 * `cpl`, `pdp`, `corr_rr`, `clldp`, `reconstruction`: a folder a paper, with its records, computation,
   drawings and verdicts; `ours`: benchmarks that no paper has.
 * `benchmarks`: both benchmarks of paper CPL for any analyser and any mechanism.
-* `tables` and `figures`: what several papers share, where tables lie and how figures look.
+* `figures`: how the drawings of several papers look.
 """
 
 from sidelight.foundation.lazy import attach

@@ -11,6 +11,8 @@ from sidelight.foundation.errors import unknown
 from sidelight.studies.study import Listing, Reading, Study, Value, Work
 
 _LISTED = tomllib.loads(Path(__file__).with_name("studies.toml").read_text(encoding="utf-8"))
+PAPERS: dict[str, str] = _LISTED.pop("papers")
+"""What each short name of a paper stands for."""
 CATALOGUE = {name: Listing(name=name, **about) for name, about in _LISTED.items()}
 """Every study by name, paper by paper, ours last."""
 

@@ -47,7 +47,7 @@ def _examples(_quick: bool) -> dict[str, float]:
 
 def _judge_examples(exact: dict[str, float]) -> StudyResult:
     printed = CATALOGUE["pdp-examples"].published
-    gap = max(gaps(exact, printed).values())
+    gap = max(gaps(exact, printed).values())  # at most 0.0054: two digits are printed, one example rounded up
     rows = tuple((name, value, printed[name]) for name, value in exact.items())
     reason = f"every example within {gap:.4f}; Example 2(b), 0.8146, is printed as 0.82"
     return StudyResult(judged(gap < 0.006, reason), exact, ("example", "exact", "printed"), rows)

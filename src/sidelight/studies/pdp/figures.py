@@ -169,11 +169,12 @@ def search_values(tuples: int, mean: float, runs: int, key: str) -> Panel:
     """Compare the largest value of full-space and fast search (PDP, Figs. 5(a) to 5(c))."""
     full, fast = np.empty((2, tuples, runs))
     for row, seed in np.ndindex(tuples, runs):
+        # graphs of different sizes must not share their random numbers
         edges = beta_edges(row + 1, mean, 1000 * (row + 1) + seed)
         full[row, seed], fast[row, seed] = np.nanmax(full_search(edges)), max(fast_search(edges))
     is_above = bool(np.all(fast.mean(axis=1) >= full.mean(axis=1) - 1e-9))
     gap = float((fast.mean(axis=1) / full.mean(axis=1)).max())
-    is_close = mean not in CLOSE or gap <= 1.1
+    is_close = mean not in CLOSE or gap <= 1.1  # "very close", as we read it
     reason = f"fast is {'never' if is_above else 'sometimes'} below full in the mean of {runs} runs"
     reason += f", and up to {gap:.2f} times as large"
     if not is_close:
@@ -193,6 +194,7 @@ def search_times(tuples: int, runs: int) -> Panel:
     for count in counts:
         edges = beta_edges(count, 0.5, count)
         for name, search in (("full space", full_search), ("fast", fast_search)):
+            # the least of the runs: whatever else the machine does only adds time
             times[name].append(min(seconds_of(partial(search, edges)) for _ in range(min(runs, 5))))
     ratio = times["full space"][-1] / times["fast"][-1]
     curves = tuple(Curve(name, _floats(counts), tuple(values)) for name, values in times.items())

@@ -42,7 +42,7 @@ def drawn(tuples: int, strength: float) -> Array:
     """Return a random joint; the stronger, the less even."""
     rng = np.random.default_rng(round(100 * strength))
     # normalised gamma variates are Dirichlet; a smaller shape puts the mass on fewer cells
-    joint = rng.gamma(max(1 - strength, 0.05), size=(2,) * tuples)
+    joint = rng.gamma(max(1 - strength, 0.05), size=(2,) * tuples)  # a shape must be above 0
     return np.asarray(joint / joint.sum())
 
 
