@@ -148,7 +148,7 @@ def test_labeldp_leaks_its_excess(rng) -> None:
         labels, values = 2, int(rng.integers(2, 5))
         rows = random_conditionals(rng, labels, values)
         response = LabelOnlyResponse(values, labels, 1.0)
-        p = float(response.selection.mark_if_true)
+        p = float(response.mechanism.mark_if_true)
         law = np.zeros((values * labels, values * labels))
         for value, label, said in product(range(values), range(labels), range(labels)):
             law[value * labels + label, value * labels + said] = p if label == said else 1 - p

@@ -207,7 +207,7 @@ def gather(
     """
     gathered = []
     if isinstance(responses[0], LabelOnlyResponse):
-        sets = responses[0].selection.randomise(rows.labels, seed=derive_seed(seed, "label"))
+        sets = responses[0].mechanism.randomise(rows.labels, seed=derive_seed(seed, "label"))
         for attribute, response in enumerate(responses):
             shown = rows.codes[:, [attribute]].astype(np.uint16)
             reports = Reports(np.concatenate([shown, sets.values], axis=1), None, sets.is_simulation)

@@ -13,9 +13,8 @@ The equations are solved without writing their matrix down, so the values may be
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -133,29 +132,30 @@ class HashedHeads:
         return self._solved(weights, right)
 
     def _solved(self, weights: Array, right: Array) -> Array:
-        """Solve the normal equations, sum of w_h B_h B_h' f = right, by conjugate gradients.
+        """Solve the normal equations, sum of w_h B_h B_h' f = right, label by label.
 
         A known vector is solved for beside the labels: where the hashes leave something open, it does not
         come back, while the labels' columns would quietly lose their part.
         """
+        from scipy.sparse.linalg import LinearOperator, cg
+
+        used = [pair for pair in zip(weights, self.places, strict=True) if pair[0] > 0]
+
+        def normal(vector: Array) -> Array:
+            spread = (weight * np.bincount(place, vector, self.buckets)[place] for weight, place in used)
+            return sum(spread, np.zeros(self.values))
+
+        matrix = LinearOperator((self.values, self.values), normal, dtype=np.float64)
         probe = np.random.default_rng(0).standard_normal(self.values)
-        columns = np.column_stack([right, self._normal(weights, probe[:, None])])
-        solved = _conjugate_gradients(lambda vectors: self._normal(weights, vectors), columns)
-        if not np.allclose(solved[:, -1], probe, rtol=0, atol=1e-4):
+        # Exact arithmetic needs a step for each value at most; more would only chase rounding.
+        solve = partial(cg, matrix, rtol=_TOLERANCE, maxiter=self.values)
+        columns = [solve(side)[0] for side in (*right.T, normal(probe))]
+        if not np.allclose(columns[-1], probe, rtol=0, atol=1e-4):
             raise InputError(
-                f"the {np.count_nonzero(weights)} hashes in use do not tell all {self.values} values apart; "
+                f"the {len(used)} hashes in use do not tell all {self.values} values apart; "
                 "publish more."
             )
-        return np.asarray(solved[:, :-1])
-
-    def _normal(self, weights: Array, vectors: Array) -> Array:
-        """Return the sum over seeds of w_h B_h B_h' times each column."""
-        product = np.zeros_like(vectors)
-        for weight, place in zip(weights, self.places, strict=True):
-            if weight > 0:
-                for i, column in enumerate(vectors.T):
-                    product[:, i] += weight * np.bincount(place, column, self.buckets)[place]
-        return product
+        return np.column_stack(columns[:-1])
 
     def leakage(self, conditionals: ArrayLike) -> Bound:
         """Return what a report says about the label, exactly: the worst seed's."""
@@ -216,27 +216,6 @@ def _pool_size(values: int, buckets: int, seeds: int | None) -> int:
             f"{values} values under {many} hashes are more than can be solved for; use more buckets or bins."
         )
     return many
-
-
-def _conjugate_gradients(product: Callable[[Array], Array], right: Array) -> Array:
-    """Return X with product(X) = right, column by column at once (Hestenes and Stiefel 1952)."""
-    solved = np.zeros_like(right)
-    rest, direction = right.copy(), right.copy()
-    squares = (rest**2).sum(axis=0)
-    least = _TOLERANCE**2 * squares
-    for _ in range(len(right)):
-        going = squares > least
-        if not going.any():
-            break
-        applied = product(direction)
-        curvature = (direction * applied).sum(axis=0)
-        step = np.divide(squares, curvature, out=np.zeros_like(squares), where=going & (curvature > 0))
-        solved += step * direction
-        rest -= step * applied
-        after = (rest**2).sum(axis=0)
-        direction = rest + direction * np.divide(after, squares, out=np.zeros_like(after), where=going)
-        squares = after
-    return solved
 
 
 def bucket_places(seeds: Words, values: int, buckets: int) -> Whole:

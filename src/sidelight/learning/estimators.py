@@ -7,6 +7,7 @@ numbers and the values of other columns are learnt from X and taken as public.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -31,29 +32,27 @@ from sidelight.learning.tree_rounds import Scheme, TreeRounds, TreeSettings
 from sidelight.schema import Attribute, categorical
 
 
+@dataclass(eq=False, repr=False)
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What the private classifiers share: coding the columns, validation, prediction."""
+    """What the private classifiers share: coding the columns, validation, prediction.
 
-    attributes_: tuple[Attribute, ...]
-    classes_: NDArray[Any]
-    model_: LabelModel
-    statement_: Statement | None
-    promise_: float
+    Nothing is checked before `fit`: scikit-learn wants parameters kept as they are given.
+    """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        protocol: ProtocolName = "khr",
-        omega: OmegaSource = "learnt",
-        k: WidthRule | int = "search",
-        confidence: float | None = 0.95,
-        share: float = 0.1,
-        bins: int = 10,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon, self.protocol, self.omega, self.k = epsilon, protocol, omega, k
-        self.confidence, self.share, self.bins, self.random_state = confidence, share, bins, random_state
+    epsilon: float = 1.0
+    _: KW_ONLY
+    protocol: ProtocolName = "khr"
+    omega: OmegaSource = "learnt"
+    k: WidthRule | int = "search"
+    confidence: float | None = 0.95
+    share: float = 0.1
+    bins: int = 10
+    random_state: int | None = None
+    attributes_: tuple[Attribute, ...] = field(init=False)
+    classes_: NDArray[Any] = field(init=False)
+    model_: LabelModel = field(init=False)
+    statement_: Statement | None = field(init=False)
+    promise_: float = field(init=False)
 
     def __sklearn_tags__(self) -> Any:
         """Say what scikit-learn may expect: noise makes small samples useless, and strings are welcome."""
@@ -148,6 +147,7 @@ class PrivateNaiveBayes(PrivateClassifier):
         return self
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateDecisionTree(PrivateClassifier):
     """A decision tree grown in rounds of private reports (CLLDP, Algorithm 4).
 
@@ -162,27 +162,10 @@ class PrivateDecisionTree(PrivateClassifier):
     After fitting it has the same attributes as `PrivateNaiveBayes`.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        max_depth: int = 5,
-        scheme: Scheme = "turns",
-        budgets: BudgetRule = "closed",
-        protocol: ProtocolName = "khr",
-        omega: OmegaSource = "learnt",
-        k: WidthRule | int = "search",
-        confidence: float | None = 0.95,
-        share: float = 0.1,
-        caution: float = 3.0,
-        bins: int = 10,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon, protocol=protocol, omega=omega, k=k, confidence=confidence, share=share, bins=bins,
-            random_state=random_state,
-        )  # fmt: skip
-        self.max_depth, self.scheme, self.budgets, self.caution = max_depth, scheme, budgets, caution
+    max_depth: int = 5
+    scheme: Scheme = "turns"
+    budgets: BudgetRule = "closed"
+    caution: float = 3.0
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
         """Simulate all rounds and grow the tree from the answers."""
