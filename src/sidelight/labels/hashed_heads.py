@@ -152,8 +152,7 @@ class HashedHeads:
         columns = [solve(side)[0] for side in (*right.T, normal(probe))]
         if not np.allclose(columns[-1], probe, rtol=0, atol=1e-4):
             raise InputError(
-                f"the {len(used)} hashes in use do not tell all {self.values} values apart; "
-                "publish more."
+                f"the {len(used)} hashes in use do not tell all {self.values} values apart; publish more."
             )
         return np.column_stack(columns[:-1])
 
