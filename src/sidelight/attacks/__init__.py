@@ -12,7 +12,6 @@ from sidelight.attacks.floating_point import (
     attack_naive as attack_naive,
     attack_release as attack_release,
 )
-from sidelight.attacks.intervals import Interval as Interval
 from sidelight.attacks.labels import attack_labels as attack_labels
 from sidelight.attacks.learnt import LearntAttacker as LearntAttacker
 from sidelight.attacks.numbers import Numbers as Numbers
@@ -25,3 +24,4 @@ from sidelight.attacks.reconstruction import (
 )
 from sidelight.attacks.released import Released as Released, release as release
 from sidelight.attacks.result import AttackComparison as AttackComparison, AttackResult as AttackResult
+from sidelight.attacks.result import Interval as Interval

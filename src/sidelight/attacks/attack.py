@@ -9,9 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.attacks.intervals import Interval, check_confidence
 from sidelight.attacks.released import Released
-from sidelight.attacks.result import AttackResult, Measure
+from sidelight.attacks.result import AttackResult, Interval, Measure, check_confidence
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.protocols import RecordReports
@@ -22,10 +21,8 @@ class Guess:
     """What an attacker says about every record, and what he would have said without the release.
 
     Attributes:
-        attack: the attack in words.
-        release: the release in words.
         measure: how guesses are compared with the truth: "error rate" of equal values, or "mean distance".
-        guesses: (n,) or (n, targets) the guesses.
+        guesses: (n,) or (n, targets).
         control: the guess without a release: one for all records, or one for each.
         baseline: (n,) or (n, targets) the release at face value; None where it does not show the target.
         limit: the least mean loss of any attacker, where it is known.

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.attacks.attack import Guess, attack
-from sidelight.attacks.intervals import Interval, mean_interval
 from sidelight.attacks.posterior import Posterior, posterior
 from sidelight.attacks.released import Released, describe_release, face_value, release
-from sidelight.attacks.result import AttackComparison, Measure
+from sidelight.attacks.result import AttackComparison, Interval, Measure, mean_interval
 from sidelight.belief import Belief
 from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, check_choice, invalid

@@ -18,11 +18,9 @@ class EffectiveBudget:
     """The stated budget of a secret beside what the whole release spends on it.
 
     Attributes:
-        secret: the attribute.
         stated: the budget of its own report, 0 where it is not released.
         leakage: exact or certified, for the belief, with its own delta.
-        independent: Theorem 1 of the reconstruction paper, as published.
-        interdependent: Theorem 2 of the same paper, as published.
+        independent, interdependent: Theorems 1 and 2 of the reconstruction paper, as published.
         failure: Theorem 1 for the deltas.
     """
 

@@ -89,11 +89,7 @@ class FloatingPointAttacker:
     """Excludes candidates that could not have produced the report, then takes the nearest that is left.
 
     The control is the same without the exclusion: what the noise itself gives away is no fault of doubles.
-
-    Attributes:
-        candidates: the values a person can have, in order.
-        test: which candidates could have produced a report: `naive_test`, `grid_test`.
-        release: the release in words.
+    The candidates are the values a person can have, in order; the test is `naive_test` or `grid_test`.
     """
 
     candidates: tuple[float, ...]
@@ -125,12 +121,9 @@ class FloatingPointAttacker:
 
 @dataclass(frozen=True, eq=False)
 class FloatingPointResult:
-    """What the floating-point attack found.
+    """What the floating-point attack found: guesses, control and gain, as for every attack.
 
-    Attributes:
-        attack: guesses, control and gain, as for every attack.
-        feasible: (reports, candidates) which candidates could have produced each report.
-        truth: (reports,) the position of the true candidate.
+    Beside them which candidates each report is possible under, (reports, candidates), and the true place.
     """
 
     attack: AttackResult

@@ -49,8 +49,6 @@ class _Halves:
 
     Attributes:
         leaves: the parts of single factors, in their order.
-        left: one half.
-        right: the other.
         pairs: (pairs,) the left half's value in each pair of a secret and a left half.
         matrix: (pairs, right values) sparse: the weight of the records that have both.
         spans: of the pairs of each value of the secret.
@@ -72,13 +70,10 @@ class _Halves:
 
 @dataclass(frozen=True, eq=False)
 class JointRule:
-    """Weighs every distinct record by the likelihood of the reports.
+    """Weighs every distinct record of a belief by the likelihood of the reports.
 
-    Attributes:
-        records: the distinct records of a belief.
-        secret: the target.
-        spread: the weight of records that are spread evenly over all values.
-        halves: how records are taken apart, by the attributes of each factor.
+    `spread` is the weight of records that are spread evenly over all values; `halves` remembers how records
+    are taken apart, by the attributes of each factor.
     """
 
     records: Records

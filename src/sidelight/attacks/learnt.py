@@ -25,14 +25,8 @@ from sidelight.schema import Schema
 class LearntAttacker:
     """Gradient-boosted trees trained on the attacker's own records, perturbed as the plan says.
 
-    Make one with `fit`.
-
-    Attributes:
-        schema: the attributes of the records.
-        plan: the plan it was trained for.
-        secret: the target.
-        commonest: the commonest code of the secret among the attacker's records: the control.
-        predict: from features to codes.
+    Make one with `fit`. `predict` goes from features to codes; the commonest code of the secret among the
+    attacker's records is the control.
     """
 
     schema: Schema

@@ -124,7 +124,6 @@ class Schedule:
 
     Attributes:
         epochs: how often the attacker's records are seen.
-        batch: how many rows a step takes.
         rate: the first step's size; it falls to 0 along a cosine.
         width: of the network's inner layers.
         device: "cpu", "cuda" or None: a GPU where there is one.
@@ -139,12 +138,10 @@ class Schedule:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A trained network, or another learner, which has no history.
+    """A trained network, or another learner: from rows (n, features) to secrets (n, targets).
 
-    Attributes:
-        predict: from rows (n, features) to secrets (n, targets).
-        history: the mean distance after each epoch, on the held-out rows or else on some it was trained on.
-        device: where it was trained.
+    The history is the mean distance after each epoch, on the held-out rows or else on some it was trained on;
+    another learner has none.
     """
 
     predict: Callable[[Array], Array]

@@ -21,13 +21,10 @@ _FEW_ENTITIES = 20
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Records of numbers, each attribute scaled to 0..1 between its bounds.
+    """Records of numbers, (n, attributes), each attribute scaled to 0..1 between its bounds.
 
     Attributes:
-        names: the attributes.
-        values: (n, attributes) between 0 and 1.
-        lower: (attributes,) the number that became 0, after the logarithm where there is one.
-        upper: (attributes,) the number that became 1.
+        lower: (attributes,) the number that became 0, after the logarithm if there is one; `upper` became 1.
         logarithmic: which attributes were replaced by ln(1 + x) first.
         entities: (n,) whose record it is, a person, a vehicle or a company; None where each is its own.
         blocks: (n,) records that are so near to each other that whoever owns one of them knows the others; by

@@ -76,15 +76,9 @@ class Noise:
 
 @dataclass(frozen=True, eq=False)
 class NoisyNumbers:
-    """What an attacker sees of numbers.
+    """What an attacker sees of numbers, (n, attributes); they may lie outside 0..1.
 
-    Attributes:
-        names: the attributes.
-        values: (n, attributes) the released numbers; they may lie outside 0..1.
-        noise: the family.
-        level: the secret's budget, or the share of swapped values.
-        secrets: the secret attributes.
-        is_simulation: whether the noise came from a seed.
+    The level is the secrets' budget, or the share of swapped values; a simulation has its noise from a seed.
     """
 
     names: tuple[str, ...]

@@ -23,7 +23,7 @@ from sidelight.foundation.errors import InputError
 from sidelight.foundation.progress import track
 from sidelight.protocols.factors import Factor, Spoken
 from sidelight.protocols.records import RecordReports
-from sidelight.sources import Records
+from sidelight.sources.counts import distinct_records
 
 Rule = Callable[[Sequence[Factor], int], Array]
 """From what the reports of so many people say to the unnormalised posterior of the secret."""
@@ -35,12 +35,9 @@ _MOST_TERMS = 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What the reports say about the secret.
+    """What the reports say about the secret: the probability of each value, (n, values), for each record.
 
-    Attributes:
-        secret: the attribute.
-        probabilities: (n, values) of each value, for each record.
-        impossible: how many records have reports that the belief holds impossible; they keep the prior.
+    `impossible` counts the records whose reports the belief holds impossible; they keep the prior.
     """
 
     secret: str
@@ -96,7 +93,9 @@ def _rule(belief: Belief, evidence: Evidence, secret: str) -> tuple[Rule, int]:
     if belief.tree is not None:
         return _TreeRule(belief.tree.rooted_at(secret)), 1
     if belief.records is not None:
-        records = _merged(belief.records, evidence.schema.names, secret)
+        names = list(dict.fromkeys([*evidence.schema.names, secret]))
+        codes = belief.records.codes[:, [belief.schema.index(name) for name in names]]
+        records = distinct_records(belief.schema.select(names), codes, belief.records.weights)
         return JointRule(records, secret, belief.smoothing), max(len(records.weights), evidence.cells)
     raise InputError("the Bayes attack needs a joint or a tree belief; a pairwise one knows no joint.")
 
@@ -160,13 +159,3 @@ def _scaled(message: Array) -> Array:
     """Divide each record's entries by the largest, so that long products stay away from 0."""
     most = message.max(axis=0)
     return np.asarray(np.divide(message, most, out=message, where=most > 0))
-
-
-def _merged(records: Records, reported: Sequence[str], secret: str) -> Records:
-    """Return the distinct records of the attributes that matter."""
-    names = list(dict.fromkeys([*reported, secret]))
-    columns = [records.schema.index(name) for name in names]
-    codes, position = np.unique(records.codes[:, columns], axis=0, return_inverse=True)
-    weights = np.zeros(len(codes))
-    np.add.at(weights, position.reshape(-1), records.weights)
-    return Records(records.schema.select(names), codes, weights)

@@ -38,14 +38,11 @@ class Reconstructor:
     """A trained attacker on numbers.
 
     Attributes:
-        attack: what it is, in words.
         names: the attributes of a released row.
-        secrets: the targets.
         control: (targets,) the guess without a release: the (geometric) median of the attacker's records.
         infer: from released rows and their level to the secrets.
         history: the mean distance after each epoch, on the attacker's held-out rows where he has some, else
             on those he trains on.
-        device: where it was trained.
         noise: the family that he was trained for; None where he was trained on clean records.
         levels: the levels that he was trained for, in order.
     """

@@ -31,11 +31,9 @@ Batch = tuple[Rows, list[Factor]]
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """What an attacker sees.
+    """What an attacker sees: the plan, and the reports of every released attribute.
 
     Attributes:
-        plan: what was released and how.
-        columns: the reports of every released attribute.
         people: how many people reported.
         senders: for attributes that not everyone reported, the rows of those who did, in order.
         is_shuffled: whether the rows are in another order than the people.

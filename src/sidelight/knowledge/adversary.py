@@ -84,12 +84,10 @@ def adversary_of(names: Sequence[str], target: int, mask: int) -> Adversary:
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """A figure for every adversary.
+    """A figure for every adversary on some attributes, (n, 2^n).
 
-    Attributes:
-        names: the attributes.
-        table: (n, 2^n): the figure for each target (row) and set of known attributes (column; bit j stands
-            for attribute j); NaN where there is no such adversary or it was not looked at.
+    Rows are targets, columns sets of known attributes (bit j stands for attribute j); NaN where there is no
+    such adversary or it was not looked at.
     """
 
     names: tuple[str, ...]

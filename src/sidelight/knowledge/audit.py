@@ -36,9 +36,7 @@ class AdversaryAudit:
     """All figures of one adversary.
 
     Attributes:
-        adversary: who.
         exact: the truth for the belief (or for a model); the group bound where it rests on too few records.
-        group: the group bound.
         certified: by sound edges; None where the graph is too large.
         published: by the published graph, no bound; None where it is too large or not defined.
     """
@@ -65,16 +63,8 @@ class AdversaryAudit:
 class Layer:
     """All adversaries who know the same number of attributes.
 
-    Attributes:
-        known: how many attributes they know.
-        adversaries: how many there are.
-        worst: the one who learns most.
-        exact: how much that is.
-        least: how much the one who learns least does.
-        group: the largest group bound.
-        certified: the largest bound by sound edges.
-        published: the largest published figure.
-        understated: the share of adversaries whose published figure is below the truth.
+    `exact` is what the worst of them learns, `least` what the one does who learns least; group, certified and
+    published figures are the layer's largest. `understated` is the share of published ones below the truth.
     """
 
     known: int
@@ -90,18 +80,12 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class KnowledgeAudit:
-    """What a noisy answer tells adversaries with every amount of prior knowledge.
+    """What a noisy answer tells adversaries with every amount of prior knowledge, who all hold one belief.
 
     Attributes:
-        belief: the joint distribution all of them believe in.
-        query: what is asked, and the noise.
-        targets: the attributes under attack.
-        exact: the exact figure of every adversary.
-        group: the group bound of every adversary.
         certified: the bound by sound edges; None where the graph is too large.
         graph: the published graph; None where it is too large or not defined.
-        worst: the worst adversary, in full.
-        named: adversaries that were asked for by name.
+        worst: the worst adversary, in full; `named` are those that were asked for by name.
         noise: the least noise that keeps a limit; None if there is none.
         min_support: figures that rest on fewer records are replaced by the group bound.
         hidden: (n, 2^n) whose figures were replaced; None if none were looked for.

@@ -20,12 +20,9 @@ LARGEST_LISTED = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Every record that can occur, with its probability.
+    """Every record that can occur, (cells, n), with its probability.
 
     Attributes:
-        schema: the attributes.
-        codes: (cells, n).
-        weights: (cells,) probabilities.
         records: how many records each cell stands for; None for a belief given by hand or smoothed.
         claim: of an exact figure: "exact", or "model" where the belief is a model of the table.
     """

@@ -27,12 +27,10 @@ class _Laws:
     """What each record answers, and which records the adversary cannot tell apart.
 
     Attributes:
-        answers: (records, d), in whole steps, without what the known attributes add.
-        step: the step in units of the noise's scale.
+        answers: (records, d), in whole steps (each so many scales of noise), without what is known.
         rows: each record's number among the distinct (known values, target value).
         starts: the first row of each group of equal known values; rows are sorted by group.
         first: a record of each row.
-        weights: (records,) probabilities.
     """
 
     answers: Whole

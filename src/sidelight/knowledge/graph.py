@@ -144,11 +144,9 @@ def _generic(table: Array, epsilon: float) -> float:
 
 @dataclass(frozen=True)
 class GraphEdge:
-    """One edge: what forgetting `removed` changes for an adversary.
+    """One edge: what forgetting `removed` changes for an adversary who still knows it.
 
     Attributes:
-        adversary: the one who still knows `removed`.
-        removed: the attribute that is forgotten.
         increment: IC, the weight that the chain rule adds.
         ratio: IR, the increment over LS / lambda; 0 where the attribute does not move the answer.
         sensitivity: LS / lambda of the removed attribute.

@@ -28,13 +28,9 @@ def prior_leakage(
 ) -> Bound:
     """Return what a noisy answer tells an adversary who already knows some attributes (PDP, Definition 2).
 
-    Args:
-        belief: the joint distribution the adversary believes in, or several: then the worst of them counts
-            (the set Theta).
-        query: what is asked, and the noise.
-        adversary: what is attacked and what is known.
-        method: "exact"; "certified" (the sound graph); "published" (the paper's graph, no bound); "group"
-            (the sum of all unknown attributes' sensitivities, sound for every belief).
+    Of several beliefs (the set Theta) the worst counts. The method is "exact"; "certified" (the sound graph);
+    "published" (the paper's graph, no bound); or "group" (the sum of all unknown attributes' sensitivities,
+    sound for every belief).
 
     >>> coins = Belief.from_joint([[0.3, 0.2], [0.2, 0.3]], ["a", "b"])
     >>> print(f"{prior_leakage(coins, Query.sum(coins.schema), Adversary('a')).value:.4f}")

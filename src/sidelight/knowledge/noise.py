@@ -35,10 +35,9 @@ class NoiseChoice:
     Attributes:
         limit: how much any adversary may learn, in nats.
         scale: the least scale found; the figure at it is on the safe side.
-        adversary: the worst adversary at that scale.
-        leakage: what it learns there.
-        group_scale: the scale that group privacy needs: the sum of all sensitivities over the limit;
-            infinite for a Gaussian, whose values have no limits.
+        leakage: what the worst adversary learns at that scale.
+        group_scale: the scale that group privacy needs: the sum of all sensitivities over the limit; infinite
+            for a Gaussian, whose values have no limits.
     """
 
     limit: float

@@ -50,12 +50,10 @@ class Lattice:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """A question and the scale of its Laplace noise.
+    """A question about some attributes, and the scale of its Laplace noise, lambda.
 
     Attributes:
-        name: in words.
-        schema: the attributes.
-        scale: the noise's scale, lambda; each cell of a vector gets noise of its own.
+        scale: each cell of a vector gets noise of its own.
         parts: for an additive query what each value of each attribute adds, (values, d).
         answers: for any other query the answer to each combination of values, (*sizes, d).
     """
@@ -280,13 +278,9 @@ def checked_weights(names: Sequence[str], weights: Mapping[str, float] | None) -
 
 @dataclass(frozen=True)
 class NumberSum:
-    """A weighted sum of numbers that are not binned, and the scale of its Laplace noise.
+    """A weighted sum of numbers that are not binned, and the scale of its Laplace noise, lambda.
 
-    Attributes:
-        scale: of the noise, lambda.
-        weights: of every attribute in the sum.
-        reaches: how far apart two values of each attribute may be, M.
-        name: of the query, in words.
+    `reaches` says how far apart two values of each attribute may be, M.
     """
 
     scale: float

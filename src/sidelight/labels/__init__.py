@@ -16,9 +16,14 @@ from sidelight.labels.omega import (
     LabelSample as LabelSample,
     Omega as Omega,
     OmegaSample as OmegaSample,
+    WidthRule as WidthRule,
+    best_width as best_width,
+    chosen_width as chosen_width,
+    heads_variance as heads_variance,
     joint_confidence as joint_confidence,
     learn_omegas as learn_omegas,
     omegas_from_public as omegas_from_public,
+    published_width as published_width,
     sample_response as sample_response,
 )
 from sidelight.labels.responses import (
@@ -26,11 +31,4 @@ from sidelight.labels.responses import (
     HeadsResponse as HeadsResponse,
     LabelOnlyResponse as LabelOnlyResponse,
     LabelResponse as LabelResponse,
-)
-from sidelight.labels.widths import (
-    WidthRule as WidthRule,
-    best_width as best_width,
-    chosen_width as chosen_width,
-    heads_variance as heads_variance,
-    published_width as published_width,
 )

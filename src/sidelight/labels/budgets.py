@@ -33,8 +33,7 @@ class LabelLedger:
     """What one person's rounds have spent.
 
     Attributes:
-        epsilon: the promise for all rounds together.
-        rounds: how many rounds there are at most.
+        epsilon: the promise for all rounds together, of which there are at most `rounds`.
         leakage: PL, what the rounds so far reach at most, as a likelihood ratio.
         product: of the factors so far.
         done: how many rounds are over, silent ones included.

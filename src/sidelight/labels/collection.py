@@ -17,9 +17,16 @@ from sidelight.foundation.arrays import AnyCodes, Array, Positions, Whole
 from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
 from sidelight.foundation.randomness import below, derive_seed, randomness
 from sidelight.labels.leakage import check_label_budget, check_omega, row_shares
-from sidelight.labels.omega import LabelSample, Omega, OmegaSample, learn_omegas, sample_response
+from sidelight.labels.omega import (
+    LabelSample,
+    Omega,
+    OmegaSample,
+    WidthRule,
+    chosen_width,
+    learn_omegas,
+    sample_response,
+)
 from sidelight.labels.responses import BasicResponse, HeadsResponse, LabelOnlyResponse, LabelResponse
-from sidelight.labels.widths import WidthRule, chosen_width
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.subset import SubsetSelection
 
@@ -67,13 +74,9 @@ class LabelSettings:
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """Coded records with a label, as the people hold them.
+    """Coded records with a label, as the people hold them: codes (people, attributes) and labels (people,).
 
-    Attributes:
-        codes: (people, attributes).
-        labels: (people,).
-        sizes: the attributes' numbers of values.
-        classes: the number of labels.
+    The attributes have `sizes` values, the label has `classes`.
     """
 
     codes: AnyCodes
@@ -113,13 +116,9 @@ class LabelledRows:
 
 @dataclass(frozen=True, eq=False)
 class AttributeReports:
-    """The reports about one attribute and the label.
+    """The reports about one attribute and the label, by everyone who was dealt to it.
 
-    Attributes:
-        attribute: which one.
-        response: the protocol.
-        reports: one for each person who was dealt to it.
-        people: in a simulation, which row each report came from; None for a real collection.
+    In a simulation `people` says which row each report came from; None for a real collection.
     """
 
     attribute: int

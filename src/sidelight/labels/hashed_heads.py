@@ -24,8 +24,8 @@ from sidelight.foundation.arrays import Array, Mask, Whole, Words
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.foundation.randomness import Seeded, below, derive_seed, randomness
 from sidelight.labels.leakage import belief_curve, check_conditionals, check_label_budget, heaviest_sums
+from sidelight.labels.omega import WidthRule, chosen_width, omega_at
 from sidelight.labels.responses import HeadsResponse, check_labelled
-from sidelight.labels.widths import WidthRule, chosen_width, omega_at
 from sidelight.leakage.bounds import Bound
 from sidelight.mechanisms.arrays import hash_codes
 from sidelight.mechanisms.exact import LARGEST_SIZE
@@ -42,13 +42,9 @@ _PADDING = 65_535
 
 @dataclass(frozen=True, eq=False)
 class HashedHeads:
-    """kHR of (bucket, label) for a pool of public hashes; make one with `hashed_heads`.
+    """kHR of (bucket, label) for a public pool of hash `seeds`, with a response for each seed's buckets.
 
-    Attributes:
-        values: the number of values.
-        labels: the number of labels.
-        seeds: (seeds,) the public pool.
-        responses: kHR of each seed's buckets.
+    Make one with `hashed_heads`.
     """
 
     name: ClassVar[str] = "hashed-khr"

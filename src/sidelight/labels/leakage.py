@@ -31,11 +31,9 @@ _SUM_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class LabelRound:
-    """One report of several about the same record.
+    """One report of several about the same record, through a channel of the pairs (cell, label).
 
-    Attributes:
-        cells: (combinations,) which cell of this round's question each combination of attribute values is in.
-        channel: of the pairs (cell, label).
+    `cells` says which cell of this round's question each combination of attribute values is in.
     """
 
     cells: Positions

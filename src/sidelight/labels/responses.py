@@ -35,9 +35,7 @@ class LabelResponse(ABC):
     """The contract: one person's report about a value and a label, here by a mechanism over pairs of them.
 
     Attributes:
-        name: of the protocol.
         values: the number of values, or of combinations of values.
-        labels: the number of labels.
         budget: the nominal budget of the label.
         width: k, the number of pairs in a report; 0 where it may be any.
         omega: the largest weight of k values under one label.

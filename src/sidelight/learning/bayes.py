@@ -23,11 +23,9 @@ _LEAST = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class BayesModel(LabelModel):
-    """Naive Bayes over codes.
+    """Naive Bayes over codes: the labels' probabilities, and for each attribute Pr(value | label).
 
-    Attributes:
-        prior: (labels,) the labels' probabilities.
-        conditionals: for each attribute Pr(value | label), (labels, values).
+    The conditionals have the shape (labels, values).
     """
 
     prior: Array
@@ -63,11 +61,7 @@ class BayesModel(LabelModel):
 class BayesFit:
     """A model, the reports it was learnt from, and what they say about the label.
 
-    Attributes:
-        model: Naive Bayes.
-        reports: of each attribute; their `people` count within `rows`.
-        rows: the records of those who reported for the model.
-        statement: what the reports say about the label.
+    `rows` are the records of those who reported for the model; the reports' `people` count within them.
     """
 
     model: BayesModel

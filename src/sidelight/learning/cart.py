@@ -25,13 +25,10 @@ from sidelight.mechanisms.subset import SubsetSelection
 
 @dataclass(frozen=True, eq=False)
 class TreeFit:
-    """A tree, and how it was grown.
+    """A tree, what the reports say about the label, and how it was grown.
 
-    Attributes:
-        tree: the tree.
-        state: the collector's last state; None for LabelDP.
-        statement: what the reports say about the label.
-        rounds: what each round asked for; none for LabelDP.
+    The collector's last state is None for LabelDP, which has no rounds either; else they say what each asked
+    for.
     """
 
     tree: DecisionTree

@@ -33,16 +33,13 @@ class Step:
 
 @dataclass(frozen=True)
 class TreeNode:
-    """A node: open (nothing decided yet), a leaf, or a question with two children.
+    """A node: open (the next round decides about it), a leaf, or a question with two children.
 
     Attributes:
         path: the steps from the root.
-        shares: the labels' shares among the records that come here.
-        mass: the share of all records that come here.
-        attribute: the one it asks about; None for a leaf or an open node.
-        value: the value it asks for.
+        shares: the labels' shares among the records that come here, a share `mass` of all records.
+        attribute: the one whose `value` it asks for; None for a leaf or an open node.
         children: the numbers of the nodes for yes and no.
-        is_open: whether the next round decides about it.
     """
 
     path: tuple[Step, ...]

@@ -76,8 +76,6 @@ class Participant:
     """One person's side of all rounds; make one with `Participant.join`, and keep it between rounds.
 
     Attributes:
-        codes: the record.
-        label: its label.
         omegas: of each attribute, as published at the start; the promise rests on them.
         ledger: what this person's reports have spent.
         group: the group after the rounds so far.

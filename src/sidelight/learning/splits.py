@@ -18,12 +18,9 @@ _LEAST_MASS = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """All estimates of one question's joint, added up with weights.
+    """All estimates of one question's joint, added up with weights: (cells, labels), and the weights' sum.
 
-    Attributes:
-        total: (cells, labels) the weighted sum of the estimates.
-        weight: the sum of the weights.
-        squares: the sum of weight^2 x variance of a cell.
+    `squares` is the sum of weight^2 x variance of a cell.
     """
 
     total: Array

@@ -28,7 +28,7 @@ from sidelight.foundation.errors import InputError, check_choice, check_number, 
 from sidelight.labels import BasicResponse, HeadsResponse, LabelLedger, LabelSettings, Omega
 from sidelight.labels.budgets import RULES, BudgetRule
 from sidelight.labels.leakage import check_label_budget, heads_factor
-from sidelight.labels.widths import WidthRule, chosen_width, heads_variance
+from sidelight.labels.omega import WidthRule, chosen_width, heads_variance
 from sidelight.learning.decision_tree import DecisionTree
 from sidelight.learning.questions import Question, leaf_question, product_question
 from sidelight.learning.splits import Evidence, decide, node_tables
@@ -48,9 +48,7 @@ class TreeSettings:
     Attributes:
         epsilon: the promise about the label, all rounds together.
         depth: the number of rounds, and the longest path.
-        scheme: "turns", "leaves" or "published".
         budgets: "closed" or "published" (eq. (15)); see `labels.budgets`.
-        protocol: "khr" or "basic".
         k: "search", "published" or a number.
         averaging: of groups with the same question: by "precision", or "equal" as published.
         caution: see `splits.decide`; 0 is the published stop rule.
@@ -89,7 +87,6 @@ class Group:
     """People with the same history.
 
     Attributes:
-        ledger: what they have spent.
         drawn: the attributes they have drawn, in order; SL in the paper.
         question: the last one they answered.
         width: k, fixed in the first round of the published scheme.
@@ -112,14 +109,10 @@ class Group:
 
 @dataclass(frozen=True)
 class Choice:
-    """What a person may draw.
+    """What a person may draw: the attribute, the question (None for a silent round) and how to answer it.
 
-    Attributes:
-        attribute: the drawn one; None where nothing is left to draw.
-        question: what to answer; None for a silent round.
-        response: how to answer it.
-        omega: the belief that the response assumes.
-        turn: the only round in which a person who draws this answers; None for every round.
+    The attribute is None where nothing is left to draw. `omega` is the belief that the response assumes,
+    `turn` the only round in which a person who draws this answers; None for every round.
     """
 
     attribute: int | None
@@ -152,17 +145,10 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class TreeRounds:
-    """The collector's state between rounds; make one with `TreeRounds.start`.
+    """The collector's state after some rounds; make one with `TreeRounds.start`.
 
-    Attributes:
-        settings: how the tree is grown.
-        sizes: the attributes' numbers of values.
-        classes: the number of labels.
-        omegas: the adversary's belief for each attribute.
-        number: how many rounds are over.
-        tree: so far.
-        groups: of people, by number.
-        evidence: what the answers say.
+    It has the tree so far, the adversary's belief for each attribute, the groups of people by number, and
+    what the answers to each question say.
     """
 
     settings: TreeSettings
