@@ -16,7 +16,7 @@ from sidelight.attacks.attack import Guess
 from sidelight.attacks.result import AttackResult, mean_interval
 from sidelight.foundation.arrays import Array, Whole
 from sidelight.foundation.errors import InputError, check_choice
-from sidelight.labels.collection import AttributeReports, LabelledRows
+from sidelight.labels import AttributeReports, LabelledRows
 from sidelight.learning.bayes import BayesFit, BayesModel
 from sidelight.sources.counts import distinct_rows
 

@@ -55,7 +55,7 @@ class LearntAttacker:
         released = Released.of(reports)
         if secret != self.secret:
             raise invalid("secret", f"{self.secret!r}, what the attacker was trained for", secret)
-        if released.plan.releases != self.plan.releases or released.senders:
+        if released.plan.releases != self.plan.releases:
             raise InputError("this attacker was trained for another plan; train him for this one.")
         return Guess(
             "boosted trees, noise-aware",

@@ -169,7 +169,10 @@ def train(model: str, epoch: Epoch, held_out: Rows | None, schedule: Schedule, s
     torch = torch_library()
     device = choose_device(schedule.device)
     first = epoch(0)
-    with _few_threads(schedule.width), _same_bits(), torch.random.fork_rng():
+    # A GPU must add in the same order every time; cuBLAS reads its setting when it is first used.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    same_bits = torch.backends.cudnn.flags(enabled=True, deterministic=True)
+    with _few_threads(schedule.width), same_bits, torch.random.fork_rng():
         torch.manual_seed(seed)
         network = build(model, first[0].shape[1], first[1].shape[1], schedule.width)
         network.layers.to(device)
@@ -192,19 +195,6 @@ def _few_threads(width: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-@contextmanager
-def _same_bits() -> Iterator[None]:
-    """Let a GPU add in the same order every time; cuBLAS reads its setting when it is first used."""
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    settings = torch_library().backends.cudnn
-    before = settings.deterministic
-    settings.deterministic = True
-    try:
-        yield
-    finally:
-        settings.deterministic = before
 
 
 def _learn(

@@ -16,13 +16,14 @@ from itertools import product
 import numpy as np
 
 from sidelight.attacks.joint import JointRule
-from sidelight.attacks.released import Evidence, Released, evidence_of
+from sidelight.attacks.released import Released, evidence_of
 from sidelight.belief import Belief, Tree
 from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.progress import track
 from sidelight.protocols.factors import Factor, Spoken
 from sidelight.protocols.records import RecordReports
+from sidelight.schema import Schema
 from sidelight.sources.counts import distinct_records
 
 Rule = Callable[[Sequence[Factor], int], Array]
@@ -68,16 +69,16 @@ def posterior(belief: Belief, reports: Released | RecordReports, secret: str) ->
 
     The secret is any attribute of the belief, released or not; attributes that are not released say nothing.
     """
-    evidence = evidence_of(reports)
-    for attribute in evidence.schema:
+    schema, cells, batches = evidence_of(reports)
+    for attribute in schema:
         if belief.schema[attribute.name] != attribute:
             raise InputError(f"the plan codes {attribute.name!r} in another way than the belief.")
-    infer, width = _rule(belief, evidence, secret)
+    infer, width = _rule(belief, schema, cells, secret)
     prior = belief.prior(secret)
-    out = np.empty((evidence.people, len(prior)))
+    out = np.empty((len(reports), len(prior)))
     impossible = 0
     step = max(1, min(_ROWS, _CELLS // width))
-    for rows, factors in track(evidence.batches(step), "inferring", -(-evidence.people // step)):
+    for rows, factors in track(batches(step), "inferring", -(-len(reports) // step)):
         weights = infer(factors, rows.stop - rows.start if isinstance(rows, slice) else len(rows))
         mass = weights.sum(axis=0)
         lost = mass <= 0
@@ -88,15 +89,15 @@ def posterior(belief: Belief, reports: Released | RecordReports, secret: str) ->
     return Posterior(secret, out, impossible)
 
 
-def _rule(belief: Belief, evidence: Evidence, secret: str) -> tuple[Rule, int]:
+def _rule(belief: Belief, schema: Schema, cells: int, secret: str) -> tuple[Rule, int]:
     """Return how this belief infers, and how many numbers it holds for each person meanwhile."""
     if belief.tree is not None:
         return _TreeRule(belief.tree.rooted_at(secret)), 1
     if belief.records is not None:
-        names = list(dict.fromkeys([*evidence.schema.names, secret]))
+        names = list(dict.fromkeys([*schema.names, secret]))
         codes = belief.records.codes[:, [belief.schema.index(name) for name in names]]
         records = distinct_records(belief.schema.select(names), codes, belief.records.weights)
-        return JointRule(records, secret, belief.smoothing), max(len(records.weights), evidence.cells)
+        return JointRule(records, secret, belief.smoothing), max(len(records.weights), cells)
     raise InputError("the Bayes attack needs a joint or a tree belief; a pairwise one knows no joint.")
 
 

@@ -13,8 +13,7 @@ from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, TooLargeError, check_choice, check_is, check_number
 from sidelight.knowledge.adversary import ADVERSARY_FIX, Adversary
 from sidelight.knowledge.cells import LARGEST_LISTED, cells_of, check_one_belief, check_query
-from sidelight.knowledge.densities import normalised
-from sidelight.knowledge.exact import exact_leakage
+from sidelight.knowledge.exact import exact_leakage, normalised
 from sidelight.knowledge.graph import GROUP_UPWARDS, WeightedGraph, certified_bound, certified_values
 from sidelight.knowledge.query import QUERY_FIX, Query
 from sidelight.knowledge.tree import tree_leakage

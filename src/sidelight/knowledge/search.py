@@ -17,8 +17,7 @@ from sidelight.foundation.arrays import Array, Positions, Whole
 from sidelight.foundation.errors import TooLargeError
 from sidelight.knowledge.adversary import Adversary, Values, adversary_of, check_targets
 from sidelight.knowledge.cells import LARGEST_LISTED, Cells, cells_of
-from sidelight.knowledge.densities import normalised, smooth, widest
-from sidelight.knowledge.exact import answers_in_steps, exact_leakage
+from sidelight.knowledge.exact import answers_in_steps, exact_leakage, normalised, smooth, widest
 from sidelight.knowledge.query import Query
 from sidelight.leakage.bounds import Bound
 

@@ -18,7 +18,7 @@ from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.foundation.progress import track
 from sidelight.knowledge.adversary import Adversary
 from sidelight.knowledge.cells import check_query, claim_of
-from sidelight.knowledge.densities import normalised, smooth, widest
+from sidelight.knowledge.exact import normalised, smooth, widest
 from sidelight.knowledge.query import Query
 from sidelight.leakage.bounds import Bound, Witness
 

@@ -2,7 +2,6 @@
 
 from sidelight.labels.budgets import BudgetRule as BudgetRule, LabelLedger as LabelLedger
 from sidelight.labels.collection import (
-    AttributeReports as AttributeReports,
     LabelledRows as LabelledRows,
     LabelSettings as LabelSettings,
 )
@@ -15,7 +14,6 @@ from sidelight.labels.leakage import (
 from sidelight.labels.omega import (
     LabelSample as LabelSample,
     Omega as Omega,
-    OmegaSample as OmegaSample,
     WidthRule as WidthRule,
     best_width as best_width,
     chosen_width as chosen_width,
@@ -27,6 +25,7 @@ from sidelight.labels.omega import (
     sample_response as sample_response,
 )
 from sidelight.labels.responses import (
+    AttributeReports as AttributeReports,
     BasicResponse as BasicResponse,
     HeadsResponse as HeadsResponse,
     LabelOnlyResponse as LabelOnlyResponse,

@@ -20,11 +20,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.belief.credal import Region
+from sidelight.belief.credal import Region, binomial_limit
 from sidelight.foundation.arrays import Array, Whole
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
 from sidelight.labels.leakage import belief_curve, check_label_budget, check_omega, heaviest_sums, row_shares
-from sidelight.labels.responses import HeadsResponse
+from sidelight.labels.responses import AttributeReports, HeadsResponse
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.subset import SubsetSelection
 
@@ -119,17 +119,6 @@ def joint_confidence(omegas: Sequence[Omega]) -> tuple[str, float | None]:
     return source, max(0.0, 1 - sum(risks)) if risks else None
 
 
-@dataclass(frozen=True, eq=False)
-class OmegaSample:
-    """What a share of the people sent about one attribute, so that its omega can be learnt.
-
-    The response is kHR with omega = 1, which is subset selection of the pair.
-    """
-
-    response: HeadsResponse
-    reports: Reports
-
-
 def sample_response(values: int, labels: int, epsilon: float) -> HeadsResponse:
     """Return subset selection of (value, label): kHR with omega = 1, k = max(1, floor(m / (e^eps + 1)))."""
     usual = math.floor(values * labels / (math.exp(check_label_budget(epsilon)) + 1))
@@ -145,12 +134,13 @@ class LabelSample:
 
 
 def learn_omegas(
-    samples: Sequence[OmegaSample], labels: LabelSample, *, confidence: float | None = 0.95
+    samples: Sequence[AttributeReports], labels: LabelSample, *, confidence: float | None = 0.95
 ) -> list[Omega]:
     """Return omega for each attribute from the reports of a share of the people.
 
-    Each person is in the sample of one attribute, or in `labels`. The confidence is that no figure of any
-    attribute is below the truth; None for the published point estimate, below it about half of the time.
+    Each person is in the sample of one attribute, by `sample_response`, or in `labels`. The confidence is
+    that no figure of any attribute is below the truth; None for the published point estimate, below it about
+    half of the time.
     """
     people = len(labels.reports) + sum(len(sample.reports) for sample in samples)
     source = f"learnt from {people} people"
@@ -161,29 +151,22 @@ def learn_omegas(
     return [Omega(_upper_curve(sample, least, risk / len(samples)), source, confidence) for sample in samples]
 
 
-def _estimated_curve(sample: OmegaSample) -> Array:
+def _estimated_curve(sample: AttributeReports) -> Array:
     """Return omega(k) of the estimated joint, negative cells set to 0 (CLLDP, section 7.3)."""
     values = sample.response.values
     if not len(sample.reports):
         return np.ones(values)
-    joint = np.maximum(sample.response.joint(sample.response.aggregate(sample.reports)), 0.0)
+    joint = np.maximum(sample.joint(), 0.0)
     occurring = row_shares(joint.T[joint.sum(axis=0) > 0])
     return np.asarray(np.clip(heaviest_sums(occurring).max(axis=0), 1 / values, 1.0))
 
 
-def _upper_curve(sample: OmegaSample, least: Array, risk: float) -> Array:
+def _upper_curve(sample: AttributeReports, least: Array, risk: float) -> Array:
     """Return an upper limit of omega(k) for all k: the cells' upper limits over the labels' lower ones."""
-    response, people = sample.response, len(sample.reports)
-    if not people:
-        return np.ones(response.values)
-    from scipy.special import betainccinv
-
+    response, people = sample.response, np.array(float(len(sample.reports)))
     counts = response.aggregate(sample.reports).sums.astype(np.float64)
-    inner = counts < people  # a pair in every report has no upper limit below 1 (Clopper and Pearson 1934)
-    level = risk / len(counts)
-    upper = betainccinv(np.where(inner, counts + 1, 1.0), np.where(inner, people - counts, 1.0), level)
     p, q = map(float, response.mechanism.mark_rates)
-    cells = np.clip((np.where(inner, upper, 1.0) - q) / (p - q), 0.0, 1.0)
+    cells = np.clip((binomial_limit(counts, people, risk / len(counts)) - q) / (p - q), 0.0, 1.0)
     ranked = heaviest_sums(cells.reshape(response.values, response.labels).T)
     curves = np.divide(ranked, least[:, None], out=np.ones_like(ranked), where=least[:, None] > 0)
     return np.asarray(np.minimum(np.where(ranked > 0, curves, 1e-12).max(axis=0), 1.0))
@@ -191,16 +174,13 @@ def _upper_curve(sample: OmegaSample, least: Array, risk: float) -> Array:
 
 def _least_labels(sample: LabelSample, risk: float) -> Array:
     """Return lower limits of the labels' frequencies, shape (labels,)."""
-    people = len(sample.reports)
-    if not people:
-        return np.zeros(sample.selection.size)
-    from scipy.special import betaincinv
-
-    counts = sample.selection.aggregate(sample.reports).sums.astype(np.float64)
-    inner, level = counts > 0, risk / len(counts)
-    lower = betaincinv(np.where(inner, counts, 1.0), np.where(inner, people - counts + 1, 1.0), level)
+    people = np.array(float(len(sample.reports)))
+    others = people - sample.selection.aggregate(sample.reports).sums.astype(np.float64)
     p, q = map(float, sample.selection.mark_rates)
-    return np.asarray(np.clip((np.where(inner, lower, 0.0) - q) / (p - q), 0.0, 1.0))
+    # What is not below its lower limit is what its complement is not above.
+    return np.asarray(
+        np.clip((1 - binomial_limit(others, people, risk / len(others)) - q) / (p - q), 0.0, 1.0)
+    )
 
 
 def heads_variance(pairs: int, widths: ArrayLike, factors: ArrayLike, *, frequencies: float = 1.0) -> Array:

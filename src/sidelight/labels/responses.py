@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import AnyCodes, Array, Whole
+from sidelight.foundation.arrays import AnyCodes, Array, Positions, Whole
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.labels.leakage import check_label_budget, check_omega, label_leakage, labeldp_leakage
@@ -302,3 +302,20 @@ class LabelOnlyResponse(LabelResponse):
     def shown_values(self, reports: Reports) -> Whole:
         """Return the value itself."""
         return reports.values[:, :1].astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeReports:
+    """The reports about one attribute and the label, by everyone who was dealt to it.
+
+    In a simulation `people` says which row each report came from; None for a real collection.
+    """
+
+    attribute: int
+    response: LabelResponse
+    reports: Reports
+    people: Positions | None = None
+
+    def joint(self) -> Array:
+        """Return the unbiased estimate of the joint of the attribute and the label, (values, labels)."""
+        return self.response.joint(self.response.aggregate(self.reports))

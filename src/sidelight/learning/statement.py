@@ -124,16 +124,12 @@ def private_statement(
     the leakage what they say for the records' own distribution, and of which kind that figure is.
     """
     source, confidence = joint_confidence(omegas)
-    worst = max(leakage[0], teaching_leakage(settings, rows.classes))
+    worst = leakage[0]
+    if settings.protocol == "khr" and settings.omega == "learnt":
+        # Of the reports that omega is learnt from those about the label alone say most.
+        worst = max(worst, SubsetSelection(rows.classes, settings.epsilon).epsilon)
     epsilon, full = settings.epsilon, labeldp_of(rows, settings.epsilon)
     return Statement(settings.protocol, epsilon, promise, confidence, source, worst, leakage[1], full)
-
-
-def teaching_leakage(settings: LabelSettings, classes: int) -> float:
-    """Return what the reports say that omega is learnt from: those about the label alone say most."""
-    if settings.protocol != "khr" or settings.omega != "learnt":
-        return 0.0
-    return SubsetSelection(classes, settings.epsilon).epsilon
 
 
 def labeldp_of(rows: LabelledRows, epsilon: float) -> float:

@@ -8,7 +8,7 @@ it are post-processing, so they leak no more about anyone's label than the repor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -86,23 +86,13 @@ def private_synthetic(
     alone = gather(kept[np.flatnonzero(halves == 0)], singles, seed=derive_seed(seed, "singles"))
     bayes = bayes_from_reports(alone)
     joints = _pair_joints(kept[np.flatnonzero(halves == 1)], settings, omegas, derive_seed(seed, "pairs"))
-    alone_figure = single_report_statement(rows, settings, omegas, singles)
-    pairwise = _pair_figures(rows, settings, omegas, joints)
-    worst = max([alone_figure.leakage, *(leakage for leakage, _ in pairwise)])
-    promise = max([alone_figure.promise, *(promised for _, promised in pairwise)])
-    return SyntheticFit(tree_model(bayes, joints), replace(alone_figure, leakage=worst, promise=promise))
-
-
-def _pair_figures(
-    rows: LabelledRows, settings: LabelSettings, omegas: Sequence[Omega], pairs: Iterable[Pair]
-) -> list[tuple[float, float]]:
-    """Return what a report about each pair says about the label: exactly for the records, and as promised."""
-    figures = []
-    for pair in pairs:
+    said = single_report_statement(rows, settings, omegas, singles)
+    for pair in joints:
         response = pair_response(rows, settings, omegas, pair)
-        conditionals = row_shares(rows.counts(_pair_cells(rows, pair), response.values))
-        figures.append((response.leakage(conditionals).value, response.label_epsilon))
-    return figures
+        shares = row_shares(rows.counts(_pair_cells(rows, pair), response.values))
+        worst, promise = response.leakage(shares).value, response.label_epsilon
+        said = replace(said, leakage=max(said.leakage, worst), promise=max(said.promise, promise))
+    return SyntheticFit(tree_model(bayes, joints), said)
 
 
 def _pair_cells(rows: LabelledRows, pair: Pair) -> Whole:
