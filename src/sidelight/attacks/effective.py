@@ -55,11 +55,7 @@ def effective_budget(
     parts = list(budgets.values())
     if not parts:
         raise InputError(f"the plan releases nothing beside {secret!r}; there is nothing to add up.")
-    return EffectiveBudget(
-        secret,
-        own,
-        total_leakage(belief, channels, secret, method),
-        reconstruction_sum(own, parts),
-        reconstruction_advanced(own, max(parts), len(parts), slack),
-        reconstruction_sum(own_delta, list(deltas.values())),
-    )
+    leakage, independent = total_leakage(belief, channels, secret, method), reconstruction_sum(own, parts)
+    interdependent = reconstruction_advanced(own, max(parts), len(parts), slack)
+    failure = reconstruction_sum(own_delta, list(deltas.values()))
+    return EffectiveBudget(secret, own, leakage, independent, interdependent, failure)

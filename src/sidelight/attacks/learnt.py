@@ -57,14 +57,9 @@ class LearntAttacker:
             raise invalid("secret", f"{self.secret!r}, what the attacker was trained for", secret)
         if released.plan.releases != self.plan.releases:
             raise InputError("this attacker was trained for another plan; train him for this one.")
-        return Guess(
-            "boosted trees, noise-aware",
-            describe_plan(released.plan),
-            "error rate",
-            self.predict(report_features(released)),
-            np.asarray(self.commonest),
-            face_value(released, secret, None),
-        )
+        words, guesses = describe_plan(released.plan), self.predict(report_features(released))
+        shown, control = face_value(released, secret, None), np.asarray(self.commonest)
+        return Guess("boosted trees, noise-aware", words, "error rate", guesses, control, shown)
 
     def truth(self, table: Any, secret: str) -> NDArray[Any]:
         """Return the true codes of the secret."""

@@ -51,15 +51,11 @@ class Numbers:
         logarithmic: Sequence[str] | None = None,
         trim: float = 0.0,
     ) -> Numbers:
-        """Scale columns of numbers; records with a missing number are left out.
+        """Scale the numbers of each attribute; records with a missing one are left out.
 
-        Args:
-            columns: the numbers of each attribute.
-            entities: whose record each is.
-            blocks: which records stay together when they are shared out.
-            logarithmic: the attributes to take logarithms of, which must not be negative; by default those
-                whose largest number is far above the typical one.
-            trim: this share of the numbers at either end lies outside the bounds and is moved to them.
+        Logarithms, of numbers that must not be negative, are by default taken of attributes whose largest is
+        far above the typical one. `trim` is the share of the numbers at either end that lies outside the
+        bounds and is moved to them.
 
         >>> Numbers.of({"a": [0.0, 5.0, 10.0, 5.0], "b": [1.0, 2.0, 3.0, 4.0]}).values[:, 0]
         array([0. , 0.5, 1. , 0.5])

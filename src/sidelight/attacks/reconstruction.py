@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sidelight.attacks.attack import Guess
-from sidelight.attacks.learners import fit_imputation, fit_regression
-from sidelight.attacks.networks import MODELS as NETWORKS
-from sidelight.attacks.networks import Schedule, Trained, train
+from sidelight.attacks.learners import MODELS as NETWORKS
+from sidelight.attacks.learners import Schedule, Trained, fit_imputation, fit_regression, train
 from sidelight.attacks.numbers import Numbers
 from sidelight.attacks.owner import Noise, NoisyNumbers, perturb
 from sidelight.foundation.arrays import Array, Mask

@@ -117,20 +117,14 @@ class KnowledgeAudit:
         return tuple(self._layer(known) for known in range(len(self.exact.names)))
 
     def _layer(self, known: int) -> Layer:
-        worst, value = self.exact.worst(known)
-        exact = self.exact.layer(known)
-        published = None if self.published is None else self.published.layer(known)
-        return Layer(
-            known=known,
-            adversaries=len(exact),
-            worst=worst,
-            exact=value,
-            least=float(exact.min()),
-            group=float(self.group.layer(known).max()),
-            certified=None if self.certified is None else float(self.certified.layer(known).max()),
-            published=None if published is None else float(published.max()),
-            understated=None if published is None else float(np.mean(published < exact - _ROUNDING)),
-        )
+        exact, group = self.exact.layer(known), float(self.group.layer(known).max())
+        figures = (*self.exact.worst(known), float(exact.min()), group)
+        certified = None if self.certified is None else float(self.certified.layer(known).max())
+        if self.published is None:
+            return Layer(known, len(exact), *figures, certified, None, None)
+        published = self.published.layer(known)
+        understated = float(np.mean(published < exact - _ROUNDING))
+        return Layer(known, len(exact), *figures, certified, float(published.max()), understated)
 
     @property
     def standing(self) -> Standing:

@@ -87,9 +87,8 @@ class Query:
     @classmethod
     def mean(cls, schema: Schema, scale: float = 1.0) -> Query:
         """Ask for the mean of the coded values."""
-        schema = as_schema(schema)
-        share = 1 / len(schema)
-        return cls.additive(schema, {a.name: share * np.arange(a.size) for a in schema}, scale, name="mean")
+        names = as_schema(schema).names
+        return replace(cls.sum(schema, scale, dict.fromkeys(names, 1 / len(names))), name="mean")
 
     @classmethod
     def count(cls, schema: Schema, of: Mapping[str, Sequence[str]], scale: float = 1.0) -> Query:

@@ -210,13 +210,9 @@ def published_width(pairs: int, epsilon: float, omegas: ArrayLike) -> int:
     return int(widths[0] if scores[0] < scores[1] else widths[1])
 
 
-def best_width(pairs: int, epsilon: float, omegas: ArrayLike, *, most: int | None = None) -> int:
-    """Return the k of 1 to m - 1 with the least total variance; never worse than `published_width`.
-
-    `most` is the largest k to consider, where reports must stay small.
-    """
-    largest = pairs - 1 if most is None else min(check_whole("most", most, at_least=1), pairs - 1)
-    widths = np.arange(1, largest + 1)
+def best_width(pairs: int, epsilon: float, omegas: ArrayLike) -> int:
+    """Return the k of 1 to m - 1 with the least total variance; never worse than `published_width`."""
+    widths = np.arange(1, pairs)
     return int(widths[heads_variance(pairs, widths, _factors(epsilon, widths, omegas)).argmin()])
 
 

@@ -17,7 +17,7 @@ from sidelight.labels.leakage import belief_curve, next_leakage, row_shares
 from sidelight.learning.decision_tree import DecisionTree
 from sidelight.learning.participants import Answers, answer
 from sidelight.learning.questions import Question
-from sidelight.learning.splits import NodeTable, decide
+from sidelight.learning.splits import Evidence, decide
 from sidelight.learning.statement import Spending, Statement, labeldp_statement, private_statement, spending
 from sidelight.learning.tree_rounds import Round, TreeRounds, TreeSettings
 from sidelight.mechanisms.subset import SubsetSelection
@@ -119,12 +119,10 @@ def label_only_tree(
 
 def _label_only_tables(
     rows: LabelledRows, weights: Array, noise: float, members: Positions
-) -> Mapping[int, NodeTable]:
+) -> Mapping[int, Evidence]:
     tables = {}
     for attribute, size in enumerate(rows.sizes):
         chosen = rows.codes[members, attribute]
-        cells = np.empty((size, rows.classes))
-        for label in range(rows.classes):
-            cells[:, label] = np.bincount(chosen, weights=weights[members, label], minlength=size)
-        tables[attribute] = NodeTable(cells, max(noise * len(members) / len(rows) / size, 1e-12))
+        cells: Array = np.stack([np.bincount(chosen, weight, size) for weight in weights[members].T], axis=1)
+        tables[attribute] = Evidence(cells, 1.0, max(noise * len(members) / len(rows) / size, 1e-12))
     return tables

@@ -110,11 +110,6 @@ def possible_classes(path: Sequence[Step], attribute: int, classes: Sequence[int
     return possible
 
 
-def leaf_question(sizes: Sequence[int], attribute: int, nodes: tuple[int, ...]) -> Question:
-    """Return the question by leaves: the open node, and one attribute in full."""
-    return Question((attribute,), (tuple(range(sizes[attribute])),), nodes)
-
-
 def product_question(
     sizes: Sequence[int], attributes: Sequence[int], tree: DecisionTree, free: int, labels: int
 ) -> Question:

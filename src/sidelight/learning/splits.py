@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -49,40 +50,27 @@ class Evidence:
         return self.squares / self.weight**2
 
 
-@dataclass(frozen=True, eq=False)
-class NodeTable:
-    """The joint of an attribute and the label at a node, with the variance of one entry."""
-
-    cells: Array
-    variance: float
-
-
 def node_tables(
     evidence: Mapping[Question, Evidence], tree: DecisionTree, number: int, attributes: int
-) -> dict[int, NodeTable]:
+) -> dict[int, Evidence]:
     """Return the table of every attribute that some question covers at the node.
 
     Tables from several questions are averaged, each weighted by its precision.
     """
     path = tree.nodes[number].path
-    tables = {}
-    for attribute in range(attributes):
-        total, weight = None, 0.0
-        for question, known in evidence.items():
-            if known.weight > 0 and question.covers(path, number, attribute):
-                cells, added = question.table(known.joint, path, number, attribute)
-                precision = 1 / (known.variance * added)
-                total = precision * cells if total is None else total + precision * cells
-                weight += precision
-        if total is not None:
-            tables[attribute] = NodeTable(np.asarray(total / weight), 1 / weight)
+    tables: dict[int, Evidence] = {}
+    for attribute, (question, known) in product(range(attributes), evidence.items()):
+        if known.weight > 0 and question.covers(path, number, attribute):
+            cells, added = question.table(known.joint, path, number, attribute)
+            before = tables.get(attribute, Evidence(np.zeros_like(cells), 0.0, 0.0))
+            tables[attribute] = before.plus(cells, known.variance * added, equal=False)
     return tables
 
 
 def decide(
     tree: DecisionTree,
     number: int,
-    tables: Mapping[int, NodeTable],
+    tables: Mapping[int, Evidence],
     *,
     last: bool,
     caution: float,
@@ -110,15 +98,16 @@ def decide(
 
 
 def _best_split(
-    tables: Mapping[int, NodeTable], path: Sequence[Step], shares: Array, mass: float, caution: float
+    tables: Mapping[int, Evidence], path: Sequence[Step], shares: Array, mass: float, caution: float
 ) -> tuple[float, int, int, Array] | None:
     """Return the Gini index, attribute and value of the best split, with the attribute's projected table."""
     best: tuple[float, int, int, Array] | None = None
     for attribute, table in tables.items():
-        possible = possible_classes(path, attribute, range(len(table.cells)))  # the others are noise
+        joint = table.joint
+        possible = possible_classes(path, attribute, range(len(joint)))  # the others are noise
         if np.count_nonzero(possible) < 2:
             continue
-        cells, estimates = np.zeros_like(table.cells), table.cells[possible]
+        cells, estimates = np.zeros_like(joint), joint[possible]
         cells[possible] = to_simplex(estimates.ravel(), mass, shift=False).reshape(estimates.shape)
         scores = _gini_after(cells)
         scores[~possible | ~_is_clear(cells, shares, caution**2 * table.variance)] = np.inf
@@ -128,15 +117,15 @@ def _best_split(
     return best
 
 
-def _label_shares(tables: Mapping[int, NodeTable], shares: Array, mass: float) -> tuple[Array, float]:
+def _label_shares(tables: Mapping[int, Evidence], shares: Array, mass: float) -> tuple[Array, float]:
     """Return the labels' shares and the mass of a node, from all its tables.
 
     Where the tables say that nobody comes here, what the parent's table said is kept.
     """
     total, weight = np.zeros_like(shares), 0.0
     for table in tables.values():
-        precision = 1 / (table.variance * len(table.cells))
-        total += precision * table.cells.sum(axis=0)
+        precision = 1 / (table.variance * len(table.total))
+        total += precision * table.joint.sum(axis=0)
         weight += precision
     reached = float(total.sum() / weight) if weight > 0 else 0.0
     if reached <= _LEAST_MASS:

@@ -30,7 +30,7 @@ from sidelight.labels.budgets import RULES, BudgetRule
 from sidelight.labels.leakage import check_label_budget, heads_factor
 from sidelight.labels.omega import WidthRule, chosen_width, heads_variance
 from sidelight.learning.decision_tree import DecisionTree
-from sidelight.learning.questions import Question, leaf_question, product_question
+from sidelight.learning.questions import Question, product_question
 from sidelight.learning.splits import Evidence, decide, node_tables
 from sidelight.mechanisms.mechanism import Aggregate
 
@@ -209,16 +209,12 @@ class TreeRounds:
                 known = evidence.get(choice.question, nothing)
                 variance = choice.response.total_variance(answer.reports) / known.total.size
                 evidence[choice.question] = known.plus(choice.response.joint(answer), variance, equal=equal)
-        grown = self._grown(evidence, last=asked.number == self.settings.depth)
-        return replace(self, number=asked.number, tree=grown, groups=tuple(groups), evidence=evidence)
-
-    def _grown(self, evidence: Mapping[Question, Evidence], *, last: bool) -> DecisionTree:
-        tree, caution = self.tree, self.settings.caution
+        tree, last = self.tree, asked.number == self.settings.depth
         defer = self.settings.scheme != "published" and not last
-        for number in self.tree.open_nodes:
-            tables = node_tables(evidence, tree, number, len(self.sizes))
-            tree = decide(tree, number, tables, last=last, caution=caution, defer=defer)
-        return tree
+        for node in self.tree.open_nodes:
+            tables = node_tables(evidence, tree, node, len(self.sizes))
+            tree = decide(tree, node, tables, last=last, caution=self.settings.caution, defer=defer)
+        return replace(self, number=asked.number, tree=tree, groups=tuple(groups), evidence=evidence)
 
 
 def _moved(group: Group, choice: Choice) -> Group:
@@ -245,7 +241,7 @@ def _leaf_choices(state: TreeRounds, group: Group) -> tuple[Choice, ...]:
         if turn is not None and turn != state.number + 1:
             choices.append(Choice(attribute, turn=turn))
             continue
-        question = leaf_question(state.sizes, attribute, nodes)
+        question = Question((attribute,), (tuple(range(state.sizes[attribute])),), nodes)
         width = _best_width(state, group, question, attribute)
         choices.append(replace(_choice(state, group, attribute, question, width), turn=turn))
     return tuple(choices)

@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sidelight.attacks.attack import Guess, losses
+from sidelight.attacks.learners import Schedule, torch_library
 from sidelight.attacks.learnt import LearntAttacker
-from sidelight.attacks.networks import Schedule, torch_library
 from sidelight.attacks.numbers import Numbers
 from sidelight.attacks.owner import Noise, NoisyNumbers, protect
 from sidelight.attacks.posterior import Posterior, posterior
