@@ -72,16 +72,12 @@ def attack(
     limit: Interval | None = None,
     confidence: float = 0.95,
 ) -> AttackResult:
-    """Attack a release and measure what came out.
+    """Attack a release and measure what came out; all intervals have the same confidence.
 
-    Args:
-        reports: what was released: what `collect` returns (or `Released` reports) for a `BayesAttacker`, the
-            same by a plan or SPL for a `LearntAttacker`, `NoisyNumbers` for a reconstruction.
-        attacker: who attacks.
-        secret: the target.
-        truth: the true records in the order of the reports: a table, an array of codes or `Numbers`.
-        limit: the least mean loss of any attacker, where it is known from another attack.
-        confidence: of all intervals.
+    Released is what `collect` returns (or `Released` reports) for a `BayesAttacker`, the same by a plan or
+    SPL for a `LearntAttacker`, `NoisyNumbers` for a reconstruction. The truth are the true records in the
+    order of the reports: a table, an array of codes or `Numbers`. A limit, the least mean loss of any
+    attacker, may be known from another attack.
     """
     check_confidence(confidence)
     if isinstance(reports, (RecordReports, Released)) and reports.is_shuffled:

@@ -49,9 +49,9 @@ class _Halves:
 
     Attributes:
         leaves: the parts of single factors, in their order.
-        pairs: (pairs,) the left half's value in each pair of a secret and a left half.
+        pairs: (pairs,) the left half's value in each pair of a secret and a left half; `spans` are those of
+            each value of the secret.
         matrix: (pairs, right values) sparse: the weight of the records that have both.
-        spans: of the pairs of each value of the secret.
     """
 
     leaves: tuple[_Part, ...]

@@ -108,15 +108,13 @@ def fit_published(
         learnt = Trained(fit_regression(rows, wanted, seed))
     else:
         learnt = train(model, lambda _: (rows, wanted), None, schedule or _published_schedule(own), seed)
-    return Reconstructor(
-        attack="imputation" if model == "imputation" else f"{model}, trained on clean rows as published",
-        names=own.names,
-        secrets=tuple(secrets),
-        control=centre(wanted),
-        infer=lambda released, _: learnt.predict(released[:, inputs]),
-        history=learnt.history,
-        device=learnt.device,
-    )
+
+    def infer(released: Array, _level: float) -> Array:
+        return learnt.predict(released[:, inputs])
+
+    words = "imputation" if model == "imputation" else f"{model}, trained on clean rows as published"
+    trained = (learnt.history, learnt.device)
+    return Reconstructor(words, own.names, tuple(secrets), centre(wanted), infer, *trained)
 
 
 def fit_aware(

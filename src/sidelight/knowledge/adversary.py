@@ -24,13 +24,10 @@ def check_names(given: Iterable[str], names: Sequence[str]) -> None:
 class Adversary:
     """Someone who attacks one attribute and knows the values of some others (PDP, section III-A).
 
+    The strongest adversary knows all others, the weakest none.
+
     >>> Adversary("income", ("age",)).unknown(("age", "sex", "income"))
     ('sex',)
-
-    Attributes:
-        target: the attribute under attack.
-        known: the attributes whose values are known; the strongest adversary knows all others, the weakest
-            none.
     """
 
     target: str

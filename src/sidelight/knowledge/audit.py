@@ -162,14 +162,10 @@ class KnowledgeAudit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain data."""
+        held = self.belief
+        belief = {"kind": held.kind, "source": held.source, "records": held.sample_size}
         return {
-            "belief": {
-                "kind": self.belief.kind,
-                "source": self.belief.source,
-                "records": self.belief.sample_size,
-                "smoothing": self.belief.smoothing,
-                "is_model": self.belief.is_model,
-            },
+            "belief": {**belief, "smoothing": held.smoothing, "is_model": held.is_model},
             "query": self.query.to_dict(),
             "min_support": self.min_support,
             "hidden_adversaries": 0 if self.hidden is None else int(self.hidden.sum()),

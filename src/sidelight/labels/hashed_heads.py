@@ -171,16 +171,11 @@ def hashed_heads(
     seeds: int | None = None,
     pool: int = 1,
 ) -> HashedHeads:
-    """Publish a pool of hashes with kHR for each.
+    """Publish a pool of hashes to so many buckets, with kHR for each.
 
-    Args:
-        epsilon: the budget of the label.
-        limits: (labels, values) Pr(value | label), or upper limits of it; rows that sum to more than 1 are
-            taken as limits, and a bucket weighs at most 1.
-        buckets: g, the number of buckets.
-        k: "search", "published" or a number.
-        seeds: how many hashes; enough to tell all values apart by default.
-        pool: chooses the published hashes; public, and nothing private depends on it.
+    The limits are (labels, values) Pr(value | label), or upper limits of it: rows that sum to more than 1 are
+    taken as limits, and a bucket weighs at most 1. By default there are enough `seeds` to tell all values
+    apart. `pool` chooses the published hashes; it is public, and nothing private depends on it.
     """
     check_label_budget(epsilon)
     weights = np.asarray(limits, dtype=np.float64)

@@ -1,7 +1,8 @@
-"""Naive Bayes from private reports (CLLDP, Algorithm 3)."""
+"""Naive Bayes from private reports (CLLDP, Algorithm 3), and the contract of all models of a label."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,16 +10,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.arrays import Array
+from sidelight.foundation.arrays import Array, Whole
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.randomness import derive_seed
 from sidelight.foundation.simplex import to_simplex
 from sidelight.labels import AttributeReports, LabelledRows, LabelSettings
 from sidelight.labels.collection import gather, make_responses, settle_omegas
-from sidelight.learning.model import LabelModel
 from sidelight.learning.statement import Statement, single_report_statement
 
 _LEAST = 1e-12
+
+
+class LabelModel(ABC):
+    """What the classifiers, the model files and their readers ask of a model; frozen data."""
+
+    @abstractmethod
+    def probabilities(self, codes: NDArray[Any]) -> Array:
+        """Return Pr(label | record) for each record, shape (records, labels)."""
+
+    @abstractmethod
+    def fits(self, sizes: Sequence[int], labels: int) -> bool:
+        """Whether the model is sound, and about attributes of these sizes and this number of labels."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the model as plain data, for a file."""
+
+    def predict(self, codes: NDArray[Any]) -> Whole:
+        """Return the code of the likeliest label of each record."""
+        return np.asarray(self.probabilities(codes).argmax(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.strict import Strict
 from sidelight.foundation.terminal import printable
-from sidelight.learning.model import LabelModel
+from sidelight.learning.bayes import LabelModel
 from sidelight.schema import Attribute
 
 Whole = Annotated[int, Field(ge=0)]

@@ -21,11 +21,10 @@ from sidelight.foundation.arrays import Array, Codes
 from sidelight.foundation.errors import InputError, check_whole, invalid
 from sidelight.labels import AttributeReports, BudgetRule, LabelledRows, LabelSettings, WidthRule
 from sidelight.labels.collection import OmegaSource, ProtocolName
-from sidelight.learning.bayes import bayes_from_reports, private_bayes
+from sidelight.learning.bayes import LabelModel, bayes_from_reports, private_bayes
 from sidelight.learning.cart import private_tree
 from sidelight.learning.decision_tree import DecisionTree, tree_text
 from sidelight.learning.diagram import draw_tree
-from sidelight.learning.model import LabelModel
 from sidelight.learning.statement import Statement
 from sidelight.learning.tree_rounds import Scheme, TreeRounds, TreeSettings
 from sidelight.schema import Attribute, categorical, numeric

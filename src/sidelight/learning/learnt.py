@@ -17,10 +17,9 @@ from sidelight.foundation.errors import InputError, check_choice, check_number, 
 from sidelight.foundation.files import check_overwrite, file_name, json_plain, write_text
 from sidelight.foundation.strict import Strict, validated
 from sidelight.labels.collection import LabelledRows, LabelSettings
-from sidelight.learning.bayes import BayesModel, private_bayes
+from sidelight.learning.bayes import BayesModel, LabelModel, private_bayes
 from sidelight.learning.cart import private_tree
 from sidelight.learning.decision_tree import DecisionTree, NodeFile
-from sidelight.learning.model import LabelModel
 from sidelight.learning.statement import Spending, Statement, spending
 from sidelight.learning.tree_rounds import TreeSettings
 from sidelight.protocols.files import AttributeFile, attribute_data, check_version, read_data

@@ -24,11 +24,10 @@ LARGEST_QUESTION = 1 << 13
 
 @dataclass(frozen=True)
 class Question:
-    """A partition of the records.
+    """A partition of the records by some attributes.
 
     Attributes:
-        attributes: the asked attributes.
-        classes: for each of them the class of every code; 0, 1, 2, ... if it is asked in full.
+        classes: for each attribute the class of every code; 0, 1, 2, ... if it is asked in full.
         nodes: the open nodes that a cell also names; one more class stands for all other nodes.
     """
 

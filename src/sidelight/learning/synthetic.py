@@ -34,10 +34,8 @@ class SyntheticModel:
     """A distribution of whole records: Naive Bayes with one more parent for some attributes.
 
     Attributes:
-        bayes: the labels and each attribute given the label.
         parents: for each attribute its other parent, or None; a parent comes before its children in `order`.
         tables: for each attribute with a parent Pr(value | label, parent's value), (labels, parent, values).
-        order: the order in which attributes are drawn.
     """
 
     bayes: BayesModel
