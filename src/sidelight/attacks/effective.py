@@ -34,7 +34,7 @@ class EffectiveBudget:
     @property
     def is_understated(self) -> bool:
         """Whether Theorem 1 is below a figure that the leakage surely reaches."""
-        return self.independent.value < self.leakage.lower.value - 1e-9
+        return self.independent.value < self.leakage.lower.value - 1e-9  # beyond what rounding explains
 
 
 def effective_budget(

@@ -41,7 +41,7 @@ def naive_laplace(values: ArrayLike, scale: float, seed: int) -> Array:
 def _inverse(uniform: Array, scale: float) -> Array:
     """Return the noise of a uniform number: sign(u - 1/2) |ln(1 - 2|u - 1/2|)| scale."""
     centred = uniform - 0.5
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore"):  # u = 0 gives infinite noise, in the attacked sampler too
         return np.asarray(scale * np.copysign(np.log(1 - 2 * np.abs(centred)), centred))
 
 
@@ -107,6 +107,7 @@ class FloatingPointAttacker:
         nearest = distance.argmin(axis=1)
         feasible = self.test(reports, points)
         left = np.where(feasible, distance, np.inf)
+        # A report that nothing explains is taken at face value.
         guesses = np.where(feasible.any(axis=1), left.argmin(axis=1), nearest)
         return Guess("floating-point", self.release, "error rate", guesses, nearest)
 

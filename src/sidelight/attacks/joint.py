@@ -120,6 +120,7 @@ class JointRule:
             merged = [_merge(parts[first], parts[second]) for first, second in pairs]
             best = min(range(3), key=lambda place: merged[place].size)
             parts = [part for place, part in enumerate(parts) if place not in pairs[best]] + [merged[best]]
+        # Pairs with the secret multiply the left half: it should be small.
         left, right = sorted(parts, key=lambda part: part.size)
         return self._join(leaves, left, right)
 
@@ -143,6 +144,7 @@ class JointRule:
             for leaf, table in zip(leaves, tables, strict=True):
                 logs += np.take(np.log(table), leaf.position, axis=0)
         most = np.maximum(logs.max(axis=0), evenly.max(axis=0))
+        # A record that nothing explains stays at 0, without inf - inf.
         shift = np.where(np.isfinite(most), most, 0.0)
         return np.asarray((owner * self.records.weights) @ np.exp(logs - shift) + np.exp(evenly - shift))
 

@@ -44,6 +44,7 @@ class LearntAttacker:
         The mechanisms of the plan are public. Each record is perturbed anew for every copy; the seed is that
         of noise and training.
         """
+        # Fresh noise for each copy teaches the mechanism, not the noise.
         rows = np.tile(check_records(codes, schema), (copies, 1))
         features = report_features(release(rows, schema, plan, seed=seed))
         wanted = rows[:, schema.index(secret)].astype(np.intp)

@@ -15,7 +15,7 @@ from sidelight.foundation.errors import InputError, check_whole, invalid, unknow
 from sidelight.sources.reader import open_settled
 
 MOST_MISSING = 0.1
-_WIDE = 20.0
+_WIDE = 20.0  # on a linear scale the typical numbers would share a twentieth of the range
 _FEW_ENTITIES = 20
 
 
@@ -123,7 +123,7 @@ def _take_logarithms(raw: Array, names: Sequence[str], wanted: Sequence[str] | N
         if logs[-1] and column.min() < 0:
             raise InputError(f"column {name!r} has negative numbers; it has no logarithmic scale.")
         if logs[-1]:
-            column[:] = np.log1p(column)
+            column[:] = np.log1p(column)  # which takes 0 as well
     return tuple(logs)
 
 

@@ -60,7 +60,7 @@ class Posterior:
         """Return the median of the numbers that stand for the values: the least distance."""
         order = np.argsort(points, kind="stable")
         below = np.cumsum(self.probabilities[:, order], axis=1)
-        place = (below < 0.5 * below[:, -1:]).sum(axis=1)
+        place = (below < 0.5 * below[:, -1:]).sum(axis=1)  # half of the sum, which rounding may leave off 1
         return np.asarray(points[order][np.minimum(place, len(points) - 1)])
 
 
@@ -77,7 +77,7 @@ def posterior(belief: Belief, reports: Released | RecordReports, secret: str) ->
     prior = belief.prior(secret)
     out = np.empty((len(reports), len(prior)))
     impossible = 0
-    step = max(1, min(_ROWS, _CELLS // width))
+    step = max(1, min(_ROWS, _CELLS // width))  # so that what they need together stays small
     for rows, factors in track(batches(step), "inferring", -(-len(reports) // step)):
         weights = infer(factors, rows.stop - rows.start if isinstance(rows, slice) else len(rows))
         mass = weights.sum(axis=0)

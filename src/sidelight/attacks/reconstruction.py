@@ -187,6 +187,7 @@ def _best_ways(ways: Ways, held_out: _Perturbed) -> Callable[[Array, float], Arr
         best[level] = min(distances, key=distances.__getitem__)
 
     def infer(released: Array, level: float) -> Array:
+        # Levels act by their ratio, so the distance is that of logarithms.
         nearest = min(best, key=lambda known: abs(np.log(known / level)))
         return np.clip(ways[best[nearest]](released, level), 0.0, 1.0)
 
@@ -233,6 +234,7 @@ class _Perturbed:
     def split(self) -> tuple[_Perturbed, _Perturbed]:
         """Return nine tenths to learn from and one tenth to judge by."""
         rng = np.random.default_rng([self.seed, 1])
+        # By blocks: kin of a training row would flatter the judge.
         judging, learning = self.own.divided(max(1, len(self.own) // 10), rng)
         return replace(self, own=learning), replace(self, own=judging)
 

@@ -26,7 +26,7 @@ from sidelight.knowledge.search import all_adversaries, supported_adversaries
 from sidelight.leakage.bounds import Bound
 
 Standing = Literal["weakest", "strongest", "both", "between", "hidden"]
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # two methods compute the same figure in different orders
 _LARGEST_DRAWN = 6
 """The graph of more attributes is left out of a file: it would be most of it."""
 
@@ -209,6 +209,7 @@ def knowledge_audit(
     hidden = None
     if least:
         exact, supports = supported_adversaries(belief, query, chosen)
+        # Written so that an unknown support hides too.
         hidden = ~np.isnan(exact.table) & ~(supports.table >= least)
     else:
         exact = all_adversaries(belief, query, chosen)

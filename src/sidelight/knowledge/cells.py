@@ -92,7 +92,7 @@ def cells_of(belief: Belief, query: Query) -> Cells:
         raise InputError(
             "a pairwise belief knows no joint of the query's attributes; use a joint belief, or a tree."
         )
-    if belief.records is not None and not belief.smoothing:
+    if belief.records is not None and not belief.smoothing:  # smoothing makes every combination possible
         columns = [belief.schema.index(name) for name in schema.names]
         merged = distinct_records(schema, belief.records.codes[:, columns], belief.records.weights)
         counted = None if belief.sample_size is None else merged.weights

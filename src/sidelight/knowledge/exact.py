@@ -24,7 +24,7 @@ from sidelight.leakage.bounds import Bound, Witness
 from sidelight.sources.counts import distinct_rows
 
 LARGEST_LAWS = 1 << 24
-_CHUNK = 1 << 21
+_CHUNK = 1 << 21  # 16 MiB of doubles
 _WHOLE = 1e-6
 METHOD = "exact at the breakpoints"
 
@@ -58,7 +58,7 @@ def normalised(masses: Array) -> Array:
     """Return each row of log-masses as a law, rows without mass unchanged; the first axis counts rows."""
     flat = masses.reshape(len(masses), -1)
     total = np.logaddexp.reduce(flat, axis=1)
-    usable = np.where(np.isfinite(total), total, 0.0)
+    usable = np.where(np.isfinite(total), total, 0.0)  # -inf - -inf would be no number
     return np.asarray((flat - usable[:, None]).reshape(masses.shape))
 
 
@@ -110,6 +110,7 @@ def exact_leakage(cells: Cells, query: Query, adversary: Adversary) -> Bound:
     support = None
     if cells.records is not None:
         total = float(cells.records.sum())
+        # A ratio is as shaky as its rarer side.
         support = min(_weighing(laws, row, ticks, total) for row in sides)
     return Bound(best.value, cells.claim, METHOD, witness, support)
 

@@ -76,7 +76,7 @@ def certified_values(belief: Belief, query: Query) -> Values:
             added = _generic(table, float(values[j, mask & ~bit_j]))
             node = mask & ~bit_i & ~bit_j
             bound = min((values[i, mask & ~bit_i] + added) * (1 + _UPWARDS), group[node])
-            values[i, node] = np.fmin(values[i, node], bound)
+            values[i, node] = np.fmin(values[i, node], bound)  # fmin: the first bound meets a NaN
     return Values(query.schema.names, values)
 
 
@@ -120,11 +120,13 @@ def _log_ratios(table: Array, own: Array, other: Array) -> tuple[float, float]:
     ordered = table[:, np.argsort(own, kind="stable")]
     with np.errstate(divide="ignore", invalid="ignore"):
         masses = np.log(ordered)
+        # A shift cancels in the ratio, and avoids overflow.
         seen = np.logaddexp.reduce(masses - (other - other.min()), axis=2)
         seen = seen - np.logaddexp.reduce(masses, axis=2)
         ratios = seen[:, :, None] - seen[:, None, :]
     first, second = np.triu_indices(len(own), 1)
     increments = ratios[:, first, second]
+    # Known values that rule a target value out compare nothing.
     increments = increments[np.isfinite(increments)]
     return (float(increments.min()), float(increments.max())) if len(increments) else (0.0, 0.0)
 

@@ -99,6 +99,7 @@ def posterior(
         answers = query.answers[tuple(codes.T)]
     else:
         answers = sum((part[codes[:, j]] for j, part in enumerate(query.additive_parts())), np.zeros(1))
+    # Likelihoods of far answers would all be 0.
     logs = np.log(cells.weights[fits]) - np.abs(answers - seen).sum(axis=1) / query.scale
     masses = np.exp(normalised(logs[None])[0])
     column = codes[:, schema.index(target)]

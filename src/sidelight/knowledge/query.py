@@ -27,9 +27,9 @@ from sidelight.sources.counts import check_dense
 KINDS = ("sum", "mean", "count", "histogram")
 WIDEST = 2.0**40
 """How many scales of noise the answers may span: beyond it the rounding of a double decides."""
-_FINEST = 1000
-_MOST_TICKS = 2.0**52
-_ROUNDING = 2.0**-50
+_FINEST = 1000  # finer steps are hardly ever meant
+_MOST_TICKS = 2.0**52  # so that sums of ticks are whole numbers in a double
+_ROUNDING = 2.0**-50  # a few units in the last place of the largest value
 QUERY_FIX = "Query.sum(belief.schema) makes one."
 
 
@@ -178,7 +178,7 @@ class Query:
     def span(self) -> float:
         """How far apart two answers can be at most, in the L1 norm."""
         tables = self.parts if self.parts is not None else (self.answers,)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # an infinite span is refused by name
             widths = [0.0 if t is None else np.ptp(t.reshape(-1, t.shape[-1]), axis=0).sum() for t in tables]
             return float(np.sum(widths))
 

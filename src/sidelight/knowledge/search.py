@@ -109,7 +109,7 @@ def _span(query: Query) -> int:
 def _work(cells: Cells, query: Query) -> float:
     """Return about how many laws of the sum all adversaries have, times their length."""
     sizes = [float(size) for size in cells.schema.sizes]
-    longest = min(1.0 + _span(query), math.prod(sizes))
+    longest = min(1.0 + _span(query), math.prod(sizes))  # no more sums than steps, nor than combinations
     return math.prod(1 + size for size in sizes) * len(sizes) * (1 + longest / 2)
 
 

@@ -110,7 +110,7 @@ def _leakage(
     with np.errstate(divide="ignore"):
         laws = laws + np.log(tree.marginals[root])[:, None]
     rows = np.flatnonzero(np.isfinite(laws).any(axis=1))
-    if len(rows) < 2:
+    if len(rows) < 2:  # what is known leaves no two values to tell apart
         return None
     used = np.flatnonzero(np.isfinite(laws[rows]).any(axis=0))
     places = np.asarray(used * (step / scale), dtype=np.float64)
@@ -156,7 +156,7 @@ def _mixed(conditional: Array, laws: Array) -> Array:
 
 def convolve(first: Array, second: Array) -> Array:
     """Convolve the laws of two sums row by row, in logarithms; the shorter one is walked through."""
-    if first.shape[1] < second.shape[1]:
+    if first.shape[1] < second.shape[1]:  # the loop runs over the shorter law
         first, second = second, first
     length = first.shape[1]
     result = np.full((len(first), length + second.shape[1] - 1), -np.inf)

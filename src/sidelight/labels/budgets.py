@@ -52,7 +52,7 @@ class LabelLedger:
         check_whole("rounds", self.rounds, at_least=1)
         check_whole("done", self.done, at_least=0, at_most=self.rounds)
         check_number("product", self.product, at_least=1)
-        if not 1 <= self.leakage <= math.exp(self.epsilon) * (1 + _ROUNDING):
+        if not 1 <= self.leakage <= math.exp(self.epsilon) * (1 + _ROUNDING):  # a file may claim anything
             raise invalid("leakage", f"from 1 to e^{self.epsilon:g}, the promise", self.leakage)
 
     @property
@@ -69,7 +69,7 @@ class LabelLedger:
         printed = self.epsilon / self.rounds
         if self.done:
             rest = math.exp(self.epsilon) / self.leakage
-            most = math.log1p(weight * (rest - 1)) if rest > 1 else 0.0
+            most = math.log1p(weight * (rest - 1)) if rest > 1 else 0.0  # log1p keeps small budgets exact
             printed = min(self.epsilon / left, most * (1 - _MARGIN))
         if rule == "published" or left > 1:
             return printed

@@ -38,7 +38,7 @@ from sidelight.mechanisms.subset import SubsetSelection
 ProtocolName = Literal["khr", "basic", "labeldp"]
 OmegaSource = float | Literal["learnt", "known"] | Sequence[Omega]
 PROTOCOLS = ("khr", "basic", "labeldp")
-_LABEL_SHARE = 0.2
+_LABEL_SHARE = 0.2  # a label has few values, so that few reports pin it down
 
 
 @dataclass(frozen=True)
@@ -192,6 +192,7 @@ def gather(
     streams name the randomness of the deal and of the noise.
     """
     gathered = []
+    # One label report serves all attributes: more would spend more.
     if isinstance(responses[0], LabelOnlyResponse):
         sets = responses[0].mechanism.randomise(rows.labels, seed=derive_seed(seed, "label"))
         for attribute, response in enumerate(responses):

@@ -32,10 +32,10 @@ from sidelight.mechanisms.exact import LARGEST_SIZE
 from sidelight.mechanisms.mechanism import Aggregate, check_estimable, check_reports, impossible
 from sidelight.mechanisms.reports import Reports
 
-_MOST_PLACES = 1 << 26
+_MOST_PLACES = 1 << 26  # half a gigabyte of bucket numbers
 _TOLERANCE = 1e-8
 """The residual, relative to the right side, at which the equations count as solved."""
-_LEAST_SEEDS = 16
+_LEAST_SEEDS = 16  # with fewer, two values may share all their buckets by chance
 _PADDING = 65_535
 """Fills the places of a set that is smaller than the widest; its place tells it from a pair."""
 
@@ -123,7 +123,7 @@ class HashedHeads:
         for i, row in enumerate(aggregate.sums.reshape(-1, width)):
             people = int(row[-1])
             if people > 0:
-                weights[i] = 1 / self.responses[i].total_variance(people)
+                weights[i] = 1 / self.responses[i].total_variance(people)  # more people, less noise
                 right += weights[i] * self.responses[i].joint(Aggregate(people, row[:-1]))[self.places[i]]
         return self._solved(weights, right)
 
@@ -159,6 +159,7 @@ class HashedHeads:
             response.leakage(bucket_conditionals(rows, place, self.buckets))
             for place, response in zip(self.places, self.responses, strict=True)
         ]
+        # The seed is public: no average helps who drew the worst.
         return max(bounds, key=lambda bound: bound.value)
 
 

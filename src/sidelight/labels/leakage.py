@@ -23,9 +23,9 @@ from sidelight.mechanisms import Channel, FavouringChannel, as_channel
 from sidelight.mechanisms.channel.logs import log_spans, logs_of
 
 LARGEST_LISTING = 1 << 24
-_MOST_REPORTS = 1 << 16
+_MOST_REPORTS = 1 << 16  # all of them are listed, for every round
 _MOST_BUDGET = 100.0
-_SUM_TOLERANCE = 1e-9
+_SUM_TOLERANCE = 1e-9  # rows come from divisions
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,9 +155,10 @@ def labeldp_leakage(conditionals: ArrayLike, channel: Channel) -> Bound:
     if channel.size != len(rows):
         raise InputError(f"the channel is for {channel.size} labels, the belief has {len(rows)}.")
     possible = _occurring(rows)
+    # The identity: attributes are sent as they are.
     attributes = FavouringChannel(rows.shape[1], "singletons", 0.0).ratio_pairs(rows[possible])
     total = attributes + channel.ratio_pairs(np.eye(len(rows))[possible])
-    np.fill_diagonal(total, 0.0)
+    np.fill_diagonal(total, 0.0)  # no label is told apart from itself
     i, j = np.unravel_index(int(total.argmax()), total.shape)
     names = str(possible[i]), str(possible[j])
     witness = Witness("the attributes and the label's report", *names) if total[i, j] > 0 else None
@@ -239,7 +240,7 @@ def degraded_guarantee(epsilon: float, omega: float, truth: float) -> float:
     >>> round(degraded_guarantee(1.0, 0.5, 1.0), 4)
     1.4899
     """
-    wrong = max(check_omega(truth, "truth") / check_omega(omega), 1.0)
+    wrong = max(check_omega(truth, "truth") / check_omega(omega), 1.0)  # too high an omega only adds noise
     return math.log1p(wrong * _growth(epsilon))
 
 

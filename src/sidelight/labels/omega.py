@@ -49,6 +49,7 @@ class Omega:
     def __post_init__(self) -> None:
         curve = check_curve("curve", self.curve)
         least = np.arange(1, len(curve) + 1) / len(curve)
+        # More values weigh no less, and k of n at least k/n.
         rising = np.maximum(np.maximum.accumulate(curve), least)
         object.__setattr__(self, "curve", np.minimum(rising, 1.0))
 
@@ -88,7 +89,7 @@ def omegas_from_public(
     counts = [_counts(table) for table in tables]
     if confidence is None:
         return [Omega(belief_curve(row_shares(table)), f"{source}, point estimate", 0.0) for table in counts]
-    risk = (1 - check_number("confidence", confidence, above=0, below=1)) / len(tables)
+    risk = (1 - check_number("confidence", confidence, above=0, below=1)) / len(tables)  # the union bound
     return [Omega(_public_curve(table, risk), source, confidence) for table in counts]
 
 
@@ -146,6 +147,7 @@ def learn_omegas(
     source = f"learnt from {people} people"
     if confidence is None:
         return [Omega(_estimated_curve(sample), f"{source}, point estimate", 0.0) for sample in samples]
+    # Half for pairs, half for labels.
     risk = (1 - check_number("confidence", confidence, above=0, below=1)) / 2
     least = _least_labels(labels, risk)
     return [Omega(_upper_curve(sample, least, risk / len(samples)), source, confidence) for sample in samples]
@@ -193,6 +195,7 @@ def heads_variance(pairs: int, widths: ArrayLike, factors: ArrayLike, *, frequen
     k, theta = np.asarray(widths, dtype=np.float64), np.asarray(factors, dtype=np.float64)
     p = k * theta / (k * theta + pairs - k)
     q = (k - p) / (pairs - 1)
+    # The difference p - q without its cancellation at small budgets.
     gap = k * (pairs - k) * (theta - 1) / ((pairs - 1) * (k * theta + pairs - k))
     safe = np.where(gap > 0, gap, 1.0)
     variance = pairs * q * (1 - q) / safe**2 + frequencies * (1 - p - q) / safe

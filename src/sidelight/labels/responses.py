@@ -169,7 +169,7 @@ class HeadsResponse(LabelResponse):
         check_whole("width", self.width, at_least=1, at_most=self.values * self.labels - 1)
         check_omega(self.omega)
         least = min(self.width / self.values, 1.0)
-        if self.omega < least * (1 - 1e-9):
+        if self.omega < least * (1 - 1e-9):  # a share of n values may be a rounding error below k/n
             raise InputError(
                 f"`omega` must be at least {least:.4g}, since the likeliest {self.width} of {self.values} "
                 f"values weigh that much, got {self.omega!r}."
@@ -183,7 +183,7 @@ class HeadsResponse(LabelResponse):
         limit = (exp_below(self.budget) - 1) / Fraction(self.omega) + 1
         budget = log_factor(limit)
         while exp_below(budget) > limit:
-            budget = math.nextafter(budget, 0.0)
+            budget = math.nextafter(budget, 0.0)  # rounding the logarithm up would break the promise
         return SubsetSelection(self.values * self.labels, budget, self.width)
 
     @property
@@ -281,7 +281,7 @@ class LabelOnlyResponse(LabelResponse):
         """Return the unbiased estimate, shape (values, labels): the label inverted within each value."""
         check_estimable(aggregate, self.values * self.labels, self.name)
         counts = aggregate.sums.reshape(self.values, self.labels) / aggregate.reports
-        share = counts.sum(axis=1, keepdims=True) / self.mechanism.width
+        share = counts.sum(axis=1, keepdims=True) / self.mechanism.width  # every report names so many labels
         p, q = self.mechanism.mark_rates
         return np.asarray((counts - float(q) * share) / float(p - q))
 

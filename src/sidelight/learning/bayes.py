@@ -18,7 +18,7 @@ from sidelight.labels import AttributeReports, LabelledRows, LabelSettings
 from sidelight.labels.collection import gather, make_responses, settle_omegas
 from sidelight.learning.statement import Statement, single_report_statement
 
-_LEAST = 1e-12
+_LEAST = 1e-12  # a label that nobody seems to have still needs a positive mass to project to
 
 
 class LabelModel(ABC):
@@ -73,6 +73,7 @@ class BayesModel(LabelModel):
         scores = np.tile(np.log(self.prior), (len(codes), 1))
         for i, table in enumerate(self.conditionals):
             scores += np.log(table).T[codes[:, i]]
+        # The largest becomes 1, so that the sum is never 0.
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
@@ -118,7 +119,7 @@ def bayes_from_reports(reports: Sequence[AttributeReports]) -> BayesModel:
 
 def _positive(shares: Array, people: float) -> Array:
     """Give every cell one more report, so that no estimate rules anything out."""
-    raised = shares + 1 / people
+    raised = shares + 1 / people  # logarithms are taken of them
     return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
 
 

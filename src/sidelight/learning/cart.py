@@ -50,7 +50,7 @@ def private_tree(
         raise InputError("the tree's settings must have the epsilon and the protocol of the collection.")
     omegas, kept = settle_omegas(rows, settings, seed=derive_seed(seed, "omega"))
     state = TreeRounds.start(tree, rows.sizes, rows.classes, omegas)
-    groups = np.zeros(len(kept), dtype=np.int64)
+    groups = np.zeros(len(kept), dtype=np.int64)  # before the first round nobody has a history
     truth = [(1.0, 1.0)]
     spent = []
     for _ in track(range(tree.depth), "rounds"):
@@ -124,5 +124,6 @@ def _label_only_tables(
     for attribute, size in enumerate(rows.sizes):
         chosen = rows.codes[members, attribute]
         cells: Array = np.stack([np.bincount(chosen, weight, size) for weight in weights[members].T], axis=1)
+        # No variance may be 0: tables are weighted by its inverse.
         tables[attribute] = Evidence(cells, 1.0, max(noise * len(members) / len(rows) / size, 1e-12))
     return tables

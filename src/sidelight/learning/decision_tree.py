@@ -19,7 +19,7 @@ from sidelight.schema import Attribute
 
 Whole = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-_ROUNDING = 1e-6
+_ROUNDING = 1e-6  # shares are quotients: they need not sum to 1 to the last bit
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,7 @@ class DecisionTree(LabelModel):
         for weights, holds in zip(children, (True, False), strict=True):
             mass = float(weights.sum())
             path = (*node.path, Step(attribute, value, holds))
+            # Nobody seems to come here: the parent is the best guess.
             inside = weights / mass if mass > 0 else shares
             made.append(TreeNode(path, tuple(inside.tolist()), mass, is_open=not last))
         numbers = (len(self.nodes), len(self.nodes) + 1)

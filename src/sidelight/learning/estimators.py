@@ -228,8 +228,8 @@ def _edges(numbers: Array, bins: int) -> Array:
     distinct, counts = np.unique(numbers, return_counts=True)
     between = (distinct[1:] + distinct[:-1]) / 2
     if len(distinct) <= bins:
-        return np.unique(between[between > distinct[:-1]])
-    is_mass = counts * bins >= len(numbers)
+        return np.unique(between[between > distinct[:-1]])  # neighbouring doubles have no middle
+    is_mass = counts * bins >= len(numbers)  # it fills a bin alone
     others = numbers[~np.isin(numbers, distinct[is_mass])]
     cuts = np.quantile(others, np.arange(1, bins) / bins) if len(others) else np.empty(0)
     around = np.concatenate([distinct[is_mass], between[is_mass[:-1]]])

@@ -199,7 +199,7 @@ def split_rows(rows: int, test_share: float, seed: int | None) -> tuple[Position
     if seed is not None:
         check_whole("seed", seed, at_least=0)
     order = np.random.default_rng(seed).permutation(rows)
-    kept = round(rows * (1 - test_share))
+    kept = round(rows * (1 - test_share))  # the rest is for testing, so that nothing is counted twice
     if kept < 1 or kept >= rows:
         raise InputError(f"{rows} records are too few to train and to test on; use more.")
     return order[:kept], order[kept:]

@@ -30,7 +30,7 @@ class Evidence:
 
     def plus(self, joint: Array, variance: float, *, equal: bool) -> Evidence:
         """Return the evidence with one more estimate, weighted by its precision, or equally."""
-        weight = 1.0 if equal else 1 / variance
+        weight = 1.0 if equal else 1 / variance  # weights by precision give the least variance of the mean
         squares = self.squares + weight**2 * variance
         return Evidence(self.total + weight * joint, self.weight + weight, squares)
 
@@ -137,7 +137,7 @@ def _is_clear(cells: Array, shares: Array, noise: float) -> Mask:
     """Whether the labels of each value's records differ from the node's by more than noise."""
     weights = cells.sum(axis=1, keepdims=True)
     distance = ((cells - weights * shares) ** 2).sum(axis=1)
-    rest = cells.sum() - weights[:, 0]
+    rest = cells.sum() - weights[:, 0]  # a value that all records have splits nothing
     return np.asarray((weights[:, 0] > 0) & (rest > 0) & (distance > noise * cells.shape[1]))
 
 
@@ -147,7 +147,7 @@ def _drawn_to(weights: Array, shares: Array, noise: float) -> Array:
     distance = float(((weights - expected) ** 2).sum())
     if distance <= 0:
         return np.asarray(expected)
-    kept = max(0.0, 1 - noise * len(shares) / distance)
+    kept = max(0.0, 1 - noise * len(shares) / distance)  # beyond 0 the estimate would turn round
     return np.asarray(np.maximum(expected + kept * (weights - expected), 0.0))
 
 

@@ -41,7 +41,7 @@ class Statement:
     @property
     def is_kept(self) -> bool:
         """Whether the leakage stays within the budget."""
-        return self.leakage <= self.epsilon * (1 + 1e-9)
+        return self.leakage <= self.epsilon * (1 + 1e-9)  # what adding doubles may cost
 
     def sentence(self) -> str:
         """Say it in words."""

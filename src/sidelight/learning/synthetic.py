@@ -56,7 +56,7 @@ class SyntheticModel:
             else:
                 rows = self.tables[attribute][labels, codes[:, parent]]
             drawn = (rng.random((count, 1)) > np.cumsum(rows, axis=1)).sum(axis=1)
-            codes[:, attribute] = np.minimum(drawn, rows.shape[1] - 1)
+            codes[:, attribute] = np.minimum(drawn, rows.shape[1] - 1)  # rows may sum to a little less than 1
         return LabelledRows(codes, labels.astype(np.uint16), self.bayes.sizes, len(self.bayes.prior))
 
 
@@ -129,7 +129,7 @@ def pair_response(
     cells = rows.sizes[pair[0]] * rows.sizes[pair[1]]
     # Beyond an attribute's number of values its omega is 1.
     curves = [np.pad(omega.curve, (0, cells - len(omega.curve)), constant_values=1.0) for omega in both]
-    curve = np.minimum(*curves)
+    curve = np.minimum(*curves)  # both are upper limits, so the smaller holds
     return make_response(settings, cells, rows.classes, Omega(curve, *joint_confidence(both)))
 
 
@@ -142,6 +142,7 @@ def tree_model(bayes: BayesModel, joints: Joints) -> SyntheticModel:
     scored = []
     for (i, j), (joint, variance) in joints.items():
         expected = _independent(bayes, i, j)
+        # Twice what noise adds on average: chance pairs are no parents.
         excess = float(((joint - expected) ** 2).sum()) - 2 * variance * joint.size
         if excess > 0:
             scored.append((excess, i, j))
@@ -185,8 +186,9 @@ def _child_table(bayes: BayesModel, joints: Joints, parent: int, child: int) -> 
     joint, variance = joints[key]
     expected = _independent(bayes, *key)
     distance = float(((joint - expected) ** 2).sum())
-    kept = max(0.0, 1 - variance * joint.size / distance)
+    kept = max(0.0, 1 - variance * joint.size / distance)  # James and Stein, positive part, as for a split
     mixed = to_simplex((expected + kept * (joint - expected)).ravel(), shift=False).reshape(joint.shape)
     cells = mixed.transpose(2, 0, 1) if parent == key[0] else mixed.transpose(2, 1, 0)
+    # A parent value without records follows the label alone.
     raised = cells + 1e-6 * bayes.conditionals[child][:, None, :]
     return np.asarray(raised / raised.sum(axis=2, keepdims=True))

@@ -193,7 +193,7 @@ class TreeRounds:
         """Return the state after a round, from the added-up reports of each answered (group, choice)."""
         if asked.number != self.number + 1:
             raise InputError(f"round {self.number + 1} is due, got the answers of round {asked.number}.")
-        if asked != self.ask():
+        if asked != self.ask():  # answers to another question would be read as answers to this one
             raise InputError(f"round {asked.number} was changed after it was asked; use the published one.")
         for group, place in answers:
             asked.response(group, place)  # refused where nobody was asked
@@ -235,7 +235,7 @@ def _leaf_choices(state: TreeRounds, group: Group) -> tuple[Choice, ...]:
     turns: Sequence[int | None] = [group.turn]
     if state.settings.scheme == "turns" and not group.drawn:
         turns = range(1, state.settings.depth + 1)
-    nodes = state.tree.open_nodes if state.number else ()
+    nodes = state.tree.open_nodes if state.number else ()  # in the first round everyone is at the root
     choices = []
     for attribute, turn in product(attributes, turns):
         if turn is not None and turn != state.number + 1:
