@@ -147,8 +147,7 @@ class Schedule:
 class Trained:
     """A trained network, or another learner: from rows (n, features) to secrets (n, targets).
 
-    The history is the mean distance after each epoch, on the held-out rows or else on some it was trained on;
-    another learner has none.
+    A network's history is the mean distance after each epoch, on held-out rows or else on some of its own.
     """
 
     predict: Callable[[Array], Array]

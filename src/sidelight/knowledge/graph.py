@@ -302,12 +302,9 @@ class WeightedGraph:
             if not mask >> i & 1
         ]
         edges = [
-            {
-                "target": edge.adversary.target,
-                "from_known": list(edge.adversary.known),
-                "removed": edge.removed,
-            }
-            | {"ic": edge.increment, "ir": edge.ratio, "ls_over_scale": edge.sensitivity}
+            {"target": edge.adversary.target, "from_known": list(edge.adversary.known)}
+            | {"removed": edge.removed, "ic": edge.increment}
+            | {"ir": edge.ratio, "ls_over_scale": edge.sensitivity}
             for edge in self.all_edges()
         ]
         return {"nodes": nodes, "edges": edges}

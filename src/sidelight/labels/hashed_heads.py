@@ -42,10 +42,7 @@ _PADDING = 65_535
 
 @dataclass(frozen=True, eq=False)
 class HashedHeads:
-    """kHR of (bucket, label) for a public pool of hash `seeds`, with a response for each seed's buckets.
-
-    Make one with `hashed_heads`.
-    """
+    """kHR of (bucket, label) for a public pool of hash `seeds`, a response for each; see `hashed_heads`."""
 
     name: ClassVar[str] = "hashed-khr"
     values: int

@@ -179,10 +179,8 @@ def _least_labels(sample: LabelSample, risk: float) -> Array:
     people = np.array(float(len(sample.reports)))
     others = people - sample.selection.aggregate(sample.reports).sums.astype(np.float64)
     p, q = map(float, sample.selection.mark_rates)
-    # What is not below its lower limit is what its complement is not above.
-    return np.asarray(
-        np.clip((1 - binomial_limit(others, people, risk / len(others)) - q) / (p - q), 0.0, 1.0)
-    )
+    lower = 1 - binomial_limit(others, people, risk / len(others))  # a limit of its complement from above
+    return np.asarray(np.clip((lower - q) / (p - q), 0.0, 1.0))
 
 
 def heads_variance(pairs: int, widths: ArrayLike, factors: ArrayLike, *, frequencies: float = 1.0) -> Array:

@@ -43,10 +43,7 @@ class LabelModel(ABC):
 
 @dataclass(frozen=True, eq=False)
 class BayesModel(LabelModel):
-    """Naive Bayes over codes: the labels' probabilities, and for each attribute Pr(value | label).
-
-    The conditionals have the shape (labels, values).
-    """
+    """Naive Bayes over codes: the labels' prior, and each attribute's Pr(value | label), (labels, values)."""
 
     prior: Array
     conditionals: tuple[Array, ...]
