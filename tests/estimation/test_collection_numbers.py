@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import sidelight as sl
-from sidelight.attacks.released import evidence_of
 from sidelight.estimation import estimate_joint, predicted_variances
 from sidelight.estimation.joint import likeliest_numbers
 from sidelight.estimation.unbiased import number_parts, sole_numbers, unbiased
@@ -340,7 +339,7 @@ def test_predicted_variances_are_those_of_the_law() -> None:
 
 def test_an_attacker_reads_the_numbers_not_their_cells() -> None:
     collected = protocol_of(Split, "laplace").randomise(people(20), seed=1)
-    _, factors = next(iter(evidence_of(collected).batches(20)))
+    _, factors = next(iter(collected.protocol.evidence(collected, 20)))
     channel = collected.protocol.groups[0].randomiser.noise.channel
     expected = np.stack([channel.likelihood(report) for report in collected.parts[0].values], axis=1)
     np.testing.assert_allclose(factors[0].parts["level"], expected, rtol=1e-9)

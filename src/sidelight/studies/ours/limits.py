@@ -18,14 +18,14 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sidelight.attacks.attack import Guess, losses
-from sidelight.attacks.intervals import Interval, student_interval
+from sidelight.attacks.learners import Schedule, torch_library
 from sidelight.attacks.learnt import LearntAttacker
-from sidelight.attacks.networks import Schedule, torch_library
 from sidelight.attacks.numbers import Numbers
 from sidelight.attacks.owner import Noise, NoisyNumbers, protect
 from sidelight.attacks.posterior import Posterior, posterior
 from sidelight.attacks.reconstruction import fit_aware
 from sidelight.attacks.released import Released, release
+from sidelight.attacks.result import Interval, student_interval
 from sidelight.belief import Belief
 from sidelight.foundation.arrays import Array, Codes
 from sidelight.foundation.errors import MissingExtraError

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from sidelight.belief import Gaussian
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
-from sidelight.knowledge import Adversary, Edges, gaussian_leakage
+from sidelight.knowledge import Adversary, WeightedGraph, gaussian_leakage
 from sidelight.knowledge.graph import fast_search, full_search
 from sidelight.studies.figures import canvas, finish
 from sidelight.studies.register import beside
@@ -97,13 +97,13 @@ def run(quick: bool = False) -> list[Panel]:
     ]
 
 
-def beta_edges(tuples: int, mean: float, seed: int) -> Edges:
+def beta_edges(tuples: int, mean: float, seed: int) -> WeightedGraph:
     """Return a graph whose edges are beta-distributed around a mean, with that mean's sign."""
     rng = np.random.default_rng(seed)
     size = abs(mean) * CONCENTRATION
     # beta(a, b) has the mean a / (a + b), so a = mean x (a + b)
     drawn = rng.beta(size, CONCENTRATION - size, size=(tuples, tuples, 1 << tuples))
-    return Edges.given(np.copysign(drawn, mean), np.ones(tuples))
+    return WeightedGraph.given(np.copysign(drawn, mean), np.ones(tuples))
 
 
 def _floats(values: Iterable[float]) -> tuple[float, ...]:

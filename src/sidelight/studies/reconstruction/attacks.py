@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from sidelight.attacks.attack import attack
 from sidelight.attacks.floating_point import FloatingPointAttacker, naive_laplace, naive_test
-from sidelight.attacks.networks import MODELS, Schedule
+from sidelight.attacks.learners import MODELS, Schedule
 from sidelight.attacks.owner import Family, Noise, protect
 from sidelight.attacks.reconstruction import Reconstructor, fit_aware, fit_published
 from sidelight.attacks.result import AttackResult
