@@ -43,7 +43,8 @@ def calibrate(
         limits: the limit of single secrets, where it differs.
         secrets: the attributes to protect; by default all to which the plan, if there is one, sets a limit.
         budgets: "unequal", a nominal one for each attribute, for the least weighted error, or "uniform".
-        constraint: "table", "tree", "robust" or "published"; see `constraint.ConstraintName`.
+        constraint: "table" (certified for the belief), "tree" (for an adversary who models it so), "robust"
+            (for all that the sample leaves open) or "published" (no bound); see `constraint.ConstraintName`.
         method: of the certified total, for "table"; see `total_leakage`.
         confidence: of the credal set, for "robust" alone; 0.95 by default.
         mechanism: of every attribute; "auto" takes the one with the least error at its size and budget.
@@ -56,10 +57,9 @@ def calibrate(
         collected: a belief about the people the plan will be used on; the plan is audited under it too.
         frontier: factors on all limits at which the weighted error is computed as well.
         compare: whether to say what one budget for all would be under the other constraints.
-        decide_by: for whom limits must hold in the end: the "report", or the constraint's "model".
+        decide_by: for whom limits must hold in the end, "report" or the constraint's "model"; budgets stay.
     """
-    _check(belief, constraint, method, confidence, budgets, plan, collected, decide_by)
-    factors = [check_number("frontier", factor, above=0) for factor in check_list("frontier", frontier)]
+    factors = _checked(belief, constraint, method, confidence, budgets, plan, collected, decide_by, frontier)
     choice = choice_of(belief, mechanism, mechanisms, fixed, plan)
     bounds = limits_of(belief, limit, limits, secrets, plan)
     problem = Problem.of(belief, bounds, choice, weights, utility, reports)
@@ -68,11 +68,12 @@ def calibrate(
     return replace(result, **solution.beside(result, collected, factors, compare))
 
 
-def _check(
+def _checked(
     belief: Belief, constraint: ConstraintName, method: TotalMethod, confidence: float | None,
     budgets: Budgets, plan: Plan | None, collected: Belief | None, decide_by: AdversaryName,
-) -> None:  # fmt: skip
-    """Raise before the search for what no belief makes right."""
+    frontier: Sequence[float],
+) -> list[float]:  # fmt: skip
+    """Raise before the search for what is wrong in itself; return the factors of the frontier as numbers."""
     check_constraint(constraint, method, confidence)
     check_belief("belief", belief)
     is_model = belief.is_model or (constraint == "tree" and belief.tree is None)
@@ -82,6 +83,7 @@ def _check(
         check_belief("collected", collected)
     if plan is not None:
         check_is("plan", plan, Plan, "Plan.read takes a file.")
+    return [check_number("frontier", factor, above=0) for factor in check_list("frontier", frontier)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +189,7 @@ def _result(solution: _Solution, plan: Plan, method: TotalMethod, decide_by: Adv
     is_model = rule.name == "tree" and problem.belief.tree is None
     return Calibration(
         plan=plan,
-        audit=_checked(solution, plan, method, decide_by),
+        audit=_confirmed(solution, plan, method, decide_by),
         table_audit=audit(problem.belief, plan, problem.secrets) if is_model else None,
         constraint=rule.name, promise=rule.promise, is_sound=rule.is_sound, limits=problem.limits,
         weights=problem.weights, utility=problem.utility, reports=problem.reports,
@@ -198,7 +200,7 @@ def _result(solution: _Solution, plan: Plan, method: TotalMethod, decide_by: Adv
     )  # fmt: skip
 
 
-def _checked(solution: _Solution, plan: Plan, method: TotalMethod, decide_by: AdversaryName) -> Audit:
+def _confirmed(solution: _Solution, plan: Plan, method: TotalMethod, decide_by: AdversaryName) -> Audit:
     """Audit the plan under the constraint's own belief, and raise if its figure breaks a limit after all."""
     problem, rule = solution.problem, solution.rule
     if rule.name in ("tree", "robust"):

@@ -13,21 +13,13 @@ import numpy as np
 
 from sidelight.belief import Belief, Credal
 from sidelight.belief.credal import Region
-from sidelight.calibration.problem import Problem
+from sidelight.calibration.problem import Problem, leakage_alone
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.credal import joint_region, robust_upper
-from sidelight.leakage.pair import conditional_rows
 from sidelight.leakage.published import pairwise_sum
-from sidelight.leakage.totals import (
-    LARGEST_FIGURE,
-    Channels,
-    TotalMethod,
-    Totals,
-    own_leakage,
-    prepare_totals,
-)
+from sidelight.leakage.totals import LARGEST_FIGURE, Channels, TotalMethod, Totals, prepare_totals
 from sidelight.mechanisms import Channel
 
 ConstraintName = Literal["table", "tree", "published", "robust"]
@@ -148,13 +140,6 @@ class PublishedTotals(Totals):
             leaks = [leakage_alone(self.belief, channel, name, secret) for secret in self.secrets]
             self._parts[key] = np.array(leaks)
         return self._parts[key]
-
-
-def leakage_alone(belief: Belief, channel: Channel, name: str, secret: str) -> float:
-    """Return what the report of one attribute alone says about the secret, which may be itself."""
-    if name == secret:
-        return own_leakage(belief.prior(secret), channel)
-    return channel.worst_ratio(conditional_rows(belief, secret, name)[0]).value
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,8 @@ import numpy as np
 from sidelight.belief import Belief, check_belief
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
-from sidelight.leakage.pair import secret_names
+from sidelight.leakage.pair import conditional_rows, secret_names
+from sidelight.leakage.totals import own_leakage
 from sidelight.mechanisms import MECHANISMS, Channel, FavouringChannel, Mechanism, make, mechanism_class
 from sidelight.plan import Plan, Release
 
@@ -48,6 +49,13 @@ def expected_error(mechanism: Mechanism, prior: Array, reports: int, utility: Ut
             "utility='variance', or another mechanism."
         )
     return 1.0 - mechanism.guess_accuracy(prior)
+
+
+def leakage_alone(belief: Belief, channel: Channel, name: str, secret: str) -> float:
+    """Return what the report of one attribute alone says about the secret, which may be itself."""
+    if name == secret:
+        return own_leakage(belief.prior(secret), channel)
+    return channel.worst_ratio(conditional_rows(belief, secret, name)[0]).value
 
 
 @dataclass(frozen=True, eq=False)

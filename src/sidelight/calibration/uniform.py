@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sidelight.calibration.constraint import Constraint, leakage_alone
-from sidelight.calibration.problem import LARGEST_BUDGET, Problem
+from sidelight.calibration.constraint import Constraint
+from sidelight.calibration.problem import LARGEST_BUDGET, Problem, leakage_alone
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.html import listed
