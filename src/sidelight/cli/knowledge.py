@@ -237,7 +237,7 @@ def _show(found: Found, wanted: Wanted, table: sl.Table) -> float:
         return float(result.exact.value)
     said = [f"The graph is in {_write_graph(result, wanted.graph)}."] if wanted.graph else []
     show(result, wanted.shown, lambda: sl.report.print_knowledge(result, table), said)
-    decides = wanted.options.decide_by == "model" or not belief.is_model
+    decides = wanted.options.decide_by == "model" or not result.belief.is_model
     return float(result.worst.exact.value if decides else result.group.worst()[1])
 
 

@@ -135,7 +135,7 @@ def notes(audit: Audit, table: Table) -> list[str]:
     items, sure, least = audit.secrets.values(), audit.confidence, audit.min_support
     supports = [item.total.lower.support for item in items]
     few = [support for support in supports if support is not None and support < _FEW_RECORDS]
-    failing = max(item.total.delta for item in items)
+    failing = max((item.total.delta for item in items), default=0.0)
     told = {
         f"Pairs of values that never occur together: {belief.zero_cells}; the figures take it as certain.":
             belief.zero_cells and not belief.smoothing and not least,

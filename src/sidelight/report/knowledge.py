@@ -167,7 +167,7 @@ def _target_rows(audit: KnowledgeAudit, target: str) -> dict[str, dict[str, Any]
 def _row(audit: KnowledgeAudit, adversary: Adversary) -> dict[str, Any]:
     """Return the figures of one adversary in a table, by the methods that have one."""
     figures = _figures(audit, adversary)
-    # by more than rounding: the two figures are sums over different paths
+    # both are rounded doubles, and equal ones must not look understated
     below = "published" in figures and figures["published"] < figures["exact"] - 1e-9
     shown = {"is_hidden": audit.is_hidden(adversary), "is_understated": below}
     return {"adversary": adversary, "group": audit.group.of(adversary), **figures, **shown}

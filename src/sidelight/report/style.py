@@ -89,10 +89,10 @@ def axis(title: str, **changes: Any) -> dict[str, Any]:
 
 
 def scatter(
-    mode: str, x: Sequence[Any], y: Sequence[Any], *, hovers: Sequence[str] = (), **changes: Any
+    mode: str, x: Sequence[Any], y: Sequence[Any], *, hovers: Sequence[str] | None = None, **changes: Any
 ) -> Trace:
     """Return points or lines, or both, with a hover text each if there are any: a trace of plotly's."""
-    texts = {"hoverinfo": "text", "hovertext": hovers} if hovers else {}
+    texts = {} if hovers is None else {"hoverinfo": "text", "hovertext": hovers}
     return {"type": "scatter", "mode": mode, "x": x, "y": y, **changes, **texts}
 
 
