@@ -25,9 +25,8 @@ from sidelight.foundation.files import (
     strict_json,
     write_text,
 )
-from sidelight.foundation.frozen import FrozenMapping
 from sidelight.foundation.html import html_table, listed
-from sidelight.foundation.strict import Strict, validated
+from sidelight.foundation.strict import FrozenMapping, Strict, validated
 from sidelight.mechanisms import Channel, Mechanism, make, mechanism_class
 from sidelight.schema import (
     Attribute,

@@ -15,9 +15,8 @@ import sidelight as sl
 from sidelight.cli.options import Json, Names, Reading, ReportFile
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
 from sidelight.foundation.files import check_not_read, check_overwrite, json_plain
-from sidelight.foundation.logs import kept_logs
 from sidelight.foundation.progress import progress_bars
-from sidelight.foundation.terminal import ClosedPipeError, say, say_json
+from sidelight.foundation.terminal import ClosedPipeError, kept_logs, say, say_json
 
 PAGE = (".html", ".htm")
 SETTINGS = (".toml", ".json")

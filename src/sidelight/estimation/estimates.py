@@ -18,11 +18,10 @@ from sidelight.estimation.joint import likeliest_joint, likeliest_numbers
 from sidelight.estimation.means import Mean, means, number_parts
 from sidelight.estimation.shrinkage import Method, choose, joint_marginals, shrink, shrunken
 from sidelight.estimation.unbiased import ABOUT, About, Every, unbiased
-from sidelight.foundation.arrays import Array
+from sidelight.foundation.arrays import Array, to_simplex
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, json_number, write_text
 from sidelight.foundation.html import html_table
-from sidelight.foundation.simplex import to_simplex
 from sidelight.protocols import records
 from sidelight.protocols.groups import marginal
 from sidelight.protocols.records import RecordReports, RecordSums, Reported

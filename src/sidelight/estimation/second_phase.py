@@ -12,9 +12,8 @@ import numpy as np
 
 from sidelight.estimation.shrinkage import shrink
 from sidelight.estimation.unbiased import unbiased
-from sidelight.foundation.arrays import Array, Whole
+from sidelight.foundation.arrays import Array, Whole, to_simplex
 from sidelight.foundation.errors import InputError, check_whole, invalid
-from sidelight.foundation.simplex import to_simplex
 from sidelight.protocols.corr_rr import Copying, conditional_law, copy_laws, copy_probabilities
 from sidelight.protocols.fake_data import FakeDataProtocol, whole_law
 from sidelight.protocols.protocol import even_part

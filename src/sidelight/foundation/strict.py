@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from sidelight.foundation.errors import InputError, unknown
 
 T = TypeVar("T", bound=BaseModel)
+Value = TypeVar("Value")
 
 
 class Strict(BaseModel):
@@ -49,3 +50,28 @@ def _inner(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((model for part in get_args(annotation) if (model := _inner(part))), None)
+
+
+class FrozenMapping(Mapping[str, Value]):
+    """Names and their values, copied from `items`; equal to any mapping with the same ones.
+
+    >>> FrozenMapping({"width": 2}) == {"width": 2}
+    True
+    """
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Mapping[str, Value]) -> None:
+        self._items = dict(items)
+
+    def __getitem__(self, name: str) -> Value:
+        return self._items[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return repr(self._items)

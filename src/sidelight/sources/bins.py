@@ -15,7 +15,7 @@ from types import MappingProxyType
 from sidelight.foundation import calendar
 from sidelight.foundation.calendar import UNITS, Unit, moment_of, seconds_of
 from sidelight.schema import LARGEST_ALPHABET
-from sidelight.sources.summaries import Summary
+from sidelight.sources.source import Summary
 
 Ends = tuple[float, float]
 MOST_EDGES = LARGEST_ALPHABET - 2

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from sidelight.foundation.calendar import Unit
 from sidelight.foundation.errors import InputError, check_whole, invalid, unknown
 from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, read_text, write_text
-from sidelight.foundation.frozen import FrozenMapping
-from sidelight.foundation.strict import Strict, validated
+from sidelight.foundation.strict import FrozenMapping, Strict, validated
 from sidelight.schema import BINNED, MISSING, OTHER, Attribute, Kind, Missing, Schema, written_edges
 from sidelight.sources.columns import UNUSED, Coding, Column, Unused
 

@@ -20,10 +20,8 @@ from sidelight.sources.cells import Stated
 from sidelight.sources.faults import are_reports, reading
 from sidelight.sources.local import LocalSource, of_arrow, of_rows, open_query
 from sidelight.sources.locations import STANDARD_INPUT, arrived, locate
-from sidelight.sources.scans import Scan
-from sidelight.sources.sql import literal, quoted
-from sidelight.sources.store import connect
-from sidelight.sources.text import open_text
+from sidelight.sources.scans import Scan, open_text
+from sidelight.sources.sql import connect, literal, quoted
 
 _SQLITE_TABLES = (
     "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY 1"

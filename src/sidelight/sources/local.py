@@ -18,10 +18,8 @@ from sidelight.schema import Schema
 from sidelight.sources.cells import Stated, settle
 from sidelight.sources.faults import are_reports, not_columns, reading
 from sidelight.sources.names import ISO
-from sidelight.sources.source import Source
-from sidelight.sources.sql import literal, number, present, quoted, where_complete
-from sidelight.sources.store import Store, connect
-from sidelight.sources.summaries import Summary, summarise
+from sidelight.sources.source import Source, Summary, summarise
+from sidelight.sources.sql import Store, connect, literal, number, present, quoted, where_complete
 
 Finder = Callable[[int], tuple[str, str]]
 _serial = count()

@@ -12,8 +12,7 @@ from typing import BinaryIO
 
 from sidelight.foundation.errors import InputError
 from sidelight.sources.faults import reading
-from sidelight.sources.sql import literal
-from sidelight.sources.store import connect
+from sidelight.sources.sql import connect, literal
 
 _TEXTS = {"csv": (".csv",), "tsv": (".tsv", ".tab"), "json": (".json", ".ndjson", ".jsonl")}
 _SUFFIXES = {

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from sidelight.foundation.errors import InputError, MissingExtraError
-from sidelight.foundation.logs import diverted_errors
 from sidelight.foundation.modules import require
+from sidelight.foundation.terminal import diverted_errors
 from sidelight.sources.files import refuse_reports
 from sidelight.sources.locations import format_of, locate
 

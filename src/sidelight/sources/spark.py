@@ -34,10 +34,8 @@ from sidelight.sources.engine import Place
 from sidelight.sources.local import LocalSource, open_object
 from sidelight.sources.names import ISO
 from sidelight.sources.session import PURPOSE
-from sidelight.sources.source import Source
-from sidelight.sources.sql import is_temporal
-from sidelight.sources.store import connect
-from sidelight.sources.summaries import Summary
+from sidelight.sources.source import Source, Summary
+from sidelight.sources.sql import connect, is_temporal
 
 if TYPE_CHECKING:
     from sidelight.sources.table import Table

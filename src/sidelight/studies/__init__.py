@@ -8,6 +8,6 @@
 * `tables` and `figures`: what several papers share, where tables lie and how figures look.
 """
 
-from sidelight.foundation.lazy import attach
+from sidelight.foundation.modules import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)

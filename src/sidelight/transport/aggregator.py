@@ -19,8 +19,17 @@ from sidelight.estimation.unbiased import About
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordSums, fingerprint
-from sidelight.transport.batches import Sealer, Stamp, check_seal, stamp_of
-from sidelight.transport.report_files import Form, HeadFile, collected_of, form_of, head_of
+from sidelight.transport.report_files import (
+    Form,
+    HeadFile,
+    Sealer,
+    Stamp,
+    check_seal,
+    collected_of,
+    form_of,
+    head_of,
+    stamp_of,
+)
 
 ROWS = 1 << 18
 """So many reports of a file are in memory at a time."""

@@ -29,7 +29,7 @@ from sidelight.protocols.files import check_version, parsed_text, protocol_data,
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordSums, fingerprint
 from sidelight.transport.aggregator import Aggregator, Batch
-from sidelight.transport.batches import check_batch_id
+from sidelight.transport.report_files import check_batch_id
 
 CHECKPOINT_VERSION = 1
 _CHECKSUM_BYTES = 16
