@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from sidelight.foundation.calendar import Unit
-from sidelight.foundation.errors import InputError, check_whole, invalid, unknown
+from sidelight.foundation.errors import InputError, check_whole, invalid, naming, unknown
 from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, read_text, write_text
-from sidelight.foundation.strict import FrozenMapping, Strict, validated
+from sidelight.foundation.strict import FrozenMapping, Strict, check_version, parsed_text, validated
 from sidelight.schema import BINNED, MISSING, OTHER, Attribute, Kind, Missing, Schema, written_edges
 from sidelight.sources.columns import UNUSED, Coding, Column, Unused
 
@@ -58,10 +58,8 @@ class Dictionary:
 
     def __post_init__(self) -> None:
         for name, column in self.columns.items():
-            try:
+            with naming(f"{self.label}: column {name!r}"):
                 _check(name, column)
-            except InputError as error:
-                raise InputError(f"{self.label}: column {name!r}: {error}") from None
         object.__setattr__(self, "columns", FrozenMapping(self.columns))
         object.__setattr__(self, "remarks", FrozenMapping(self.remarks))
 
@@ -126,11 +124,9 @@ class Dictionary:
     @classmethod
     def from_toml(cls, text: str, label: str = "the data dictionary") -> Dictionary:
         """Read a dictionary from TOML text, strictly."""
-        try:
-            data = tomllib.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{label} is not valid TOML: {str(error).splitlines()[0]}") from None
-        _check_version(data, label)
+        data = parsed_text(text, label, tomllib.loads, "is not valid TOML: {}")
+        rule = f"it must have `version = {DICTIONARY_VERSION}`."
+        check_version(data, label, DICTIONARY_VERSION, "data dictionary", rule)
         columns = data.get("column", {})
         stray = set(data) - {"version", "column", "na"}
         if stray or not isinstance(columns, dict):
@@ -160,17 +156,6 @@ class _ColumnFile(Strict):
     by: Unit | None = None
     missing: Missing | None = None
     description: str = ""
-
-
-def _check_version(data: Mapping[str, Any], label: str) -> None:
-    version = data.get("version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise InputError(f"{label} is no data dictionary: it must have `version = {DICTIONARY_VERSION}`.")
-    if version > DICTIONARY_VERSION:
-        raise InputError(
-            f"{label} is a data dictionary of version {version}; this Sidelight reads up to version "
-            f"{DICTIONARY_VERSION}. Upgrade Sidelight."
-        )
 
 
 def _column(name: str, entry: Any, label: str) -> Column:

@@ -23,9 +23,9 @@ from pydantic import Field
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import lock, read_text, strict_json, sync_folder, write_text
-from sidelight.foundation.strict import Strict, validated
+from sidelight.foundation.strict import Strict, parsed_table, validated, versioned
 from sidelight.mechanisms import Aggregate
-from sidelight.protocols.files import check_version, parsed_text, protocol_data, protocol_from
+from sidelight.protocols.files import protocol_data, protocol_from
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordSums, fingerprint
 from sidelight.transport.aggregator import Aggregator, Batch
@@ -156,11 +156,10 @@ def read_checkpoint(
     label = str(path)
     text = read_text(path, f"{label} is no checkpoint: it is not UTF-8 text.")
     try:
-        data = parsed_text(text, label, partial(strict_json, halves=True))
+        data = parsed_table(text, label, partial(strict_json, halves=True))
     except InputError as error:
         raise InputError(f"{error} The checkpoint is damaged; take an older one, or start anew.") from None
-    check_version(data, label, CHECKPOINT_VERSION, "checkpoint")
-    whole = validated(_CheckpointFile, data, label)
+    whole = versioned(_CheckpointFile, data, label, CHECKPOINT_VERSION, "checkpoint")
     if not _is_sealed(whole):
         wrong = "was damaged or changed: its checksum is wrong"
         raise InputError(f"{label} {wrong}; take an older one, or start anew.")

@@ -18,8 +18,7 @@ from pathlib import Path
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import lock, sync_folder, write_text
-from sidelight.foundation.strict import Strict, validated
-from sidelight.protocols.files import check_version, read_data
+from sidelight.foundation.strict import Strict, read_data, versioned
 from sidelight.protocols.records import RecordReports, fingerprint
 
 MANIFEST = ".unfinished.json"
@@ -108,9 +107,7 @@ def read_manifest(folder: Path) -> Manifest | None:
     path = folder / MANIFEST
     if not path.is_file():
         return None
-    data = read_data(path)
-    check_version(data, str(path), MANIFEST_VERSION, "manifest of a collection")
-    return validated(Manifest, data, str(path))
+    return versioned(Manifest, read_data(path), str(path), MANIFEST_VERSION, "manifest of a collection")
 
 
 @contextmanager

@@ -21,10 +21,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sidelight.foundation import files
-from sidelight.foundation.errors import InputError, invalid
-from sidelight.foundation.strict import Strict, validated
+from sidelight.foundation.errors import InputError, invalid, naming
+from sidelight.foundation.strict import Strict, parsed_table, validated, versioned
 from sidelight.mechanisms import reports_from_arrow, reports_to_arrow
-from sidelight.protocols.files import check_version, parsed_text, protocol_data, protocol_from
+from sidelight.protocols.files import protocol_data, protocol_from
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import FirstPhase, RecordReports, fingerprint
 
@@ -146,9 +146,8 @@ def head_of(schema: pa.Schema, label: str, known: Mapping[str, Form] | None = No
     metadata = schema.metadata or {}
     if files.REPORTS_KEY not in metadata:
         raise InputError(f"{label} holds no reports: its metadata name no protocol; collect with Sidelight.")
-    data = parsed_text(metadata[files.REPORTS_KEY].decode("utf-8", "replace"), label, files.strict_json)
-    check_version(data, label, REPORTS_VERSION, "report file")
-    head = validated(HeadFile, data, label)
+    data = parsed_table(metadata[files.REPORTS_KEY].decode("utf-8", "replace"), label)
+    head = versioned(HeadFile, data, label, REPORTS_VERSION, "report file")
     form = (known or {}).get(head.fingerprint)
     if form is None or protocol_data(form.protocol) != head.protocol:
         form = form_of(protocol_from(head.protocol, label))
@@ -257,10 +256,8 @@ def stamp_of(metadata: Mapping[bytes, bytes] | None, label: str) -> Stamp:
         raise InputError(
             f"{label} carries no batch id, so it could be counted twice; write it with `write_reports`."
         )
-    data = parsed_text(stored.decode("utf-8", "replace"), f"{label}: the batch id", files.strict_json)
+    data = parsed_table(stored.decode("utf-8", "replace"), f"{label}: the batch id")
     stated = validated(Stamp, data, f"{label}: the batch id")
-    try:
+    with naming(label):
         check_batch_id(stated.id)
-    except InputError as error:
-        raise InputError(f"{label}: {error}") from None
     return stated
