@@ -51,13 +51,9 @@ def date_edges(
     bins: int,
     following: Mapping[float, float | None] = MappingProxyType({}),
 ) -> tuple[float, ...]:
-    """Return the inner edges for dates or times.
+    """Return the inner edges for dates or times between two ends; `cuts` make bins of equal weight or width.
 
-    Args:
-        ends: the first and the last.
-        cuts: what cuts them into bins of equal weight or width.
-        bins: how many bins are wanted.
-        following: the dates that fill a bin of their own, each with the one that follows it.
+    Dates that fill a bin of their own are given each with the one that follows it.
     """
     by_calendar = _fitting_calendar(ends, sorted({*cuts, *following}), bins)
     if by_calendar is not None:

@@ -43,19 +43,12 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class Form:
-    """A form that the text of a cell can have, such as a number or a date.
+    """A form that the text of a cell can have, such as a number or a date."""
 
-    Attributes:
-        name: what to call its values.
-        pattern: of the cell in lower case, without surrounding spaces.
-        value: SQL for the value of the cell {}; NULL if the cell does not have this form.
-        test: a further SQL condition that a cell must meet.
-    """
-
-    name: str
-    pattern: str
-    value: str
-    test: str = ""
+    name: str  # what to call its values
+    pattern: str  # of the cell in lower case, without surrounding spaces
+    value: str  # SQL for the value of the cell {}; NULL if the cell does not have this form
+    test: str = ""  # a further SQL condition that a cell must meet
 
     def looks(self, cell: str) -> bool:
         """Whether a cell in lower case, without surrounding spaces, may have this form."""
@@ -119,16 +112,13 @@ FORMS = (
 class Stated:
     """What the reader has said about cells.
 
-    Attributes:
-        na: the cells that are missing, in every column, besides the usual ones in columns not of text;
-            where nothing but the empty cell is named, those are none.
-        words: columns that stay text where their values are not all of one form.
-        numbers: columns that are numbers even with leading zeros.
+    Those of `na` are missing in every column, besides the usual ones in columns not of text; where nothing
+    but the empty cell is named, those are none.
     """
 
     na: tuple[str, ...] | None = None
-    words: frozenset[str] = frozenset()
-    numbers: frozenset[str] = frozenset()
+    words: frozenset[str] = frozenset()  # columns that stay text where their values are not all of one form
+    numbers: frozenset[str] = frozenset()  # columns that are numbers even with leading zeros
 
     @property
     def named(self) -> tuple[str, ...]:

@@ -18,25 +18,15 @@ UNUSED: tuple[Unused, ...] = get_args(Unused)
 
 @dataclass(frozen=True)
 class Column:
-    """What is stated about a column; None, or nothing, where it is to be inferred.
+    """What is stated about a column; None, or nothing, where it is to be inferred."""
 
-    Attributes:
-        kind: that of its attribute; "identifier" or "ignored" where it is to be none.
-        values: its alphabet in order; "(other)" at the end takes in what is not listed.
-        edges: the inner edges of its bins; dates and times may be written as such.
-        bins: how many bins it gets.
-        by: for dates and times: a bin for each "year", "quarter", "month", "day", "hour", ...
-        missing: whether a missing value is a value of its own, drops its record, or may not occur.
-        description: what it means, in words.
-    """
-
-    kind: Kind | Unused | None = None
-    values: tuple[str, ...] | None = None
-    edges: tuple[float | str, ...] | None = None
-    bins: int | None = None
-    by: Unit | None = None
-    missing: Missing | None = None
-    description: str = ""
+    kind: Kind | Unused | None = None  # of its attribute; "identifier" or "ignored" where it is to be none
+    values: tuple[str, ...] | None = None  # its alphabet in order; "(other)" at the end takes in the rest
+    edges: tuple[float | str, ...] | None = None  # of its bins, the inner ones; dates may be written as such
+    bins: int | None = None  # how many it gets
+    by: Unit | None = None  # for dates and times: a bin for each "year", "quarter", "month", "day", ...
+    missing: Missing | None = None  # what is missing is a value of its own, drops its record, or may not be
+    description: str = ""  # what it means, in words
 
     @property
     def is_shaped(self) -> bool:

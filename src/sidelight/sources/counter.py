@@ -40,19 +40,12 @@ FLUSH_ROWS = 1 << 31
 
 @dataclass(frozen=True)
 class CountingPlan:
-    """Which tables and which bitmaps answer the sets that are asked for.
+    """Which tables and which bitmaps answer the sets that are asked for."""
 
-    Attributes:
-        sizes: the alphabets of all attributes.
-        sets: what is asked for, as positions of attributes.
-        tables: the attributes of each dense table.
-        homes: for each set its table, or -1 where it is counted by bitmaps.
-    """
-
-    sizes: tuple[int, ...]
-    sets: tuple[Term, ...]
-    tables: tuple[Term, ...]
-    homes: tuple[int, ...]
+    sizes: tuple[int, ...]  # the alphabets of all attributes
+    sets: tuple[Term, ...]  # what is asked for, as positions of attributes
+    tables: tuple[Term, ...]  # the attributes of each dense table
+    homes: tuple[int, ...]  # for each set its table, or -1 where it is counted by bitmaps
 
     @property
     def cost(self) -> float:

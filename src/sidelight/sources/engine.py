@@ -54,8 +54,7 @@ class Place:
 class Engine(ABC):
     """What counts and maps the rows of a table; all engines agree to the last count.
 
-    Attributes:
-        keeps_row_numbers: whether a row has the same number whenever the table is read.
+    It `keeps_row_numbers` if a row has the same number whenever the table is read.
     """
 
     keeps_row_numbers: ClassVar[bool] = True

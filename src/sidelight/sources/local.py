@@ -35,22 +35,16 @@ def _fresh_view() -> str:
 class LocalSource(Source):
     """Rows on this machine that DuckDB can scan repeatedly.
 
-    Attributes:
-        start: opens the rows anew, so that one scan does not disturb another. A relation of the caller's own
-            connection can only be scanned once at a time.
-        arrow: the rows, where they are an Arrow table in memory.
-        loader: reads the named columns once, where each scan would read the whole text again.
-        store: where the rows are kept once they were read.
-        finder: says in which file and in which line a row is, the first being 1; by default its number.
-        view: its name in queries.
+    It opens the rows anew at every `start`, so that one scan does not disturb another; a relation of the
+    caller's own connection can only be scanned once at a time.
     """
 
     start: Callable[[], duckdb.DuckDBPyRelation | None]
-    arrow: pa.Table | None = None
-    loader: Callable[[Sequence[str]], LocalSource] | None = None
-    store: Store | None = None
-    finder: Finder | None = None
-    view: str = field(default_factory=_fresh_view)
+    arrow: pa.Table | None = None  # the rows, where they are a table in memory
+    loader: Callable[[Sequence[str]], LocalSource] | None = None  # reads columns once, not at each scan
+    store: Store | None = None  # where the rows are kept once they were read
+    finder: Finder | None = None  # says in which file and line a row is, the first being 1; else its number
+    view: str = field(default_factory=_fresh_view)  # its name in queries
     _frequent: dict[str, tuple[int, list[str]]] = field(default_factory=dict, init=False, repr=False)
     _summaries: dict[str, Summary] = field(default_factory=dict, init=False, repr=False)
 

@@ -37,20 +37,15 @@ _ROWS_ALIKE = 3
 class Scan:
     """Files that are read once, when the first question comes.
 
-    Attributes:
-        pattern: the glob that DuckDB reads.
-        label: what to call them.
-        reader: DuckDB's function.
-        options: its arguments.
-        before: how many lines come before the first row; None where rows are no lines.
-        stating: returns arguments that read the named columns as doubles; they fail if a cell is none.
+    Where it is given, `stating` returns arguments that read the named columns as doubles; they fail if a cell
+    is none.
     """
 
-    pattern: str
-    label: str
-    reader: str
-    options: tuple[str, ...]
-    before: int | None = None
+    pattern: str  # the glob that DuckDB reads
+    label: str  # what to call them
+    reader: str  # DuckDB's function
+    options: tuple[str, ...]  # its arguments
+    before: int | None = None  # how many lines come before the first row; None where rows are no lines
     stating: Callable[[frozenset[str]], tuple[str, ...]] | None = None
 
     def source(self, notes: tuple[str, ...] = ()) -> LocalSource:

@@ -32,36 +32,22 @@ Ask = Callable[[Sequence[str]], Sequence[Any]]
 
 @dataclass(frozen=True)
 class Summary:
-    """What is known of a column of numbers.
+    """What is known of a column of numbers."""
 
-    Attributes:
-        count: how many finite numbers there are.
-        ends: the least and the greatest finite number, None where there is none.
-        reach: the same with infinite numbers.
-        cuts: the numbers that cut the finite ones into equally full bins, frequent values set apart.
-        masses: the values that fill a bin or more, in order.
-        following: for each of these the least number above it.
-    """
-
-    count: int
-    ends: tuple[float | None, float | None]
-    reach: tuple[float, float]
-    cuts: tuple[float, ...] = ()
-    masses: tuple[float, ...] = ()
-    following: Mapping[float, float | None] = field(default_factory=dict)
+    count: int  # how many finite numbers there are
+    ends: tuple[float | None, float | None]  # the least and greatest finite number; None where there is none
+    reach: tuple[float, float]  # the same with infinite numbers
+    cuts: tuple[float, ...] = ()  # cut the finite numbers into equally full bins, frequent values set apart
+    masses: tuple[float, ...] = ()  # the values that fill a bin or more, in order
+    following: Mapping[float, float | None] = field(default_factory=dict)  # each with the least number above
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Source(ABC):
-    """Rows that can be asked about. NaN is missing, and dates and times count seconds since 1970.
+    """Rows that can be asked about. NaN is missing, and dates and times count seconds since 1970."""
 
-    Attributes:
-        label: what to call it in messages.
-        notes: what a reader must know about how the rows were taken.
-    """
-
-    label: str
-    notes: tuple[str, ...] = ()
+    label: str  # what to call it in messages
+    notes: tuple[str, ...] = ()  # what a reader must know about how the rows were taken
 
     @property
     @abstractmethod

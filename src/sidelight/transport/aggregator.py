@@ -35,17 +35,13 @@ ROWS = 1 << 18
 """So many reports of a file are in memory at a time."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Batch:
     """What is kept of a batch beside its part of the sums: its seal, and its protocol's fingerprint."""
 
     seal: str
     people: int
     protocol: str
-
-    def to_data(self) -> dict[str, str | int]:
-        """Return the batch as plain data."""
-        return {"seal": self.seal, "people": self.people, "protocol": self.protocol}
 
 
 class Aggregator:

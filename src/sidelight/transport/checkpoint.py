@@ -36,28 +36,15 @@ _CHECKSUM_BYTES = 16
 _Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Seen:
-    """A file of a followed folder that was looked at.
+    """A file of a followed folder that was looked at."""
 
-    Attributes:
-        size: in bytes.
-        changed: when, in nanoseconds.
-        inode: its number in the file system.
-        batch: the id of the batch in it; empty if it was refused.
-        refused: why; empty if it was not.
-    """
-
-    size: int
-    changed: int
-    inode: int
-    batch: str = ""
-    refused: str = ""
-
-    def to_data(self) -> dict[str, str | int]:
-        """Return the file as plain data."""
-        stated = {"size": self.size, "changed": self.changed, "inode": self.inode}
-        return stated | {"batch": self.batch, "refused": self.refused}
+    size: int  # in bytes
+    changed: int  # when, in nanoseconds
+    inode: int  # its number in the file system
+    batch: str = ""  # the id of the batch in it; empty if it was refused
+    refused: str = ""  # why; empty if it was not
 
     def is_still(self, status: os.stat_result) -> bool:
         """Whether a file is as it was when it was looked at."""
@@ -130,8 +117,8 @@ def write_checkpoint(
     state = {
         "is_simulation": aggregator.is_simulation,
         "sums": {fingerprint(part.protocol): sums_to_data(part) for part in aggregator.sums},
-        "batches": {name: batch.to_data() for name, batch in aggregator.batches.items()},
-        "files": {name: seen.to_data() for name, seen in (files or {}).items()},
+        "batches": {name: vars(batch) for name, batch in aggregator.batches.items()},
+        "files": {name: vars(seen) for name, seen in (files or {}).items()},
     }
     text = state_text(state)
     head = f'"version": {CHECKPOINT_VERSION}, "checksum": "{checksum_of(text)}"'

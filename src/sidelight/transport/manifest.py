@@ -29,26 +29,15 @@ _LEFTOVER = re.compile(rf"\.(\d{{6,}}-[0-9a-f]{{12}}\.parquet|{re.escape(MANIFES
 
 
 class Manifest(Strict):
-    """What an unfinished collection must be continued with.
+    """What an unfinished collection must be continued with."""
 
-    Attributes:
-        records: the digest of what the reports are made from.
-        protocol: the fingerprint of what makes them.
-        people: how many report.
-        batches: how many files they are written to.
-        order: the key of the order they are written in, as hexadecimal digits; "" for the table's own.
-        key: what the batches' ids are derived from.
-        done: how many files are finished; they are written in order.
-        version: of the file.
-    """
-
-    records: str
-    protocol: str
-    people: int
-    batches: int
-    order: str
-    key: str
-    done: int = 0
+    records: str  # the digest of what the reports are made from
+    protocol: str  # the fingerprint of what makes them
+    people: int  # how many report
+    batches: int  # how many files they are written to
+    order: str  # the key of the order they are written in, as hexadecimal digits; "" for the table's own
+    key: str  # what the batches' ids are derived from
+    done: int = 0  # how many files are finished; they are written in order
     version: int = MANIFEST_VERSION
 
     @classmethod
