@@ -267,7 +267,7 @@ def bin_labels(inner: Sequence[float], kind: Kind = "numeric") -> tuple[str, ...
     if not edges:
         return ("any",)
     if kind != "numeric":
-        return calendar.moment_labels(edges) if kind == "date" else calendar.clock_labels(edges)
+        return calendar.labels(edges, clock=kind == "time")
     first = _worded(edges[0], "up to {}", "below {}")
     middle = [_label(low, high) for low, high in pairwise(edges)]
     return (first, *middle, _worded(edges[-1], "above {}", "{} or more"))

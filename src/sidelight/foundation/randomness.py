@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,24 +27,6 @@ LOW = np.uint64(0xFFFFFFFF)
 _AGAIN = 1 << 56
 """Words that are drawn again come from positions this far on, which no stream of rows reaches."""
 _KEY_BYTES = 32
-
-
-class Randomness(Protocol):
-    """A source of uniform 64-bit words."""
-
-    @property
-    def is_secure(self) -> bool:
-        """Whether the words may protect a real person's value."""
-
-    @property
-    def compiled(self) -> bool:
-        """Whether the caller's work is large enough for compiled loops."""
-
-    def words(self, start: int, count: int, out: Words | None = None) -> Words:
-        """Return the words number `start` to `start + count`, written to `out` if it is given."""
-
-    def words_at(self, positions: Words) -> Words:
-        """Return the words at the given positions."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +62,7 @@ class Secure:
     """The operating system's generator, stretched by ChaCha20 with a fresh key for every call."""
 
     compiled: bool = False
-    is_secure: ClassVar[bool] = True
+    is_secure: ClassVar[bool] = True  # the words may protect a real person's value
 
     def words(self, start: int, count: int, out: Words | None = None) -> Words:  # noqa: ARG002 - no address
         """Return `count` fresh words; asking twice for the same position gives other words."""
@@ -93,6 +75,10 @@ class Secure:
     def words_at(self, positions: Words) -> Words:
         """Return one fresh word for each position."""
         return self.words(0, len(positions))
+
+
+Randomness = Seeded | Secure
+"""A source of uniform 64-bit words; it is `compiled` where the caller's work is worth compiled loops."""
 
 
 def _stretched(key: bytes, count: int) -> Words:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -62,6 +61,7 @@ class Records:
     schema: Schema
     codes: Codes
     weights: Array
+    _hashes: dict[int, Words] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def total(self) -> float:
@@ -97,10 +97,6 @@ class Records:
         if salt not in self._hashes:
             self._hashes[salt] = row_hashes(self.codes, range(len(self.schema)), salt)
         return np.asarray(self._hashes[salt] - row_hashes(self.codes, hidden, salt))
-
-    @cached_property
-    def _hashes(self) -> dict[int, Words]:
-        return {}
 
 
 def check_dense(shape: Sequence[int], way: str = "for a bound that needs no dense table") -> int:

@@ -18,7 +18,7 @@ from sidelight.foundation.errors import InputError, unknown
 from sidelight.foundation.progress import track
 from sidelight.schema import BINNED, MISSING, OTHER, Attribute, Kind, Missing, Schema, binned, read_edges
 from sidelight.sources.bins import MOST_EDGES, date_edges, quantile_edges, width_edges
-from sidelight.sources.columns import Coding, Column, Guess, SetAside, Unused
+from sidelight.sources.dictionary import Coding, Column, Guess, SetAside, Unused
 from sidelight.sources.names import are_dates, are_moments, looks_like_a_code, tells_time
 from sidelight.sources.source import Source
 from sidelight.sources.sql import is_temporal

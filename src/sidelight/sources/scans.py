@@ -6,6 +6,7 @@ How a text file with separators is written is found out before, once.
 from __future__ import annotations
 
 import gzip
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,6 @@ from sidelight.foundation.files import file_name
 from sidelight.sources.cells import HEAD, REAL, Form, looks_like
 from sidelight.sources.faults import reading
 from sidelight.sources.local import LocalSource, kept, rename_notes
-from sidelight.sources.locations import escaped, files_of
 from sidelight.sources.sql import LARGE, Store, connect, literal, quoted
 
 _KEPT = "sidelight_rows"
@@ -226,3 +226,17 @@ def _may_be_made_up(name: str, place: int, lowered: set[str]) -> bool:
     """Whether DuckDB may have made the name up: columnN where there was none, a_1 where a was taken."""
     stem, _, number = name.lower().rpartition("_")
     return name == f"column{place}" or (number.isdigit() and stem in lowered)
+
+
+def escaped(text: str) -> str:
+    """Return a glob that means one file, whatever signs its name has."""
+    return re.sub(r"[*?\[]", r"[\g<0>]", text)
+
+
+def files_of(pattern: str, label: str) -> list[str]:
+    """Return the files that a glob means."""
+    with reading(label):
+        rows = connect().execute(f"SELECT file FROM glob({literal(pattern)})").fetchall()
+    if not rows:
+        raise InputError(f"there is no file {label}; check the path.")
+    return [row[0] for row in rows]

@@ -20,7 +20,7 @@ from sidelight.protocols.records import RecordReports, joined
 from sidelight.protocols.two_phase import SecondPhase, TwoPhase
 from sidelight.schema import Schema
 from sidelight.sources import Table
-from sidelight.sources.engine import Place
+from sidelight.sources.table import Place
 
 NO_ROW_NUMBERS = (
     "two phases need rows that keep their numbers, and those of a Spark DataFrame do not; split it by a "
