@@ -33,7 +33,7 @@ from sidelight.schema import AlphabetFile, Attribute, Schema, alphabet_data, as_
 View = Literal["report", "guess"]
 PLAN_VERSION = 2
 """Since version 2 there are dates and times; a plan without any is written in version 1."""
-LARGEST_EPSILON = 700
+LARGEST_EPSILON = 700  # e to this power still fits a double
 LARGEST_TIMES = 1_000_000
 PLAN_FIX = "Plan.uniform(table.schema) makes one."
 
@@ -137,17 +137,11 @@ class Plan:
     def _repr_html_(self) -> str:
         titles = ("attribute", "values", "mechanism", "epsilon", "times", "parameters", "limit")
         rows = [
-            [
-                item.name,
-                item.attribute.size,
-                item.mechanism,
-                "" if item.epsilon is None else item.epsilon,
-                item.times,
-                listed([f"{name} = {value}" for name, value in item.parameters.items()]),
-                self.limit_of(item.name),
-            ]
+            [item.name, item.attribute.size, item.mechanism, "" if item.epsilon is None else item.epsilon,
+             item.times, listed([f"{name} = {value}" for name, value in item.parameters.items()]),
+             self.limit_of(item.name)]
             for item in self.releases
-        ]
+        ]  # fmt: skip
         return html_table(f"Plan({len(self.releases)} releases, limit {self.limit:g})", titles, rows)
 
     @property

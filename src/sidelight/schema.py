@@ -29,7 +29,7 @@ Missing = Literal["absent", "value", "drop"]
 
 OTHER = "(other)"
 MISSING = "(missing)"
-LARGEST_ALPHABET = 65_536
+LARGEST_ALPHABET = 65_536  # codes are numbers of 16 bits
 
 
 def _twice(items: Sequence[str]) -> str | None:

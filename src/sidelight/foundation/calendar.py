@@ -43,7 +43,7 @@ def moment_of(seconds: float) -> datetime | None:
 def seconds_of(moment: datetime) -> float:
     """Return the seconds from 1970 to a moment; one with a zone is taken in UTC."""
     plain = moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
-    return (plain - _START) // _MICROSECOND / 1e6
+    return (plain - _START) // _MICROSECOND / 1e6  # of a whole number: rounded once
 
 
 def is_writable(seconds: float, *, clock: bool = False) -> bool:

@@ -73,6 +73,7 @@ def _fitting_calendar(ends: Ends, values: Sequence[float], bins: int) -> tuple[f
     for span in (ends, (values[0], values[-1])) if values else ():
         for unit in reversed(UNITS):
             starts = _starts(ends, span, unit, bins + _MORE - 1)
+            # A unit that leaves most cuts in one bin would hide what equally full bins tell apart.
             if starts and 3 * len({bisect_right(starts, value) for value in values}) > len(values):
                 return starts
     return None
@@ -92,7 +93,7 @@ def _starts(ends: Ends, span: Ends, unit: Unit, most: int) -> tuple[float, ...] 
 def _rounded(low: float, cuts: Sequence[float]) -> list[float]:
     """Return each cut at the start of its unit: the longest that is at most half the shortest gap."""
     gap = min((b - a for a, b in pairwise([low, *cuts]) if b > a), default=0.0)
-    unit = next((unit for unit in UNITS if 2 * calendar.length(unit) <= gap), None)
+    unit = next((unit for unit in UNITS if 2 * calendar.length(unit) <= gap), None)  # then no two cuts meet
     return [cut if unit is None else _start_of(cut, unit) for cut in cuts]
 
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sidelight.foundation.errors import InputError, invalid
+from sidelight.foundation.html import listed
 from sidelight.sources.sql import literal, quoted
 
 if TYPE_CHECKING:
@@ -257,7 +258,7 @@ def _is_doubtful(source: LocalSource, column: _Column, stated: Stated) -> bool:
     )[0]
     if kinds > _STRAY or (numbers <= _FEW and others * _SHARE > column.present):
         return False
-    where, line = source.place(row)
+    where, line = source.finder(row) if source.finder is not None else (source.label, f"row {row}")
     raise InputError(
         f"column {column.name!r} of {where} holds {best.name}s, but {others} of its {column.present} values "
         f"{'is' if others == 1 else 'are'} none, the first in {line}; if such a value is missing, name it by "
@@ -278,12 +279,11 @@ def _notes(source: LocalSource, columns: Sequence[_Column]) -> Iterator[str]:
             words = tuple(sorted(word for word, _ in markers))
             alike.setdefault(words, []).append((column.name, sum(count for _, count in markers)))
     for words, counts in alike.items():
-        names = ", ".join(repr(name) for name, _ in counts[:_NAMED])
-        more = f" and {len(counts) - _NAMED} more" if len(counts) > _NAMED else ""
+        names = listed([repr(name) for name, _ in counts], _NAMED)
         shown = ", ".join(repr(word) if word else "blank" for word in words)
         cells = sum(count for _, count in counts)
         yield (
-            f"Column{'s' * (len(counts) > 1)} {names}{more}: {cells} cell{'s' * (cells != 1)} ({shown}) read "
+            f"Column{'s' * (len(counts) > 1)} {names}: {cells} cell{'s' * (cells != 1)} ({shown}) read "
             "as missing; set na='' (--na '') if that is wrong."
         )
 

@@ -18,7 +18,7 @@ from sidelight.schema import Schema
 from sidelight.sources.cells import Stated, settle
 from sidelight.sources.faults import are_reports, not_columns, reading
 from sidelight.sources.names import ISO
-from sidelight.sources.source import Source, Summary, summarise
+from sidelight.sources.source import Source, summarise
 from sidelight.sources.sql import Store, connect, literal, number, present, quoted, where_complete
 
 Finder = Callable[[int], tuple[str, str]]
@@ -46,7 +46,6 @@ class LocalSource(Source):
     finder: Finder | None = None  # says in which file and line a row is, the first being 1; else its number
     view: str = field(default_factory=_fresh_view)  # its name in queries
     _frequent: dict[str, tuple[int, list[str]]] = field(default_factory=dict, init=False, repr=False)
-    _summaries: dict[str, Summary] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def columns(self) -> dict[str, str]:
@@ -81,10 +80,6 @@ class LocalSource(Source):
         for name, column in zip(values, changed.columns, strict=True):
             arrow = arrow.set_column(places[name], arrow.column_names[places[name]], column)
         return of_arrow(arrow, self.label, self.notes)
-
-    def place(self, row: int) -> tuple[str, str]:
-        """Return where a row is, the first being 1: in what, and in which of its lines or rows."""
-        return self.finder(row) if self.finder is not None else (self.label, f"row {row}")
 
     def rows(self, select: str, rest: str = "", column: str = "", origin: str = "") -> list[tuple[Any, ...]]:
         """Run `SELECT select FROM source rest` and return its (few) rows; an error names the `column`.
@@ -138,11 +133,6 @@ class LocalSource(Source):
             some = new[start : start + at_once]
             summaries = summarise(partial(self._figures, some), len(some), bins)
             self._summaries.update(zip(some, summaries, strict=True))
-
-    def summary(self, column: str, bins: int) -> Summary:
-        """Return what is needed to cut a column of numbers into `bins` bins."""
-        self.foresee([column], bins)
-        return self._summaries[column]
 
     @cached_property
     def _count(self) -> int:

@@ -48,6 +48,7 @@ class Source(ABC):
 
     label: str  # what to call it in messages
     notes: tuple[str, ...] = ()  # what a reader must know about how the rows were taken
+    _summaries: dict[str, Summary] = field(default_factory=dict, init=False, repr=False)
 
     @property
     @abstractmethod
@@ -74,9 +75,14 @@ class Source(ABC):
     def dates(self, column: str) -> int:
         """Return how many values of a column of text are dates in ISO form."""
 
-    @abstractmethod
     def summary(self, column: str, bins: int) -> Summary:
         """Return what is needed to cut a column of numbers into `bins` bins."""
+        self.foresee([column], bins)
+        return self._summaries[column]
+
+    @abstractmethod
+    def foresee(self, columns: Sequence[str], bins: int) -> None:
+        """Find out the summaries of columns of numbers that are not known yet, in few scans if that can be."""
 
     @abstractmethod
     def complete(self, schema: Schema) -> int:
@@ -85,9 +91,6 @@ class Source(ABC):
     @abstractmethod
     def reader(self, select: str, rest: str = "") -> pa.RecordBatchReader:
         """Return a reader of the rows of `SELECT select FROM source rest`, in DuckDB's SQL."""
-
-    def foresee(self, columns: Sequence[str], bins: int) -> None:  # noqa: B027 - most sources gain nothing
-        """Be told whose summaries will be asked for, where one scan can answer for several columns."""
 
 
 def summarise(ask: Ask, columns: int, bins: int) -> list[Summary]:
@@ -109,7 +112,7 @@ def summarise(ask: Ask, columns: int, bins: int) -> list[Summary]:
 def _candidates(summary: Summary, fine: Sequence[float], bins: int) -> list[float]:
     """Return, in order, the values that may fill a bin."""
     often = Counter(_floats(value for value in (*fine, *summary.ends) if value is not None))
-    is_rough = summary.count < _ROUGH * _FINER * bins
+    is_rough = summary.count < _ROUGH * _FINER * bins  # too few records for quantiles to tell
     return sorted(value for value, times in often.items() if is_rough or times >= _SPANNED)
 
 

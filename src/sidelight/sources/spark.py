@@ -13,7 +13,7 @@ import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain, pairwise
@@ -76,7 +76,6 @@ class SparkSource(Source):
     """A DataFrame that can be asked about."""
 
     frame: Any
-    _summaries: dict[str, Summary] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def columns(self) -> dict[str, str]:
@@ -118,11 +117,10 @@ class SparkSource(Source):
         is_date = value.rlike(f"^({ISO})$") & value.try_cast("timestamp_ntz").isNotNull()
         return int(self._row(self.frame.agg(F.count_if(is_date)))[0])
 
-    def summary(self, column: str, bins: int) -> Summary:
-        """Return what is needed to cut a column of numbers into `bins` bins; it is computed once."""
-        if column not in self._summaries:
-            self._summaries[column] = self._summarised(column, bins)
-        return self._summaries[column]
+    def foresee(self, columns: Sequence[str], bins: int) -> None:
+        """Find out the summaries of columns of numbers that are not known yet, one after the other."""
+        new = [column for column in columns if column not in self._summaries]
+        self._summaries.update((column, self._summarised(column, bins)) for column in new)
 
     def _summarised(self, column: str, bins: int) -> Summary:
         value = F.col("value")

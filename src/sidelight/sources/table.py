@@ -264,7 +264,7 @@ def _in_threads(items: Iterable[T], work: Callable[[T], None], threads: int) -> 
     with ThreadPoolExecutor(threads) as pool:
         for item in items:
             waiting.append(pool.submit(work, item))
-            if len(waiting) > threads:
+            if len(waiting) > threads:  # the reader waits, so that memory stays bounded
                 waiting.popleft().result()
         for future in waiting:
             future.result()

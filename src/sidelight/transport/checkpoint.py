@@ -113,7 +113,7 @@ def write_checkpoint(
     that were looked at, by name.
     """
     check_ending(path)
-    aggregator.check()
+    aggregator.check()  # sums and ids that disagree must not replace a checkpoint that is whole
     state = {
         "is_simulation": aggregator.is_simulation,
         "sums": {fingerprint(part.protocol): sums_to_data(part) for part in aggregator.sums},

@@ -118,7 +118,7 @@ def reporter(
     columns = [table.schema.index(name) for name in protocol.schema.names]
 
     def report(codes: AnyCodes, place: Place) -> RecordReports:
-        own = derive_seed(seed, f"part {place.part}") if place.part else seed
+        own = derive_seed(seed, f"part {place.part}") if place.part else seed  # one part: as a local table
         return protocol.randomise(codes[:, columns], seed=own, offset=place.start)
 
     return report

@@ -246,7 +246,7 @@ class Follower:
                 reason = ""
             except InputError as error:
                 batch, is_new, reason = "", False, _shortened(str(error))
-        self._note(name, Seen(size, changed if is_settled else 0, inode, batch, reason))
+        self._note(name, Seen(size, changed if is_settled else 0, inode, batch, reason))  # 0: never the same
         return is_new
 
     def _note(self, name: str, seen: Seen) -> None:

@@ -69,7 +69,7 @@ class Manifest(Strict):
 
     def write(self, folder: Path) -> Manifest:
         """Write the manifest into the folder."""
-        write_text(folder / MANIFEST, self.model_dump_json() + "\n", private=True)
+        write_text(folder / MANIFEST, self.model_dump_json() + "\n", private=True)  # it can undo the order
         return self
 
     def resumed(self, wanted: Manifest, folder: Path) -> Manifest:
