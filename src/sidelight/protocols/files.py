@@ -49,8 +49,8 @@ def protocol_from(data: Mapping[str, Any], label: str = "the protocol") -> Proto
     rest = {key: value for key, value in data.items() if key not in ("version", "attribute")}
     head = validated(_HeadFile, {key: data[key] for key in ("protocol", "attribute") if key in data}, label)
     with naming(label):
-        schema = Schema(tuple(item.made(item.name) for item in head.attribute))
         try:
+            schema = Schema(tuple(item.made(item.name) for item in head.attribute))
             return protocol_class(head.protocol).from_file(rest, schema)
         except InputError:
             raise

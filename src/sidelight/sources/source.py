@@ -82,7 +82,7 @@ class Source(ABC):
 
     @abstractmethod
     def foresee(self, columns: Sequence[str], bins: int) -> None:
-        """Find out the summaries of columns of numbers that are not known yet, in few scans if that can be."""
+        """Find out the summaries of columns of numbers that are not known yet, in few scans if possible."""
 
     @abstractmethod
     def complete(self, schema: Schema) -> int:
