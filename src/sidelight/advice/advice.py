@@ -15,11 +15,10 @@ import numpy as np
 from sidelight.estimation import expected_error
 from sidelight.estimation.estimates import Estimates
 from sidelight.estimation.expected_error import Frequencies
-from sidelight.foundation.arrays import Array
+from sidelight.foundation.arrays import Array, to_simplex
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.html import html_table
 from sidelight.foundation.progress import track
-from sidelight.foundation.simplex import to_simplex
 from sidelight.protocols.direct import Sample, Split, smp, spl
 from sidelight.protocols.fake_data import rs_fd, rs_rfd, uniform
 from sidelight.protocols.groups import BEST, ReportedGroup, best_mechanism, make_group

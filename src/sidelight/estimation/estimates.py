@@ -17,11 +17,10 @@ from sidelight.estimation.expected_error import Frequencies, best_error, likelie
 from sidelight.estimation.joint import likeliest_joint, likeliest_numbers
 from sidelight.estimation.shrinkage import Method, by_domain, joint_marginals, least_risk, shrunken
 from sidelight.estimation.unbiased import ABOUT, About, Every, Mean, means, number_parts, unbiased
-from sidelight.foundation.arrays import Array
+from sidelight.foundation.arrays import Array, to_simplex
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, json_number, write_text
 from sidelight.foundation.html import html_table
-from sidelight.foundation.simplex import to_simplex
 from sidelight.protocols import records
 from sidelight.protocols.groups import marginal
 from sidelight.protocols.records import RecordReports, RecordSums, Reported

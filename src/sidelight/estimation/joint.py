@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sidelight.estimation.unbiased import number_parts
-from sidelight.foundation.arrays import Array, Positions, Whole
+from sidelight.foundation.arrays import Array, Positions, Whole, to_simplex
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.simplex import to_simplex
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.mechanisms.oracle import LARGEST_TABLE
 from sidelight.protocols.protocol import domain_size

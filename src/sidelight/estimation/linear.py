@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sidelight.foundation.arrays import Array
+from sidelight.foundation.arrays import Array, to_simplex
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.simplex import to_simplex
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordSums
 from sidelight.schema import Schema

@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike
 
 from sidelight.estimation.shrinkage import by_domain, shrunken
 from sidelight.estimation.unbiased import unbiased
-from sidelight.foundation.arrays import Array, Whole
+from sidelight.foundation.arrays import Array, Whole, to_simplex
 from sidelight.foundation.errors import InputError, check_choice, check_whole, invalid
-from sidelight.foundation.simplex import to_simplex
 from sidelight.protocols.fake_data import FakeDataProtocol, whole_law
 from sidelight.protocols.protocol import even_part
 from sidelight.protocols.records import RecordReports, check_same, joined, listed, reports_among

@@ -19,8 +19,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from sidelight.estimation.unbiased import Every
-from sidelight.foundation.arrays import Array
-from sidelight.foundation.simplex import to_simplex
+from sidelight.foundation.arrays import Array, to_simplex
 from sidelight.mechanisms import Aggregate
 from sidelight.protocols.groups import ReportedGroup, marginal
 from sidelight.protocols.records import RecordSums

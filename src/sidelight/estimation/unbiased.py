@@ -16,9 +16,8 @@ from typing import Literal
 import numpy as np
 
 from sidelight.estimation.linear import solve_linear, split
-from sidelight.foundation.arrays import Array
+from sidelight.foundation.arrays import Array, to_simplex
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.simplex import to_simplex
 from sidelight.mechanisms import Aggregate
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.protocols.groups import ReportedGroup, inverted_covariance, marginal

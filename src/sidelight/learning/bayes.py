@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.arrays import Array, Whole
+from sidelight.foundation.arrays import Array, Whole, to_simplex
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.randomness import derive_seed
-from sidelight.foundation.simplex import to_simplex
 from sidelight.labels import AttributeReports, LabelledRows, LabelSettings
 from sidelight.labels.collection import gather, make_responses, settle_omegas
 from sidelight.learning.statement import Statement, single_report_statement

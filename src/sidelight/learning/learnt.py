@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from sidelight.foundation.arrays import Positions, Whole
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
 from sidelight.foundation.files import check_overwrite, file_name, json_plain, write_text
-from sidelight.foundation.strict import Strict, validated
+from sidelight.foundation.strict import Strict, read_data, versioned
 from sidelight.labels.collection import LabelledRows, LabelSettings
 from sidelight.learning.bayes import BayesModel, LabelModel, private_bayes
 from sidelight.learning.cart import private_tree
 from sidelight.learning.decision_tree import DecisionTree, NodeFile
 from sidelight.learning.statement import Spending, Statement, spending
 from sidelight.learning.tree_rounds import TreeSettings
-from sidelight.protocols.files import AttributeFile, attribute_data, check_version, read_data
+from sidelight.protocols.files import AttributeFile, attribute_data
 from sidelight.schema import Attribute, Schema
 from sidelight.sources import Table
 
@@ -244,9 +244,7 @@ class _LearntFile(Strict):
 
 def read_model(path: str | Path) -> LabelModel:
     """Read the model of a file that `Learnt.write` wrote, strictly."""
-    data = read_data(path)
-    check_version(data, str(path), MODEL_VERSION, "model file")
-    file = validated(_LearntFile, data, str(path))
+    file = versioned(_LearntFile, read_data(path), str(path), MODEL_VERSION, "model file")
     sizes = [len(attribute.values) for attribute in file.attributes]
     try:
         model = file.model.made()

@@ -8,8 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from sidelight.foundation.arrays import Array, Mask
-from sidelight.foundation.simplex import to_simplex
+from sidelight.foundation.arrays import Array, Mask, to_simplex
 from sidelight.learning.decision_tree import DecisionTree, Step
 from sidelight.learning.questions import Question, possible_classes
 

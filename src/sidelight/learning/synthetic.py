@@ -14,10 +14,9 @@ from itertools import combinations
 
 import numpy as np
 
-from sidelight.foundation.arrays import Array, Whole
+from sidelight.foundation.arrays import Array, Whole, to_simplex
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import derive_seed
-from sidelight.foundation.simplex import to_simplex
 from sidelight.labels import LabelledRows, LabelResponse, LabelSettings, Omega, joint_confidence
 from sidelight.labels.collection import deal, gather, make_response, make_responses, settle_omegas
 from sidelight.labels.leakage import row_shares

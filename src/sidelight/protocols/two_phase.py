@@ -17,7 +17,7 @@ from pydantic import Field
 from sidelight.foundation.arrays import Mask
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
 from sidelight.foundation.randomness import randomness
-from sidelight.foundation.strict import Strict, validated
+from sidelight.foundation.strict import Strict, read_data, versioned, write_data
 from sidelight.protocols import files
 from sidelight.protocols.direct import Split, spl
 from sidelight.protocols.fake_data import FakeDataProtocol
@@ -102,15 +102,14 @@ class SecondPhase:
         design = {
             name: value for name, value in vars(self.design).items() if name in _DesignFile.model_fields
         }
-        return files.write_data({**head, "design": design, "second": second}, path)
+        return write_data({**head, "design": design, "second": second}, path)
 
     @classmethod
     def read(cls, path: str | Path) -> SecondPhase:
         """Read parameters from a .toml or .json file."""
-        data = files.read_data(path)
+        data = read_data(path)
         files.check_kind(data, str(path), "parameters")
-        files.check_version(data, str(path), PARAMETERS_VERSION, "parameter file")
-        parsed = validated(_ParametersFile, data, str(path))
+        parsed = versioned(_ParametersFile, data, str(path), PARAMETERS_VERSION, "parameter file")
         second = files.protocol_from(parsed.second, f"{path}: second")
         if not isinstance(second, FakeDataProtocol):
             raise InputError(f"{path}: the second phase must hide its choice, got {second.name!r}.")

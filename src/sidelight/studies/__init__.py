@@ -9,6 +9,6 @@
 * `figures`: how the drawings of several papers look.
 """
 
-from sidelight.foundation.lazy import attach
+from sidelight.foundation.modules import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)
