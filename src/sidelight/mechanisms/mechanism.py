@@ -76,6 +76,8 @@ class Mechanism(ABC):
     """What a plan may give besides the budget."""
     has_budget: ClassVar[bool] = True
     """Whether a plan gives a nominal budget; False where everything is told, or nothing."""
+    makes_reports: ClassVar[bool] = True
+    """Whether it can be run; False for a mechanism that is still to be chosen."""
     estimates: ClassVar[Literal["frequencies", "mean", "nothing"]] = "frequencies"
     """What `estimate` returns."""
     counted: ClassVar[slice] = slice(None)

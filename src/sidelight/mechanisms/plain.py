@@ -115,6 +115,7 @@ class Unspecified(Mechanism):
     """Whatever satisfies epsilon-LDP, for plans that do not yet say what; figures are those of the worst."""
 
     name: ClassVar[str] = "any"
+    makes_reports: ClassVar[bool] = False
     estimates: ClassVar[Literal["nothing"]] = "nothing"
     nominal_budget: float
 
