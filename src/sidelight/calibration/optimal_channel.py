@@ -33,6 +33,59 @@ _LEAST_SPREAD = 1e-9  # a channel whose largest log-ratio is smaller tells nothi
 
 
 @dataclass(frozen=True, eq=False)
+class _Limits:
+    """What a channel of the attribute must keep; see `OptimalChannel`."""
+
+    belief: Belief
+    attribute: str
+    limits: Mapping[str, float]
+    epsilon: float
+
+    @property
+    def size(self) -> int:
+        """How many values the attribute has."""
+        return self.belief.schema[self.attribute].size
+
+    def leakage(self, channel: Channel) -> dict[str, Leakage]:
+        """Return what a channel says about every secret."""
+        return {
+            secret: direct_leakage(self.belief, channel, secret)
+            if secret == self.attribute
+            else pair_leakage(self.belief, channel, secret, self.attribute)
+            for secret in self.limits
+        }
+
+    def excess(self, channel: Channel) -> float:
+        """Return by how much a channel breaks its worst limit or the budget; negative if it breaks none."""
+        leaks = self.leakage(channel)
+        over = [leaks[secret].value - limit for secret, limit in self.limits.items()]
+        return max([channel.epsilon - self.epsilon, *over])
+
+    def rules(self) -> Array:
+        """Return one row a for each rule a.Q[:, y] <= 0 that every report y must keep, shape (rules, k)."""
+        itself = np.eye(self.size)
+        rules = [_ratios(itself, self.epsilon)] if math.isfinite(self.epsilon) else []
+        for secret, limit in self.limits.items():
+            if secret == self.attribute:
+                rows = itself[self.belief.prior(self.attribute) > 0]
+            else:
+                rows, _ = conditional_rows(self.belief, secret, self.attribute)
+            rules.append(_ratios(rows, limit))
+        return np.concatenate(rules)
+
+    def response(self) -> Channel:
+        """Return randomised response with the largest budget under the same limits."""
+
+        def channel(budget: float) -> Channel:
+            return create("grr", self.size, budget).channel
+
+        least = 1e-9
+        if self.excess(channel(least)) > 0:
+            return create("withheld", self.size).channel
+        return channel(largest_safe(lambda budget: self.excess(channel(budget)), least))
+
+
+@dataclass(frozen=True, eq=False)
 class OptimalChannel:
     """The best channel of an attribute under limits, with randomised response under the same limits.
 
@@ -80,73 +133,17 @@ class OptimalChannel:
             release = Release(attribute, "exp", 2 * spread, parameters={"utility": logs.tolist()})
             if asked.excess(release.channel()) <= 0:
                 return release
-            mix *= 4
+            mix *= 4  # few tries, and at most four times what is needed is given away
         raise InputError(
             f"the optimal channel of {self.attribute!r} tells next to nothing under these limits; withhold "
             "it, or raise the limits."
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Limits:
-    """What a channel of the attribute must keep; see `OptimalChannel`."""
-
-    belief: Belief
-    attribute: str
-    limits: Mapping[str, float]
-    epsilon: float
-
-    @property
-    def size(self) -> int:
-        return self.belief.schema[self.attribute].size
-
-    def leakage(self, channel: Channel) -> dict[str, Leakage]:
-        """Return what a channel says about every secret."""
-        return {
-            secret: direct_leakage(self.belief, channel, secret)
-            if secret == self.attribute
-            else pair_leakage(self.belief, channel, secret, self.attribute)
-            for secret in self.limits
-        }
-
-    def excess(self, channel: Channel) -> float:
-        """Return by how much a channel breaks its worst limit or the budget; negative if it breaks none."""
-        leaks = self.leakage(channel)
-        over = [leaks[secret].value - limit for secret, limit in self.limits.items()]
-        return max([channel.epsilon - self.epsilon, *over])
-
-    def rules(self) -> Array:
-        """Return one row a for each rule a.Q[:, y] <= 0 that every report y must keep, shape (rules, k)."""
-        itself = np.eye(self.size)
-        rules = [_ratios(itself, self.epsilon)] if math.isfinite(self.epsilon) else []
-        for secret, limit in self.limits.items():
-            if secret == self.attribute:
-                rows = itself[self.belief.prior(self.attribute) > 0]
-            else:
-                rows, _ = conditional_rows(self.belief, secret, self.attribute)
-            rules.append(_ratios(rows, limit))
-        return np.concatenate(rules)
-
-    def response(self) -> Channel:
-        """Return randomised response with the largest budget under the same limits."""
-
-        def channel(budget: float) -> Channel:
-            return create("grr", self.size, budget).channel
-
-        least = 1e-9
-        if self.excess(channel(least)) > 0:
-            return create("withheld", self.size).channel
-        return channel(largest_safe(lambda budget: self.excess(channel(budget)), least))
-
-
 def optimal_channel(
-    belief: Belief,
-    attribute: str,
-    limits: Mapping[str, float],
-    *,
-    epsilon: float | None = None,
+    belief: Belief, attribute: str, limits: Mapping[str, float], *, epsilon: float | None = None,
     utility: ArrayLike | None = None,
-) -> OptimalChannel:
+) -> OptimalChannel:  # fmt: skip
     """Return the channel of `attribute` with the largest expected utility under limits on secrets.
 
     Args:
@@ -225,16 +222,11 @@ def _solve(gains: Array, rules: Array) -> tuple[Array, float]:
         )
     inequalities = kron(csr_array(rules), identity(reports, format="csr"), format="csr")
     sums = kron(identity(size, format="csr"), np.ones((1, reports)), format="csr")
+    tolerances = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
     solution = linprog(
-        -gains.ravel(),
-        A_ub=inequalities,
-        b_ub=np.zeros(inequalities.shape[0]),
-        A_eq=sums,
-        b_eq=np.ones(size),
-        bounds=(0, None),
-        method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
+        -gains.ravel(), A_ub=inequalities, b_ub=np.zeros(inequalities.shape[0]), A_eq=sums,
+        b_eq=np.ones(size), bounds=(0, None), method="highs", options=tolerances,
+    )  # fmt: skip
     if solution.status != 0:
         raise InputError(
             f"the limits are too small for the precision of the linear program (status {solution.status}); "
@@ -250,7 +242,7 @@ def _on_the_safe_side(cells: Array, gains: Array, rules: Array) -> DenseChannel:
     every rule with room to spare: the more, the larger the limits.
     """
     cells = cells / cells.sum(axis=1, keepdims=True)
-    best = int(gains.sum(axis=0).argmax())
+    best = int(gains.sum(axis=0).argmax())  # of all constant reports the most useful
     useless = np.full_like(cells, 0.5 / cells.shape[1])
     useless[:, best] += 0.5
     mix = 0.0

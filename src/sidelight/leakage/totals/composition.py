@@ -52,19 +52,6 @@ class LossLaw:
     lost: float = 0.0
 
     @classmethod
-    def of_marks(cls, epsilon: float, size: int, marked: int) -> LossLaw:
-        """Return the loss of reports that mark so many values, every such set with the true value alike.
-
-        >>> LossLaw.of_marks(1.0, 4, 1).none
-        0.3497...
-        """
-        odds = math.exp(epsilon) * marked / (size - marked)
-        with_true = odds / (1 + odds)
-        gain = with_true * (size - marked) / (size - 1)
-        lose = (1 - with_true) * marked / (size - 1)
-        return cls(epsilon, gain, max(0.0, 1 - gain - lose))
-
-    @classmethod
     def of_any(cls, epsilon: float, delta: float = 0.0) -> LossLaw:
         """Return a law that dominates the loss of every report of this budget."""
         if math.isinf(epsilon):
@@ -75,10 +62,10 @@ class LossLaw:
     def of_release(cls, release: Release) -> LossLaw:
         """Return a law that dominates the loss of one report of a release."""
         mechanism = release.randomiser()
-        marked = mechanism.set_size
-        if marked is None or mechanism.delta or not 0 < mechanism.epsilon < math.inf:
+        rates = mechanism.loss_rates
+        if rates is None or mechanism.delta or not 0 < mechanism.epsilon < math.inf:
             return cls.of_any(mechanism.epsilon, mechanism.delta)
-        return cls.of_marks(mechanism.epsilon, mechanism.size, marked)
+        return cls(mechanism.epsilon, rates[0], max(0.0, 1 - sum(rates)))
 
     def reach(self, step: float) -> int:
         """Return by how many cells a report raises or lowers the loss at most."""
