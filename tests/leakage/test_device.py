@@ -65,7 +65,7 @@ def test_every_draw_is_counted_and_moves_the_odds() -> None:
 def test_a_device_is_named_where_leakage_is_asked_for() -> None:
     """Without a GPU the name is refused; so are reports that cannot be listed."""
     belief = Belief.from_counts(
-        np.tile(joint(1).astype(int)[..., None, None], (1, 1, 1, 40, 40)), [*NAMES, "c", "d"]
+        np.tile(joint(1).astype(int)[..., None, None], (1, 1, 1, 110, 110)), [*NAMES, "c", "d"]
     )
     with pytest.raises(InputError, match="device"):
         leakage_at(belief, Plan.uniform(belief.schema, "olh", 1.0), "secret", 1e-2, device="cuda")
