@@ -71,7 +71,7 @@ class MarkedBits(FrequencyOracle):
 
     def report_law(self, most: int) -> Array | None:
         """Return the probability of every set of bits given every value, see `Mechanism`."""
-        if 2.0**self.size > most:
+        if self.size >= most.bit_length():  # 2^size > most
             return None
         p, q = map(float, self.mark_rates)
         marked = all_sets(self.size).T > 0

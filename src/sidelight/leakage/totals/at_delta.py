@@ -19,7 +19,7 @@ import numpy as np
 
 from sidelight.belief import Belief, check_belief
 from sidelight.foundation.arrays import Array
-from sidelight.foundation.errors import check_is, check_number, check_whole, invalid, unknown
+from sidelight.foundation.errors import TooLargeError, check_is, check_number, check_whole, invalid, unknown
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound, Claim, Witness
 from sidelight.leakage.divergence import epsilon_at
@@ -39,6 +39,10 @@ _LARGEST_EXACT = 1 << 20
 _MOST_REPORTS = 1 << 12
 _MOST_TIMES = 64
 _MOST_DRAWS = 1 << 23
+_MOST_RATIOS = 1 << 30
+"""So many log-ratios of a release and an ordered pair of values are drawn, of which a few in a hundred stay."""
+_MOST_COUPLED = 1 << 12
+"""So many pairs of values are coupled: some seconds."""
 _LEAST_DRAWN = 1e-5
 _FEWEST_BEYOND = 32
 
@@ -81,7 +85,9 @@ def leakage_at(
         return question.listed(rows, asked, deltas, beta)
     if not question.runnable or not belief.knows_joints:
         return question.bounded(asked, deltas, beta)
-    wanted = usual_draws(asked, beta) if draws is None else check_whole("draws", draws, at_least=16)
+    wanted = question.wanted_draws(asked, beta, draws)
+    if wanted is None:
+        return question.bounded(asked, deltas, beta)
     drawn = question.drawn((asked, deltas[0]), wanted, beta, seed, device)
     if precision is not None:
         drawn = question.drawn_on(drawn, asked, check_number("precision", precision, above=0), beta)
@@ -195,6 +201,23 @@ class Question:
         moves = logs.max(axis=0) - logs.min(axis=0)
         return self._result(asked, points, 0, beta, moves, self._priors @ sent)
 
+    def wanted_draws(self, delta: float, beta: float, draws: int | None) -> int | None:
+        """Return how many releases to draw for each value; None if too few can be to certify anything."""
+        if draws is None:
+            wanted = min(usual_draws(delta, beta), self._most_draws)
+            return wanted if wanted >= max(16.0, -math.log(beta) / delta) else None
+        if check_whole("draws", draws, at_least=16) > self._most_draws:
+            raise TooLargeError(
+                f"{draws} draws for each of {len(self._priors)} values of {self.secret!r} are more than memory "
+                f"holds; ask for at most {self._most_draws}, or group the values."
+            )
+        return draws
+
+    @property
+    def _most_draws(self) -> int:
+        """How many releases can be drawn for each value: each is compared with all other values."""
+        return _MOST_RATIOS // math.perm(len(self._priors), 2)
+
     def drawn(
         self, deltas: tuple[float, float], wanted: int, beta: float, seed: int | None, device: str = "cpu"
     ) -> _Drawn:
@@ -234,13 +257,15 @@ class Question:
         """Draw on until the certified figure is this close to the estimate."""
 
         def is_close() -> bool:
-            figure = drawn.draws.certified(delta, beta)
-            return figure - drawn.draws.estimated(delta)[0] <= precision * max(figure, 1.0) < math.inf
+            figure, estimate = drawn.draws.certified(delta, beta), drawn.draws.estimated(delta)[0]
+            if math.isinf(estimate):  # no draws will change that, once they are as many as show delta
+                return drawn.draws.count >= usual_draws(delta, beta)
+            return figure - estimate <= precision * max(figure, 1.0) < math.inf
 
         def running() -> str:
             return self._running(drawn, delta, beta)
 
-        most = max(0, (_MOST_DRAWS // drawn.draws.count).bit_length() - 1)
+        most = max(0, (min(_MOST_DRAWS, self._most_draws) // drawn.draws.count).bit_length() - 1)
         for _ in track(range(most), running):
             if is_close():
                 break
@@ -288,7 +313,7 @@ class Question:
     @cached_property
     def _coupled(self) -> Losses | None:
         records = self.belief.records
-        if records is None:
+        if records is None or math.comb(len(self._priors), 2) > _MOST_COUPLED:
             return None
         return coupled_losses(records, self.belief.smoothing, self.releases, self.secret)
 

@@ -52,8 +52,12 @@ class DrawnRatios:
 
     @classmethod
     def of(cls, ratios: Array, floor: float) -> DrawnRatios:
-        """Keep what lies above the floor: below it no figure is asked for, and z is 0."""
-        return cls(np.sort(ratios[ratios > floor]), len(ratios))
+        """Keep what lies above the floor: below it no figure is asked for, and z is 0.
+
+        What is not a number, where both logarithms are lost, counts as infinite.
+        """
+        kept = ratios[~(ratios <= floor)]
+        return cls(np.sort(np.where(np.isnan(kept), math.inf, kept)), len(ratios))
 
     def joined(self, other: DrawnRatios) -> DrawnRatios:
         """Return these draws and others as one block."""

@@ -26,8 +26,8 @@ Releases = Mapping[str, Release]
 Mixture = tuple[Positions, Array]
 """Which sets of reports are mixed, and how much of each."""
 _CELLS = 1 << 13
-_MOST_TIMES = 1000
-"""More reports than these are not added up one by one."""
+_MOST_TIMES, _MOST_REPORTS = 1000, 1 << 14
+"""More reports of an attribute, or of all of them, are not added up one by one."""
 _MARGIN = 1e-12
 _EQUAL = 1e-6
 """Budgets this close count as equal."""
@@ -156,7 +156,9 @@ def composed_losses(releases: Releases) -> Losses:
 
 def law_counts(releases: Iterable[Release]) -> tuple[list[LossLaw], Whole]:
     """Return the laws that occur, and how many reports of each a release has, shape (releases, laws)."""
-    reports = [_reports(release) for release in releases]
+    seen = list(releases)
+    most = _MOST_TIMES if sum(release.times for release in seen) <= _MOST_REPORTS else 1
+    reports = [_reports(release, most) for release in seen]
     laws = list(dict.fromkeys(law for law, _ in reports))
     counts = np.zeros((len(reports), len(laws)), dtype=np.int64)
     for row, (law, times) in enumerate(reports):
@@ -164,10 +166,10 @@ def law_counts(releases: Iterable[Release]) -> tuple[list[LossLaw], Whole]:
     return laws, counts
 
 
-def _reports(release: Release) -> tuple[LossLaw, int]:
-    """Return the law of a release's reports and their number; very many count as one of their budget."""
+def _reports(release: Release, most: int) -> tuple[LossLaw, int]:
+    """Return the law of a release's reports and their number; too many count as one of their budget."""
     law = LossLaw.of_release(release)
-    if release.times <= _MOST_TIMES:
+    if release.times <= most:
         return law, release.times
     return LossLaw.of_any(release.times * law.epsilon, min(release.times * law.lost, 1.0)), 1
 

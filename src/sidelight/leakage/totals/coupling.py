@@ -180,6 +180,8 @@ def _most_sets(laws: Sequence[LossLaw], counts: Whole) -> int:
 
 def _distinct(rows: Whole) -> tuple[Positions, Positions]:
     """Return where each distinct row first stands, and which of these each row equals."""
+    if not rows.shape[1]:  # no reports at all: all rows are alike
+        return np.arange(min(1, len(rows))), np.zeros(len(rows), dtype=np.intp)
     rows = np.ascontiguousarray(rows)
     whole = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))[:, 0]
     _, first, which = np.unique(whole, return_index=True, return_inverse=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sidelight.foundation.arrays import Array
-from sidelight.foundation.errors import check_number, unknown
+from sidelight.foundation.errors import check_number, invalid, unknown
 from sidelight.leakage.bounds import Bound
 
 _SHARES = (0.5, 0.9, 0.99, 0.999)
@@ -24,7 +24,7 @@ class DeltaPoint:
         upper: the figure to act on: the smallest sound one.
         estimate: what the drawn releases themselves show, too low as often as too high; None without draws.
         composed: what holds for every belief.
-        coupled: what holds for the table without draws; None for a model.
+        coupled: what holds for the table without draws; None for a model, or a secret of too many values.
     """
 
     delta: float
@@ -77,7 +77,10 @@ class DeltaLeakage:
 
     def moved(self, share: float) -> float:
         """Return by how much the release moves the odds, in nats, of this share of people at most."""
-        check_number("share", share, above=0)
+        if check_number("share", share, above=0) > 1:
+            raise invalid("share", "a share of people, at most 1", share)
+        if share == 1:  # however rare the last of them are
+            return float(self.moves[-1])
         place = int(np.searchsorted(self.shares, share * (1 - 1e-12)))
         return float(self.moves[min(place, len(self.moves) - 1)])
 

@@ -9,12 +9,15 @@ import numpy as np
 
 from sidelight.belief.views import SecretView
 from sidelight.foundation.arrays import Array, Codes, Positions
+from sidelight.foundation.errors import check_whole
 from sidelight.leakage.totals.certificate import DrawnRatios, Pair
 from sidelight.mechanisms import Mechanism
 from sidelight.plan import Release
 
 _BATCH = 1 << 13
-"""So many releases are drawn at a time: their likelihoods fit in memory for thousands of attributes."""
+"""So many releases are drawn at a time, or fewer where there are very many values."""
+_CELLS = 1 << 26
+"""So many likelihoods of a report and a value are held at a time: 512 MiB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,19 +53,26 @@ class ReleaseSampler:
     def of(cls, view: SecretView, releases: Mapping[str, Release], seed: int | None) -> ReleaseSampler:
         """Prepare releases that can be run."""
         reporters = {name: (release.randomiser(), release.times) for name, release in releases.items()}
-        return cls(view, reporters, np.random.default_rng(seed))
+        coins = None if seed is None else check_whole("seed", seed, at_least=0)
+        return cls(view, reporters, np.random.default_rng(coins))
 
     @property
     def possible(self) -> Positions:
         """The values of the secret that can occur."""
         return np.flatnonzero(self.view.prior > 0)
 
+    @property
+    def _batch(self) -> int:
+        """How many releases are drawn at a time."""
+        values = len(self.view.prior) + sum(self.view.schema[name].size for name in self.reporters)
+        return max(1, min(_BATCH, _CELLS // values))
+
     def block(self, count: int, floor: float) -> DrawnBlock:
         """Draw so many releases given each value of the secret; see `DrawnRatios` for the floor."""
         ratios: dict[Pair, DrawnRatios] = {}
         moves = []
         # Several values at once where few releases are drawn of each: the kernel likes long work.
-        together = max(1, _BATCH // count)
+        together = max(1, self._batch // count)
         for first in range(0, len(self.possible), together):
             for row, logs in enumerate(self._logs(self.possible[first : first + together], count), first):
                 moves.append(logs.max(axis=1) - logs.min(axis=1))
@@ -80,8 +90,8 @@ class ReleaseSampler:
             Shape (some values, releases, possible values).
         """
         parts = []
-        for start in range(0, count, _BATCH):
-            size = min(_BATCH, count - start)
+        for start in range(0, count, self._batch):
+            size = min(self._batch, count - start)
             codes = [self.view.draw(int(value), size, self.seeds) for value in values]
             logs, error = self.log_probabilities(np.concatenate(codes))
             logs[np.arange(len(logs)), np.repeat(values, size)] += 2 * error
@@ -97,7 +107,7 @@ class ReleaseSampler:
         return self.view.log_probabilities(likelihoods), self.view.rounding(likelihoods)
 
     def _likelihoods(self, codes: Codes) -> dict[str, Array]:
-        """Have everybody report, and return Pr(report | value) of each attribute's reports together."""
+        """Have everybody report, and return each attribute's Pr(reports | value) up to a factor."""
         likelihoods = {}
         for name, (mechanism, times) in self.reporters.items():
             values = mechanism.inputs(codes[:, self.view.schema.index(name)])
@@ -106,5 +116,7 @@ class ReleaseSampler:
             product = next(tables)
             for table in tables:
                 product = product * table
+                # Reports that are unlikely whatever the value must not all underflow to 0.
+                product /= product.max(axis=1, keepdims=True)
             likelihoods[name] = product
         return likelihoods
