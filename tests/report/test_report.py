@@ -25,9 +25,8 @@ from conftest import AT_MOST
 from sidelight.report.audit import audit_page, is_understated, print_audit
 from sidelight.report.audit_figures import heat_figure, totals_figure, worst_first
 from sidelight.report.calibration import leakage_figure
-from sidelight.report.curves import worst_curves
-from sidelight.report.network import LEAST_SHARE, MOST_ARROWS, PER_SECRET, arrows_of
 from sidelight.report.page import page_of, render
+from sidelight.report.pair_figures import LEAST_SHARE, MOST_ARROWS, PER_SECRET, arrows_of, worst_curves
 from sidelight.report.style import DARK, LIGHT, from_zero, log_ticks
 from sidelight.report.wording import labels, nats
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sidelight.auditing import AdversaryName, Audit, audit, check_decider
 from sidelight.belief import Belief, check_belief
@@ -22,31 +23,18 @@ from sidelight.mechanisms.mechanism import check_list
 from sidelight.plan import Plan
 
 COMPARED: tuple[ConstraintName, ...] = ("table", "tree", "published")
-_SETTLINGS = 3
+_SETTLINGS = 3  # a mechanism may go to and fro between two; the best so far is kept
 
 
 def calibrate(
-    belief: Belief,
-    limit: float | None = None,
-    *,
-    limits: Mapping[str, float] | None = None,
-    secrets: Iterable[str] | None = None,
-    budgets: Budgets = "unequal",
-    constraint: ConstraintName = "table",
-    method: TotalMethod = "auto",
-    confidence: float | None = None,
-    mechanism: str = "grr",
-    mechanisms: Mapping[str, str] | None = None,
-    fixed: Mapping[str, float] | None = None,
-    weights: Mapping[str, float] | None = None,
-    utility: Utility = "variance",
-    reports: int | None = None,
-    plan: Plan | None = None,
-    collected: Belief | None = None,
-    frontier: Sequence[float] = (),
-    compare: bool = False,
-    decide_by: AdversaryName = "report",
-) -> Calibration:
+    belief: Belief, limit: float | None = None, *, limits: Mapping[str, float] | None = None,
+    secrets: Iterable[str] | None = None, budgets: Budgets = "unequal", constraint: ConstraintName = "table",
+    method: TotalMethod = "auto", confidence: float | None = None, mechanism: str = "grr",
+    mechanisms: Mapping[str, str] | None = None, fixed: Mapping[str, float] | None = None,
+    weights: Mapping[str, float] | None = None, utility: Utility = "variance", reports: int | None = None,
+    plan: Plan | None = None, collected: Belief | None = None, frontier: Sequence[float] = (),
+    compare: bool = False, decide_by: AdversaryName = "report",
+) -> Calibration:  # fmt: skip
     """Return the largest budgets whose certified leakage stays under every limit.
 
     Args:
@@ -54,11 +42,9 @@ def calibrate(
         limit: how much each secret may leak in total, in nats; by default as the plan says, without one 1.
         limits: the limit of single secrets, where it differs.
         secrets: the attributes to protect; by default all to which the plan, if there is one, sets a limit.
-        budgets: "unequal", one nominal budget for each attribute, chosen for the least weighted error, or
-            "uniform", one for all.
-        constraint: "table" (certified for the belief), "tree" (for an adversary who models the population as
-            a tree learnt from it), "robust" (for every distribution the sample leaves open) or "published"
-            (the sum of pairwise figures, which is not a bound).
+        budgets: "unequal", a nominal one for each attribute, for the least weighted error, or "uniform".
+        constraint: "table" (certified for the belief), "tree" (for an adversary who models it so), "robust"
+            (for all that the sample leaves open) or "published" (no bound); see `constraint.ConstraintName`.
         method: of the certified total, for "table"; see `total_leakage`.
         confidence: of the credal set, for "robust" alone; 0.95 by default.
         mechanism: of every attribute; "auto" takes the one with the least error at its size and budget.
@@ -71,9 +57,23 @@ def calibrate(
         collected: a belief about the people the plan will be used on; the plan is audited under it too.
         frontier: factors on all limits at which the weighted error is computed as well.
         compare: whether to say what one budget for all would be under the other constraints.
-        decide_by: for whom the limits must be kept in the end: for the whole "report" and the table, or for
-            a "model", where the constraint is one. It changes no budget.
+        decide_by: for whom limits must hold in the end, "report" or the constraint's "model"; budgets stay.
     """
+    factors = _checked(belief, constraint, method, confidence, budgets, plan, collected, decide_by, frontier)
+    choice = choice_of(belief, mechanism, mechanisms, fixed, plan)
+    bounds = limits_of(belief, limit, limits, secrets, plan)
+    problem = Problem.of(belief, bounds, choice, weights, utility, reports)
+    solution = _solved(problem, lambda asked: constraint_of(asked, constraint, method, confidence), budgets)
+    result = _result(solution, solution.plan(usual_limit(limit, plan)), method, decide_by)
+    return replace(result, **solution.beside(result, collected, factors, compare))
+
+
+def _checked(
+    belief: Belief, constraint: ConstraintName, method: TotalMethod, confidence: float | None,
+    budgets: Budgets, plan: Plan | None, collected: Belief | None, decide_by: AdversaryName,
+    frontier: Sequence[float],
+) -> list[float]:  # fmt: skip
+    """Raise before the search for what is wrong in itself; return the factors of the frontier as numbers."""
     check_constraint(constraint, method, confidence)
     check_belief("belief", belief)
     is_model = belief.is_model or (constraint == "tree" and belief.tree is None)
@@ -83,21 +83,7 @@ def calibrate(
         check_belief("collected", collected)
     if plan is not None:
         check_is("plan", plan, Plan, "Plan.read takes a file.")
-    factors = [check_number("frontier", factor, above=0) for factor in check_list("frontier", frontier)]
-    choice = choice_of(belief, mechanism, mechanisms, fixed, plan)
-    bounds = limits_of(belief, limit, limits, secrets, plan)
-    problem = Problem.of(belief, bounds, choice, weights, utility, reports)
-    solution = _solved(problem, lambda asked: constraint_of(asked, constraint, method, confidence), budgets)
-    result = _result(solution, solution.plan(usual_limit(limit, plan)), method, decide_by)
-    if collected is not None:  # where a model decides, under a tree learnt from it as well
-        by_model = decide_by == "model"
-        elsewhere = audit(collected, result.plan, result.limits, model=by_model, decide_by=decide_by)
-        result = replace(result, collected=elsewhere)
-    if budgets == "unequal":
-        known = certificate(solution.problem, solution.rule, solution.budgets, solution.uniform)
-        result = replace(result, certificate=known)
-    others = tuple(solution.alternatives()) if compare else ()
-    return replace(result, frontier=tuple(solution.frontier(budgets, factors)), alternatives=others)
+    return [check_number("frontier", factor, above=0) for factor in check_list("frontier", frontier)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +94,7 @@ class _Solution:
     rule: Constraint
     uniform: float
     budgets: Array
+    is_unequal: bool
 
     def plan(self, limit: float) -> Plan:
         """Return the plan; attributes that are no secrets get an infinite limit, so that any audit knows."""
@@ -133,6 +120,19 @@ class _Solution:
         figures = self.rule.figures(problem.channels(self.budgets) | truth)
         return bool((shares_over(figures, problem.bounds) <= 0).all())
 
+    def beside(
+        self, result: Calibration, collected: Belief | None, factors: Sequence[float], compare: bool
+    ) -> dict[str, Any]:
+        """Return the parts of a result that were asked for beside the budgets, by their names."""
+        parts: dict[str, Any] = {}
+        if collected is not None:  # where a model decides, under a tree learnt from it as well
+            by, plan, limits = result.decide_by, result.plan, result.limits
+            parts["collected"] = audit(collected, plan, limits, model=by == "model", decide_by=by)
+        if self.is_unequal:
+            parts["certificate"] = certificate(self.problem, self.rule, self.budgets, self.uniform)
+        others = tuple(self.alternatives()) if compare else ()
+        return parts | {"alternatives": others, "frontier": tuple(self.frontier(factors))}
+
     def alternatives(self) -> Iterator[Alternative]:
         """Yield one budget for all under the certified, the tree's and the published constraint."""
         problem, even = self.problem, self.problem.even_split()
@@ -144,19 +144,19 @@ class _Solution:
             ratio = math.nan if even is None or budget is None else budget / even
             yield Alternative(name, budget, ratio, rule.promise, rule.is_sound)
 
-    def frontier(self, budgets: Budgets, factors: Sequence[float]) -> Iterator[FrontierPoint]:
+    def frontier(self, factors: Sequence[float]) -> Iterator[FrontierPoint]:
         """Yield the weighted errors at limits some times as large, with the mechanisms as they are.
 
         Unequal budgets are left out where they take long: with many attributes.
         """
         for factor in track(factors, "frontier"):
             limits = {name: factor * limit for name, limit in self.problem.limits.items()}
-            asked = replace(self.problem, limits=limits)
+            asked = replace(self.problem, limits=limits)  # it shares the channels, which limits do not change
             if excess(asked, self.rule, asked.alike(asked.least)) > 0:
                 continue  # what is fixed already leaks more than this
             even, uniform, unequal = asked.even_split(), uniform_budget(asked, self.rule), math.nan
             split = math.nan if even is None else asked.weighted_error(asked.alike(even))
-            if budgets == "unequal" and len(asked.free) <= FEW:
+            if self.is_unequal and len(asked.free) <= FEW:
                 unequal = asked.weighted_error(unequal_budgets(asked, self.rule, uniform))
             yield FrontierPoint(factor, split, asked.weighted_error(asked.alike(uniform)), unequal)
 
@@ -178,7 +178,7 @@ def _solved(problem: Problem, constrain: Callable[[Problem], Constraint], budget
         uniform = uniform_budget(settled, rule)
         guess = unequal_budgets(settled, rule, uniform) if budgets == "unequal" else settled.alike(uniform)
         if best is None or settled.weighted_error(guess) < best.problem.weighted_error(best.budgets):
-            best = _Solution(settled, rule, uniform, guess)
+            best = _Solution(settled, rule, uniform, guess, budgets == "unequal")
     assert best is not None  # noqa: S101 - the loop runs at least once
     return best
 
@@ -189,23 +189,18 @@ def _result(solution: _Solution, plan: Plan, method: TotalMethod, decide_by: Adv
     is_model = rule.name == "tree" and problem.belief.tree is None
     return Calibration(
         plan=plan,
-        audit=_checked(solution, plan, method, decide_by),
+        audit=_confirmed(solution, plan, method, decide_by),
         table_audit=audit(problem.belief, plan, problem.secrets) if is_model else None,
-        constraint=rule.name,
-        promise=rule.promise,
-        is_sound=rule.is_sound,
-        limits=problem.limits,
-        weights=problem.weights,
-        utility=problem.utility,
-        reports=problem.reports,
+        constraint=rule.name, promise=rule.promise, is_sound=rule.is_sound, limits=problem.limits,
+        weights=problem.weights, utility=problem.utility, reports=problem.reports,
         chosen=solution.setting(solution.budgets),
         uniform=solution.setting(problem.alike(solution.uniform)),
         even=None if even is None else solution.setting(problem.alike(even)),
         is_saturated=solution.is_saturated(),
-    )
+    )  # fmt: skip
 
 
-def _checked(solution: _Solution, plan: Plan, method: TotalMethod, decide_by: AdversaryName) -> Audit:
+def _confirmed(solution: _Solution, plan: Plan, method: TotalMethod, decide_by: AdversaryName) -> Audit:
     """Audit the plan under the constraint's own belief, and raise if its figure breaks a limit after all."""
     problem, rule = solution.problem, solution.rule
     if rule.name in ("tree", "robust"):
@@ -214,7 +209,7 @@ def _checked(solution: _Solution, plan: Plan, method: TotalMethod, decide_by: Ad
     else:
         checked = audit(problem.belief, plan, problem.secrets, method=method, decide_by=decide_by)
     broken = [name for name, item in checked.secrets.items() if item.outcomes[item.adversary] != "within"]
-    if broken and rule.name != "published":
+    if broken and rule.name != "published":  # that rule promises nothing, so its limits may break
         raise ArithmeticError(f"the audit does not confirm the limits of {', '.join(broken)}")
     return checked
 
@@ -225,6 +220,6 @@ def _with_totals(audited: Audit, bounds: Mapping[str, Bound]) -> Audit:
     for name, item in audited.secrets.items():
         upper = bounds[name]
         lower = min(item.total.lower, upper, key=lambda bound: bound.value)
-        check_order(item.total.lower.value, upper.value)
+        check_order(item.total.lower.value, upper.value)  # two ways to the figure must not contradict
         secrets[name] = replace(item, total=replace(item.total, lower=lower, upper=upper))
     return replace(audited, secrets=secrets)

@@ -13,46 +13,32 @@ import numpy as np
 
 from sidelight.belief import Belief, Credal
 from sidelight.belief.credal import Region
-from sidelight.calibration.problem import Problem
+from sidelight.calibration.problem import Problem, leakage_alone
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.credal import joint_region, robust_upper
-from sidelight.leakage.pair import conditional_rows
 from sidelight.leakage.published import pairwise_sum
-from sidelight.leakage.totals import (
-    LARGEST_FIGURE,
-    Channels,
-    TotalMethod,
-    Totals,
-    own_leakage,
-    prepare_totals,
-)
+from sidelight.leakage.totals import LARGEST_FIGURE, Channels, TotalMethod, Totals, prepare_totals
 from sidelight.mechanisms import Channel
 
 ConstraintName = Literal["table", "tree", "published", "robust"]
+"""What stays under the limits: "table" is certified for the belief, "tree" for an adversary who models the
+population as a tree learnt from it, "robust" for every distribution the sample leaves open; "published" is
+the sum of pairwise figures, which is not a bound."""
 USUAL_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
 class Constraint:
-    """A figure for every secret, and what keeping it under the limits promises.
-
-    Attributes:
-        name: which constraint it is.
-        belief: under which the figures hold.
-        secrets: in their order.
-        totals: the secrets' figures, some of them together.
-        promise: for whom keeping it is a promise, in words.
-        is_sound: whether keeping it keeps the limits for whole reports and the table, not for a model of it.
-    """
+    """A figure for every secret, and what keeping it under the limits promises."""
 
     name: ConstraintName
-    belief: Belief
+    belief: Belief  # under which the figures hold
     secrets: tuple[str, ...]
-    totals: tuple[Totals, ...]
-    promise: str
-    is_sound: bool
+    totals: tuple[Totals, ...]  # the secrets' figures, some of them together
+    promise: str  # for whom keeping it is a promise, in words
+    is_sound: bool  # whether that keeps the limits for whole reports and the table, not for a model
 
     def figures(self, channels: Channels) -> Array:
         """Return the figure of every secret, shape (secrets,)."""
@@ -95,7 +81,7 @@ def constraint_of(
         return Constraint(name, credal.belief, secrets, totals, promise, is_sound=True)
     if name == "tree" or (belief.tree is not None and method == "auto"):
         name, belief, method = "tree", Belief.tree_of(belief), "tree"
-    channels = problem.channels(problem.alike(problem.least))
+    channels = problem.channels(problem.alike(problem.least))  # what is prepared holds at every budget
     totals = prepare_totals(belief, channels, secrets, method)
     return Constraint(name, belief, secrets, totals, _promise(belief), not belief.is_model)
 
@@ -154,13 +140,6 @@ class PublishedTotals(Totals):
             leaks = [leakage_alone(self.belief, channel, name, secret) for secret in self.secrets]
             self._parts[key] = np.array(leaks)
         return self._parts[key]
-
-
-def leakage_alone(belief: Belief, channel: Channel, name: str, secret: str) -> float:
-    """Return what the report of one attribute alone says about the secret, which may be itself."""
-    if name == secret:
-        return own_leakage(belief.prior(secret), channel)
-    return channel.worst_ratio(conditional_rows(belief, secret, name)[0]).value
 
 
 @dataclass(frozen=True, eq=False)

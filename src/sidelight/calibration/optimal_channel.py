@@ -33,63 +33,8 @@ _LEAST_SPREAD = 1e-9  # a channel whose largest log-ratio is smaller tells nothi
 
 
 @dataclass(frozen=True, eq=False)
-class OptimalChannel:
-    """The best channel of an attribute under limits, with randomised response under the same limits.
-
-    Attributes:
-        belief: what the adversary knows.
-        attribute: what is reported.
-        limits: how much each secret may leak through it.
-        epsilon: the budget it keeps for its own values; infinite if none was asked for.
-        channel: the channel; report number y is the guess y where the utility is accuracy.
-        utility: its expected utility.
-        bound: what no channel under these limits exceeds, by the program's dual, to the solver's tolerance.
-        leakage: what it says about every secret.
-        response_epsilon: the largest budget of randomised response under the same limits.
-        response_utility: its expected utility, a report taken as it is; NaN where reports are no values.
-        response_best: its expected utility if each report is turned into the most useful one.
-    """
-
-    belief: Belief
-    attribute: str
-    limits: Mapping[str, float]
-    epsilon: float
-    channel: DenseChannel
-    utility: float
-    bound: float
-    leakage: Mapping[str, Leakage]
-    response_epsilon: float
-    response_utility: float
-    response_best: float
-
-    def release(self) -> Release:
-        """Return the channel as a part of a plan, under the same limits.
-
-        The exponential mechanism with the logarithm of a channel as its utility is that channel, if its
-        nominal budget is twice the largest log-ratio. Its probabilities are whole numbers of a random word,
-        so as little of a useless channel is mixed in as keeps the limits once they are rounded.
-        """
-        asked = _Limits(self.belief, self.attribute, self.limits, self.epsilon)
-        attribute, cells = self.belief.schema[self.attribute], self.channel.cells
-        mix = _LEAST_MIX
-        while mix < 1:
-            logs = np.log((1 - mix) * cells + mix / cells.shape[1])
-            spread = float(np.ptp(logs, axis=0).max())
-            if spread < _LEAST_SPREAD:
-                break
-            release = Release(attribute, "exp", 2 * spread, parameters={"utility": logs.tolist()})
-            if asked.excess(release.channel()) <= 0:
-                return release
-            mix *= 4
-        raise InputError(
-            f"the optimal channel of {self.attribute!r} tells next to nothing under these limits; withhold "
-            "it, or raise the limits."
-        )
-
-
-@dataclass(frozen=True, eq=False)
 class _Limits:
-    """What a channel of the attribute must keep; see `OptimalChannel`."""
+    """What a channel of the attribute must keep."""
 
     belief: Belief
     attribute: str
@@ -98,9 +43,10 @@ class _Limits:
 
     @property
     def size(self) -> int:
+        """How many values the attribute has."""
         return self.belief.schema[self.attribute].size
 
-    def leakage(self, channel: Channel) -> dict[str, Leakage]:
+    def leaks(self, channel: Channel) -> dict[str, Leakage]:
         """Return what a channel says about every secret."""
         return {
             secret: direct_leakage(self.belief, channel, secret)
@@ -111,7 +57,7 @@ class _Limits:
 
     def excess(self, channel: Channel) -> float:
         """Return by how much a channel breaks its worst limit or the budget; negative if it breaks none."""
-        leaks = self.leakage(channel)
+        leaks = self.leaks(channel)
         over = [leaks[secret].value - limit for secret, limit in self.limits.items()]
         return max([channel.epsilon - self.epsilon, *over])
 
@@ -139,14 +85,60 @@ class _Limits:
         return channel(largest_safe(lambda budget: self.excess(channel(budget)), least))
 
 
+@dataclass(frozen=True, eq=False)
+class OptimalChannel(_Limits):
+    """The best channel of an attribute under limits, with randomised response under the same limits.
+
+    Attributes:
+        belief: what the adversary knows.
+        attribute: what is reported.
+        limits: how much each secret may leak through it.
+        epsilon: the budget it keeps for its own values; infinite if none was asked for.
+        channel: the channel; report number y is the guess y where the utility is accuracy.
+        utility: its expected utility.
+        bound: what no channel under these limits exceeds, by the program's dual, to the solver's tolerance.
+        leakage: what it says about every secret.
+        response_epsilon: the largest budget of randomised response under the same limits.
+        response_utility: its expected utility, a report taken as it is; NaN where reports are no values.
+        response_best: its expected utility if each report is turned into the most useful one.
+    """
+
+    channel: DenseChannel
+    utility: float
+    bound: float
+    leakage: Mapping[str, Leakage]
+    response_epsilon: float
+    response_utility: float
+    response_best: float
+
+    def release(self) -> Release:
+        """Return the channel as a part of a plan, under the same limits.
+
+        The exponential mechanism with the logarithm of a channel as its utility is that channel, if its
+        nominal budget is twice the largest log-ratio. Its probabilities are whole numbers of a random word,
+        so as little of a useless channel is mixed in as keeps the limits once they are rounded.
+        """
+        attribute, cells = self.belief.schema[self.attribute], self.channel.cells
+        mix = _LEAST_MIX
+        while mix < 1:
+            logs = np.log((1 - mix) * cells + mix / cells.shape[1])
+            spread = float(np.ptp(logs, axis=0).max())
+            if spread < _LEAST_SPREAD:
+                break
+            release = Release(attribute, "exp", 2 * spread, parameters={"utility": logs.tolist()})
+            if self.excess(release.channel()) <= 0:
+                return release
+            mix *= 4  # few tries, and at most four times what is needed is given away
+        raise InputError(
+            f"the optimal channel of {self.attribute!r} tells next to nothing under these limits; withhold "
+            "it, or raise the limits."
+        )
+
+
 def optimal_channel(
-    belief: Belief,
-    attribute: str,
-    limits: Mapping[str, float],
-    *,
-    epsilon: float | None = None,
+    belief: Belief, attribute: str, limits: Mapping[str, float], *, epsilon: float | None = None,
     utility: ArrayLike | None = None,
-) -> OptimalChannel:
+) -> OptimalChannel:  # fmt: skip
     """Return the channel of `attribute` with the largest expected utility under limits on secrets.
 
     Args:
@@ -171,7 +163,7 @@ def optimal_channel(
         channel=channel,
         utility=float((gains * channel.cells).sum()),
         bound=bound,
-        leakage=asked.leakage(channel),
+        leakage=asked.leaks(channel),
         response_epsilon=response.epsilon,
         response_utility=float((gains * likely).sum()) if gains.shape == likely.shape else math.nan,
         response_best=float((likely.T @ gains).max(axis=1).sum()),
@@ -225,16 +217,11 @@ def _solve(gains: Array, rules: Array) -> tuple[Array, float]:
         )
     inequalities = kron(csr_array(rules), identity(reports, format="csr"), format="csr")
     sums = kron(identity(size, format="csr"), np.ones((1, reports)), format="csr")
+    tolerances = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
     solution = linprog(
-        -gains.ravel(),
-        A_ub=inequalities,
-        b_ub=np.zeros(inequalities.shape[0]),
-        A_eq=sums,
-        b_eq=np.ones(size),
-        bounds=(0, None),
-        method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
+        -gains.ravel(), A_ub=inequalities, b_ub=np.zeros(inequalities.shape[0]), A_eq=sums,
+        b_eq=np.ones(size), bounds=(0, None), method="highs", options=tolerances,
+    )  # fmt: skip
     if solution.status != 0:
         raise InputError(
             f"the limits are too small for the precision of the linear program (status {solution.status}); "
@@ -250,7 +237,7 @@ def _on_the_safe_side(cells: Array, gains: Array, rules: Array) -> DenseChannel:
     every rule with room to spare: the more, the larger the limits.
     """
     cells = cells / cells.sum(axis=1, keepdims=True)
-    best = int(gains.sum(axis=0).argmax())
+    best = int(gains.sum(axis=0).argmax())  # of all constant reports the most useful
     useless = np.full_like(cells, 0.5 / cells.shape[1])
     useless[:, best] += 0.5
     mix = 0.0

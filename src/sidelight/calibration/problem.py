@@ -14,7 +14,8 @@ import numpy as np
 from sidelight.belief import Belief, check_belief
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
-from sidelight.leakage.pair import secret_names
+from sidelight.leakage.pair import conditional_rows, secret_names
+from sidelight.leakage.totals import own_leakage
 from sidelight.mechanisms import MECHANISMS, Channel, FavouringChannel, Mechanism, make, mechanism_class
 from sidelight.plan import Plan, Release
 
@@ -27,7 +28,7 @@ LEAST_BUDGET = 1e-12
 """No smaller budget is tried: the probabilities of a mechanism are whole numbers of 2^-64."""
 AUTOMATIC = ("grr", "ss", "oue")
 """What "auto" chooses from: the least variance of the mechanisms whose figures are exact."""
-_USUAL_REPORTS = 10_000
+_USUAL_REPORTS = 10_000  # a belief given by hand has no records to count
 Utility = Literal["variance", "accuracy"]
 UTILITIES: tuple[Utility, ...] = ("variance", "accuracy")
 Choice = tuple[tuple[Release, ...], tuple[str, ...], frozenset[str]]
@@ -50,41 +51,32 @@ def expected_error(mechanism: Mechanism, prior: Array, reports: int, utility: Ut
     return 1.0 - mechanism.guess_accuracy(prior)
 
 
+def leakage_alone(belief: Belief, channel: Channel, name: str, secret: str) -> float:
+    """Return what the report of one attribute alone says about the secret, which may be itself."""
+    if name == secret:
+        return own_leakage(belief.prior(secret), channel)
+    return channel.worst_ratio(conditional_rows(belief, secret, name)[0]).value
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Limits to keep and budgets to choose.
+    """Limits to keep and budgets to choose."""
 
-    Attributes:
-        belief: what the adversary knows.
-        releases: every release; the budget of a free one is a placeholder.
-        free: the attributes whose budget is chosen.
-        limits: how much each secret may leak.
-        weights: how much the error of each free attribute counts.
-        utility: what is kept small, see `expected_error`.
-        reports: how many people report.
-        automatic: the attributes whose mechanism is chosen too.
-    """
-
-    belief: Belief
-    releases: tuple[Release, ...]
-    free: tuple[str, ...]
-    limits: Mapping[str, float]
-    weights: Mapping[str, float]
-    utility: Utility
-    reports: int
-    automatic: frozenset[str] = frozenset()
+    belief: Belief  # what the adversary knows
+    releases: tuple[Release, ...]  # all of them; the budget of a free one is a placeholder
+    free: tuple[str, ...]  # the attributes whose budget is chosen
+    limits: Mapping[str, float]  # how much each secret may leak
+    weights: Mapping[str, float]  # how much the error of each free attribute counts
+    utility: Utility  # what is kept small, see `expected_error`
+    reports: int  # how many people report
+    automatic: frozenset[str] = frozenset()  # the attributes whose mechanism is chosen too
     _channels: dict[tuple[str, float], Channel] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
-        cls,
-        belief: Belief,
-        limits: Mapping[str, float],
-        choice: Choice,
-        weights: Mapping[str, float] | None = None,
-        utility: Utility = "variance",
-        reports: int | None = None,
-    ) -> Problem:
+        cls, belief: Belief, limits: Mapping[str, float], choice: Choice,
+        weights: Mapping[str, float] | None = None, utility: Utility = "variance", reports: int | None = None,
+    ) -> Problem:  # fmt: skip
         """Put limits (see `limits_of`) and releases (see `choice_of`) together; check what counts how much.
 
         Without `weights` every error counts alike; without `reports` as many people report as the belief has
@@ -101,16 +93,10 @@ class Problem:
                 raise InputError(f"{name!r} has a weight but {why}; leave its weight out.")
             check_weight(name, weight)
         count = reports if reports is not None else (belief.sample_size or _USUAL_REPORTS)
-        return cls(
-            belief,
-            releases,
-            free,
-            MappingProxyType(dict(limits)),
-            MappingProxyType({name: float(weights.get(name, 1.0)) for name in free}),
-            utility,
-            check_whole("reports", count, at_least=1),
-            automatic,
-        )
+        people = check_whole("reports", count, at_least=1)
+        counts = MappingProxyType({name: float(weights.get(name, 1.0)) for name in free})
+        kept = MappingProxyType(dict(limits))
+        return cls(belief, releases, free, kept, counts, utility, people, automatic)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -137,7 +123,7 @@ class Problem:
         """
         fixed = math.fsum(release.channel().epsilon for release in self.releases if not self.is_free(release))
         reports = sum(release.times for release in self.releases if self.is_free(release))
-        share = (min(self.limits.values()) - fixed) / reports
+        share = (min(self.limits.values()) - fixed) / reports  # each may concern the strictest secret
         return min(share, LARGEST_BUDGET) if share >= self.least else None
 
     def alike(self, budget: float) -> Array:
@@ -153,7 +139,7 @@ class Problem:
         chosen = dict(zip(self.free, budgets.tolist(), strict=True))
         channels = {}
         for release in self.releases:
-            key = (release.name, chosen.get(release.name, 0.0))
+            key = (release.name, chosen.get(release.name, 0.0))  # one that is fixed never changes
             if key not in self._channels:  # a search moves one budget at a time
                 wanted = replace(release, epsilon=key[1]) if self.is_free(release) else release
                 self._channels[key] = wanted.channel()
@@ -239,12 +225,9 @@ def _with_held(release: Release) -> Release:
 
 
 def choice_of(
-    belief: Belief,
-    mechanism: str = "grr",
-    mechanisms: Mapping[str, str] | None = None,
-    fixed: Mapping[str, float] | None = None,
-    plan: Plan | None = None,
-) -> Choice:
+    belief: Belief, mechanism: str = "grr", mechanisms: Mapping[str, str] | None = None,
+    fixed: Mapping[str, float] | None = None, plan: Plan | None = None,
+) -> Choice:  # fmt: skip
     """Return what is released and what is left to choose; see `calibrate` for the arguments."""
     check_belief("belief", belief)
     mechanisms, fixed = check_mapping("mechanisms", mechanisms), check_mapping("fixed", fixed)
@@ -260,7 +243,7 @@ def choice_of(
         check_choice("mechanism", name, ("auto", *MECHANISMS))
         if name == "auto":
             automatic.add(attribute.name)
-            name = AUTOMATIC[0]
+            name = AUTOMATIC[0]  # a placeholder till budgets are known; see `settled`
         kind = mechanism_class(name)
         if not kind.has_budget:
             if attribute.name in fixed:
@@ -281,21 +264,25 @@ def choice_of(
 
 
 def limits_of(
-    belief: Belief,
-    limit: float | None = None,
-    limits: Mapping[str, float] | None = None,
-    secrets: Iterable[str] | None = None,
-    plan: Plan | None = None,
-) -> dict[str, float]:
+    belief: Belief, limit: float | None = None, limits: Mapping[str, float] | None = None,
+    secrets: Iterable[str] | None = None, plan: Plan | None = None,
+) -> dict[str, float]:  # fmt: skip
     """Return the limit of every secret: its own, else the one for all, else the plan's, else 1."""
     own, names = check_mapping("limits", limits), secret_names(belief, secrets)
     for name in own:
         belief.schema.index(name)
-    if limit is None:
-        bounds = _planned(names, own, plan, is_named=secrets is not None)
-    else:
+    if limit is not None:
         general = check_number("limit", limit, at_least=0, infinite=True)
         bounds = dict.fromkeys([*names, *own], general)
+    else:
+        of_plan = {} if plan is None else plan.limits
+        bounds = {name: of_plan.get(name, usual_limit(None, plan)) for name in names}
+        open_ones = [name for name, bound in bounds.items() if math.isinf(bound) and name not in own]
+        if secrets is not None and open_ones:
+            named = f"{open_ones[0]!r} is named as a secret"
+            raise InputError(f"{named}, but the plan lets it leak without limit; give its limit.")
+        # what the plan lets leak without limit is no secret
+        bounds = {name: bound for name, bound in bounds.items() if name not in open_ones} or bounds
     for name, value in own.items():
         bounds[name] = check_number(f"limit of {name}", value, at_least=0, infinite=True)
     if all(math.isinf(value) for value in bounds.values()):
@@ -310,20 +297,6 @@ def usual_limit(limit: float | None, plan: Plan | None) -> float:
     if limit is not None:
         return limit
     return 1.0 if plan is None else plan.limit
-
-
-def _planned(
-    names: Iterable[str], own: Mapping[str, float], plan: Plan | None, *, is_named: bool
-) -> dict[str, float]:
-    """Return the plan's limits, or 1; what it lets leak without limit is no secret, nor named as one."""
-    of_plan = {} if plan is None else plan.limits
-    bounds = {name: of_plan.get(name, usual_limit(None, plan)) for name in names}
-    open_ones = [name for name, limit in bounds.items() if math.isinf(limit) and name not in own]
-    if is_named and open_ones:
-        raise InputError(
-            f"{open_ones[0]!r} is named as a secret, but the plan lets it leak without limit; give its limit."
-        )
-    return {name: limit for name, limit in bounds.items() if name not in open_ones} or bounds
 
 
 def check_weight(name: str, weight: object) -> float:

@@ -18,9 +18,9 @@ from sidelight.leakage.bounds import Bound
 from sidelight.plan import Plan, Release
 
 Budgets = Literal["unequal", "uniform"]
-_CLOSE = 1.1
-_GAIN = 1.005
-_BALANCED = 0.02
+_CLOSE = 1.1  # less than a tenth more hardly pays for trusting a belief
+_GAIN = 1.005  # a smaller gain would be written as a factor of 1
+_BALANCED = 0.02  # limits have kinks, so a little stays unbalanced at an optimum too
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,16 @@ class Setting:
     errors: Mapping[str, float]
     weighted_error: float
     bounds: Mapping[str, Bound]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data; infinity becomes a string, an error that is not stated None."""
+        leakage = {
+            name: {"value": number(bound.value), "kind": bound.kind, "method": bound.method}
+            for name, bound in self.bounds.items()
+        }
+        errors = {name: number(error) for name, error in self.errors.items()}
+        figures = {"errors": errors, "weighted_error": number(self.weighted_error), "leakage": leakage}
+        return {"budgets": dict(self.budgets), **figures}
 
 
 @dataclass(frozen=True)
@@ -187,30 +197,19 @@ class Calibration:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data; infinity becomes a string, an error that is not stated None."""
         return {
-            "constraint": self.constraint,
-            "promise": self.promise,
-            "is_sound": self.is_sound,
-            "decide_by": self.decide_by,
-            "within_limits": self.is_within,
+            "constraint": self.constraint, "promise": self.promise, "is_sound": self.is_sound,
+            "decide_by": self.decide_by, "within_limits": self.is_within,
             "limits": {name: number(limit) for name, limit in self.limits.items()},
-            "weights": dict(self.weights),
-            "utility": self.utility,
-            "reports": self.reports,
-            "chosen": _setting_to_dict(self.chosen),
-            "uniform": _setting_to_dict(self.uniform),
-            "even": None if self.even is None else _setting_to_dict(self.even),
-            "largest_budget": LARGEST_BUDGET,
-            "capped": list(self.capped),
-            "is_saturated": self.is_saturated,
-            "certificate": None if self.certificate is None else vars(self.certificate),
+            "weights": dict(self.weights), "utility": self.utility, "reports": self.reports,
+            "chosen": self.chosen.to_dict(), "uniform": self.uniform.to_dict(),
+            "even": _plain(self.even), "largest_budget": LARGEST_BUDGET,
+            "capped": list(self.capped), "is_saturated": self.is_saturated,
+            "certificate": self.certificate and vars(self.certificate),
             "frontier": [{k: number(v) for k, v in vars(point).items()} for point in self.frontier],
             "alternatives": [vars(item) | {"ratio": number(item.ratio)} for item in self.alternatives],
-            "notes": self.notes(),
-            "plan": json.loads(self.plan.to_json()),
-            "audit": self.audit.to_dict(),
-            "table_audit": None if self.table_audit is None else self.table_audit.to_dict(),
-            "collected": None if self.collected is None else self.collected.to_dict(),
-        }
+            "notes": self.notes(), "plan": json.loads(self.plan.to_json()), "audit": self.audit.to_dict(),
+            "table_audit": _plain(self.table_audit), "collected": _plain(self.collected),
+        }  # fmt: skip
 
     def to_json(self) -> str:
         """Return everything as JSON."""
@@ -228,37 +227,27 @@ class Calibration:
         return html_table(repr(self), ("attribute", "mechanism", "budget", "expected error"), rows)
 
 
+def _plain(part: Setting | Audit | None) -> dict[str, Any] | None:
+    return None if part is None else part.to_dict()
+
+
 def number(value: float) -> float | str | None:
     """Return a figure as JSON can say it."""
     return None if math.isnan(value) else json_number(value)
 
 
-def _setting_to_dict(setting: Setting) -> dict[str, Any]:
-    return {
-        "budgets": dict(setting.budgets),
-        "errors": {name: number(error) for name, error in setting.errors.items()},
-        "weighted_error": number(setting.weighted_error),
-        "leakage": {
-            name: {"value": number(bound.value), "kind": bound.kind, "method": bound.method}
-            for name, bound in setting.bounds.items()
-        },
-    }
-
-
 def is_capped(budget: float) -> bool:
     """Whether a budget is the largest that is searched."""
-    return budget >= LARGEST_BUDGET * (1 - 1e-9)
+    return budget >= LARGEST_BUDGET * (1 - 1e-9)  # the search ends within a billionth of a root
 
 
 def table_words(audit: Audit) -> str:
     """Say how many secrets an audit finds within, over, or not certified, for the whole report."""
     verdicts = [item.outcomes["report"] for item in audit.secrets.values()]
+    kept = "certified to stay within its limit", "certified to stay within their limits"
     parts: dict[Outcome, tuple[str, str]] = {
-        "within": ("is certified to stay within its limit", "are certified to stay within their limits"),
-        "not certified": (
-            "is not certified to stay within its limit",
-            "are not certified to stay within their limits",
-        ),
+        "within": (f"is {kept[0]}", f"are {kept[1]}"),
+        "not certified": (f"is not {kept[0]}", f"are not {kept[1]}"),
         "exceeded": ("exceeds its limit", "exceed their limits"),
     }
     if len(set(verdicts)) == 1:

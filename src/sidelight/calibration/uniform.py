@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sidelight.calibration.constraint import Constraint, leakage_alone
-from sidelight.calibration.problem import LARGEST_BUDGET, Problem
+from sidelight.calibration.constraint import Constraint
+from sidelight.calibration.problem import LARGEST_BUDGET, Problem, leakage_alone
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.html import listed
@@ -25,7 +25,7 @@ at its limit must not block budgets that do not concern it. Audits allow a billi
 _INFINITE = "infinitely much"
 _MOST = 8
 """How many attributes an error names."""
-_PRECISION = 1e-9
+_PRECISION = 1e-9  # audits allow a billionth, so more digits would change no verdict
 _CLIPPED = 1e3  # an infinite excess would leave the root finder without a slope
 
 
@@ -65,7 +65,7 @@ def largest_safe(over: Callable[[float], float], low: float, high: float = LARGE
             return high
         low = _root(over, low, unsafe)
         raised = min(low * RAISE, high)
-        if over(raised) > 0:
+        if over(raised) > 0:  # where leakage is not monotone, safe budgets may lie beyond a root
             return low
         low = raised
     return low
@@ -78,7 +78,7 @@ def _bracket(over: Callable[[float], float], low: float, high: float) -> tuple[f
         step = min(low * factor, high)
         if over(step) > 0:
             return low, step
-        low, factor = step, factor * factor
+        low, factor = step, factor * factor  # the least budget may be a millionth of the root
     return high, None
 
 

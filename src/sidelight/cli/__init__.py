@@ -22,13 +22,12 @@ from sidelight.cli.audit import audit, demo
 from sidelight.cli.bench import app as bench
 from sidelight.cli.calibrate import calibrate
 from sidelight.cli.collect import collect
-from sidelight.cli.common import explain
 from sidelight.cli.estimate import estimate
 from sidelight.cli.examples import epilog
-from sidelight.cli.first import doctor, example
+from sidelight.cli.first import doctor, example, schema
 from sidelight.cli.knowledge import knowledge
 from sidelight.cli.learn import learn
-from sidelight.cli.schema import schema
+from sidelight.cli.messages import explain
 from sidelight.cli.study import app as study
 from sidelight.foundation.terminal import ClosedPipeError, say
 
@@ -104,7 +103,7 @@ def _open_streams() -> None:
 def _code() -> int:
     """Run the command that the arguments name; return the exit code."""
     try:
-        code = app(prog_name="sidelight", standalone_mode=False)
+        code = app(prog_name="sidelight", standalone_mode=False)  # errors are ours to word
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _INTERRUPTED

@@ -36,40 +36,28 @@ def advise(collected: Collected, reading: Reading, shown: Shown) -> None:
     """Compare protocols by the error to expect."""
     check_writable(collected.save_protocol, SETTINGS)
     with progress(quiet=shown.json):
-        assumed = _assumed(collected, reading)
+        schema, table, known, origin = _assumed(collected, reading)
         people = collected.people
-        if people is None and assumed.table is not None:
-            people = assumed.table.rows
+        if people is None and table is not None:
+            people = table.rows
         if people is None:
             raise InputError("say how many people will report with --people, got none.")
         epsilon = 1.0 if collected.epsilon is None else collected.epsilon
-        advice = sl.advise(assumed.schema, epsilon, people, assumed.known, assumed.origin)
-        advice = replace(advice, notes=assumed.notes(collected.save_protocol))
+        advice = sl.advise(schema, epsilon, people, known, origin)
+        notes = [] if table is None else table.notes()
+        if table is not None and collected.save_protocol:
+            notes += sl.report.publishing_notes(schema, "the protocol file, and every report made by it")
+        advice = replace(advice, notes=tuple(notes))
     if collected.save_protocol:
         sl.protocols.write_protocol(advice.choice, collected.save_protocol)
     show(advice, shown, lambda: sl.report.print_advice(advice))
 
 
-@dataclass(frozen=True)
-class _Assumed:
-    """The schema that is meant, and what is assumed of it."""
+def _assumed(collected: Collected, reading: Reading) -> tuple[sl.Schema, sl.Table | None, Any, str]:
+    """Return the schema, the table it was inferred from, and the frequencies assumed, with their origin.
 
-    schema: sl.Schema
-    known: Any = None  # frequencies, or the estimates of a first phase; None where nothing is known
-    origin: str = ""  # where they came from
-    table: sl.Table | None = None  # the table that the schema was inferred from, if any
-
-    def notes(self, written: Path | None) -> tuple[str, ...]:
-        """Say what the table's reading left out, and what a protocol that is written holds of it."""
-        if self.table is None:
-            return ()
-        holder = "the protocol file, and every report made by it"
-        published = sl.report.publishing_notes(self.schema, holder) if written else []
-        return (*self.table.notes(), *published)
-
-
-def _assumed(collected: Collected, reading: Reading) -> _Assumed:
-    """Return the schema, and the frequencies that are assumed, with their origin."""
+    In place of frequencies there may be the estimates of a first phase, or None where nothing is known.
+    """
     data, first = collected.data, collected.first
     is_numbered = collected.attributes is not None or collected.values is not None
     given = {"a table": data, "--first": first or None, "--attributes and --values": is_numbered or None}
@@ -78,14 +66,14 @@ def _assumed(collected: Collected, reading: Reading) -> _Assumed:
         _refuse_table_options(collected, reading)
     if first:
         estimates = sl.estimate([sl.read_reports(path) for path in first])
-        return _Assumed(estimates.schema, estimates)
+        return estimates.schema, None, estimates, ""
     if data is None:
-        return _Assumed(_numbered_schema(collected))
+        return _numbered_schema(collected), None, None, ""
     table = read_table(data, reading)
     if not collected.public:
-        return _Assumed(table.schema, table=table)
+        return table.schema, table, None, ""
     known = sl.transport.true_frequencies(table, table.schema)
-    return _Assumed(table.schema, known, f"public data: {file_name(data)}", table)
+    return table.schema, table, known, f"public data: {file_name(data)}"
 
 
 def _refuse_table_options(collected: Collected, reading: Reading) -> None:

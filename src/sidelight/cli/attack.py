@@ -50,12 +50,9 @@ class Known:
 
 @grouped()
 def attack(
-    data: Data,
-    secret: Annotated[str, typer.Option(help="The attribute that is attacked.")],
-    simulated: Simulated,
-    known: Known,
-    shown: Shown,
-) -> None:
+    data: Data, secret: Annotated[str, typer.Option(help="The attribute that is attacked.")],
+    simulated: Simulated, known: Known, shown: Shown,
+) -> None:  # fmt: skip
     """Attack a release: simulated on half of a table, or a file of reports against its true records.
 
     On a file of reports the attack is Bayes' rule: noise, budgets and models are what the file says.

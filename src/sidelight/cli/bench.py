@@ -57,6 +57,21 @@ class Drawn:
     figure: Path | None = flag(None, "Draw to this .svg or .png file.", "--figure")
     json: Json = False
 
+    def __post_init__(self) -> None:
+        """Refuse before the work a figure that could not be drawn after it."""
+        check_writable(self.figure, (".svg", ".png"))
+
+    def show(self, result: Any, figure: Callable[[], Any], printer: Callable[[Any], None]) -> None:
+        """Draw the benchmark if a file is named, and print it."""
+        from sidelight.studies.outputs import save_figure
+
+        if self.figure:
+            save_figure(figure(), self.figure)
+        if self.json:
+            echo_json(asdict(result))
+        else:
+            printer(result)
+
 
 @app.command("analysers")
 @grouped(without=_WITHOUT)
@@ -64,7 +79,6 @@ def analysers(data: Data, chosen: Analysers, reading: Reading, drawn: Drawn) -> 
     """Place analysers by how far they are below and above a reference, over all pairs of attributes."""
     from sidelight.studies.benchmarks import BUDGETS, analyser_figure, benchmark_analysers
 
-    check_writable(drawn.figure, (".svg", ".png"))
     own = {name: load_object(name, "analyser") for name in chosen.analyser or []}
     with progress(quiet=drawn.json):
         belief = sl.Belief.from_data(read_table(data, reading))
@@ -72,7 +86,7 @@ def analysers(data: Data, chosen: Analysers, reading: Reading, drawn: Drawn) -> 
             belief, dict(sl.leakage.ANALYSERS) | own, chosen.epsilon or BUDGETS,
             reference=_reference(chosen.reference), name=chosen.reference,
         )  # fmt: skip
-    _show(result, drawn, lambda: analyser_figure({Path(data).stem: result}), sl.report.print_analysers)
+    drawn.show(result, lambda: analyser_figure({Path(data).stem: result}), sl.report.print_analysers)
 
 
 @app.command("mechanisms")
@@ -81,25 +95,12 @@ def mechanisms(data: Data, chosen: Mechanisms, reading: Reading, drawn: Drawn) -
     """Place mechanisms by frequency error and wrong guesses against their share of the worst leakage."""
     from sidelight.studies.benchmarks import BUDGETS, MAKERS, benchmark_mechanisms, mechanism_figure
 
-    check_writable(drawn.figure, (".svg", ".png"))
     own = {name: _maker(name) for name in chosen.mechanism or []}
     with progress(quiet=drawn.json):
         belief = sl.Belief.from_data(read_table(data, reading))
         result = benchmark_mechanisms(belief, dict(MAKERS) | own, chosen.epsilon or BUDGETS)
     error = partial(mechanism_figure, result, "frequency_error", "frequency error")
-    _show(result, drawn, error, sl.report.print_mechanisms)
-
-
-def _show(result: Any, drawn: Drawn, figure: Callable[[], Any], printer: Callable[[Any], None]) -> None:
-    """Draw the benchmark if a file is named, and print it."""
-    from sidelight.studies.outputs import save_figure
-
-    if drawn.figure:
-        save_figure(figure(), drawn.figure)
-    if drawn.json:
-        echo_json(asdict(result))
-    else:
-        printer(result)
+    drawn.show(result, error, sl.report.print_mechanisms)
 
 
 def _reference(name: str) -> sl.leakage.Analyser:

@@ -15,7 +15,7 @@ from sidelight.cli.common import Shown, numbers_only, progress, show
 from sidelight.cli.options import Data, Names, Reading, Smoothing, Withhold, flag, grouped
 from sidelight.foundation.errors import InputError, check_choice, check_number
 
-_FRONTIER = (0.25, 0.5, 1.0, 2.0, 4.0)
+_FRONTIER = (0.25, 0.5, 1.0, 2.0, 4.0)  # evenly spread on the logarithmic axis of the figure
 
 
 @dataclass(frozen=True)
@@ -148,10 +148,20 @@ def calibrate(
         given = sl.Plan.read(search.plan) if search.plan else None
         common.refuse_both(given, {"--mechanism": search.mechanism})
         table = common.read_table(data, reading, given, wishes.named, numbered=wishes.secrets)
-        settings = _settings(wishes, search, reading.encoding, table, has_report=shown.report is not None)
-        secrets = wishes.secrets_of(table, given)
+        rules: dict[str, Any] = {
+            "limit": wishes.limit, "limits": wishes.limits, "fixed": wishes.fixed, "weights": wishes.weights,
+            "mechanisms": wishes.mechanisms, "mechanism": search.mechanism or "grr", "method": search.method,
+            "budgets": "uniform" if search.uniform else "unequal", "constraint": search.constraint,
+            "confidence": search.confidence, "utility": search.utility, "decide_by": search.decide_by,
+        }  # fmt: skip
+        if search.collected is not None:
+            rows = sl.read(search.collected, schema=table.schema, encoding=reading.encoding)
+            rules["collected"] = sl.Belief.from_data(rows)
+        if shown.report:  # a page shows them; they take long
+            rules |= {"frontier": _FRONTIER, "compare": True}
         belief = sl.Belief.from_data(table, smoothing=smoothing)
-        result = sl.calibrate(belief, secrets=secrets, plan=given, **settings)
+        secrets = wishes.secrets_of(table, given)
+        result = sl.calibrate(belief, secrets=secrets, plan=given, **rules)
     if wishes.output:
         result.plan.write(wishes.output)
     said = [f"The plan is in {wishes.output}."] if wishes.output else []
@@ -160,21 +170,3 @@ def calibrate(
     show(result, shown, lambda: sl.report.print_calibration(result, table), said)
     if not (result.is_within and (result.collected is None or result.collected.is_within)):
         raise typer.Exit(1)
-
-
-def _settings(
-    wishes: Wishes, search: Search, encoding: str, table: sl.Table, *, has_report: bool
-) -> dict[str, Any]:
-    """Return the arguments of `sl.calibrate`, except the secrets and the plan."""
-    collected = None
-    if search.collected is not None:
-        rows = sl.read(search.collected, schema=table.schema, encoding=encoding)
-        collected = sl.Belief.from_data(rows)
-    return {
-        "limit": wishes.limit, "limits": wishes.limits, "fixed": wishes.fixed, "weights": wishes.weights,
-        "mechanisms": wishes.mechanisms, "mechanism": search.mechanism or "grr",
-        "budgets": "uniform" if search.uniform else "unequal", "constraint": search.constraint,
-        "method": search.method, "confidence": search.confidence, "utility": search.utility,
-        "decide_by": search.decide_by, "collected": collected,
-        "frontier": _FRONTIER if has_report else (), "compare": has_report,
-    }  # fmt: skip

@@ -79,13 +79,20 @@ def collect(
     )
     with progress(quiet=json):
         given = _given(means)
-        table = _read(given, data, reading)
+        if given is None:
+            table = read_table(data, reading)
+        else:  # its other columns do not matter
+            reading = replace(reading, column=reading.column or list(given.plan.names))
+            table = read_table(data, reading, given.plan, giver=given.giver)
         reports = _collected(table, given, means, writing.seed, reading.encoding)
-        is_local = reading.engine == "local"
-        notes = _written(reports, output, writing, table if is_local else None)
+        notes = _written(reports, output, writing, table if reading.engine == "local" else None)
     if writing.save_protocol:
         sl.protocols.write_protocol(reports.protocol, writing.save_protocol)
-    _show_collected(reports, [*notes, *_notes(reports, table, given)], output, json)
+    notes += sl.report.collected_notes(reports)
+    if given is None:  # the schema was inferred, so the collector must know what it tells
+        published = sl.report.publishing_notes(reports.protocol.schema, "every report file")
+        notes += [*table.notes(), *published]
+    _show_collected(reports, notes, output, json)
 
 
 def _written(reports: sl.RecordReports, output: Path, writing: Writing, table: sl.Table | None) -> list[str]:
@@ -104,15 +111,12 @@ def _written(reports: sl.RecordReports, output: Path, writing: Writing, table: s
     schema = reports.protocol.schema
     records = "" if table is None else sl.transport.digest_of(table, schema, writing.seed)
     begun = read_manifest(output)
-    sl.transport.write_batches(
-        reports, output, writing.batches, append=writing.append, records=records, order=order
-    )
+    rules: dict[str, Any] = {"append": writing.append, "records": records, "order": order}
+    sl.transport.write_batches(reports, output, writing.batches, **rules)
     if begun is None:
         return []
-    return [
-        f"An interrupted collection was continued: {begun.done} of {begun.batches} batches were finished; "
-        "their people have no second report."
-    ]
+    finished = f"{begun.done} of {begun.batches} batches were finished"
+    return [f"An interrupted collection was continued: {finished}; their people have no second report."]
 
 
 def _check_output(output: Path, writing: Writing, sources: Sequence[str | Path | None]) -> None:
@@ -159,23 +163,6 @@ def _given(means: Means) -> _Given | None:
         coded = sl.Plan.uniform(made.schema)
         return _Given(coded, "protocol", lambda table, seed: sl.collect(table, made, seed=seed))
     return None
-
-
-def _read(given: _Given | None, data: str, reading: Reading) -> sl.Table:
-    """Open the table by the schema of what a file gives, if anything; its other columns do not matter."""
-    if given is None:
-        return read_table(data, reading)
-    reading = replace(reading, column=reading.column or list(given.plan.names))
-    return read_table(data, reading, given.plan, giver=given.giver)
-
-
-def _notes(reports: sl.RecordReports, table: sl.Table, given: _Given | None) -> list[str]:
-    """Return what the collector must know."""
-    notes = sl.report.collected_notes(reports)
-    if given is not None:
-        return notes
-    published = sl.report.publishing_notes(reports.protocol.schema, "every report file")
-    return [*notes, *table.notes(), *published]
 
 
 def _collected(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
@@ -15,9 +14,8 @@ import sidelight as sl
 from sidelight.cli.options import Json, Names, Reading, ReportFile
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
 from sidelight.foundation.files import check_not_read, check_overwrite, json_plain
-from sidelight.foundation.logs import kept_logs
 from sidelight.foundation.progress import progress_bars
-from sidelight.foundation.terminal import ClosedPipeError, say, say_json
+from sidelight.foundation.terminal import say, say_json
 
 PAGE = (".html", ".htm")
 SETTINGS = (".toml", ".json")
@@ -103,19 +101,12 @@ def check_counts(*, smoothing: float, **counts: int) -> None:
 
 
 def check_writable(
-    path: Path | None,
-    suffixes: tuple[str, ...],
-    *,
-    sources: Sequence[str | Path | None] = (),
+    path: Path | None, suffixes: tuple[str, ...], *, sources: Sequence[str | Path | None] = (),
     force: bool | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Refuse, before the work, what could not or must not be written after it.
 
-    Args:
-        path: of the file; None for none.
-        suffixes: how its name may end.
-        sources: what is read, and never written over.
-        force: whether --force was said; None where there is no such option.
+    What is read, `sources`, is never written over. `force` is None where there is no such option.
     """
     if path is None:
         return
@@ -148,23 +139,13 @@ def refuse_both(plan: sl.Plan | None, options: Mapping[str, object]) -> None:
 
 
 def read_table(
-    data: str,
-    reading: Reading,
-    plan: sl.Plan | None = None,
-    named: Sequence[str] = (),
-    *,
-    numbered: Sequence[str] = (),
-    giver: str = "plan",
-) -> sl.Table:
+    data: str, reading: Reading, plan: sl.Plan | None = None, named: Sequence[str] = (), *,
+    numbered: Sequence[str] = (), giver: str = "plan",
+) -> sl.Table:  # fmt: skip
     """Open the table; columns that the plan releases are coded as the plan says.
 
-    Args:
-        data: where it is.
-        reading: the options.
-        plan: what is released, if that is known.
-        named: the columns that other options name.
-        numbered: those of `named` that may have been meant as name=number.
-        giver: what the plan stands for in messages, as "protocol".
+    Other options name the columns `named`, and may have meant those in `numbered` as name=number. In messages
+    the plan is called `giver`.
     """
     source, rules = _opened(data, reading)
     drop, required = reading.drop or [], list(named)
@@ -238,18 +219,3 @@ def _opened(data: str, reading: Reading) -> tuple[Any, dict[str, Any]]:
         raise InputError("--sql is for --engine local; leave one out.")
     others = {name: rule for name, rule in reading.rules.items() if name not in ("encoding", "sql")}
     return open_frame(data, reading.master, reading.encoding), others | {"label": data}
-
-
-def explain(error: Exception) -> int:
-    """Print an error as one line and return the exit code: 2 for bad input, 3 for a fault of ours."""
-    from sidelight.cli.messages import message_of
-
-    if os.environ.get("SIDELIGHT_TRACEBACK"):
-        raise error
-    said = message_of(error)
-    fault = f"internal error ({type(error).__name__}): {error}."
-    line = f"error: {said}" if said else f"{fault} Set SIDELIGHT_TRACEBACK=1 to see where, and report it."
-    line += "".join(f" What Spark says itself is in {path}." for path in kept_logs())
-    with suppress(OSError, ClosedPipeError):  # where nobody can be told, the exit code still tells
-        say(" ".join(line.split()), err=True)
-    return 2 if said else 3

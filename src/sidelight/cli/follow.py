@@ -86,32 +86,27 @@ class Showing:
 
 def estimate_from_state(state: State, files: list[Path], showing: Showing) -> None:
     """Estimate from a followed folder, or from checkpoints."""
-    expected = _expected(state.expect or [])
-    if state.follow is not None:
-        _follow(state, state.follow, expected, showing)
-    else:
+    expected, folder = _expected(state.expect or []), state.follow
+    if folder is None:
         _from_checkpoints(files, state.checkpoint, expected, showing)
-
-
-def _follow(state: State, folder: Path, expected: list[sl.protocols.Protocol], showing: Showing) -> None:
+        return
     every = _EVERY if state.every is None else check_number("every", state.every, above=0)
     if state.idle is not None:
         check_number("idle", state.idle, at_least=0)
     with stopping() as stop, sl.transport.Follower(folder, state.checkpoint, expected=expected) as follower:
-        news = time.monotonic()
-        is_first = True
+        news = None
         while True:
             with progress(quiet=showing.shown.json):
                 scan = follower.scan(_REFRESH, stop.is_set)
             _tell(scan)
-            if scan.is_news or is_first:
-                news, is_first = time.monotonic(), False
+            if scan.is_news or news is None:
+                news = time.monotonic()
                 _update(follower, scan, showing)
             if stop.is_set() or (not scan.left and state.is_over(news)):
                 break
             if not scan.left:
                 stop.wait(every)
-        follower.write()
+        follower.write()  # what came since the last checkpoint would be lost
         whole = follower.aggregator
         _report(whole, showing)
         say(f"{follower.path} holds {len(whole.batches)} batches, {whole.people} reports.", err=True)
@@ -193,9 +188,8 @@ def _report(aggregator: sl.transport.Aggregator, showing: Showing) -> None:
     if showing.output:
         estimates.write(showing.output, overwrite=showing.force)
         say(f"The estimates are in {showing.output}.", err=True)
-    if showing.shown.report:
-        sl.write_report(estimates, showing.shown.report)
-        say(f"The report is in {showing.shown.report}.", err=True)
+    if page := showing.shown.report:
+        say(f"The report is in {sl.write_report(estimates, page)}.", err=True)
 
 
 def _from_checkpoints(

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import sidelight as sl
-from sidelight.cli.common import Shown, check_counts, check_writable, numbers_only, progress, read_table, show
+from sidelight.cli import common
+from sidelight.cli.common import Shown, check_counts, check_writable, echo_json, progress, read_table, show
 from sidelight.cli.options import WITHOUT_ENGINE, Data, MinSupport, Names, Reading, Smoothing, flag, grouped
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.foundation.files import write_text
-from sidelight.foundation.terminal import say_json
 
-Show = Callable[[], float]
-"""Prints a result, writes its files, and returns the largest leakage in it."""
+Found = tuple[Any, Any, Any]
+"""The figures of one adversary or of everyone, the belief and the query."""
 GraphFile = Annotated[
     Path | None, typer.Option(help="Write the published graph (IC, IR and LS of every edge): .json or .dot.")
 ]
@@ -73,9 +73,9 @@ def knowledge(
     wanted.check()
     with progress(quiet=shown.json):
         table = read_table(data, replace(reading, column=named if about else None), named=named)
-        finish = _gaussian(wanted, table) if asked.belief == "gaussian" else _listed(wanted, table)
-    worst = finish()
-    if asked.limit is not None and worst > asked.limit * (1 + 1e-9):
+        found = (_gaussian if asked.belief == "gaussian" else _listed)(wanted, table)
+    worst = _show(found, wanted, table)
+    if asked.limit is not None and worst > asked.limit * (1 + 1e-9):  # a figure at its limit may round above
         raise typer.Exit(1)
 
 
@@ -156,7 +156,7 @@ def _adversary(attacked: list[str], given: list[str], *, only: bool) -> sl.Adver
 
 def _weights(wanted: Wanted, names: Sequence[str]) -> dict[str, float]:
     """Return the weights of a sum: 0 for columns that it is not about, which may be known or attacked."""
-    weights = numbers_only("--weight", "name=number", wanted.options.weight or [])
+    weights = common.numbers_only("--weight", "name=number", wanted.options.weight or [])
     return {**{name: 0.0 for name in names if wanted.about and name not in wanted.about}, **weights}
 
 
@@ -189,25 +189,21 @@ def _counted(schema: sl.Schema, options: list[str]) -> dict[str, list[str]]:
     return counted
 
 
-def _listed(wanted: Wanted, table: sl.Table) -> Show:
-    """Compute the figures for a joint or a tree belief; return what shows them."""
+def _listed(wanted: Wanted, table: sl.Table) -> Found:
+    """Compute the figures for a joint or a tree belief."""
     from sidelight.knowledge.audit import adversary_audit
 
-    asked, named = wanted.options, wanted.adversary
+    asked, named, least = wanted.options, wanted.adversary, wanted.min_support
     belief = sl.Belief.from_data(table, asked.belief, smoothing=asked.smoothing)  # type: ignore[arg-type]
     query = _query(wanted, table.schema)
     if asked.only and named:
-        figures = adversary_audit(belief, query, named, min_support=wanted.min_support)
-        return lambda: _show_one(figures, belief, query, table, wanted.shown)
-    audit = sl.knowledge_audit(
-        belief, query, wanted.attacked or None, named=[named] if named else [],
-        limit=asked.limit, min_support=wanted.min_support,
-    )  # fmt: skip
-    return lambda: _show_everyone(audit, wanted, table)
+        return adversary_audit(belief, query, named, min_support=least), belief, query
+    rules: dict[str, Any] = {"named": [named] if named else [], "limit": asked.limit, "min_support": least}
+    return sl.knowledge_audit(belief, query, wanted.attacked or None, **rules), belief, query
 
 
-def _gaussian(wanted: Wanted, table: sl.Table) -> Show:
-    """Compute the figures for a Gaussian of columns of numbers; return what shows them."""
+def _gaussian(wanted: Wanted, table: sl.Table) -> Found:
+    """Compute the figures for a Gaussian of columns of numbers."""
     from sidelight.knowledge.gaussian import gaussian_figures
 
     asked, named = wanted.options, wanted.adversary
@@ -217,42 +213,32 @@ def _gaussian(wanted: Wanted, table: sl.Table) -> Show:
     if asked.query == "mean":
         share = 1 / (len(belief.names) - len(weights))
         weights = {name: weights.get(name, share) for name in belief.names}
-    rules = {"scale": asked.scale, "reach": asked.reach, "weights": weights}
+    rules: dict[str, Any] = {"scale": asked.scale, "reach": asked.reach, "weights": weights}
     if asked.only and named:
-        query, figures = gaussian_figures(belief, named, **rules)  # type: ignore[arg-type]
-        return lambda: _show_one(figures, belief, query, table, wanted.shown)
-    audit = sl.knowledge.gaussian_audit(
-        belief, wanted.attacked or None, named=[named] if named else [], limit=asked.limit,
-        **rules,  # type: ignore[arg-type]
-    )  # fmt: skip
-    return lambda: _show_everyone(audit, wanted, table)
+        query, figures = gaussian_figures(belief, named, **rules)
+        return figures, belief, query
+    rules |= {"named": [named] if named else [], "limit": asked.limit}
+    audit = sl.knowledge.gaussian_audit(belief, wanted.attacked or None, **rules)
+    return audit, belief, audit.query
 
 
-def _show_one(
-    figures: sl.knowledge.AdversaryAudit,
-    belief: sl.Belief | sl.belief.Gaussian,
-    query: sl.Query | sl.knowledge.NumberSum,
-    table: sl.Table,
-    shown: Shown,
-) -> float:
-    if shown.json:
-        say_json(sl.report.adversary_json(figures))
-    else:
-        sl.report.print_adversary(figures, belief, query, table)
-    return figures.exact.value
-
-
-def _show_everyone(audit: sl.knowledge.KnowledgeAudit, wanted: Wanted, table: sl.Table) -> float:
-    """Print every adversary's figures, write the files that were asked for; return what must keep the limit.
+def _show(found: Found, wanted: Wanted, table: sl.Table) -> float:
+    """Print the figures, write the files that were asked for; return what must keep the limit.
 
     A model's figure shows nothing about the table. Unless it is asked to decide, the group bound does, which
     holds for every table.
     """
-    said = [f"The graph is in {_write_graph(audit, wanted.graph)}."] if wanted.graph else []
-    show(audit, wanted.shown, lambda: sl.report.print_knowledge(audit, table), said)
-    if wanted.options.decide_by == "model" or not audit.belief.is_model:
-        return audit.worst.exact.value
-    return audit.group.worst()[1]
+    result, belief, query = found
+    if wanted.options.only:
+        if wanted.shown.json:
+            echo_json(result.to_dict())
+        else:
+            sl.report.print_adversary(result, belief, query, table)
+        return float(result.exact.value)
+    said = [f"The graph is in {_write_graph(result, wanted.graph)}."] if wanted.graph else []
+    show(result, wanted.shown, lambda: sl.report.print_knowledge(result, table), said)
+    decides = wanted.options.decide_by == "model" or not result.belief.is_model
+    return float(result.worst.exact.value if decides else result.group.worst()[1])
 
 
 def _write_graph(audit: sl.knowledge.KnowledgeAudit, path: Path) -> Path:

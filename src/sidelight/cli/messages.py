@@ -1,17 +1,34 @@
-"""The library's messages in the words of the command line: options for arguments."""
+"""Errors as one line, in the words of the command line: options for arguments."""
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+from contextlib import suppress
 from typing import Any
 
 from sidelight.foundation.errors import SidelightError
 from sidelight.foundation.files import FULL
+from sidelight.foundation.logs import kept_logs
+from sidelight.foundation.terminal import ClosedPipeError, say
 
 _ALIASES = {"kind": "belief", "secrets": "secret", "synergies": "synergy"}
 """Arguments that are options by another name."""
 _PARSED = {"float_parsing": "a number", "int_parsing": "a whole number", "int_from_float": "a whole number"}
+
+
+def explain(error: Exception) -> int:
+    """Print an error as one line and return the exit code: 2 for bad input, 3 for a fault of ours."""
+    if os.environ.get("SIDELIGHT_TRACEBACK"):
+        raise error
+    said = message_of(error)
+    fault = f"internal error ({type(error).__name__}): {error}."
+    line = f"error: {said}" if said else f"{fault} Set SIDELIGHT_TRACEBACK=1 to see where, and report it."
+    line += "".join(f" What Spark says itself is in {path}." for path in kept_logs())
+    with suppress(OSError, ClosedPipeError):  # where nobody can be told, the exit code still tells
+        say(" ".join(line.split()), err=True)  # one line, which scripts can read
+    return 2 if said else 3
 
 
 def message_of(error: Exception) -> str | None:

@@ -8,12 +8,8 @@ from sidelight.report.collection import (
     print_advice as print_advice,
     print_estimates as print_estimates,
 )
-from sidelight.report.columns import print_schema as print_schema, publishing_notes as publishing_notes
-from sidelight.report.knowledge import (
-    adversary_json as adversary_json,
-    print_adversary as print_adversary,
-    print_knowledge as print_knowledge,
-)
+from sidelight.report.console import print_schema as print_schema
+from sidelight.report.knowledge import print_adversary as print_adversary, print_knowledge as print_knowledge
 from sidelight.report.learning import print_learnt as print_learnt
 from sidelight.report.page import write_report as write_report
 from sidelight.report.studies import (
@@ -24,3 +20,4 @@ from sidelight.report.studies import (
     print_study as print_study,
     print_tally as print_tally,
 )
+from sidelight.report.wording import publishing_notes as publishing_notes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import cycle
 from typing import NamedTuple
 
@@ -10,17 +12,23 @@ import numpy as np
 from sidelight.attacks.intervals import Interval
 from sidelight.attacks.result import AttackComparison, AttackResult
 from sidelight.foundation.arrays import Array
-from sidelight.report.console import open_console, print_notes, table_of
-from sidelight.report.page import Figure, Page
-from sidelight.report.style import LEGEND, Trace, axis, layout, scatter
+from sidelight.report.console import print_parts, table_of
+from sidelight.report.page import Figure, Page, plotted
+from sidelight.report.style import LEGEND, SERIES, Trace, axis, scatter, whiskers
 from sidelight.report.wording import label, labels
 
 CUT = 0.02
 """The share of the largest distances that the figures may leave out, so that the rest stays readable."""
 _MOST_BINS = 60
 _POINTS = 200
-_ATTACKS = ("series-1", "series-2", "series-3", "series-4", "series-5", "series-6", "series-7")
 _DASHES = ("solid", "dash", "dashdot")
+_KINDS = {
+    "attack": "series-1",
+    "without a release": "neutral",
+    "release itself": "series-2",
+    "limit": "series-3",
+}
+"""An attack's own figure and what stands beside it, with the colours of their bars."""
 _LINE = 22
 """The height of a line of the legend; on a phone every name has one of its own."""
 
@@ -41,18 +49,10 @@ def attack_page(result: AttackResult) -> Page:
 
 def comparison_page(comparison: AttackComparison) -> Page:
     """Return the page of several attacks."""
-    results = comparison.results
-    figures = _figures(comparison)
-    context = {
-        "comparison": comparison,
-        "results": results,
-        "first": next(iter(results.values())),
-        "releases": list(dict.fromkeys(result.release for result in results.values())),
-        "verdict": verdict_sentence(comparison),
-        "removed": removed_share,
-        "cut": CUT,
-    }
-    return Page(f"Sidelight attack: {comparison.title}", "attack.html.j2", context, figures)
+    words = {"verdict": verdict_sentence(comparison), "removed": removed_share, "cut": CUT}
+    context = {"comparison": comparison, "results": comparison.results, **words}
+    title = f"Sidelight attack: {comparison.title}"
+    return Page(title, "attack.html.j2", context, _figures(comparison.results))
 
 
 def verdict_sentence(comparison: AttackComparison) -> str:
@@ -64,12 +64,11 @@ def verdict_sentence(comparison: AttackComparison) -> str:
     return f"{winners or 'None'} of {len(comparison.results)} attacks beat{'s' * (winners == 1)} the control"
 
 
-def _figures(comparison: AttackComparison) -> dict[str, Figure]:
-    results = comparison.results
+def _figures(results: dict[str, AttackResult]) -> dict[str, Figure]:
     if any(result.measure == "error rate" for result in results.values()):
         return {"errors": _errors_figure(results)}
     curves = _curves(results)
-    end = max(float(np.quantile(curve.losses, 1 - CUT)) for curve in curves)
+    end = max(float(np.quantile(curve.losses, 1 - CUT)) for curve in curves)  # no line may lose more
     return {"density": _density_figure(curves, end), "cumulative": _cumulative_figure(curves, end)}
 
 
@@ -78,10 +77,8 @@ def _curves(results: dict[str, AttackResult]) -> list[Curve]:
 
     Attacks on one release share its line; where the releases differ each has its own.
     """
-    curves = [
-        Curve(name, colour, "solid", result.losses)
-        for (name, result), colour in zip(results.items(), cycle(_ATTACKS), strict=False)
-    ]
+    coloured = zip(results.items(), cycle(SERIES[:-1]), strict=False)  # the last is that of releases
+    curves = [Curve(name, colour, "solid", result.losses) for (name, result), colour in coloured]
     first = next(iter(results.values()))
     curves.append(Curve("without a release", "neutral", "dot", first.control_losses))
     releases = {result.release: (name, result) for name, result in results.items()}
@@ -120,67 +117,52 @@ def _line(curve: Curve, x: Array, y: Array) -> Trace:
 
 
 def _drawn(data: list[Trace], title: str, description: str) -> Figure:
-    changes = {
-        "showlegend": True,
-        "legend": LEGEND,
-        "margin": {"l": 8, "r": 8, "t": 30, "b": 8},
-        "xaxis": axis("distance to the truth", rangemode="tozero"),
-        "yaxis": axis(title, rangemode="tozero"),
-    }
-    return Figure(
-        data,
-        layout(height=400, **changes),
-        description + " The table gives the means.",
-        narrow=layout(height=320 + _LINE * len(data), **changes),
-    )
+    across, up = (axis(name, rangemode="tozero") for name in ("distance to the truth", title))
+    said = f"{description} The table gives the means."
+    wide = plotted(data, said, 400, across, up, headroom=30, showlegend=True, legend=LEGEND)
+    return replace(wide, narrow=wide.layout | {"height": 320 + _LINE * len(data)})
 
 
 def _errors_figure(results: dict[str, AttackResult]) -> Figure:
     """Draw four bars for every attack: its own errors, and what stands beside them."""
-    kinds: dict[str, tuple[str, list[Interval | None]]] = {
-        "attack": ("series-1", [result.score for result in results.values()]),
-        "without a release": ("neutral", [result.control for result in results.values()]),
-        "release itself": ("series-2", [result.baseline for result in results.values()]),
-        "limit": ("series-3", [result.limit for result in results.values()]),
-    }
     names = labels(results, 30)
-    data = [_bars(kind, colour, names, values) for kind, (colour, values) in kinds.items() if any(values)]
-    axes = {"xaxis": axis(""), "yaxis": axis("share of wrong guesses", rangemode="tozero")}
-    return Figure(
+    shown = zip(_KINDS, zip(*map(_beside, results.values()), strict=True), strict=True)
+    data = [_bars(kind, names, values) for kind, values in shown if any(values)]
+    return plotted(
         data,
-        layout(height=380, barmode="group", showlegend=True, legend=LEGEND, **axes),
         "The share of wrong guesses of every attack, of its control, its release and its limit.",
-    )
+        380, axis(""), axis("share of wrong guesses", rangemode="tozero"),
+        barmode="group", showlegend=True, legend=LEGEND,
+    )  # fmt: skip
 
 
-def _bars(kind: str, colour: str, names: list[str], values: list[Interval | None]) -> Trace:
+def _beside(result: AttackResult) -> tuple[Interval | None, ...]:
+    """Return the figure of each of `_KINDS`."""
+    return result.score, result.control, result.baseline, result.limit
+
+
+def _bars(kind: str, names: list[str], values: Sequence[Interval | None]) -> Trace:
     known = [(name, value) for name, value in zip(names, values, strict=True) if value is not None]
-    ends = {
-        "type": "data", "symmetric": False, "array": [value.upper - value.value for _, value in known],
-        "arrayminus": [value.value - value.lower for _, value in known], "color": "@ink",
-    }  # fmt: skip
     x, y = [name for name, _ in known], [value.value for _, value in known]
-    return {"type": "bar", "name": kind, "x": x, "y": y, "error_y": ends, "marker": {"color": f"@{colour}"}}
+    ends = whiskers(y, [(value.lower, value.upper) for _, value in known], color="@ink")
+    colour = {"color": f"@{_KINDS[kind]}"}
+    return {"type": "bar", "name": kind, "x": x, "y": y, "error_y": ends, "marker": colour}
 
 
-_COLUMNS = (
-    "attack", "measure", "attack's", "without a release", "release itself", "limit", "noise removed",
-    "gain over control",
-)  # fmt: skip
+_COLUMNS = ("attack", "measure", "attack's", *[*_KINDS][1:], "noise removed", "gain over control")
 _LEAST_REMOVED = -10.0
 
 
 def print_attack(comparison: AttackComparison) -> None:
     """Print every result beside its control, its baseline and the limit, and what to know about them."""
-    console = open_console(180)
     rows = []
     for name, result in comparison.results.items():
-        beside = map(_interval, (result.score, result.control, result.baseline, result.limit))
+        beside = map(_interval, _beside(result))
         removed, gain = removed_share(result.noise_removed), _interval(result.gain)
         rows.append([name, result.measure, *beside, removed, gain])
-    console.print(table_of(comparison.title, _COLUMNS, rows, left=_COLUMNS[:2]))
     warnings = [f"Warning: {result.warning}" for result in comparison.results.values() if result.warning]
-    print_notes(console, [*_releases(comparison.results), *comparison.notes, *warnings])
+    said = [*_releases(comparison.results), *comparison.notes, *warnings]
+    print_parts([table_of(comparison.title, _COLUMNS, rows, left=_COLUMNS[:2])], said, width=180)
 
 
 def _releases(results: dict[str, AttackResult]) -> list[str]:

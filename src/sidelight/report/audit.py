@@ -10,18 +10,17 @@ from rich.text import Text
 
 from sidelight.auditing import NAMES, AdversaryName, Audit, Outcome, SecretAudit, worded
 from sidelight.belief import Belief
+from sidelight.foundation.terminal import say
 from sidelight.leakage import Leakage, pairwise_sum, total_leakage
 from sidelight.plan import Plan
+from sidelight.report import pair_figures
 from sidelight.report.audit_figures import heat_figure, interval, is_point, totals_figure, worst_first
-from sidelight.report.console import open_console, print_notes, table_of
-from sidelight.report.curves import curves_figure, planned_budgets, worst_curves
-from sidelight.report.network import LEAST_SHARE, MOST_ARROWS, PER_SECRET, arrows_of, network_figure
+from sidelight.report.console import print_parts, table_of
 from sidelight.report.page import Page, drawn
 from sidelight.report.style import VERDICTS
 from sidelight.report.wording import UNPROTECTED, counted, decimals, short, weak_budgets
 from sidelight.sources import Table
 
-CARDS = 3
 _PHRASES: dict[Outcome, tuple[str, str]] = {
     "exceeded": ("exceeds its limit", "exceed their limits"),
     "not certified": ("is not certified to keep its limit", "are not certified to keep their limits"),
@@ -32,34 +31,26 @@ _PHRASES: dict[Outcome, tuple[str, str]] = {
 def audit_page(audit: Audit) -> Page:
     """Return the page of an audit."""
     items = worst_first(audit)
-    curves = worst_curves(audit, items)
-    arrows = arrows_of(audit)
+    curves = pair_figures.worst_curves(audit, items)
+    arrows = pair_figures.arrows_of(audit)
     figures = drawn(
         totals=totals_figure(items),
         heat=heat_figure(audit) if any(item.neighbours for item in items) else None,
-        curves=curves_figure(curves) if any(curve.values for curve in curves) else None,
-        network=network_figure(audit, arrows) if arrows else None,
+        curves=pair_figures.curves_figure(curves) if any(curve.values for curve in curves) else None,
+        network=pair_figures.network_figure(audit, arrows) if arrows else None,
     )
     counts = Counter(item.decision for item in items)
     context = {
-        "audit": audit,
-        "items": items,
-        "cards": items[:CARDS],
+        "audit": audit, "items": items, "names": NAMES, "curves": curves,
         "counts": {verdict: counts[verdict] for verdict in VERDICTS},
         "verdict": verdict_sentence(counts, audit.decide_by),
         "named": {verdict: worded(verdict, audit.decide_by) for verdict in VERDICTS},
-        "decider": NAMES[audit.decide_by],
-        "names": NAMES,
         "weaker": sorted({NAMES[item.adversary] for item in items if item.whole}),
-        "understated": {item.secret for item in items if is_understated(item)},
         "has_intervals": not all(is_point(item.total) for item in items),
-        "curves": curves,
-        "planned": planned_budgets(curves) if curves else "",
-        "arrows": {"shown": len(arrows), "most": MOST_ARROWS, "each": PER_SECRET, "least": LEAST_SHARE},
-        "plan_text": audit.plan.to_toml(),
-        "interval": interval,
-        "is_point": is_point,
-    }
+        "planned": pair_figures.planned_budgets(curves) if curves else "",
+        "arrows": len(arrows), "drawn": pair_figures,
+        "interval": interval, "is_point": is_point, "is_understated": is_understated,
+    }  # fmt: skip
     return Page(f"Sidelight audit of {audit.belief.source}", "audit.html.j2", context, figures)
 
 
@@ -102,7 +93,6 @@ _LONGEST_NAME = 40
 
 def print_audit(audit: Audit, table: Table) -> None:
     """Print what the plan reveals about each secret, worst first, and what to know about the figures."""
-    console = open_console()
     extra = [title for title, of in _EXTRA.items() if any(of(item) for item in audit.secrets.values())]
     rows: list[list[str | Text]] = []
     for item in worst_first(audit):
@@ -110,12 +100,13 @@ def print_audit(audit: Audit, table: Table) -> None:
         rows.append([*_cells(item), *(_EXTRA[title](item) for title in extra), verdict])
     columns = (*_COLUMNS, *extra, "verdict")
     words = ("secret", "worst neighbour", "all reports together", "verdict")
-    console.print(table_of("What the release reveals about each secret (nats)", columns, rows, left=words))
-    for synergy in audit.synergies[:_MOST_SYNERGIES]:
-        together, apart = decimals(synergy.joint), decimals(synergy.pair_sum)
-        text = f"{synergy.first} and {synergy.second} leak {together} about {synergy.secret} together"
-        console.print(f"+ {text}, {apart} apart.")
-    print_notes(console, notes(audit, table))
+    grid = table_of("What the release reveals about each secret (nats)", columns, rows, left=words)
+    synergies = [
+        f"+ {pair.first} and {pair.second} leak {decimals(pair.joint)} about {pair.secret} together, "
+        f"{decimals(pair.pair_sum)} apart."
+        for pair in audit.synergies[:_MOST_SYNERGIES]
+    ]
+    print_parts([grid, *synergies], notes(audit, table))
 
 
 def print_lesson() -> None:
@@ -126,11 +117,8 @@ def print_lesson() -> None:
     channels = Plan.uniform(belief.schema).channels()
     exact = total_leakage(belief, channels, "secret").value
     published = pairwise_sum(belief, channels, "secret").value
-    open_console().print(
-        "Why totals are not sums: for secret = a xor b and budget 1 each, "
-        f"adding the pairs says {published:.5f}; the truth is {exact:.5f}.",
-        soft_wrap=True,
-    )
+    lesson = f"adding the pairs says {published:.5f}; the truth is {exact:.5f}."
+    say(f"Why totals are not sums: for secret = a xor b and budget 1 each, {lesson}")
 
 
 def notes(audit: Audit, table: Table) -> list[str]:
@@ -144,30 +132,26 @@ def notes(audit: Audit, table: Table) -> list[str]:
     said += _deciding(audit)
     said += table.notes()
     said += weak_budgets({name: channel.epsilon for name, channel in audit.plan.channels().items()})
-    if belief.zero_cells and not belief.smoothing and not audit.min_support:
-        said.append(
-            f"Pairs of values that never occur together: {belief.zero_cells}; the figures take it as certain."
-        )
-    if any(item.published.value < item.total.lower.value - 1e-12 for item in audit.secrets.values()):
-        said.append("Adding up pairwise figures, as published, would be below the truth here.")
-    supports = [item.total.lower.support for item in audit.secrets.values()]
-    if sum(support is not None and support < _FEW_RECORDS for support in supports) > len(supports) / 2:
-        said.append(
-            f"Most totals rest on combinations of fewer than {_FEW_RECORDS} records: those of an adversary "
-            "who knows the table itself. Coarser bins, fewer attributes or --belief tree show a weaker one."
-        )
-    if any(item.model for item in audit.secrets.values()):
-        said.append("The tree figure is for an adversary who models the population so; it is no bound.")
-    if audit.confidence is not None:
-        said.append(
-            f"Robust figures hold together with confidence {audit.confidence:g}, for the values listed."
-        )
-    if any(item.total.delta for item in audit.secrets.values()):
-        worst = max(item.total.delta for item in audit.secrets.values())
-        said.append(f"Figures through approximate releases may fail with probability up to {worst:.2g}.")
-    if audit.min_support:
-        said.append(f"Figures that rest on fewer than {audit.min_support} records show the budgets alone.")
-    return [*said, UNPROTECTED]
+    items, sure, least = audit.secrets.values(), audit.confidence, audit.min_support
+    supports = [item.total.lower.support for item in items]
+    few = [support for support in supports if support is not None and support < _FEW_RECORDS]
+    failing = max((item.total.delta for item in items), default=0.0)
+    told = {
+        f"Pairs of values that never occur together: {belief.zero_cells}; the figures take it as certain.":
+            belief.zero_cells and not belief.smoothing and not least,
+        "Adding up pairwise figures, as published, would be below the truth here.":
+            any(item.published.value < item.total.lower.value - 1e-12 for item in items),
+        f"Most totals rest on combinations of fewer than {_FEW_RECORDS} records: those of an adversary "
+        "who knows the table itself. Coarser bins, fewer attributes or --belief tree show a weaker one.":
+            len(few) > len(supports) / 2,
+        "The tree figure is for an adversary who models the population so; it is no bound.":
+            any(item.model for item in items),
+        f"Robust figures hold together with confidence {sure or 0:g}, for the values listed.":
+            sure is not None,
+        f"Figures through approximate releases may fail with probability up to {failing:.2g}.": failing,
+        f"Figures that rest on fewer than {least} records show the budgets alone.": least,
+    }  # fmt: skip
+    return [*said, *(text for text, is_so in told.items() if is_so), UNPROTECTED]
 
 
 def _deciding(audit: Audit) -> list[str]:
@@ -192,11 +176,7 @@ def _cells(item: SecretAudit) -> list[str]:
     support = item.total.lower.support
     upper = item.total.upper.method
     methods = [upper] if item.total.is_exact else dict.fromkeys([item.total.lower.method, upper])
-    return [
-        short(item.secret, _LONGEST_NAME),
-        decimals(item.direct.value),
-        neighbour,
-        f"{_ends(item.total)}  ({'; '.join(methods)})",
-        "" if support is None else str(support),
-        decimals(item.limit),
-    ]
+    total = f"{_ends(item.total)}  ({'; '.join(methods)})"
+    name, direct = short(item.secret, _LONGEST_NAME), decimals(item.direct.value)
+    records = "" if support is None else str(support)
+    return [name, direct, neighbour, total, records, decimals(item.limit)]

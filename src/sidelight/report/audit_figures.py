@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from sidelight.auditing import Audit, SecretAudit
 from sidelight.leakage import Bound, Leakage
-from sidelight.report.page import Figure
-from sidelight.report.style import HEAT, LEAST_SPAN, MARKS, VERDICTS, Trace, axis, layout, scatter
+from sidelight.report.page import Figure, plotted
+from sidelight.report.style import HEAT, LEAST_SPAN, MARKS, VERDICTS, Trace, axis, layout, places, scatter
 from sidelight.report.wording import factor, labels, nats, paragraph, whole
 
 MOST_NUMBERED = 20
@@ -53,13 +52,10 @@ def totals_figure(items: Sequence[SecretAudit]) -> Figure:
     data.append(_marks(items, {row: item.limit for row, item in enumerate(items)}, edge, "line-ns", "limit"))
     if beyond := [(row, item) for row, item in enumerate(items) if item.total.upper.value > edge]:
         data.append(_beyond(beyond, edge))
-    return Figure(
-        data,
-        _totals_layout(items, edge, width=24, digits=3, size=12),
-        "For each secret the interval in which its total leakage lies, its own report's leakage and its "
-        "limit. The same figures are in the table below.",
-        narrow=_totals_layout(items, edge, width=14, digits=1, size=10),
-    )
+    wide, narrow = (_totals_layout(items, edge, *sizes) for sizes in ((24, 3, 12), (14, 1, 10)))
+    said = "the interval in which its total leakage lies, its own report's leakage and its limit"
+    said = f"For each secret {said}. The same figures are in the table below."
+    return Figure(data, wide, said, narrow=narrow)
 
 
 def heat_figure(audit: Audit) -> Figure:
@@ -68,7 +64,7 @@ def heat_figure(audit: Audit) -> Figure:
     others, own = _grids(audit)
     is_numbered = max(len(rows), len(columns)) <= MOST_NUMBERED
     values = [cell.value for line in others for cell in line if cell]
-    top = max(filter(math.isfinite, values), default=0)
+    top = max(filter(math.isfinite, values), default=0)  # an infinite top would leave no scale
     scale = {"thickness": 10, "outlinewidth": 0, "title": {"text": "nats"}}
     grey = [[0, "@own"], [1, "@own"]]
     data = [
@@ -77,18 +73,15 @@ def heat_figure(audit: Audit) -> Figure:
     ]
     height, width = (30, 42) if is_numbered else (17, 17)
     longest = min(max(map(len, [*rows, *columns])), 24)
-    tick = {"showgrid": False, "tickmode": "array", "tickfont": {"size": 12 if is_numbered else 10}}
-    return Figure(
+    tick = {"showgrid": False, "tickfont": {"size": 12 if is_numbered else 10}}
+    return plotted(
         data,
-        layout(
-            height=110 + 6 * longest + height * len(rows),
-            margin={"l": 8, "r": 8, "t": 30, "b": 8},
-            xaxis=axis("leaks about this secret", **tick, tickangle=-60, **_ticks(columns)),
-            yaxis=axis("the report of this attribute", **tick, autorange="reversed", **_ticks(rows)),
-        ),
         f"Leakage of {len(columns)} secrets (columns) through {len(rows)} released attributes (rows).",
-        min_width=120 + 7 * longest + width * len(columns),
-    )
+        110 + 6 * longest + height * len(rows),
+        axis("leaks about this secret", **tick, tickangle=-60, **places(labels(columns))),
+        axis("the report of this attribute", **tick, autorange="reversed", **places(labels(rows))),
+        headroom=30, min_width=120 + 7 * longest + width * len(columns),
+    )  # fmt: skip
 
 
 def _edge(items: Sequence[SecretAudit]) -> float:
@@ -98,32 +91,25 @@ def _edge(items: Sequence[SecretAudit]) -> float:
     """
     reached = [value for item in items for value in (item.total.lower.value, item.direct.value)]
     base = max([value for value in reached if math.isfinite(value)], default=0.0)
-    base = max(base, LEAST_SPAN) if base else 0.25
+    base = max(base, LEAST_SPAN) if base else 0.25  # any length will do where nothing leaks
     others = [value for item in items for value in (item.total.upper.value, item.limit)]
     near = [value for value in others if value <= FAR * base]
     # a quarter of room where something is left out, so that the arrows do not touch what is reached
     return 1.03 * max([base if len(near) == len(others) else 1.25 * base, *near])
 
 
-def _totals_layout(
-    items: Sequence[SecretAudit], edge: float, *, width: int, digits: int, size: int
-) -> dict[str, Any]:
+def _totals_layout(items: Sequence[SecretAudit], edge: float, width: int, digits: int, size: int) -> Trace:
     """Return the layout of the totals: names on the left, figures on the right."""
     names = labels((item.secret for item in items), width)
     marked = [f"{MARKS[item.decision]} {name}" for item, name in zip(items, names, strict=True)]
     figures = [interval(item.total, digits) for item in items]
-    rows: dict[str, Any] = {
-        "tickmode": "array", "tickvals": list(range(len(items))), "range": [len(items) - 0.5, -0.5],
-        "showgrid": False, "tickfont": {"size": size},
-    }  # fmt: skip
+    rows: Trace = {"range": [len(items) - 0.5, -0.5], "showgrid": False, "tickfont": {"size": size}}
     return layout(
-        height=90 + 24 * len(items),
-        barmode="overlay",
-        bargap=0.35,
+        height=90 + 24 * len(items), barmode="overlay", bargap=0.35,
         xaxis=axis("leakage in nats", range=[0, edge * 1.03], side="top"),
-        yaxis=axis("", ticktext=marked, **rows),
-        yaxis2=axis("", ticktext=figures, overlaying="y", side="right", **rows),
-    )
+        yaxis=axis("", **places(marked), **rows),
+        yaxis2=axis("", **places(figures), overlaying="y", side="right", **rows),
+    )  # fmt: skip
 
 
 def _interval_bars(chosen: Sequence[tuple[int, SecretAudit]], edge: float, colour: str) -> list[Trace]:
@@ -162,23 +148,15 @@ def _beyond(chosen: Sequence[tuple[int, SecretAudit]], edge: float) -> Trace:
 
 def _row_marks(x: list[float], rows: list[int], marker: Trace, hovers: list[str]) -> Trace:
     """Return marks on the second axis, which lies above the bars; they are not cut at the edge."""
-    text = {"hoverinfo": "text", "hovertext": hovers}
-    return scatter("markers", x, rows, yaxis="y2", marker=marker, cliponaxis=False, **text)
+    return scatter("markers", x, rows, yaxis="y2", marker=marker, cliponaxis=False, hovers=hovers)
 
 
 def _total_hover(item: SecretAudit) -> str:
-    lower, upper = item.total.lower, item.total.upper
-    ends = [f"total {nats(upper.value)} ({upper.kind}: {upper.method})"]
-    if not is_point(item.total):
-        ends = [
-            f"at least {nats(lower.value)} ({lower.kind}: {lower.method})",
-            f"at most {nats(upper.value)} ({upper.kind}: {upper.method})",
-        ]
-    return paragraph(
-        f"{item.secret}: {item.statement}",
-        *ends,
-        f"own report {nats(item.direct.value)}, limit {nats(item.limit)}",
-    )
+    total = item.total
+    ends = {"total": total.upper} if is_point(total) else {"at least": total.lower, "at most": total.upper}
+    said = [f"{words} {nats(end.value)} ({end.kind}: {end.method})" for words, end in ends.items()]
+    own = f"own report {nats(item.direct.value)}, limit {nats(item.limit)}"
+    return paragraph(f"{item.secret}: {item.statement}", *said, own)
 
 
 def _grids(audit: Audit) -> tuple[Grid, Grid]:
@@ -215,11 +193,8 @@ def _cells(grid: Grid, top: float, is_numbered: bool) -> Trace:
 def _pair_hover(leakage: Leakage) -> str:
     name = leakage.through[0]
     of = "own report" if name == leakage.secret else f"report of {name}"
-    return paragraph(
-        f"{of} about {leakage.secret}",
-        f"{nats(leakage.value)} nats: odds × {factor(leakage.value)} ({leakage.upper.kind})",
-        *witness_lines(leakage.upper),
-    )
+    odds = f"{nats(leakage.value)} nats: odds × {factor(leakage.value)} ({leakage.upper.kind})"
+    return paragraph(f"{of} about {leakage.secret}", odds, *witness_lines(leakage.upper))
 
 
 def witness_lines(bound: Bound) -> list[str]:
@@ -231,7 +206,3 @@ def witness_lines(bound: Bound) -> list[str]:
         f"likeliest under {bound.witness.likelier}, least likely under {bound.witness.unlikelier}",
     ]
     return lines if bound.support is None else [*lines, f"rests on {whole(bound.support)} records"]
-
-
-def _ticks(names: Sequence[str]) -> dict[str, Any]:
-    return {"tickvals": list(range(len(names))), "ticktext": labels(names)}

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 
 from rich.table import Table as Grid
 
-from sidelight.calibration import Calibration, FrontierPoint, Setting
+from sidelight.calibration import Calibration, Setting
 from sidelight.calibration.result import table_words
 from sidelight.calibration.unequal import FEW
-from sidelight.report.console import open_console, print_notes, table_of
-from sidelight.report.page import Figure, Page, drawn
+from sidelight.report.console import print_parts, table_of
+from sidelight.report.page import Figure, Page, drawn, plotted
 from sidelight.report.style import LEGEND, Trace, axis, finite, from_zero, layout, log_ticks, places, scatter
 from sidelight.report.wording import budget, decimals, error, labels, nats, paragraph, weak_budgets
 from sidelight.sources import Table
 
 COLOURS = {"even split": "neutral", "one for all": "series-5", "chosen": "series-1", "limit": "ink"}
 _WIDE_TICKS, _NARROW_TICKS = 9, 4
-_COMMON = {"margin": {"l": 8, "r": 16, "t": 36, "b": 8}, "showlegend": True, "legend": LEGEND}
+_COMMON: Trace = {"margin": {"l": 8, "r": 16, "t": 36, "b": 8}, "showlegend": True, "legend": LEGEND}
 
 
 def settings_of(result: Calibration) -> dict[str, Setting]:
@@ -32,14 +33,10 @@ def settings_of(result: Calibration) -> dict[str, Setting]:
 
 def budgets_figure(result: Calibration) -> Figure:
     """Draw the budget of every attribute before and after."""
-    names = list(result.budgets)
-    return _dots(
-        names,
-        {title: setting.budgets for title, setting in settings_of(result).items()},
-        ("budget ε of one report (logarithmic)", "budget ε (logarithmic)"),
-        budget,
-        "The budget of every attribute: the even split, one for all, and the chosen one.",
-    )
+    series = {title: setting.budgets for title, setting in settings_of(result).items()}
+    titles = ("budget ε of one report (logarithmic)", "budget ε (logarithmic)")
+    said = "The budget of every attribute: the even split, one for all, and the chosen one."
+    return _dots([*result.budgets], series, titles, budget, said)
 
 
 def errors_figure(result: Calibration) -> Figure | None:
@@ -48,41 +45,46 @@ def errors_figure(result: Calibration) -> Figure | None:
     if not names:
         return None
     what = "squared error" if result.utility == "variance" else "share of wrong guesses"
-    return _dots(
-        names,
-        {title: setting.errors for title, setting in settings_of(result).items()},
-        (f"expected {what} (logarithmic)", f"{what} (logarithmic)"),
-        error,
-        "The expected error of every attribute: with the even split, one budget for all, and the chosen one.",
-    )
+    series = {title: setting.errors for title, setting in settings_of(result).items()}
+    titles = (f"expected {what} (logarithmic)", f"{what} (logarithmic)")
+    said = "with the even split, one budget for all, and the chosen one"
+    return _dots(names, series, titles, error, f"The expected error of every attribute: {said}.")
+
+
+def leakage_figure(result: Calibration) -> Figure:
+    """Draw every secret's figure before and after against its limit."""
+    bounds = {title: setting.bounds for title, setting in settings_of(result).items()}
+    series = {title: {name: each[name].value for name in result.limits} for title, each in bounds.items()}
+    series["limit"] = dict(result.limits)
+    titles = ("leakage under the constraint in use, in nats", "leakage in nats")
+    said = "with the even split, one budget for all and the chosen budgets, and its limit"
+    return _dots([*result.limits], series, titles, nats, f"The leakage of every secret {said}.", is_log=False)
 
 
 def _dots(
-    names: Sequence[str],
-    series: Mapping[str, Mapping[str, float]],
-    titles: tuple[str, str],
-    words: Callable[[float], str],
-    description: str,
-) -> Figure:
+    names: list[str], series: Mapping[str, Mapping[str, float]], titles: tuple[str, str],
+    words: Callable[[float], str], said: str, *, is_log: bool = True,
+) -> Figure:  # fmt: skip
     """Draw one row for each name with a dot for each series; the second title is for a narrow screen."""
     data = [_series(key, names, [values[name] for name in names], words) for key, values in series.items()]
     shown = [values[name] for values in series.values() for name in names]
-    return Figure(
-        data,
-        _rows_layout(names, titles[0], 24, log_ticks(shown, _WIDE_TICKS)),
-        description,
-        narrow=_rows_layout(names, titles[1], 14, log_ticks(shown, _NARROW_TICKS)),
+    wide, narrow = (
+        _rows_layout(names, title, width, log_ticks(shown, ticks) if is_log else {"range": from_zero(shown)})
+        for title, width, ticks in zip(titles, (24, 14), (_WIDE_TICKS, _NARROW_TICKS), strict=True)
     )
+    return Figure(data, wide, said, narrow=narrow)
 
 
 def _series(key: str, names: Sequence[str], values: Sequence[float], words: Callable[[float], str]) -> Trace:
     """Return the dots of one series, a row for each name."""
     hovers = [paragraph(name, f"{key}: {words(value)}") for name, value in zip(names, values, strict=True)]
     x, y = [finite(value) for value in values], list(range(len(names)))
-    return scatter("markers", x, y, name=key, marker=_marker(key, 10), hovertext=hovers, hoverinfo="text")
+    return scatter("markers", x, y, name=key, marker=_marker(key, 10), hovers=hovers)
 
 
 def _marker(key: str, size: int) -> Trace:
+    if key == "limit":
+        return {"size": 16, "symbol": "line-ns-open", "line": {"width": 3, "color": "@ink"}, "color": "@ink"}
     symbol = {"even split": "circle-open", "one for all": "diamond-open"}.get(key, "circle")
     return {"color": f"@{COLOURS[key]}", "size": size, "symbol": symbol}
 
@@ -92,59 +94,24 @@ def _rows_layout(names: Sequence[str], title: str, width: int, scale: Trace) -> 
     return layout(height=110 + 30 * len(names), **_COMMON, xaxis=axis(title, **scale), yaxis=down)
 
 
-def leakage_figure(result: Calibration) -> Figure:
-    """Draw every secret's figure before and after against its limit."""
-    names = list(result.limits)
-    data = [
-        _series(key, names, [setting.bounds[name].value for name in names], nats)
-        for key, setting in settings_of(result).items()
-    ]
-    bounds = [bound.value for setting in settings_of(result).values() for bound in setting.bounds.values()]
-    scale = {"range": from_zero([*bounds, *result.limits.values()])}
-    mark = {"size": 16, "symbol": "line-ns-open", "line": {"width": 3, "color": "@ink"}, "color": "@ink"}
-    data.append(_series("limit", names, list(result.limits.values()), nats) | {"marker": mark})
-    return Figure(
-        data,
-        _rows_layout(names, "leakage under the constraint in use, in nats", 24, scale),
-        "The leakage of every secret with the even split, one budget for all and the chosen budgets, and its "
-        "limit.",
-        narrow=_rows_layout(names, "leakage in nats", 14, scale),
-    )
-
-
 def frontier_figure(result: Calibration) -> Figure | None:
     """Draw the weighted error against limits some times as large; None where it was not computed."""
     points = [point for point in result.frontier if point.uniform > 0]
     if len(points) < 2:
         return None
-    lines = {
-        "even split": [point.even for point in points],
-        "one for all": [point.uniform for point in points],
-        "chosen": [point.unequal for point in points],
-    }
-    known = {key: values for key, values in lines.items() if not all(map(math.isnan, values))}
-    data = [_frontier_line(key, points, values) for key, values in known.items()]
-    errors = [value for values in lines.values() for value in values]
-    return Figure(
-        data,
-        layout(
-            height=380,
-            **_COMMON,
-            xaxis=axis("all limits times (logarithmic)", type="log", tickvals=[p.factor for p in points]),
-            yaxis=axis("weighted error (logarithmic)", **log_ticks(errors, _WIDE_TICKS)),
-        ),
-        "The weighted error against the limits. The same figures are in the table below.",
-    )
-
-
-def _frontier_line(key: str, points: Sequence[FrontierPoint], values: Sequence[float]) -> Trace:
-    hovers = [
-        paragraph(f"limits times {point.factor:g}", f"{key}: {error(value)}")
-        for point, value in zip(points, values, strict=True)
-    ]
-    x, y = [point.factor for point in points], [finite(value) for value in values]
-    line, text = {"color": f"@{COLOURS[key]}", "width": 2}, {"hovertext": hovers, "hoverinfo": "text"}
-    return scatter("lines+markers", x, y, name=key, line=line, marker=_marker(key, 9), **text)
+    factors, *errors = zip(*((it.factor, it.even, it.uniform, it.unequal) for it in points), strict=True)
+    data = []
+    for key, values in zip(("even split", "one for all", "chosen"), errors, strict=True):
+        if not all(map(math.isnan, values)):
+            points_of = zip(factors, values, strict=True)
+            hovers = [paragraph(f"limits times {at:g}", f"{key}: {error(value)}") for at, value in points_of]
+            look = {"line": {"color": f"@{COLOURS[key]}", "width": 2}, "marker": _marker(key, 9)}
+            heights = [finite(value) for value in values]
+            data.append(scatter("lines+markers", factors, heights, name=key, **look, hovers=hovers))
+    across = axis("all limits times (logarithmic)", type="log", tickvals=factors)
+    up = axis("weighted error (logarithmic)", **log_ticks(list(chain(*errors)), _WIDE_TICKS))
+    said = "The weighted error against the limits. The same figures are in the table below."
+    return plotted(data, said, 380, across, up, **_COMMON)
 
 
 def calibration_page(result: Calibration) -> Page:
@@ -153,18 +120,11 @@ def calibration_page(result: Calibration) -> Page:
         budgets=budgets_figure(result), leakage=leakage_figure(result), errors=errors_figure(result),
         frontier=frontier_figure(result),
     )  # fmt: skip
-    context = {
-        "result": result,
-        "settings": settings_of(result),
-        "series": COLOURS,
-        "headline": headline(result),
-        "plan_text": result.plan.to_toml(),
-        "error": error,
-        "few": FEW,
-        "has_unequal": not all(math.isnan(point.unequal) for point in result.frontier),
-    }
-    source = result.audit.belief.source
-    return Page(f"Sidelight calibration of {source}", "calibration.html.j2", context, figures)
+    has_unequal = not all(math.isnan(point.unequal) for point in result.frontier)
+    words = {"headline": headline(result), "error": error, "few": FEW, "has_unequal": has_unequal}
+    context = {"result": result, "settings": settings_of(result), **words}
+    title = f"Sidelight calibration of {result.audit.belief.source}"
+    return Page(title, "calibration.html.j2", context, figures)
 
 
 def headline(result: Calibration) -> str:
@@ -185,12 +145,10 @@ def headline(result: Calibration) -> str:
 
 def print_calibration(result: Calibration, table: Table) -> None:
     """Print the budgets and errors before and after, the leakage against the limits, and what to know."""
-    console = open_console()
-    console.print(_budgets(result))
-    console.print(_leakage(result))
     statement = "Computed from raw data: the budgets are themselves a statement about them."
     weak = weak_budgets({name: channel.epsilon for name, channel in result.plan.channels().items()})
-    print_notes(console, [*result.notes(), *weak, *table.notes(), statement])
+    said = [*result.notes(), *weak, *table.notes(), statement]
+    print_parts([_budgets(result), _leakage(result)], said)
 
 
 def _budgets(result: Calibration) -> Grid:

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from functools import singledispatch
 from typing import Any
 
+from rich.console import RenderableType
+
 from sidelight.advice.advice import MOST_VALUES, Advice
 from sidelight.estimation.estimates import Comparison, Estimate, Estimates
 from sidelight.protocols.records import RecordReports
-from sidelight.report.console import open_console, print_notes, table_of
-from sidelight.report.page import Figure, Page
-from sidelight.report.style import Trace, axis, finite, layout, log_ticks, places, scatter
+from sidelight.report.console import print_parts, table_of
+from sidelight.report.page import Figure, Page, plotted
+from sidelight.report.style import Trace, axis, finite, log_ticks, places, scatter, whiskers
 from sidelight.report.wording import labels, paragraph, short_value, weak_budgets
 
 MOST_DRAWN = 1000
@@ -35,18 +37,9 @@ def estimates_page(result: Estimates | Comparison) -> Page:
     estimates, compared = with_truth(result)
     rows = list(estimates)
     truth = _truth(estimates, compared)
-    context = {
-        "estimates": estimates,
-        "rows": [
-            (row, value, place == 0 or row.attribute != rows[place - 1].attribute)
-            for place, (row, value) in enumerate(zip(rows, truth, strict=True))
-        ],
-        "compared": compared,
-        "notes": readings(estimates),
-        "drawn": min(len(rows), MOST_DRAWN),
-        "error": error,
-        "delta": with_delta(estimates),
-    }
+    words = {"notes": readings(estimates), "error": error, "delta": with_delta(estimates)}
+    table = {"rows": list(zip(rows, truth, strict=True)), "drawn": min(len(rows), MOST_DRAWN)}
+    context = {"estimates": estimates, "compared": compared, **table, **words}
     title = f"Sidelight estimates from {estimates.people} reports"
     figures = {"frequencies": frequencies_figure(rows[:MOST_DRAWN], truth[:MOST_DRAWN])}
     return Page(title, "collection.html.j2", context, figures)
@@ -71,46 +64,32 @@ def frequencies_figure(rows: list[Estimate], truth: list[float | None]) -> Figur
         )
         for row, value in zip(rows, truth, strict=True)
     ]
-    ends = {
-        "type": "data", "symmetric": False, "color": "@series-1", "thickness": 1.2, "width": 3,
-        "array": [max(row.upper - row.frequency, 0.0) for row in rows],
-        "arrayminus": [max(row.frequency - row.lower, 0.0) for row in rows],
-    }  # fmt: skip
-    text = {"hoverinfo": "text", "hovertext": hover}
     shares, dot = [row.frequency for row in rows], {"color": "@series-1", "size": 8}
-    data = [scatter("markers", shares, lines, marker=dot, error_x=ends, **text)]
+    ends = whiskers(
+        shares, [(row.lower, row.upper) for row in rows], color="@series-1", thickness=1.2, width=3
+    )
+    data = [scatter("markers", shares, lines, marker=dot, error_x=ends, hovers=hover)]
     if any(value is not None for value in truth):
         cross = {"symbol": "x-thin", "size": 9, "line": {"color": "@series-2", "width": 2}}
-        data.append(scatter("markers", truth, lines, marker=cross, **text))
-    return _listed(
-        data,
-        [short_value(row.attribute, row.value) for row in rows],
-        70 + 20 * len(rows),
-        axis("frequency", rangemode="tozero"),
-        "Each value's estimated frequency with its interval. The same figures are in the table below.",
-    )
+        data.append(scatter("markers", truth, lines, marker=cross, hovers=hover))
+    said = "Each value's estimated frequency with its interval."
+    names = [short_value(row.attribute, row.value) for row in rows]
+    return _listed(data, said, names, 70 + 20 * len(rows), axis("frequency", rangemode="tozero"))
 
 
-def _listed(
-    data: list[Trace], names: list[str], height: int, across: dict[str, Any], description: str
-) -> Figure:
+def _listed(data: list[Trace], said: str, names: list[str], height: int, across: Trace) -> Figure:
     """Return a figure with one line for each name; on a phone it fits where the names are short."""
     shown = labels(names, 32)
     down = axis("", autorange="reversed", **places(shown), showgrid=False)
     longest = max((min(len(name), 36) for name in shown), default=0)
-    return Figure(
-        data, layout(height=height, xaxis=across, yaxis=down), description, min_width=180 + 7 * longest
-    )
+    description = f"{said} The same figures are in the table below."
+    return plotted(data, description, height, across, down, min_width=180 + 7 * longest)
 
 
 def advice_page(advice: Advice) -> Page:
     """Return the page of advice."""
-    context = {
-        "advice": advice,
-        "notes": advice_notes(advice),
-        "undrawn": [option.name for option in advice.options if finite(option.error) is None],
-        "error": error,
-    }
+    undrawn = [option.name for option in advice.options if finite(option.error) is None]
+    context = {"advice": advice, "notes": advice_notes(advice), "undrawn": undrawn, "error": error}
     title = f"Sidelight advice for {advice.people} people"
     return Page(title, "advice.html.j2", context, {"errors": errors_figure(advice)})
 
@@ -121,20 +100,13 @@ def errors_figure(advice: Advice) -> Figure:
     lines = list(range(len(options)))
     unbiased = [finite(option.unbiased_error) for option in options]
     best = [None if option.best_error is None else finite(option.best_error) for option in options]
-    open_mark = {"color": "@muted", "size": 9, "symbol": "diamond-open"}
-    full_mark = {"color": "@series-1", "size": 10}
-    data = [
-        scatter("markers", unbiased, lines, marker=open_mark, hoverinfo="x"),
-        scatter("markers", best, lines, marker=full_mark, hoverinfo="x"),
-    ]
+    diamond = {"color": "@muted", "size": 9, "symbol": "diamond-open"}
+    marked = ((unbiased, diamond), (best, {"color": "@series-1", "size": 10}))
+    data = [scatter("markers", errors, lines, marker=mark, hoverinfo="x") for errors, mark in marked]
     shown = [value for option in options for value in (option.error, option.unbiased_error) if value > 0]
-    return _listed(
-        data,
-        [option.name for option in options],
-        90 + 28 * len(options),
-        axis("error to expect (logarithmic)", **log_ticks(shown, 6)),
-        "The error to expect of each protocol. The same figures are in the table below.",
-    )
+    across = axis("error to expect (logarithmic)", **log_ticks(shown, 6))
+    names = [option.name for option in options]
+    return _listed(data, "The error to expect of each protocol.", names, 90 + 28 * len(options), across)
 
 
 SIMULATED = "The noise came from a seed: a simulation, which protects nobody."
@@ -144,7 +116,6 @@ MOST_ROWS = 60
 
 def print_estimates(result: Estimates | Comparison) -> None:
     """Print every value's frequency with its interval, and what to know about them."""
-    console = open_console()
     estimates, compared = with_truth(result)
     rows = list(estimates)
     cells = [
@@ -154,14 +125,14 @@ def print_estimates(result: Estimates | Comparison) -> None:
     ]
     truth = ("truth",) if compared else ()
     columns = ("attribute", "value", "frequency", "interval", *truth)
-    console.print(table_of("Estimated frequencies", columns, cells, left=columns[:2]))
+    parts: list[RenderableType] = [table_of("Estimated frequencies", columns, cells, left=columns[:2])]
     if len(rows) > MOST_ROWS:
-        console.print(f"- {len(rows) - MOST_ROWS} further values: see --report or --json.")
+        parts.append(f"- {len(rows) - MOST_ROWS} further values: see --report or --json.")
     if estimates.means:
         columns = ("attribute", "mean", "standard error", "interval", *truth)
         title = "Means of the numbers that stand for the values"
-        console.print(table_of(title, columns, _means(estimates, compared), left=("attribute",)))
-    print_notes(console, notes(result))
+        parts.append(table_of(title, columns, _means(estimates, compared), left=("attribute",)))
+    print_parts(parts, notes(result))
 
 
 def _means(estimates: Estimates, compared: Comparison | None) -> Iterator[list[str]]:
@@ -220,16 +191,14 @@ def collected_notes(collected: RecordReports) -> list[str]:
 
 def print_advice(advice: Advice) -> None:
     """Print the protocols in order of the error to expect."""
-    console = open_console()
     title = f"Mean squared error to expect: {advice.people} people, epsilon {advice.epsilon:g} a record"
     columns = ("protocol", "best estimator", "unbiased", "reported together")
     grid = table_of(title, columns, left=("protocol", "reported together"))
     for option in advice.options:
         together = ", ".join(" x ".join(group) for group in option.groups if len(group) > 1)
         grid.add_row(option.name, error(option.best_error), error(option.unbiased_error), together)
-    console.print(grid)
     chosen = (f"Advised: {advice.advised.name}.", f"Assumed: {advice.origin}.")
-    print_notes(console, [*chosen, *advice_notes(advice)])
+    print_parts([grid], [*chosen, *advice_notes(advice)])
 
 
 def advice_notes(advice: Advice) -> list[str]:

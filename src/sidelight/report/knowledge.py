@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, Decimal
@@ -15,9 +14,9 @@ from sidelight.belief import Belief, Gaussian
 from sidelight.knowledge import Adversary, AdversaryAudit, KnowledgeAudit, NoiseChoice, NumberSum, Query
 from sidelight.knowledge.adversary import adversary_of
 from sidelight.leakage import Bound
-from sidelight.report.console import open_console, print_notes, table_of
-from sidelight.report.page import Figure, Page, drawn
-from sidelight.report.style import HEAT, LEAST_SPAN, Trace, axis, finite, from_zero, layout, scatter
+from sidelight.report.console import print_parts, table_of
+from sidelight.report.page import Figure, Page, drawn, plotted
+from sidelight.report.style import HEAT, LEAST_SPAN, Trace, axis, finite, from_zero, scatter
 from sidelight.report.wording import UNPROTECTED, counted, decimals, label, nats, paragraph
 from sidelight.sources import Table
 
@@ -39,15 +38,15 @@ def drawn_lines(audit: KnowledgeAudit) -> dict[str, tuple[str, ...]]:
     return {
         key: (name.replace("exact", truth), *style)
         for key, (name, *style) in LINES.items()
-        if any(math.isfinite(value or 0.0) for value in _values(audit, key))
-        and _values(audit, key)[0] is not None
+        if any(map(math.isfinite, _values(audit, key)))
     }
 
 
-def _values(audit: KnowledgeAudit, key: str) -> tuple[float | None, ...]:
-    """Return the values of a line, layer by layer; None where a method has none."""
+def _values(audit: KnowledgeAudit, key: str) -> list[float]:
+    """Return the values of a line, layer by layer; none where a method has none."""
     figures = ((it.exact, it.least, it.certified, it.published, it.group) for it in audit.layers)
-    return dict(zip(LINES, zip(*figures, strict=True), strict=True))[key]
+    values = dict(zip(LINES, zip(*figures, strict=True), strict=True))[key]
+    return [value for value in values if value is not None]
 
 
 def knowledge_figure(audit: KnowledgeAudit) -> Figure:
@@ -55,25 +54,17 @@ def knowledge_figure(audit: KnowledgeAudit) -> Figure:
     data = []
     shown: list[float] = []
     for key, (name, colour, dash) in drawn_lines(audit).items():
-        values = [value for value in _values(audit, key) if value is not None]
+        values = _values(audit, key)
         shown += values
-        look = {
-            "name": name, "line": {"color": f"@{colour}", "width": 2.5, "dash": dash},
-            "marker": {"color": f"@{colour}", "size": 8}, "hoverinfo": "text",
-            "hovertext": [paragraph(f"{name}: {nats(value)}") for value in values],
-        }  # fmt: skip
+        line, marker = {"color": f"@{colour}", "width": 2.5, "dash": dash}, {"color": f"@{colour}", "size": 8}
+        look = {"name": name, "line": line, "marker": marker}
         known, heights = [layer.known for layer in audit.layers], [finite(value) for value in values]
-        data.append(scatter("lines+markers", known, heights, **look))
-    return Figure(
-        data,
-        layout(
-            height=420,
-            margin={"l": 8, "r": 8, "t": 30, "b": 8},
-            xaxis=axis("attributes known beforehand", dtick=1, range=[-0.3, len(audit.layers) - 0.7]),
-            yaxis=axis("leakage in nats", range=from_zero(shown)),
-        ),
-        "Leakage against the number of attributes an adversary knows; the table below has the figures.",
-    )
+        hovers = [paragraph(f"{name}: {nats(value)}") for value in values]
+        data.append(scatter("lines+markers", known, heights, **look, hovers=hovers))
+    said = "Leakage against the number of attributes an adversary knows; the table below has the figures."
+    across = axis("attributes known beforehand", dtick=1, range=[-0.3, len(audit.layers) - 0.7])
+    up = axis("leakage in nats", range=from_zero(shown))
+    return plotted(data, said, 420, across, up, headroom=30)
 
 
 def graph_figure(audit: KnowledgeAudit, target: str) -> Figure | None:
@@ -84,21 +75,14 @@ def graph_figure(audit: KnowledgeAudit, target: str) -> Figure | None:
     places = _places(names, target)
     data = [_edges(audit, target, places, positive=sign) for sign in (True, False)]
     data.append(_nodes(audit, places))
-    rows = [f"knows {known}" for known in range(len(names))]
-    hidden = {"showgrid": False, "zeroline": False}
-    return Figure(
+    rows, hidden = range(len(names)), {"showgrid": False, "zeroline": False}
+    named = {"tickvals": [*rows], "ticktext": [f"knows {known}" for known in rows]}
+    return plotted(
         [trace for trace in data if trace["x"]],
-        layout(
-            height=110 + 80 * len(names),
-            margin={"l": 8, "r": 8, "t": 36, "b": 8},
-            xaxis=axis("", **hidden, showticklabels=False),
-            yaxis=axis(
-                "", **hidden, tickvals=list(range(len(names))), ticktext=rows, range=[len(names) - 0.5, -0.5]
-            ),
-        ),
         f"The {len(places)} adversaries who attack {target}, by what they know; the table has their figures.",
-        min_width=520,
-    )
+        110 + 80 * len(names), axis("", **hidden, showticklabels=False),
+        axis("", **hidden, **named, range=[len(names) - 0.5, -0.5]), headroom=36, min_width=520,
+    )  # fmt: skip
 
 
 def adversaries_of(names: tuple[str, ...], target: str) -> list[Adversary]:
@@ -146,14 +130,13 @@ def _nodes(audit: KnowledgeAudit, places: dict[Adversary, tuple[float, int]]) ->
     }  # fmt: skip
     x, y = [round(x, 4) for x, _ in places.values()], [y for _, y in places.values()]
     hovers = [_hover(audit, adversary) for adversary in places]
-    return scatter("markers", x, y, marker=marker, cliponaxis=False, hoverinfo="text", hovertext=hovers)
+    return scatter("markers", x, y, marker=marker, cliponaxis=False, hovers=hovers)
 
 
 def _hover(audit: KnowledgeAudit, adversary: Adversary) -> str:
-    graphs = {"exact": audit.exact, "published": audit.published, "certified": audit.certified}
-    found = {name: graph.of(adversary) for name, graph in graphs.items() if graph is not None}
-    lines = [f"{'model' if name == 'exact' and audit.belief.is_model else name} {nats(value)}"
-             for name, value in found.items()]  # fmt: skip
+    truth = "model" if audit.belief.is_model else "exact"
+    found = _figures(audit, adversary).items()
+    lines = [f"{truth if name == 'exact' else name} {nats(value)}" for name, value in found]
     return paragraph(f"knows {label(', '.join(adversary.known) or 'nothing', 60)}", *lines)
 
 
@@ -162,18 +145,13 @@ def knowledge_page(audit: KnowledgeAudit) -> Page:
     target = audit.worst.adversary.target
     figures = drawn(curve=knowledge_figure(audit), graph=graph_figure(audit, target))
     context = {
-        "audit": audit,
-        "belief": audit.belief,
-        "target": target,
-        "standing": STANDINGS[audit.standing],
+        "audit": audit, "belief": audit.belief, "target": target, "standing": STANDINGS[audit.standing],
         "targets": [_target_rows(audit, name) for name in audit.targets],
         "rows": [_row(audit, each) for each in adversaries_of(audit.exact.names, target)],
         "lines": drawn_lines(audit),
         "edges": list(audit.graph.all_edges(target)) if audit.graph and "graph" in figures else [],
-        "is_gaussian": _asked(audit.query)[1] is not None,
-        "enough": enough,
-        "compared": compared,
-    }
+        "is_gaussian": _asked(audit.query)[1] is not None, "enough": enough, "compared": compared,
+    }  # fmt: skip
     title = f"Sidelight: prior knowledge about {audit.belief.source}"
     return Page(title, "knowledge.html.j2", context, figures)
 
@@ -187,18 +165,18 @@ def _target_rows(audit: KnowledgeAudit, target: str) -> dict[str, dict[str, Any]
 
 
 def _row(audit: KnowledgeAudit, adversary: Adversary) -> dict[str, Any]:
-    """Return the figures of one adversary in a table; None where a method has none."""
-    exact = audit.exact.of(adversary)
-    published = None if audit.published is None else audit.published.of(adversary)
-    return {
-        "adversary": adversary,
-        "exact": exact,
-        "published": published,
-        "certified": None if audit.certified is None else audit.certified.of(adversary),
-        "group": audit.group.of(adversary),
-        "is_hidden": audit.is_hidden(adversary),
-        "is_understated": published is not None and published < exact - 1e-9,
-    }
+    """Return the figures of one adversary in a table, by the methods that have one."""
+    figures = _figures(audit, adversary)
+    # both are rounded doubles, and equal ones must not look understated
+    below = "published" in figures and figures["published"] < figures["exact"] - 1e-9
+    shown = {"is_hidden": audit.is_hidden(adversary), "is_understated": below}
+    return {"adversary": adversary, "group": audit.group.of(adversary), **figures, **shown}
+
+
+def _figures(audit: KnowledgeAudit, adversary: Adversary) -> dict[str, float]:
+    """Return one adversary's figures by the methods that have one."""
+    graphs = {"exact": audit.exact, "published": audit.published, "certified": audit.certified}
+    return {name: graph.of(adversary) for name, graph in graphs.items() if graph is not None}
 
 
 STANDINGS = {
@@ -212,39 +190,30 @@ STANDINGS = {
 
 def print_knowledge(audit: KnowledgeAudit, table: Table) -> None:
     """Print leakage against the amount of prior knowledge, the worst adversary and the named ones."""
-    console = open_console()
     title = f"What a {audit.query.name} with Laplace noise of scale {audit.query.scale:g} tells (nats)"
     truth = "model" if audit.belief.is_model else "exact"
     columns = ("attributes known", "who learns most", truth, "certified", "published", "group", "least")
     grid = table_of(title, columns, left=("who learns most",))
     for layer in audit.layers:
-        grid.add_row(
-            str(layer.known),
-            str(layer.worst),
-            ("≤ " if audit.is_hidden(layer.worst) else "") + decimals(layer.exact),
-            *("-" if value is None else decimals(value) for value in (layer.certified, layer.published)),
-            decimals(layer.group),
-            decimals(layer.least),
-        )
-    console.print(grid)
-    for item in (audit.worst, *audit.named) if audit.standing != "hidden" else audit.named:
-        console.print(_adversary_grid(item))
-    print_notes(console, _notes(audit, table), wrap=False)
+        exact = ("≤ " if audit.is_hidden(layer.worst) else "") + decimals(layer.exact)
+        others = (layer.certified, layer.published, layer.group, layer.least)
+        cells = ("-" if value is None else decimals(value) for value in others)
+        grid.add_row(str(layer.known), str(layer.worst), exact, *cells)
+    named = (audit.worst, *audit.named) if audit.standing != "hidden" else audit.named
+    print_parts([grid, *map(_adversary_grid, named)], _notes(audit, table), wrap=False)
 
 
 def print_adversary(
     item: AdversaryAudit, belief: Belief | Gaussian, query: Query | NumberSum, table: Table
 ) -> None:
     """Print the figures of one adversary."""
-    console = open_console()
-    console.print(_adversary_grid(item))
     said = [
         f"A {query.name} of {_asked(query)[0]} attributes with noise of scale {query.scale:g}; for an "
         f"adversary who knows {_belief(belief)} {table.source.label} ({belief.sample_size} records)."
     ]
     if item.exact.is_suppressed:
         said.append("The leakage rests on too few records to show: group privacy alone stands there.")
-    print_notes(console, [*said, UNPROTECTED], wrap=False)
+    print_parts([_adversary_grid(item)], [*said, UNPROTECTED], wrap=False)
 
 
 @singledispatch
@@ -258,11 +227,6 @@ def _(query: NumberSum) -> tuple[int, Mapping[str, float] | None]:
     return len(query.weights), query.reaches
 
 
-def adversary_json(item: AdversaryAudit) -> str:
-    """Return one adversary's figures as JSON."""
-    return json.dumps(item.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-
-
 def enough(scale: float) -> str:
     """Write a scale with four digits, rounded up: what is printed keeps the limit too.
 
@@ -270,7 +234,7 @@ def enough(scale: float) -> str:
     ('1.235', '2', '123500')
     """
     exact = Decimal(scale)
-    step = Decimal(1).scaleb(exact.adjusted() - 3)
+    step = Decimal(1).scaleb(exact.adjusted() - 3)  # in decimals: a rounded double may be smaller
     return f"{float(exact.quantize(step, rounding=ROUND_CEILING)):.12g}"
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
 from typing import Any
 
 from rich.text import Text
 
-from sidelight.learning.bayes import BayesModel
 from sidelight.learning.decision_tree import tree_text
 from sidelight.learning.diagram import tree_svg
 from sidelight.learning.learnt import Learnt
-from sidelight.report.columns import AS_PUBLIC
-from sidelight.report.console import open_console, print_notes, table_of
-from sidelight.report.page import Figure, Page, drawn
-from sidelight.report.style import Trace, axis, layout, places, scatter
-from sidelight.report.wording import decimals, labels
+from sidelight.report.console import print_parts, table_of
+from sidelight.report.page import Figure, Page, drawn, plotted
+from sidelight.report.style import Trace, axis, places, scatter, whiskers
+from sidelight.report.wording import AS_PUBLIC, decimals, labels
 
 _COLOURS = {
     "line": "var(--neutral)", "word": "var(--muted)", "ink": "var(--ink)",
@@ -25,40 +22,31 @@ _COLOURS = {
 
 def learnt_page(learnt: Learnt) -> Page:
     """Return the page of a learnt model."""
-    shown = _shown(learnt.model, learnt)
+    shown, name = _shown(learnt), model_name(learnt)
     budgets = budgets_figure(learnt) if learnt.spent and shown["is_tree"] else None
-    context = {
-        "learnt": learnt,
-        "statement": learnt.statement,
-        "name": model_name(learnt),
-        "notes": notes(learnt)[1:],
-        "ends": _ends,
-        **shown,
-    }
-    title = f"Sidelight: {model_name(learnt)} for {learnt.label.name}"
+    context = {"learnt": learnt, "name": name, "notes": notes(learnt)[1:], "ends": _ends, **shown}
+    title = f"Sidelight: {name} for {learnt.label.name}"
     return Page(title, "learning.html.j2", context, drawn(accuracy=accuracy_figure(learnt), budgets=budgets))
 
 
-@singledispatch
-def _shown(model: Any, learnt: Learnt) -> dict[str, Any]:
-    """Return what the page shows of the model itself: a tree drawn and as text, or tables."""
+def _shown(learnt: Learnt) -> dict[str, Any]:
+    """Return what the page shows of the model itself: a tree drawn and as text, or tables.
+
+    Their rows are an attribute, a value, Pr(value | label) by label, and whether it is the first value.
+    """
     from markupsafe import Markup
 
-    svg = tree_svg(model, learnt.attributes, learnt.label, _COLOURS)
-    drawing = Markup(svg)  # noqa: S704 - it escapes every name and value
-    text = tree_text(model, learnt.attributes, learnt.label)
-    return {"is_tree": True, "drawing": drawing, "text": text, "tables": []}
-
-
-@_shown.register
-def _(model: BayesModel, learnt: Learnt) -> dict[str, Any]:
-    """Show rows: attribute, value, Pr(value | label) by label, whether it is the attribute's first."""
-    tables = [
-        (attribute.name, value, [float(share) for share in table[:, place]], place == 0)
-        for attribute, table in zip(learnt.attributes, model.conditionals, strict=True)
-        for place, value in enumerate(attribute.values)
-    ]
-    return {"is_tree": False, "drawing": "", "text": "", "tables": tables}
+    model: Any = learnt.model
+    attributes, label = learnt.attributes, learnt.label
+    if learnt.kind != "tree":
+        tables = [
+            (attribute.name, value, [float(share) for share in table[:, place]], place == 0)
+            for attribute, table in zip(attributes, model.conditionals, strict=True)
+            for place, value in enumerate(attribute.values)
+        ]
+        return {"is_tree": False, "drawing": "", "text": "", "tables": tables}
+    drawing = Markup(tree_svg(model, attributes, label, _COLOURS))  # noqa: S704 - it escapes names and values
+    return {"is_tree": True, "drawing": drawing, "text": tree_text(model, attributes, label), "tables": []}
 
 
 def _ends(ends: tuple[float, float], form: str) -> str:
@@ -74,25 +62,16 @@ def _ends(ends: tuple[float, float], form: str) -> str:
 def accuracy_figure(learnt: Learnt) -> Figure:
     """Draw the model's accuracy with its interval, and that of the reference models on the same records."""
     bars = {model_name(learnt): learnt.accuracy, **learnt.references, "commonest label": learnt.control}
-    model = _bars([0], [learnt.accuracy], "@series-1") | {
-        "error_x": {
-            "type": "data", "symmetric": False, "color": "@ink", "thickness": 1.5, "width": 5,
-            "array": [learnt.upper - learnt.accuracy], "arrayminus": [learnt.accuracy - learnt.lower],
-        },
-    }  # fmt: skip
-    data = [model, _bars(list(range(1, len(bars))), list(bars.values())[1:], "@neutral")]
-    return Figure(
-        data,
-        layout(
-            height=80 + 44 * len(bars),
-            bargap=0.35,
-            barmode="overlay",
-            xaxis=axis("share of right predictions", range=[0, 1], tickformat=".0%"),
-            yaxis=axis("", autorange="reversed", **places(labels(bars, 28)), showgrid=False),
-        ),
+    model, *others = bars.values()
+    ends = whiskers([model], [(learnt.lower, learnt.upper)], color="@ink", thickness=1.5, width=5)
+    rest = _bars([*range(1, len(bars))], others, "@neutral")
+    return plotted(
+        [_bars([0], [model], "@series-1") | {"error_x": ends}, rest],
         "The share of right predictions of the model and of its references; the table has them.",
-        min_width=420,
-    )
+        80 + 44 * len(bars), axis("share of right predictions", range=[0, 1], tickformat=".0%"),
+        axis("", autorange="reversed", **places(labels(bars, 28)), showgrid=False),
+        bargap=0.35, barmode="overlay", min_width=420,
+    )  # fmt: skip
 
 
 def _bars(rows: list[int], values: list[float], colour: str) -> Trace:
@@ -119,41 +98,26 @@ def budgets_figure(learnt: Learnt) -> Figure:
         ),
     ]  # fmt: skip
     names = labels((part.asked for part in learnt.spent), 22)
-    return Figure(
+    return plotted(
         data,
-        layout(
-            height=380,
-            showlegend=True,
-            legend={"orientation": "h", "y": 1.15},
-            margin={"l": 8, "r": 8, "t": 30, "b": 8},
-            xaxis=axis("", **places(names), showgrid=False),
-            yaxis=axis("nats", rangemode="tozero"),
-        ),
         "The largest budget of an answer and the leakage promised so far; the table below has them.",
+        380, axis("", **places(names), showgrid=False), axis("nats", rangemode="tozero"),
+        showlegend=True, legend={"orientation": "h", "y": 1.15}, headroom=30,
         min_width=max(420, 46 * len(rounds)),
-    )
+    )  # fmt: skip
 
 
 def print_learnt(learnt: Learnt) -> None:
     """Print the accuracy with its control, the leakage statement, and the tree if it is one."""
-    console = open_console()
-    statement = learnt.statement
-    name = model_name(learnt)
+    statement, name = learnt.statement, model_name(learnt)
     heading = f"{name[0].upper()}{name[1:]} for {learnt.label.name} from {learnt.trained} people"
     columns = ("protocol", "accuracy", "commonest label", "label leakage (nats)", "budget", "LabelDP")
     style = "green" if statement.is_kept else "bold red"
-    row = (
-        statement.protocol,
-        f"{learnt.accuracy:.3f} ({learnt.lower:.3f} to {learnt.upper:.3f})",
-        f"{learnt.control:.3f}",
-        Text.assemble((decimals(statement.leakage), style), f" ({statement.kind})"),
-        decimals(statement.epsilon),
-        decimals(statement.labeldp),
-    )
-    console.print(table_of(heading, columns, [row], left=("protocol",)))
-    print_notes(console, notes(learnt))
-    for line in filter(None, _shown(learnt.model, learnt)["text"].split("\n")):
-        console.print(line)
+    leakage = Text.assemble((decimals(statement.leakage), style), f" ({statement.kind})")
+    right = f"{learnt.accuracy:.3f} ({learnt.lower:.3f} to {learnt.upper:.3f})", f"{learnt.control:.3f}"
+    row = (statement.protocol, *right, leakage, decimals(statement.epsilon), decimals(statement.labeldp))
+    print_parts([table_of(heading, columns, [row], left=("protocol",))], notes(learnt))
+    print_parts(filter(None, _shown(learnt)["text"].split("\n")))
 
 
 def model_name(learnt: Learnt) -> str:
@@ -164,7 +128,7 @@ def model_name(learnt: Learnt) -> str:
 def notes(learnt: Learnt) -> list[str]:
     """Return what a reader of the figures must know."""
     notes = [learnt.statement.sentence()]
-    if learnt.lower <= learnt.control:
+    if learnt.lower <= learnt.control:  # by its interval: a lucky test must not pass
         notes.append("The model is not clearly better than always guessing the commonest label.")
     notes.append(
         f"Tested on {learnt.tested} records of {learnt.source} that were not collected. The collection was "

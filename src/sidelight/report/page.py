@@ -25,7 +25,7 @@ from markupsafe import Markup
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import check_overwrite, write_text
 from sidelight.report import wording
-from sidelight.report.style import DARK, LIGHT, MARKS, VERDICTS
+from sidelight.report.style import DARK, LIGHT, MARKS, VERDICTS, Trace, layout
 
 if TYPE_CHECKING:  # tables on a terminal load this module too
     from jinja2 import Environment
@@ -48,24 +48,16 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True)
 class Figure:
-    """One interactive figure: plain data for plotly.js, in which a colour is "@" and its palette name.
+    """One interactive figure: plain data for plotly.js, in which a colour is "@" and its palette name."""
 
-    Attributes:
-        data: the traces.
-        layout: axes, margins, annotations.
-        description: what it shows, for those who do not see it.
-        min_width: in pixels; on a narrower screen the figure scrolls in its box.
-        narrow: the layout on a phone; the same if there is none.
-    """
-
-    data: list[dict[str, Any]]
-    layout: dict[str, Any]
-    description: str
-    min_width: int = 0
-    narrow: dict[str, Any] | None = None
+    data: list[Trace]
+    layout: Trace  # axes, margins, annotations
+    description: str  # what it shows, for those who do not see it
+    min_width: int = 0  # in pixels; on a narrower screen the figure scrolls in its box
+    narrow: Trace | None = None  # the layout on a phone; the same if there is none
 
     @property
-    def drawing(self) -> dict[str, Any]:
+    def drawing(self) -> Trace:
         """What the page's script draws: a line that many hover texts share is written once."""
         lines: dict[str, int] = {}
         data = [
@@ -84,38 +76,33 @@ def _numbered(texts: Any, lines: dict[str, int]) -> list[Any]:
 
 @dataclass(frozen=True)
 class Page:
-    """What a report says.
-
-    Attributes:
-        title: of the page.
-        template: the file that words it.
-        context: what the template may use.
-        figures: by the name the template places them with.
-    """
+    """What a report says."""
 
     title: str
-    template: str
-    context: Mapping[str, Any]
-    figures: Mapping[str, Figure] = field(default_factory=dict)
+    template: str  # the file that words it
+    context: Mapping[str, Any]  # what the template may use
+    figures: Mapping[str, Figure] = field(default_factory=dict)  # by the name the template places them with
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section that needs no template of its own: prose, a figure and a table, as far as there are any.
-
-    Attributes:
-        title: its heading.
-        prose: what to know before reading the rest.
-        figure: its figure.
-        columns: the heads of its table.
-        rows: the table; numbers are aligned to the right.
-    """
+    """A section that needs no template of its own: prose, a figure and a table, as far as there are any."""
 
     title: str
-    prose: str = ""
+    prose: str = ""  # what to know before reading the rest
     figure: Figure | None = None
-    columns: Sequence[str] = ()
-    rows: Sequence[Sequence[object]] = ()
+    columns: Sequence[str] = ()  # the heads of its table
+    rows: Sequence[Sequence[object]] = ()  # numbers are aligned to the right
+
+
+def plotted(
+    data: list[Trace], description: str, height: int, across: Trace, down: Trace, *,
+    headroom: int = 8, min_width: int = 0, **changes: Any,
+) -> Figure:  # fmt: skip
+    """Return a figure over two axes, with so many pixels above them: in the common layout, with changes."""
+    margin = {"l": 8, "r": 8, "t": headroom, "b": 8}
+    shape = layout(height=height, **({"margin": margin} | changes), xaxis=across, yaxis=down)
+    return Figure(data, shape, description, min_width)
 
 
 def drawn(**figures: Figure | None) -> dict[str, Figure]:
@@ -139,15 +126,13 @@ def _address(kind: type) -> str:
 
 
 def write_report(result: object, path: str | Path) -> Path:
-    """Write a result as one HTML file that needs no network.
+    """Write what a verb returned, an audit, estimates and so on (`PAGES`), as an HTML file without a network.
 
-    Args:
-        result: what a verb returned: an audit, a calibration, estimates, an attack and so on (`PAGES`).
-        path: of the .html file; it appears whole or not at all. Only a page of Sidelight's is replaced.
+    The file appears whole or not at all; only a page of Sidelight's is replaced.
     """
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{path} must end in .html.")
-    check_overwrite(path)
+    check_overwrite(path)  # another file of the user's may have that name
     return write_text(path, render(page_of(result)))
 
 
@@ -167,15 +152,13 @@ def render(page: Page) -> str:
     library = [_packaged("assets/plotly.min.js")] if page.figures else []
     scripts = [*library, _packaged("templates/report.js")]
     return (_environment().get_template(page.template)).render(
-        page.context,
-        title=page.title,
-        figures=page.figures,
+        page.context, title=page.title, figures=page.figures,
         drawings={name: figure.drawing for name, figure in page.figures.items()},
         palettes={"light": LIGHT, "dark": DARK},
         style=Markup(_packaged("templates/report.css")),  # noqa: S704 - our own file
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own file and plotly's
         hashes=[_hash(script) for script in scripts],
-    )
+    )  # fmt: skip
 
 
 @cache

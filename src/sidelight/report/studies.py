@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sidelight.report.console import open_console, print_notes, print_plain, table_of
+from rich.console import RenderableType
+
+from sidelight.report.console import print_parts, print_plain, table_of
 from sidelight.studies.register import Listing
 from sidelight.studies.runner import Outcome
 from sidelight.studies.study import OURS, Study
@@ -23,19 +25,17 @@ def print_studies(studies: Iterable[Listing]) -> None:
 
 def print_study(study: Study) -> None:
     """Print what is published about a study and what it needs."""
-    console = open_console()
-    console.print(f"{study.name} ({study.paper}): {study.title}")
-    if study.paper == OURS:
-        console.print("A benchmark of ours; no paper publishes it.")
-    else:
-        rows = [(name, shown(value)) for name, value in study.published.items()]
-        console.print(table_of("Published", ("what", "value"), rows, left=("what",)))
+    rows = [(name, shown(value)) for name, value in study.published.items()]
+    told: RenderableType = "A benchmark of ours; no paper publishes it."
+    if study.paper != OURS:
+        told = table_of("Published", ("what", "value"), rows, left=("what",))
+    parts = [f"{study.name} ({study.paper}): {study.title}", told]
     if study.needs:
         absent = missing_tables(study.needs)
         missing = f"; missing: {', '.join(absent)}" if absent else ""
-        console.print(f"Tables: {', '.join(study.needs)}{missing}")
+        parts.append(f"Tables: {', '.join(study.needs)}{missing}")
     together = f"Computed by the work {study.work.name!r}"
-    console.print(f"{together}; run it with `sidelight study run {study.name}`.")
+    print_parts([*parts, f"{together}; run it with `sidelight study run {study.name}`."])
 
 
 def lines_of(outcome: Outcome) -> list[str]:
@@ -54,7 +54,7 @@ def print_tally(outcomes: Sequence[Outcome]) -> None:
     kinds = Counter(_ending(outcome) for outcome in outcomes)
     cached = sum(outcome.state == "cached" for outcome in outcomes)
     words = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
-    open_console().print(f"{len(outcomes)} studies: {words}; {cached} were finished before.")
+    print_parts([f"{len(outcomes)} studies: {words}; {cached} were finished before."])
 
 
 def _ending(outcome: Outcome) -> str:
@@ -77,29 +77,22 @@ _REGIONS = {"P1": "exact", "R1": "only below", "R2": "only above", "R3": "both"}
 
 def print_analysers(benchmark: AnalyserBenchmark) -> None:
     """Print undershoot, overshoot and region of every analyser."""
-    console = open_console()
     columns = ("analyser", "epsilon", "undershoot", "overshoot", "region")
     grid = table_of(f"Analysers against {benchmark.reference}", columns, left=("analyser", "region"))
     for point in benchmark.points:
         low, high = f"{point.undershoot:.4f}", f"{point.overshoot:.4f}"
         words = f"{point.region} ({_REGIONS[point.region]})"
         grid.add_row(point.analyser, f"{point.epsilon:g}", low, high, words)
-    console.print(grid)
-    print_notes(console, [f"{name} was left out: {reason}" for name, reason in benchmark.refused.items()])
+    print_parts([grid], [f"{name} was left out: {reason}" for name, reason in benchmark.refused.items()])
 
 
 def print_mechanisms(benchmark: MechanismBenchmark) -> None:
     """Print leakage and errors of every mechanism."""
-    console = open_console()
     titles = ("epsilon", "leakage, whole report", "leakage, guess", "frequency error", "wrong guesses")
     title = f"Mechanisms, {benchmark.people:,} people"
     grid = table_of(title, ("mechanism", *titles), left=("mechanism",))
     for point in benchmark.points:
-        cells = (point.report, point.guess, point.frequency_error, point.wrong)
-        grid.add_row(
-            point.mechanism,
-            f"{point.epsilon:g}",
-            *("none" if cell is None else shown(cell) for cell in cells),
-        )
-    console.print(grid)
-    console.print("- Leakage is TCPL as a share of that of the worst mechanism of the budget.")
+        figures = (point.report, point.guess, point.frequency_error, point.wrong)
+        cells = ("none" if figure is None else shown(figure) for figure in figures)
+        grid.add_row(point.mechanism, f"{point.epsilon:g}", *cells)
+    print_parts([grid], ["Leakage is TCPL as a share of that of the worst mechanism of the budget."])

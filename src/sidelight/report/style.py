@@ -58,7 +58,7 @@ LEAST_SPAN = 0.01
 LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
 CLEAR = "rgba(0,0,0,0)"
 _FONT = "system-ui, sans-serif"
-_BEYOND = 1.05
+_BEYOND = 1.05  # a mark at the very end of an axis would be cut in half
 
 
 def places(texts: Sequence[str]) -> Trace:
@@ -68,38 +68,40 @@ def places(texts: Sequence[str]) -> Trace:
 
 def layout(**changes: Any) -> dict[str, Any]:
     """Return the layout all figures share, with changes."""
+    font = {"family": _FONT, "size": 12, "color": "@ink"}
     common: dict[str, Any] = {
-        "font": {"family": _FONT, "size": 12, "color": "@ink"},
-        "paper_bgcolor": CLEAR,
-        "plot_bgcolor": CLEAR,
-        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-        "showlegend": False,
+        "font": font, "paper_bgcolor": CLEAR, "plot_bgcolor": CLEAR,
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8}, "showlegend": False,
         "modebar": {"bgcolor": CLEAR, "color": "@muted", "activecolor": "@ink"},
-        "dragmode": False,
-        "hovermode": "closest",
-    }
-    font = {"family": _FONT, "color": "@ink", "size": 12}
-    hover = {"align": "left", "bgcolor": "@card", "bordercolor": "@muted", "font": font}
-    return common | {"hoverlabel": hover} | changes
+        "dragmode": False, "hovermode": "closest",
+        "hoverlabel": {"align": "left", "bgcolor": "@card", "bordercolor": "@muted", "font": font},
+    }  # fmt: skip
+    return common | changes
 
 
 def axis(title: str, **changes: Any) -> dict[str, Any]:
     """Return an axis in the common style, with changes."""
     common: dict[str, Any] = {
-        "title": {"text": title, "standoff": 8},
-        "automargin": True,
-        "gridcolor": "@line",
-        "linecolor": "@line",
-        "zeroline": False,
-        "fixedrange": True,
-        "ticklabelstandoff": 4,
-    }
+        "title": {"text": title, "standoff": 8}, "automargin": True, "gridcolor": "@line",
+        "linecolor": "@line", "zeroline": False, "fixedrange": True, "ticklabelstandoff": 4,
+    }  # fmt: skip
     return common | changes
 
 
-def scatter(mode: str, x: Sequence[Any], y: Sequence[Any], **changes: Any) -> Trace:
-    """Return points or lines, or both: a trace of plotly's with changes."""
-    return {"type": "scatter", "mode": mode, "x": x, "y": y, **changes}
+def scatter(
+    mode: str, x: Sequence[Any], y: Sequence[Any], *, hovers: Sequence[str] | None = None, **changes: Any
+) -> Trace:
+    """Return points or lines, or both, with a hover text each if there are any: a trace of plotly's."""
+    texts = {} if hovers is None else {"hoverinfo": "text", "hovertext": hovers}
+    return {"type": "scatter", "mode": mode, "x": x, "y": y, **changes, **texts}
+
+
+def whiskers(middles: Sequence[float], ends: Iterable[tuple[float, float]], **look: Any) -> Trace:
+    """Return the intervals around figures as the error bars of a trace."""
+    placed = list(zip(middles, ends, strict=True))
+    above = [max(high - middle, 0.0) for middle, (_, high) in placed]
+    below = [max(middle - low, 0.0) for middle, (low, _) in placed]
+    return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, **look}
 
 
 def from_zero(values: Iterable[float]) -> list[float]:

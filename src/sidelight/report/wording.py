@@ -6,7 +6,8 @@ import html
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from sidelight.foundation.numbers import budget as budget
 from sidelight.foundation.numbers import certainty as certainty
@@ -17,9 +18,13 @@ from sidelight.foundation.numbers import nats as nats
 from sidelight.foundation.numbers import share as share
 from sidelight.foundation.numbers import whole as whole
 
+if TYPE_CHECKING:
+    from sidelight.schema import Schema
+
 WEAK = 10.0
 """Above it a guarantee is weak to none (Ponomareva et al. 2023, tier 3): odds may change 22,000-fold."""
 UNPROTECTED = "Computed from raw data: this is itself an unprotected statement about them."
+AS_PUBLIC = "Bins and alphabets were taken from the data as if they were public."
 _MOST_NAMED = 5
 _LONGEST_LINE = 160
 """A line of a hover box is shortened to so many characters; the tables have names in full."""
@@ -98,8 +103,20 @@ def weak_budgets(budgets: Mapping[str, float]) -> list[str]:
     if not weak:
         return []
     largest = max(weak.values())
-    spent = ", ".join([*weak][:_MOST_NAMED]) + (", ..." if len(weak) > _MOST_NAMED else "")
-    return [
-        f"Warning: a budget of {largest:.4g} for {spent} hardly protects anyone: odds may change by a factor "
-        f"of {factor(largest)}."
-    ]
+    change = f"odds may change by a factor of {factor(largest)}"
+    return [f"Warning: a budget of {largest:.4g} for {_first(weak)} hardly protects anyone: {change}."]
+
+
+def publishing_notes(schema: Schema, holder: str) -> list[str]:
+    """Say that a file (`holder`, in words) holds what was inferred from raw data: edges that are people's."""
+    binned = [attribute.name for attribute in schema if attribute.edges]
+    if not binned:
+        return [f"{AS_PUBLIC} They are in {holder}."]
+    exact = f"the edges of the bins of {_first(binned)} are exact values of some people"
+    remedy = "Collect by a plan or protocol file with edges of your own to avoid it."
+    return [f"{AS_PUBLIC} They are in {holder}: {exact}. {remedy}"]
+
+
+def _first(names: Collection[str]) -> str:
+    """Name the first few, and say that there are more."""
+    return ", ".join([*names][:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")

@@ -1,4 +1,4 @@
-"""Who leaks about whom: attributes on a circle, an arrow for every strong pair."""
+"""The figures of an audit that are about pairs: arrows between attributes, and leakage against budget."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sidelight.auditing import Audit
+from sidelight.auditing import Audit, SecretAudit
 from sidelight.leakage import Leakage
 from sidelight.report.audit_figures import interval, witness_lines
-from sidelight.report.page import Figure
-from sidelight.report.style import VERDICTS, Trace, layout, scatter
-from sidelight.report.wording import budget, factor, labels, nats, paragraph
+from sidelight.report.page import Figure, plotted
+from sidelight.report.style import SERIES, VERDICTS, Trace, axis, finite, from_zero, layout, scatter
+from sidelight.report.wording import budget, factor, label, labels, nats, paragraph
 
 PER_SECRET = 3
 MOST_ARROWS = 60
 LEAST_SHARE = 0.2
 """The most pairs drawn for a secret and in all, and the least share of the largest pair that is drawn."""
 _WIDTHS = (1.0, 2.0, 3.0, 4.5)
-_HORIZONTAL = 12
+_HORIZONTAL = 12  # more names beside each other would overlap, so they are turned
 _STEPS = 16
 _GAP = 13
 _HEAD = 0.09
-_SHAFT = 0.11
+_SHAFT = 0.11  # it ends behind the head, so that no line shows beside the tip
+LARGEST_BUDGET = 8.0
+"""Curves are drawn at least this far."""
 
 Point = tuple[float, float]
 
@@ -41,7 +43,7 @@ def arrows_of(audit: Audit) -> list[Arrow]:
     pairs = [item for secret in audit.secrets.values() for item in secret.neighbours[:PER_SECRET]]
     pairs = sorted((pair for pair in pairs if pair.value > 0), key=lambda pair: -pair.value)[:MOST_ARROWS]
     finite = [pair.value for pair in pairs if math.isfinite(pair.value)]
-    largest = max(finite, default=1.0)
+    largest = max(finite, default=1.0)  # an infinite pair would leave no share to the others
     arrows = [Arrow(pair.through[0], pair, min(pair.value / largest, 1.0)) for pair in pairs]
     return [arrow for arrow in arrows if arrow.share >= LEAST_SHARE]
 
@@ -58,24 +60,18 @@ def network_figure(audit: Audit, arrows: Sequence[Arrow]) -> Figure:
     is_radial = len(names) > _HORIZONTAL
     ends_room = room if is_radial else 36
     hidden = {"visible": False, "fixedrange": True, "range": [-1.09, 1.09]}
+    named = zip(labels(names, 18), places.values(), strict=True)
     wide = layout(
         height=860 if is_radial else 480,
         margin={"l": room, "r": room, "t": ends_room, "b": ends_room},
         xaxis=hidden | {"constrain": "domain"},
         yaxis=hidden | {"scaleanchor": "x", "constrain": "domain"},
-        annotations=[
-            _caption(text, place, is_radial)
-            for text, place in zip(labels(names, 18), places.values(), strict=True)
-        ],
+        annotations=[_caption(text, place, is_radial) for text, place in named],
     )
-    return Figure(
-        data,
-        wide,
-        f"The {len(arrows)} strongest pairs among {len(names)} attributes as arrows; the heat map and the "
-        "table give their figures.",
-        min_width=600 if is_radial else 2 * room + 180,
-        narrow=wide | {"height": 620 if is_radial else 360},
-    )
+    narrow = wide | {"height": 620 if is_radial else 360}
+    said = f"The {len(arrows)} strongest pairs among {len(names)} attributes as arrows"
+    said += "; the heat map and the table give their figures."
+    return Figure(data, wide, said, 600 if is_radial else 2 * room + 180, narrow)
 
 
 def _place(number: int, count: int) -> Point:
@@ -149,12 +145,9 @@ def _points(points: Sequence[Point], marker: Trace) -> Trace:
 
 
 def _hover(arrow: Arrow) -> str:
-    value = arrow.leakage.value
-    return paragraph(
-        f"report of {arrow.origin} about {arrow.leakage.secret}",
-        f"{nats(value)} nats: odds × {factor(value)}",
-        *witness_lines(arrow.leakage.upper),
-    )
+    value, about = arrow.leakage.value, f"report of {arrow.origin} about {arrow.leakage.secret}"
+    odds = f"{nats(value)} nats: odds × {factor(value)}"
+    return paragraph(about, odds, *witness_lines(arrow.leakage.upper))
 
 
 def _node_hover(audit: Audit, name: str) -> str:
@@ -164,12 +157,9 @@ def _node_hover(audit: Audit, name: str) -> str:
     if name not in audit.secrets:
         return paragraph(name, f"{released}; not a secret of this audit")
     item = audit.secrets[name]
-    return paragraph(
-        f"{name}: {item.statement}",
-        released,
-        f"total {interval(item.total)} nats, limit {nats(item.limit)}",
-        f"own report {nats(item.direct.value)}",
-    )
+    total = f"total {interval(item.total)} nats, limit {nats(item.limit)}"
+    own = f"own report {nats(item.direct.value)}"
+    return paragraph(f"{name}: {item.statement}", released, total, own)
 
 
 def _caption(text: str, place: Point, is_radial: bool) -> Trace:
@@ -187,3 +177,104 @@ def _caption(text: str, place: Point, is_radial: bool) -> Trace:
         "yanchor": "middle" if is_beside else vertical,
         "font": {"size": 11 if is_radial else 13},
     }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The leakage of a secret through one neighbour as the neighbour's budget grows."""
+
+    secret: str
+    neighbour: str  # its worst neighbour
+    times: int  # how many reports of the neighbour the plan collects; the curve is that of all of them
+    planned: float  # the plan's nominal budget of one report
+    epsilons: tuple[float, ...]  # nominal budgets; the plan's is among them
+    values: tuple[float, ...]  # the leakage at each; none if the figure is suppressed
+    saturation: float  # where it ends however large the budget
+    colour: str  # the palette name of its line
+
+    @property
+    def at_plan(self) -> float:
+        """The leakage at the plan's budget."""
+        return self.values[self.epsilons.index(self.planned)]
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it saturates."""
+        return math.isfinite(self.saturation)
+
+
+def worst_curves(audit: Audit, items: Sequence[SecretAudit]) -> list[Curve]:
+    """Return the curves of the first secrets through their worst neighbours, as many as there are colours."""
+    chosen = [item for item in items if item.neighbours and _planned(audit, item) > 0]
+    chosen = chosen[: len(SERIES)]
+    largest = max((_planned(audit, item) for item in chosen), default=1.0)
+    end = max(LARGEST_BUDGET, 2 * largest)
+    return [_curve(audit, item, end, colour) for item, colour in zip(chosen, SERIES, strict=False)]
+
+
+def curves_figure(curves: Sequence[Curve]) -> Figure:
+    """Draw the leakage against the budget, a dotted line where it saturates, a dot at the plan's budget."""
+    drawn = [curve for curve in curves if curve.values]
+    data = [_curve_line(curve) for curve in drawn]
+    data += [_saturation_line(curve) for curve in drawn if curve.is_bounded]
+    data.append(_plan_dots(drawn))
+    shown = [value for curve in drawn for value in (*curve.values, curve.saturation)]
+    hover = {"unifiedhovertitle": {"text": "ε = %{x:.3~g}"}}
+    across = axis("budget ε of one report of the neighbour", rangemode="tozero", **hover)
+    return plotted(
+        data,
+        "Leakage against the budget for the worst secrets, with the value at which it saturates; the list "
+        "below gives the figures.",
+        420, across, axis("leakage in nats", range=from_zero(shown)), headroom=30, hovermode="x unified",
+    )  # fmt: skip
+
+
+def planned_budgets(curves: Sequence[Curve]) -> str:
+    """Write the plan's budgets of the curves' neighbours: one, or from the least to the greatest."""
+    planned = sorted({curve.planned for curve in curves})
+    return budget(planned[0]) if len(planned) == 1 else f"{budget(planned[0])} to {budget(planned[-1])}"
+
+
+def _worst(item: SecretAudit) -> str:
+    """Return the worst neighbour whose figure is shown, the worst of all if none is."""
+    shown = [leakage for leakage in item.neighbours if leakage.upper.witness is not None]
+    return (shown or item.neighbours)[0].through[0]
+
+
+def _planned(audit: Audit, item: SecretAudit) -> float:
+    """Return the nominal budget of the worst neighbour, 0 where its release has none."""
+    return audit.plan[_worst(item)].epsilon or 0.0
+
+
+def _curve(audit: Audit, item: SecretAudit, end: float, colour: str) -> Curve:
+    """Return one curve, of fewer points where each costs more."""
+    release = audit.plan[_worst(item)]
+    cells = audit.belief.schema[item.secret].size * release.attribute.size
+    points = max(9, min(33, 1_000_000 // cells))
+    steps = {end * step / (points - 1) for step in range(1, points)}
+    planned = _planned(audit, item)
+    epsilons = tuple(sorted(steps | {planned}))
+    values, saturation = audit.curve(item.secret, release.name, epsilons)
+    named = (item.secret, release.name, release.times, planned)
+    shown = () if any(map(math.isnan, (*values, saturation))) else tuple(values)
+    return Curve(*named, epsilons, shown, saturation, colour)
+
+
+def _curve_line(curve: Curve) -> Trace:
+    name = f"{label(curve.secret, 18)} through {label(curve.neighbour, 18)}"
+    heights = [finite(value) for value in curve.values]
+    line = {"color": f"@{curve.colour}", "width": 2.5}
+    text = {"hoverinfo": "x+text", "hovertext": [f"{nats(value)}  {name}" for value in curve.values]}
+    return scatter("lines", curve.epsilons, heights, name=name, line=line, **text)
+
+
+def _saturation_line(curve: Curve) -> Trace:
+    line = {"color": f"@{curve.colour}", "width": 1.5, "dash": "dot"}
+    return scatter("lines", [0, curve.epsilons[-1]], [curve.saturation] * 2, line=line, hoverinfo="skip")
+
+
+def _plan_dots(curves: Sequence[Curve]) -> Trace:
+    colours = [f"@{curve.colour}" for curve in curves]
+    marker = {"size": 11, "color": colours, "line": {"width": 2, "color": "@card"}}
+    x, y = [curve.planned for curve in curves], [finite(curve.at_plan) for curve in curves]
+    return scatter("markers", x, y, marker=marker, hoverinfo="skip")
