@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,9 +22,10 @@ from sidelight.sources.reader import as_table
 
 if TYPE_CHECKING:
     from sidelight.belief.credal import Credal
+    from sidelight.belief.population import Population
     from sidelight.belief.views import SecretView
 
-BeliefKind = Literal["joint", "pairwise", "tree"]
+BeliefKind = Literal["joint", "pairwise", "tree", "population"]
 LARGEST_RECORDS = 1 << 22
 _LEAST_SHARE = 1e-312
 """Below this probability, doubles keep fewer than ten digits."""
@@ -37,21 +38,22 @@ class Belief:
     """A distribution of the attributes.
 
     Make one with `from_data`, `from_counts`, `from_joint` or `from_tree`. Smoothing adds records spread
-    evenly over all combinations of values, so every table is a marginal of one joint distribution. A tree
-    learnt from data is a model of them: all tables are the tree's, even where the data disagree.
+    evenly over all combinations of values, so every table is a marginal of one joint distribution. A tree or
+    a population learnt from data is a model of them: all tables are its own, even where the data disagree.
 
     Attributes:
         schema: the attributes.
-        kind: "joint" (everything is known), "pairwise" (only pairs are) or "tree" (everything follows from
-            the edges of a tree).
+        kind: "joint" (everything is known), "pairwise" (only pairs are), "tree" (everything follows from
+            the edges of a tree) or "population" (what the records let someone know of everybody else).
         blocks: (values, values) weights of all pairs, block (i, j) for attributes i and j; the diagonal
-            blocks hold the marginals. Those of a tree follow from its edges and include the smoothing.
+            blocks hold the marginals. Those of a tree or population are its own and include the smoothing.
         records: the distinct records of a joint belief.
         sample_size: how many records it was estimated from; None if it was given by hand.
         smoothing: how many evenly spread records were added.
         source: where it came from, in words.
         is_model: whether it is a model of the table's own distribution.
         tree: the tree of a tree belief.
+        population: the mixture of models of a population belief.
     """
 
     schema: Schema
@@ -63,20 +65,28 @@ class Belief:
     source: str
     is_model: bool = False
     tree: Tree | None = None
+    population: Population | None = None
 
     @classmethod
     def from_data(
-        cls, table: Table | object, kind: Literal["auto"] | BeliefKind = "auto", *, smoothing: float = 0.0
+        cls,
+        table: Table | object,
+        kind: Literal["auto"] | BeliefKind = "auto",
+        *,
+        smoothing: float = 0.0,
+        seed: int = 0,
     ) -> Belief:
-        """Take the table's own distribution, or learn a tree from its pairs.
+        """Take the table's own distribution, or learn a model from it.
 
         Args:
             table: the rows: a table, or what `read` makes one of by its own rules, as a file or a DataFrame.
-            kind: "joint", "pairwise", "tree" (a model), or "auto": joint as long as the distinct records
-                fit in memory, else pairwise.
+            kind: "joint", "pairwise", "tree" or "population" (models), or "auto": joint as long as the
+                distinct records fit in memory, else pairwise.
             smoothing: how many evenly spread records to add.
+            seed: of a population, which is fitted to a sample of the rows and starts at random. The same
+                table and seed give the same belief; it is a model, and its coins protect nobody.
         """
-        check_choice("kind", kind, ("auto", "joint", "pairwise", "tree"))
+        check_choice("kind", kind, ("auto", *get_args(BeliefKind)))
         amount = _check_smoothing(smoothing)
         table = as_table(table)
         source = file_name(table.source.label)
@@ -89,6 +99,11 @@ class Belief:
                     f"{source} has more than {LARGEST_RECORDS} distinct records, too many for a joint "
                     "belief; use kind='pairwise', fewer attributes or coarser bins."
                 )
+        if kind == "population":
+            from sidelight.belief.population import Population, sampled_rows
+
+            fitted = Population.fit(table.schema, sampled_rows(table, seed), seed)
+            return cls._of_population(fitted, table.rows, amount, source)
         blocks = _assemble(table.schema, table.pair_counts())
         pairs = cls(table.schema, "pairwise", blocks, None, table.rows, amount, source)
         return cls.tree_of(pairs) if kind == "tree" else pairs
@@ -159,6 +174,36 @@ class Belief:
         )
 
     @classmethod
+    def population_of(cls, belief: Belief, *, seed: int = 0) -> Belief:
+        """Learn a population from the records of a joint belief: a model of everybody they were drawn from.
+
+        See `belief.Population` for how; the same belief and seed give the same model.
+        """
+        from sidelight.belief.population import Population, drawn_rows
+
+        check_belief("belief", belief)
+        if belief.population is not None:
+            return belief
+        if belief.records is None or belief.sample_size is None:
+            what = f"a {belief.kind} belief" if belief.records is None else "a distribution given by hand"
+            raise InputError(
+                f"a population is learnt from the records of a sample, which {what} has not; use "
+                "Belief.from_data(table, kind='population') or a joint belief of counts."
+            )
+        fitted = Population.fit(belief.schema, drawn_rows(belief.records, seed), seed)
+        return cls._of_population(fitted, belief.sample_size, belief.smoothing, belief.source)
+
+    @classmethod
+    def _of_population(cls, fitted: Population, sample_size: int, smoothing: float, source: str) -> Belief:
+        model = fitted.smoothed(smoothing / (sample_size + smoothing)) if smoothing else fitted
+        blocks = model.pair_tables() * (sample_size + smoothing)
+        told = f"a population learnt from {source}, {model.gain:.2f} nats a record above independence"
+        return cls(
+            model.schema, "population", blocks, None, sample_size, smoothing, told,
+            is_model=True, population=model,
+        )  # fmt: skip
+
+    @classmethod
     def _of_cells(
         cls, schema: Schema, cells: NDArray[Any], sample_size: int | None, smoothing: float, source: str
     ) -> Belief:
@@ -199,6 +244,8 @@ class Belief:
             cells = cells if len(names) == 2 else np.diagonal(cells)
         elif self.tree is not None:
             return self.tree.joint(names)
+        elif self.population is not None:
+            return self.population.joint(names)
         elif self.records is not None:
             cells = self.records.cells(names)
         else:
@@ -222,8 +269,8 @@ class Belief:
 
     @property
     def _unmixed(self) -> float:
-        """The smoothing that `blocks` do not hold yet; a tree's do, since it was learnt with it."""
-        return self.smoothing if self.tree is None else 0.0
+        """The smoothing that `blocks` do not hold yet; a model's do, since it was learnt with it."""
+        return self.smoothing if self.tree is None and self.population is None else 0.0
 
     @property
     def mixed(self) -> float:
@@ -238,16 +285,24 @@ class Belief:
 
     def view(self, secret: str) -> SecretView:
         """Return what it says about a secret and a whole release: its prior, people to draw, likelihoods."""
-        from sidelight.belief.views import TableView
+        from sidelight.belief.components import LatentClasses, RecordKernel, TreeMixture
+        from sidelight.belief.views import SecretView
 
         self.schema.index(secret)  # refuses an unknown name with the list of those that exist
-        if self.records is not None:
-            records = self.records
-            return TableView(self.schema, secret, records.codes, records.weights, self.smoothing)
-        raise InputError(
-            "a pairwise belief knows no whole records, so it says nothing about a whole release; use "
-            "kind='joint', or kind='tree' for a model of the pairs."
-        )
+        if self.population is not None:
+            return SecretView(self.schema, secret, self.population.components, self.population.shares)
+        if self.tree is not None:
+            return SecretView(self.schema, secret, (TreeMixture(np.ones(1), (self.tree,)),), np.ones(1))
+        if self.records is None:
+            raise InputError(
+                "a pairwise belief knows no whole records, so it says nothing about a whole release; use "
+                "kind='joint', or a model: kind='tree' or kind='population'."
+            )
+        table = RecordKernel.table(self.records)
+        if not self.smoothing:
+            return SecretView(self.schema, secret, (table,), np.ones(1))
+        shares = np.array([self.weight, self.smoothing]) / (self.weight + self.smoothing)
+        return SecretView(self.schema, secret, (table, LatentClasses.even(self.schema)), shares)
 
     def prior(self, name: str) -> Array:
         """Return the probabilities of the attribute's values."""
@@ -271,7 +326,10 @@ class Belief:
         return np.asarray(np.divide(cells, mass, out=np.full_like(cells, np.nan), where=mass > 0))
 
     def support(self, name: str) -> Whole | None:
-        """Return how many records have each value of the attribute; None for a belief given by hand."""
+        """Return how many records have each value of the attribute; None for a belief given by hand.
+
+        For a population: how many it expects of as many people.
+        """
         if self.sample_size is None:
             return None
         share = self.mixed / self.schema[name].size
@@ -295,6 +353,8 @@ class Belief:
 
     def __repr__(self) -> str:
         size = "by hand" if self.sample_size is None else f"from {self.sample_size} records"
+        if self.population is not None:
+            size += f", {self.population.gain:.2f} nats a record above independence"
         return f"Belief({self.kind}, {len(self.schema)} attributes, {size})"
 
     def _repr_html_(self) -> str:

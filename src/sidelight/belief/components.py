@@ -1,291 +1,323 @@
-"""Models of a population: latent classes, mixtures of trees, and a kernel around the records of a sample.
+"""Models of a population: latent classes, mixtures of trees, and a kernel around the records of a table.
 
-Each says how likely complete records are, draws people given one attribute's value, and sums a release's
-likelihoods over everyone it deems possible. Releases come as in `views`, scaled alike for every model, so
-that the results of several can be mixed.
+Each says how likely whole records are, draws people given one attribute's value, and sums a release's
+likelihoods over everyone it deems possible. A table is a kernel that changes nothing, and a tree is a
+mixture of one.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from sidelight.belief.views import Likelihoods, TableView
+from sidelight.belief.likelihoods import HALF_UNIT, Likelihoods, centre
+from sidelight.belief.record_sums import RecordSums
+from sidelight.belief.tree import Tree, choose
+from sidelight.foundation.arrays import Array, Codes, Positions, offsets
 from sidelight.schema import Schema
+from sidelight.sources import Records
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.integer]
+_FURTHER_STEPS = 32
 
 
 class Component(ABC):
-    """One model of the population."""
-
-    @abstractmethod
-    def log_records(self, codes: Codes) -> Array:
-        """Return ln Pr(record) of complete records, shape (n,)."""
+    """One model of the population; attributes are named by their positions."""
 
     @abstractmethod
     def marginal(self, place: int) -> Array:
         """Return the probabilities of one attribute's values."""
+
+    @abstractmethod
+    def pair_tables(self) -> Array:
+        """Return the probabilities of all pairs as blocks of one matrix, see `Belief.blocks`."""
+
+    @abstractmethod
+    def joint(self, places: Sequence[int]) -> Array:
+        """Return the joint probabilities of some attributes, one axis for each; small enough for memory."""
 
     @abstractmethod
     def draw(self, place: int, value: int, count: int, rng: np.random.Generator) -> Codes:
         """Return records in which the attribute at this place has this value, shape (count, attributes)."""
 
     @abstractmethod
-    def log_joint(self, likelihoods: Mapping[int, Array], place: int) -> Array:
+    def log_joint(self, likelihoods: Likelihoods, place: int) -> Array:
         """Return, by value of the attribute, ln of the sum over records of Pr(record) times likelihoods.
 
         Args:
-            likelihoods: by the place of the attribute, (n, values); the attribute itself is not among them.
-            place: the attribute that is secret, with m values; the result has shape (n, m).
+            likelihoods: of other attributes than this one.
+            place: the attribute, with m values; the result has shape (n, m).
         """
+
+    @abstractmethod
+    def rounding(self, likelihoods: Likelihoods, place: int) -> float:
+        """Return how far each logarithm of `log_joint` may be from the truth, at most."""
+
+    def log_records(self, codes: Codes) -> Array:
+        """Return ln Pr(record) of whole records, shape (n,): they are a release without noise."""
+        sizes = [len(self.marginal(place)) for place in range(codes.shape[1])]
+        seen = {place: np.eye(size)[codes[:, place]] for place, size in enumerate(sizes) if place}
+        logs = np.broadcast_to(self.log_joint(seen, 0), (len(codes), sizes[0]))
+        return np.asarray(logs[np.arange(len(codes)), codes[:, 0]])
 
 
 @dataclass(frozen=True, eq=False)
 class LatentClasses(Component):
-    """Attributes that are independent given a class that nobody sees; one class: independence.
+    """Attributes that are independent given a class that nobody sees (Lazarsfeld 1950).
 
     Attributes:
-        shares: (classes,) how many people are in each.
-        chances: by attribute (classes, values).
+        shares: (classes,) how many people are in each; with one class, all attributes are independent.
+        chances: by attribute (classes, values), positive.
     """
 
     shares: Array
     chances: tuple[Array, ...]
 
-    def log_records(self, codes: Codes) -> Array:
-        """Return ln Pr(record) of complete records."""
-        return np.asarray(logsumexp(self.log_classes(codes), axis=1))
-
-    def log_classes(self, codes: Codes) -> Array:
-        """Return ln Pr(class, record), shape (n, classes)."""
-        logs = np.log(self.shares)[None, :]
-        for column, chances in zip(codes.T, self.chances, strict=True):
-            logs = logs + np.log(chances.T)[column]
-        return np.asarray(logs)
+    @classmethod
+    def even(cls, schema: Schema) -> LatentClasses:
+        """Return the distribution in which all combinations of values are equally likely."""
+        return cls(np.ones(1), tuple(np.full((1, size), 1 / size) for size in schema.sizes))
 
     def marginal(self, place: int) -> Array:
         """Return the probabilities of one attribute's values."""
         return np.asarray(self.shares @ self.chances[place])
 
+    def pair_tables(self) -> Array:
+        """Return the probabilities of all pairs."""
+        lined = np.concatenate(self.chances, axis=1)
+        at = offsets([part.shape[1] for part in self.chances])
+        return with_diagonal((lined.T * self.shares) @ lined, at, self.shares @ lined)
+
+    def joint(self, places: Sequence[int]) -> Array:
+        """Return the joint probabilities of some attributes, class by class."""
+        shape = [self.chances[place].shape[1] for place in places]
+        cells = np.zeros(shape)
+        for number, share in enumerate(self.shares):
+            cells += share * reduce(np.multiply.outer, [self.chances[place][number] for place in places])
+        return cells
+
     def draw(self, place: int, value: int, count: int, rng: np.random.Generator) -> Codes:
         """Return records in which the attribute at this place has this value."""
         odds = self.shares * self.chances[place][:, value]
         classes = rng.choice(len(odds), size=count, p=odds / odds.sum())
-        drawn = np.stack([_choose(chances[classes], rng) for chances in self.chances], axis=1)
+        drawn = np.stack([choose(chances[classes], rng) for chances in self.chances], axis=1)
         drawn[:, place] = value
         return drawn
 
-    def log_joint(self, likelihoods: Mapping[int, Array], place: int) -> Array:
+    def log_joint(self, likelihoods: Likelihoods, place: int) -> Array:
         """Return ln of the summed likelihoods for each value of the attribute."""
         logs = np.log(self.shares)[None, :]
         with np.errstate(divide="ignore"):
             for other, table in likelihoods.items():
                 logs = logs + np.log(table @ self.chances[other].T)
-            return np.asarray(_log_matmul(logs, self.chances[place]))
+            top = logs.max(axis=1, keepdims=True)
+            top[np.isneginf(top)] = 0.0  # a release that no class allows
+            # all chances are positive, so the likeliest class counts for every value, with all its digits
+            return np.asarray(np.log(np.exp(logs - top) @ self.chances[place]) + top)
 
-
-@dataclass(frozen=True, eq=False)
-class Forest:
-    """Attributes each of which depends on one neighbour at most.
-
-    Attributes:
-        marginals: of each attribute.
-        edges: the pairs of places that depend on each other; no cycle among them.
-        joints: Pr(first, second) of each edge.
-    """
-
-    marginals: tuple[Array, ...]
-    edges: tuple[tuple[int, int], ...]
-    joints: tuple[Array, ...]
-
-    def log_records(self, codes: Codes) -> Array:
-        """Return ln Pr(record): marginals, times how far each edge is from independence."""
-        logs = sum(np.log(chances)[column] for chances, column in zip(self.marginals, codes.T, strict=True))
-        for (a, b), joint in zip(self.edges, self.joints, strict=True):
-            apart = np.outer(self.marginals[a], self.marginals[b])
-            logs = logs + (np.log(joint) - np.log(apart))[codes[:, a], codes[:, b]]
-        return np.asarray(logs)
-
-    @cached_property
-    def _neighbours(self) -> list[list[tuple[int, Array]]]:
-        """By place: its neighbours, with Pr(neighbour | value of this place)."""
-        around: list[list[tuple[int, Array]]] = [[] for _ in self.marginals]
-        for (a, b), joint in zip(self.edges, self.joints, strict=True):
-            around[a].append((b, joint / self.marginals[a][:, None]))
-            around[b].append((a, joint.T / self.marginals[b][:, None]))
-        return around
-
-    def downwards(self, root: int) -> list[tuple[int, int, Array]]:
-        """Return (child, parent, Pr(child | parent)) from the root on; a parent of -1 begins another tree."""
-        steps: list[tuple[int, int, Array]] = []
-        seen: set[int] = set()
-        for start in (root, *range(len(self.marginals))):
-            if start in seen:
-                continue
-            seen.add(start)
-            steps.append((start, -1, self.marginals[start][None, :]))
-            reached = [start]
-            for parent in reached:
-                for child, chances in self._neighbours[parent]:
-                    if child not in seen:
-                        seen.add(child)
-                        reached.append(child)
-                        steps.append((child, parent, chances))
-        return steps
-
-    def log_joint(self, likelihoods: Mapping[int, Array], place: int) -> Array:
-        """Return ln of the summed likelihoods for each value of the root: one pass from the leaves up.
-
-        Messages are divided by their largest entry on the way, so that none leaves the range of doubles.
-        """
-        releases = len(next(iter(likelihoods.values()))) if likelihoods else 1
-        messages = dict(likelihoods)
-        scale = np.zeros((releases, 1))
-        for child, parent, chances in reversed(self.downwards(place)[1:]):
-            if child not in messages:
-                continue
-            passed = messages[child] @ chances.T
-            top = passed.max(axis=1, keepdims=True)
-            top[top == 0] = 1.0
-            scale += np.log(top)
-            if parent < 0:
-                scale = np.where(passed == 0, -np.inf, scale)
-            else:
-                messages[parent] = messages.get(parent, 1.0) * (passed / top)
-        with np.errstate(divide="ignore"):
-            own = np.log(messages.get(place, np.ones((releases, 1)))) + np.log(self.marginals[place])
-        return np.asarray(own + scale)
-
-    def draw(self, place: int, value: int, count: int, rng: np.random.Generator) -> Codes:
-        """Return records with this value, from the root down."""
-        drawn = np.empty((count, len(self.marginals)), dtype=np.uint16)
-        for child, parent, chances in self.downwards(place):
-            rows = chances[drawn[:, parent] if parent >= 0 else np.zeros(count, dtype=np.intp)]
-            drawn[:, child] = value if child == place else _choose(rows, rng)
-        return drawn
+    def rounding(self, likelihoods: Likelihoods, place: int) -> float:
+        """Return a bound: a number enters sums over values, one over classes, and logarithms."""
+        used = [self.chances[other] for other in (*likelihoods, place)]
+        steps = sum(chances.shape[1] + 4 for chances in used) + len(self.shares) + 8
+        least = sum(-math.log(chances.min()) for chances in used) - math.log(self.shares.min())
+        return _double_rounding(steps, centre(likelihoods).magnitude + least)
 
 
 @dataclass(frozen=True, eq=False)
 class TreeMixture(Component):
-    """Classes that nobody sees, each with a forest of its own.
+    """Classes that nobody sees, each with a tree of its own (Meila and Jordan 2000).
 
     Attributes:
         shares: (classes,) how many people are in each.
-        forests: the dependence within each class.
+        trees: the dependence within each class.
     """
 
     shares: Array
-    forests: tuple[Forest, ...]
+    trees: tuple[Tree, ...]
+
+    def marginal(self, place: int) -> Array:
+        """Return the probabilities of one attribute's values."""
+        return np.asarray(self.shares @ np.stack([tree.marginals[place] for tree in self.trees]))
+
+    def pair_tables(self) -> Array:
+        """Return the probabilities of all pairs."""
+        return np.asarray(sum(share * tree.blocks() for share, tree in self._parts))
+
+    def joint(self, places: Sequence[int]) -> Array:
+        """Return the joint probabilities of some attributes, tree by tree."""
+        names = [self.trees[0].schema.names[place] for place in places]
+        return np.asarray(sum(share * tree.joint(names) for share, tree in self._parts))
+
+    def draw(self, place: int, value: int, count: int, rng: np.random.Generator) -> Codes:
+        """Return records in which the attribute at this place has this value."""
+        odds = self.shares * [tree.marginals[place][value] for tree in self.trees]
+        parts = zip(self._rooted(place), rng.multinomial(count, odds / odds.sum()), strict=True)
+        return rng.permutation(np.concatenate([tree.draw(value, part, rng) for tree, part in parts]))
+
+    def log_joint(self, likelihoods: Likelihoods, place: int) -> Array:
+        """Return ln of the summed likelihoods for each value of the attribute."""
+        centred = centre(likelihoods)
+        logs = [tree.log_sums(centred) for tree in self._rooted(place)]
+        return log_mixture(logs, self.shares)
+
+    def rounding(self, likelihoods: Likelihoods, place: int) -> float:  # noqa: ARG002 - alike for all
+        """Return a bound: a number enters a sum over the values of each attribute, and logarithms.
+
+        Turning edges towards the attribute takes as many steps again.
+        """
+        rows = [rows for tree in self.trees for rows in tree.conditionals]
+        steps = 2 * sum(size + 4 for size in self.trees[0].schema.sizes) + len(self.trees) + 8
+        least = len(self.trees[0].parents) * max(-math.log(part[part > 0].min()) for part in rows)
+        return _double_rounding(steps, centre(likelihoods).magnitude + least - math.log(self.shares.min()))
 
     def log_records(self, codes: Codes) -> Array:
-        """Return ln Pr(record) of complete records."""
+        """Return ln Pr(record) of whole records."""
         return np.asarray(logsumexp(self.log_classes(codes), axis=1))
 
     def log_classes(self, codes: Codes) -> Array:
         """Return ln Pr(class, record), shape (n, classes)."""
-        return np.stack([forest.log_records(codes) for forest in self.forests], axis=1) + np.log(self.shares)
+        return np.stack([math.log(share) + tree.log_records(codes) for share, tree in self._parts], axis=1)
 
-    def marginal(self, place: int) -> Array:
-        """Return the probabilities of one attribute's values."""
-        return np.asarray(self.shares @ np.stack([forest.marginals[place] for forest in self.forests]))
+    @property
+    def _parts(self) -> zip[tuple[float, Tree]]:
+        return zip(self.shares, self.trees, strict=True)
 
-    def draw(self, place: int, value: int, count: int, rng: np.random.Generator) -> Codes:
-        """Return records in which the attribute at this place has this value."""
-        odds = self.shares * [forest.marginals[place][value] for forest in self.forests]
-        parts = zip(self.forests, rng.multinomial(count, odds / odds.sum()), strict=True)
-        drawn = np.concatenate([forest.draw(place, value, part, rng) for forest, part in parts])
-        return drawn[rng.permutation(count)]
+    def _rooted(self, place: int) -> tuple[Tree, ...]:
+        """Return the trees with this attribute as root; kept, since every batch of releases asks again."""
+        if place not in self._turned:
+            name = self.trees[0].schema.names[place]
+            self._turned[place] = tuple(tree.rooted_at(name) for tree in self.trees)
+        return self._turned[place]
 
-    def log_joint(self, likelihoods: Mapping[int, Array], place: int) -> Array:
-        """Return ln of the summed likelihoods for each value of the attribute."""
-        pairs = zip(self.forests, np.log(self.shares), strict=True)
-        return np.asarray(
-            np.logaddexp.reduce([f.log_joint(likelihoods, place) + share for f, share in pairs])
-        )
+    @cached_property
+    def _turned(self) -> dict[int, tuple[Tree, ...]]:
+        return {}
 
 
 @dataclass(frozen=True, eq=False)
 class RecordKernel(Component):
-    """A sampled record, each attribute kept or drawn anew (Aitchison, Aitken 1976).
+    """A record of a table, each attribute kept or drawn anew (Aitchison and Aitken 1976).
 
     Attributes:
-        schema: the attributes.
-        codes: (records, attributes) the sample.
+        records: the table; someone who draws nothing anew knows it.
         rates: (attributes,) how often each is drawn anew.
         marginals: what they are then drawn from.
     """
 
-    schema: Schema
-    codes: NDArray[np.uint16]
+    records: Records
     rates: Array
     marginals: tuple[Array, ...]
 
-    def log_records(self, codes: Codes) -> Array:
-        """Return ln Pr(record): the release of the record itself, without noise."""
-        places = range(len(self.schema) - 1)
-        seen = {place: np.eye(self.schema.sizes[place])[codes[:, place]] for place in places}
-        last = codes[:, -1:].astype(np.intp)
-        return np.asarray(np.take_along_axis(self.log_joint(seen, len(self.schema) - 1), last, 1)[:, 0])
+    @classmethod
+    def table(cls, records: Records) -> RecordKernel:
+        """Return the table's own distribution, of which nothing is drawn anew."""
+        sizes = records.schema.sizes
+        return cls(records, np.zeros(len(sizes)), tuple(np.full(size, 1 / size) for size in sizes))
+
+    @cached_property
+    def _shares(self) -> Array:
+        return np.asarray(self.records.weights / self.records.total)
 
     def marginal(self, place: int) -> Array:
         """Return the probabilities of one attribute's values."""
-        counts = np.bincount(self.codes[:, place], minlength=self.schema.sizes[place]) / len(self.codes)
+        size = self.records.schema.sizes[place]
+        counts = np.bincount(self.records.codes[:, place], self._shares, minlength=size)
         return np.asarray((1 - self.rates[place]) * counts + self.rates[place] * self.marginals[place])
+
+    def pair_tables(self) -> Array:
+        """Return the probabilities of all pairs: kept both, else independent."""
+        sizes = self.records.schema.sizes
+        kept, anew = np.repeat(1 - self.rates, sizes), np.repeat(self.rates, sizes)
+        counts = self.records.pair_tables() / self.records.total
+        single = kept * np.diagonal(counts)
+        marginal = single + anew * np.concatenate(self.marginals)
+        pairs = np.outer(kept, kept) * counts + np.outer(marginal, marginal) - np.outer(single, single)
+        return with_diagonal(pairs, offsets(sizes), marginal)
+
+    def joint(self, places: Sequence[int]) -> Array:
+        """Return the joint probabilities of some attributes: the table's, with each axis mixed in turn."""
+        schema = self.records.schema
+        cells = self.records.cells([schema.names[place] for place in places]) / self.records.total
+        for axis, place in enumerate(places):
+            shape = [-1 if other == axis else 1 for other in range(len(places))]
+            anew = self.rates[place] * self.marginals[place].reshape(shape)
+            cells = (1 - self.rates[place]) * cells + anew * cells.sum(axis=axis, keepdims=True)
+        return cells
 
     def draw(self, place: int, value: int, count: int, rng: np.random.Generator) -> Codes:
         """Return records in which the attribute at this place has this value."""
-        kept = (1 - self.rates[place]) * (self.codes[:, place] == value)
-        odds = kept + self.rates[place] * self.marginals[place][value]
-        drawn = self.codes[rng.choice(len(odds), size=count, p=odds / odds.sum())].astype(np.uint16)
-        for other, chances in enumerate(self.marginals):
-            anew = rng.random(count) < self.rates[other]
-            drawn[anew, other] = rng.choice(len(chances), size=int(anew.sum()), p=chances)
+        kept = (1 - self.rates[place]) * (self.records.codes[:, place] == value)
+        reach = np.cumsum(self._shares * (kept + self.rates[place] * self.marginals[place][value]))
+        points = np.minimum(rng.random(count) * reach[-1], np.nextafter(reach[-1], 0))
+        drawn: Codes = self.records.codes[np.searchsorted(reach, points, side="right")].astype(np.uint16)
+        for other in np.flatnonzero(self.rates):
+            anew = np.flatnonzero(rng.random(count) < self.rates[other])
+            drawn[anew, other] = rng.choice(len(self.marginals[other]), len(anew), p=self.marginals[other])
         drawn[:, place] = value
         return drawn
 
-    def log_joint(self, likelihoods: Mapping[int, Array], place: int) -> Array:
+    def log_joint(self, likelihoods: Likelihoods, place: int) -> Array:
         """Return ln of the summed likelihoods: those of the table, each report seen through the kernel."""
-        names = self.schema.names
-        seen: Likelihoods = {
-            names[other]: (1 - rate) * table + rate * (table @ self.marginals[other])[:, None]
-            for other, table in likelihoods.items()
-            for rate in [self.rates[other]]
-        }
-        by_value = self._view(names[place]).log_sums(seen)
-        rate, chances = self.rates[place], self.marginals[place]
+        logs = self._sums(place).logs(self._seen(likelihoods))
+        rate = self.rates[place]
+        if rate == 0:
+            return logs
         with np.errstate(divide="ignore"):
-            anew = np.logaddexp.reduce(by_value, axis=1, keepdims=True) + np.log(rate * chances)
-            return np.asarray(np.logaddexp(by_value + np.log1p(-rate), anew))
+            anew = logsumexp(logs, axis=1, keepdims=True) + np.log(rate * self.marginals[place])
+            return np.asarray(np.logaddexp(logs + np.log1p(-rate), anew))
 
-    def _view(self, name: str) -> TableView:
-        if name not in self._views:
-            weights = np.full(len(self.codes), 1 / len(self.codes))
-            self._views[name] = TableView(self.schema, name, self.codes, weights)
-        return self._views[name]
+    def rounding(self, likelihoods: Likelihoods, place: int) -> float:
+        """Return the bound of the sums over the records, and of what is done before and after them."""
+        seen = self._seen(likelihoods)
+        steps = sum(table.shape[1] + 4 for table in seen.values()) + len(self.marginals[place]) + 8
+        rate = self.rates[place]
+        least = -math.log(rate * self.marginals[place].min()) if rate else 0.0
+        after = _double_rounding(steps, centre(seen).magnitude + least)
+        return self._sums(place).rounding(seen) + after
+
+    def _seen(self, likelihoods: Likelihoods) -> Likelihoods:
+        """Return the likelihoods of reports about the values that the records had before the kernel."""
+        return {
+            place: (1 - rate) * table + rate * (table @ self.marginals[place])[:, None] if rate else table
+            for place, table in likelihoods.items()
+            for rate in [self.rates[place]]
+        }
+
+    def _sums(self, place: int) -> RecordSums:
+        if place not in self._by_place:
+            codes, sizes = self.records.codes, self.records.schema.sizes
+            self._by_place[place] = RecordSums(sizes, codes, self._shares, place)
+        return self._by_place[place]
 
     @cached_property
-    def _views(self) -> dict[str, TableView]:
+    def _by_place(self) -> dict[int, RecordSums]:
         return {}
 
 
-def _choose(chances: Array, rng: np.random.Generator) -> NDArray[np.uint16]:
-    """Return one value for each row of probabilities."""
-    reach = np.cumsum(chances, axis=1)
-    points = rng.random(len(chances))[:, None] * reach[:, -1:]
-    return np.minimum((points >= reach).sum(axis=1), chances.shape[1] - 1).astype(np.uint16)
+def log_mixture(logs: Sequence[Array], shares: Array) -> Array:
+    """Return ln of the weighted sum of e^logs."""
+    parts = (log + math.log(share) for log, share in zip(logs, shares, strict=True))
+    return np.asarray(reduce(np.logaddexp, parts))
 
 
-def _log_matmul(logs: Array, weights: Array) -> Array:
-    """Return ln(e^logs @ weights) without leaving the range of doubles."""
-    top = logs.max(axis=1, keepdims=True)
-    top[np.isneginf(top)] = 0.0
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.exp(logs - top) @ weights) + top)
+def with_diagonal(pairs: Array, at: Positions, marginals: Array) -> Array:
+    """Put the marginals of all values onto the diagonal blocks: every attribute equals itself."""
+    for start, stop in pairwise(at):
+        pairs[start:stop, start:stop] = np.diag(marginals[start:stop])
+    return pairs
+
+
+def _double_rounding(steps: int, magnitude: float) -> float:
+    """Return a bound of the error of a logarithm after so many steps in doubles.
+
+    A step on numbers, all positive, adds a unit to their relative error; a step on logarithms adds a unit
+    of their size, which is at most `magnitude`. Twice the sum covers the products of errors. There is room
+    for the steps of mixing the component with others.
+    """
+    return 2 * (steps + _FURTHER_STEPS) * HALF_UNIT * (1 + magnitude)

@@ -127,9 +127,9 @@ class Credal:
             raise InputError(
                 "a credal set needs a belief estimated from records; one given by hand is certain of itself."
             )
-        if belief.tree is not None:
+        if belief.tree is not None or belief.population is not None:
             raise InputError(
-                "a credal set needs the table's own pairs, and a tree is a model of them; use "
+                f"a credal set needs the table's own pairs, and a {belief.kind} is a model of them; use "
                 "kind='joint' or 'pairwise'."
             )
         return cls(belief, confidence)

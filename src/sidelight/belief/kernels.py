@@ -1,4 +1,9 @@
-"""Compiled sums over the records of a table."""
+"""Compiled sums over the records of a table.
+
+32 releases are taken at once, so that every step is a vector operation. The products of each group of
+attributes are tabled for the combinations of values that occur; a record then costs one vector product a
+group, and no exponential.
+"""
 
 from __future__ import annotations
 
@@ -8,68 +13,61 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from sidelight.belief.views import CHUNK
+from sidelight.belief.record_sums import CHUNK
 
 Numbers = NDArray[np.floating[Any]]
 Rows = NDArray[np.int32]
 _LANES = 32
 
 
+@njit(cache=True)
+def _columns(likelihoods: Numbers, first: int) -> Numbers:
+    """Return the likelihoods of 32 releases side by side; the last release stands in for missing ones."""
+    columns = np.empty((likelihoods.shape[1], _LANES), likelihoods.dtype)
+    for lane in range(_LANES):
+        release = min(first + lane, likelihoods.shape[0] - 1)
+        for value in range(likelihoods.shape[1]):
+            columns[value, lane] = likelihoods[release, value]
+    return columns
+
+
 @njit(cache=True, parallel=True, fastmath={"contract"})
 def mix_records(
     likelihoods: Numbers,
-    members: NDArray[np.int32],
-    codes: NDArray[np.int32],
+    steps: Rows,
+    codes: Rows,
     weights: Numbers,
     starts: NDArray[np.int64],
     out: NDArray[np.float64],
 ) -> None:
     """Write, for each release and each run of records, the weighted sum of products of likelihoods.
 
-    32 releases are taken at once. The products of each group of attributes are tabled for the combinations
-    that occur, so that a record costs one vector product a group and no exponential.
-
     Args:
-        likelihoods: (releases, values of all attributes), in one line, at most 1.
-        members: (combinations, attributes) which values a combination has; -1 where it has no more.
-        codes: (records, groups) the record's combination in each group; an even number of groups.
+        likelihoods: (releases, values of all attributes), in one line.
+        steps: (rows, 2) how the table of products is made: an earlier row times a value's likelihoods.
+        codes: (records, groups) the row of the record's product in each group; 4, 6 or a multiple of 4.
         weights: (records,).
         starts: (runs + 1,) where each run of records starts.
         out: (releases, runs).
     """
-    releases, values = likelihoods.shape
-    groups = codes.shape[1]
+    releases = likelihoods.shape[0]
     for block in prange((releases + _LANES - 1) // _LANES):
         first = block * _LANES
-        columns = np.empty((values, _LANES), likelihoods.dtype)
-        for lane in range(_LANES):
-            release = min(first + lane, releases - 1)
-            for value in range(values):
-                columns[value, lane] = likelihoods[release, value]
-        table = np.empty((members.shape[0], _LANES), likelihoods.dtype)
-        for row in range(members.shape[0]):
+        columns = _columns(likelihoods, first)
+        table = np.ones((steps.shape[0], _LANES), likelihoods.dtype)
+        for row in range(1, steps.shape[0]):
+            earlier, value = steps[row, 0], steps[row, 1]
             for lane in range(_LANES):
-                table[row, lane] = columns[members[row, 0], lane]
-            for place in range(1, members.shape[1]):
-                value = members[row, place]
-                if value >= 0:
-                    for lane in range(_LANES):
-                        table[row, lane] *= columns[value, lane]
+                table[row, lane] = table[earlier, lane] * columns[value, lane]
+        products = np.empty((CHUNK, _LANES), likelihoods.dtype)
         part = np.empty(_LANES, likelihoods.dtype)
         total = np.empty(_LANES, np.float64)
         for run in range(starts.shape[0] - 1):
             total[:] = 0.0
             for low in range(starts[run], starts[run + 1], CHUNK):
-                part[:] = 0.0
                 high = min(low + CHUNK, starts[run + 1])
-                if groups == 2:
-                    _add_two(table, codes, weights, low, high, part)
-                elif groups == 4:
-                    _add_four(table, codes, weights, low, high, part)
-                elif groups == 6:
-                    _add_six(table, codes, weights, low, high, part)
-                else:
-                    _add_many(table, codes, weights, low, high, part)
+                part[:] = 0.0
+                _add(table, codes[low:high], weights[low:high], products, part)
                 for lane in range(_LANES):
                     total[lane] += part[lane]
             for lane in range(min(_LANES, releases - first)):
@@ -80,47 +78,102 @@ def mix_records(
 
 
 @njit(cache=True, fastmath={"contract"})
-def _add_two(table: Numbers, codes: Rows, weights: Numbers, low: int, high: int, part: Numbers) -> None:
-    for record in range(low, high):
-        weight, a, b = weights[record], codes[record, 0], codes[record, 1]
-        for lane in range(_LANES):
-            part[lane] += weight * table[a, lane] * table[b, lane]
-
-
-@njit(cache=True, fastmath={"contract"})
-def _add_four(table: Numbers, codes: Rows, weights: Numbers, low: int, high: int, part: Numbers) -> None:
-    for record in range(low, high):
-        weight = weights[record]
-        a, b, c, d = codes[record, 0], codes[record, 1], codes[record, 2], codes[record, 3]
-        for lane in range(_LANES):
-            part[lane] += weight * table[a, lane] * table[b, lane] * table[c, lane] * table[d, lane]
-
-
-@njit(cache=True, fastmath={"contract"})
-def _add_six(table: Numbers, codes: Rows, weights: Numbers, low: int, high: int, part: Numbers) -> None:
-    for record in range(low, high):
-        weight = weights[record]
-        a, b, c = codes[record, 0], codes[record, 1], codes[record, 2]
-        d, e, f = codes[record, 3], codes[record, 4], codes[record, 5]
-        for lane in range(_LANES):
-            first = weight * table[a, lane] * table[b, lane] * table[c, lane]
-            part[lane] += first * (table[d, lane] * table[e, lane] * table[f, lane])
-
-
-@njit(cache=True, fastmath={"contract"})
-def _add_many(table: Numbers, codes: Rows, weights: Numbers, low: int, high: int, part: Numbers) -> None:
-    products = np.empty((CHUNK, _LANES), table.dtype)
-    for record in range(low, high):
-        row = products[record - low]
-        weight, a, b = weights[record], codes[record, 0], codes[record, 1]
-        for lane in range(_LANES):
-            row[lane] = weight * table[a, lane] * table[b, lane]
-    for group in range(2, codes.shape[1], 2):
-        for record in range(low, high):
-            row = products[record - low]
-            a, b = codes[record, group], codes[record, group + 1]
+def _add(table: Numbers, codes: Rows, weights: Numbers, products: Numbers, part: Numbers) -> None:
+    """Add the weighted products of a chunk of records to `part`."""
+    if codes.shape[1] == 4:
+        for record in range(len(codes)):
+            weight = weights[record]
+            a, b, c, d = codes[record, 0], codes[record, 1], codes[record, 2], codes[record, 3]
             for lane in range(_LANES):
-                row[lane] *= table[a, lane] * table[b, lane]
-    for record in range(high - low):
+                part[lane] += (weight * table[a, lane] * table[b, lane]) * (table[c, lane] * table[d, lane])
+    elif codes.shape[1] == 6:
+        for record in range(len(codes)):
+            weight = weights[record]
+            a, b, c = codes[record, 0], codes[record, 1], codes[record, 2]
+            d, e, f = codes[record, 3], codes[record, 4], codes[record, 5]
+            for lane in range(_LANES):
+                left = weight * table[a, lane] * table[b, lane] * table[c, lane]
+                part[lane] += left * (table[d, lane] * table[e, lane] * table[f, lane])
+    elif codes.shape[1] == 8:
+        for record in range(len(codes)):
+            weight = weights[record]
+            a, b, c, d = codes[record, 0], codes[record, 1], codes[record, 2], codes[record, 3]
+            e, f, g, h = codes[record, 4], codes[record, 5], codes[record, 6], codes[record, 7]
+            for lane in range(_LANES):
+                left = (weight * table[a, lane] * table[b, lane]) * (table[c, lane] * table[d, lane])
+                part[lane] += left * ((table[e, lane] * table[f, lane]) * (table[g, lane] * table[h, lane]))
+    else:
+        _add_many(table, codes, weights, products, part)
+
+
+@njit(cache=True, fastmath={"contract"})
+def _add_many(table: Numbers, codes: Rows, weights: Numbers, products: Numbers, part: Numbers) -> None:
+    """Do as `_add` for any multiple of four groups, four at a time; the products so far are kept."""
+    last = codes.shape[1] - 4
+    for record in range(len(codes)):
+        products[record] = weights[record]
+    for group in range(0, last, 4):
+        for record in range(len(codes)):
+            a, b = codes[record, group], codes[record, group + 1]
+            c, d = codes[record, group + 2], codes[record, group + 3]
+            for lane in range(_LANES):
+                right = table[c, lane] * table[d, lane]
+                products[record, lane] *= (table[a, lane] * table[b, lane]) * right
+    for record in range(len(codes)):
+        a, b = codes[record, last], codes[record, last + 1]
+        c, d = codes[record, last + 2], codes[record, last + 3]
         for lane in range(_LANES):
-            part[lane] += products[record, lane]
+            left = products[record, lane] * table[a, lane] * table[b, lane]
+            part[lane] += left * (table[c, lane] * table[d, lane])
+
+
+@njit(cache=True, parallel=True)
+def mix_logarithms(
+    likelihoods: NDArray[np.float64],
+    steps: Rows,
+    codes: Rows,
+    weights: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    out: NDArray[np.float64],
+) -> None:
+    """Do as `mix_records`, with the logarithms of likelihoods, weights and sums, for products of any size.
+
+    Slower by an exponential for each record and release.
+    """
+    releases = likelihoods.shape[0]
+    for block in prange((releases + _LANES - 1) // _LANES):
+        first = block * _LANES
+        columns = _columns(likelihoods, first)
+        table = np.zeros((steps.shape[0], _LANES))
+        for row in range(1, steps.shape[0]):
+            earlier, value = steps[row, 0], steps[row, 1]
+            for lane in range(_LANES):
+                table[row, lane] = table[earlier, lane] + columns[value, lane]
+        logs = np.empty((CHUNK, _LANES))
+        for run in range(starts.shape[0] - 1):
+            top = np.full(_LANES, -np.inf)
+            total = np.zeros(_LANES)
+            for low in range(starts[run], starts[run + 1], CHUNK):
+                high = min(low + CHUNK, starts[run + 1])
+                for record in range(low, high):
+                    logs[record - low] = weights[record]
+                    for group in range(codes.shape[1]):
+                        row = codes[record, group]
+                        for lane in range(_LANES):
+                            logs[record - low, lane] += table[row, lane]
+                _add_exponentials(logs[: high - low], top, total)
+            for lane in range(min(_LANES, releases - first)):
+                out[first + lane, run] = top[lane] + np.log(total[lane])
+
+
+@njit(cache=True)
+def _add_exponentials(logs: NDArray[np.float64], top: Numbers, total: Numbers) -> None:
+    """Add e^logs to running totals that are kept as multiples of e^top, top being the largest so far."""
+    for lane in range(_LANES):
+        highest = max(top[lane], logs[:, lane].max())
+        if highest == -np.inf:
+            continue
+        total[lane] *= np.exp(top[lane] - highest)
+        top[lane] = highest
+        for record in range(logs.shape[0]):
+            total[lane] += np.exp(logs[record, lane] - highest)

@@ -1,30 +1,43 @@
 """The population as well as a sample lets someone know it: a stacked mixture of models.
 
 The table's own distribution takes every chance pattern of the sample for a fact. Here several models are
-fitted on nine tenths of the records: independence, a tree (Chow, Liu 1968), latent classes (Lazarsfeld),
-mixtures of trees (Meila, Jordan 2000) and a kernel around the records (Aitchison, Aitken 1976). They are
-mixed by how well they predict the tenth that was held out (stacking; Wolpert 1992), so that the mixture is
-hardly ever worse than the best of them.
+fitted to nine tenths of the records: independence, a tree (Chow and Liu 1968), latent classes (Lazarsfeld
+1950), mixtures of trees (Meila and Jordan 2000) and a kernel around the records (Aitchison and Aitken 1976).
+They are mixed by how well they predict the tenth that was held out (stacking; Wolpert 1992, Smyth and Wolpert
+1999), so that the mixture is hardly ever worse than the best of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 from scipy.special import logsumexp
 
-from sidelight.belief.components import Component, Forest, LatentClasses, RecordKernel, TreeMixture
+from sidelight.belief.components import (
+    Component,
+    LatentClasses,
+    RecordKernel,
+    TreeMixture,
+    log_mixture,
+    with_diagonal,
+)
+from sidelight.belief.tree import Tree
+from sidelight.foundation.arrays import Array, Codes, offsets
 from sidelight.schema import Schema
+from sidelight.sources import Records, Table
+from sidelight.sources.counts import check_dense
+from sidelight.sources.engine import Place, processors
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.uint16]
 MOST_ROWS = 20_000
 """A sample of so many records is fitted: held-out likelihood hardly rises with more."""
+_FEWEST_ROWS = 20
+"""Fewer cannot be divided into records to fit and records to judge by."""
 _HELD_OUT = 10
 _CLASSES = (16, 64)
 _TREES = (4, 12, 30)
@@ -33,12 +46,15 @@ _TREE_STEPS = 6
 _CLASS_RECORDS = 2.0
 """A class's chances are those of its people and of so many further ones like everybody."""
 _TREE_RECORDS = 20.0
+"""The same for the pairs of a tree."""
 _KERNEL_STEPS = 12
 _KERNEL_QUERIES = 800
 _LEAST_RATE = 1e-4
 _LEAST_PART = 1e-4
 """People who belong to a class with a smaller probability are left out of its tree's counts."""
 _STACK_STEPS = 200
+
+Shown = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,99 +64,158 @@ class Population:
     Attributes:
         schema: the attributes.
         components: the models.
-        weights: (components,) their shares of the mixture.
-        gain: by how many nats a record it predicts held-out records better than independence does.
+        shares: (components,) of the mixture.
+        gain: by how many nats a record it predicts held-out records better than independence does; their
+            halves are judged by shares that were fitted to the other half.
     """
 
     schema: Schema
     components: tuple[Component, ...]
-    weights: Array
+    shares: Array
     gain: float
+
+    @classmethod
+    def fit(cls, schema: Schema, codes: Codes, seed: int = 0) -> Population:
+        """Fit the mixture to records, shape (n, attributes).
+
+        The same records and seed give the same mixture. It is a model, not a private release.
+        """
+        rng = np.random.default_rng(seed)
+        rows = codes[rng.permutation(len(codes))[:MOST_ROWS]]
+        held = len(rows) // _HELD_OUT if len(rows) >= _FEWEST_ROWS else 0
+        sample = _Sample(schema, rows[held:])
+        components = _fitted(sample, rng) if held else [_independence(sample)]
+        logs = np.stack([component.log_records(rows[:held]) for component in components], axis=1)
+        shares = _stacked(logs)
+        kept = np.flatnonzero(shares)
+        return cls(schema, tuple(components[number] for number in kept), shares[kept], _gain(logs))
+
+    def pair_tables(self) -> Array:
+        """Return the probabilities of all pairs as blocks of one matrix, see `Belief.blocks`."""
+        return self._mixed([component.pair_tables() for component in self.components])
+
+    def joint(self, names: Sequence[str]) -> Array:
+        """Return the joint probabilities of the named attributes, one axis for each."""
+        check_dense([self.schema[name].size for name in names], "take the view of a secret")
+        places = [self.schema.index(name) for name in names]
+        return self._mixed([component.joint(places) for component in self.components])
+
+    def log_records(self, codes: Codes) -> Array:
+        """Return ln Pr(record) of whole records, shape (n,)."""
+        return log_mixture([component.log_records(codes) for component in self.components], self.shares)
+
+    def smoothed(self, share: float) -> Population:
+        """Return the mixture with this share of people spread evenly over all combinations of values."""
+        shares = np.append((1 - share) * self.shares, share)
+        return replace(self, components=(*self.components, LatentClasses.even(self.schema)), shares=shares)
+
+    def _mixed(self, tables: Sequence[Array]) -> Array:
+        return np.asarray(sum(share * table for share, table in zip(self.shares, tables, strict=True)))
+
+
+def sampled_rows(table: Table, seed: int) -> Codes:
+    """Return random rows of a table, at least as many as are fitted to if it has them, in one pass."""
+    share = min(1.0, 1.2 * MOST_ROWS / max(table.rows, 1))
+
+    def pick(codes: Codes, place: Place) -> Codes:
+        rng = np.random.default_rng([seed, place.part, place.start])
+        return codes[rng.random(len(codes)) < share]
+
+    return np.concatenate(list(table.engine.map_batches(table, pick)))
+
+
+def drawn_rows(records: Records, seed: int) -> Codes:
+    """Return rows drawn without replacement from distinct records and how often each occurs."""
+    reach = np.cumsum(np.rint(records.weights).astype(np.int64))
+    rng = np.random.default_rng(seed)
+    rows = rng.choice(reach[-1], min(int(reach[-1]), MOST_ROWS), replace=False)
+    return records.codes[np.searchsorted(reach, rows, side="right")]
 
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Records to fit on, and what every model asks of them."""
+    """Records to fit to, and what every model asks of them."""
 
     schema: Schema
     codes: Codes
-    shown: NDArray[np.float32]
-    marginals: Array
-    pairs: Array
 
-    @property
+    @cached_property
     def offsets(self) -> NDArray[np.intp]:
-        return np.concatenate([[0], np.cumsum(self.schema.sizes)]).astype(np.intp)
+        return offsets(self.schema.sizes)
+
+    @cached_property
+    def shown(self) -> Shown:
+        """The records, shape (records, values): 1 where a record has a value, else 0."""
+        shown = np.zeros((len(self.codes), self.offsets[-1]), dtype=np.float32)
+        shown[np.arange(len(self.codes))[:, None], self.codes + self.offsets[:-1]] = 1
+        return shown
+
+    @cached_property
+    def marginals(self) -> Array:
+        """The chances of all values in one line; half a record, spread evenly, leaves none impossible."""
+        share = np.repeat(1 / np.asarray(self.schema.sizes), self.schema.sizes)
+        return np.asarray((self.shown.sum(axis=0, dtype=np.float64) + share / 2) / (len(self.codes) + 0.5))
+
+    @cached_property
+    def pairs(self) -> Array:
+        """The chances of all pairs; two records as if attributes were independent leave none impossible."""
+        counts = (self.shown.T @ self.shown).astype(np.float64)
+        apart = np.outer(self.marginals, self.marginals)
+        apart = with_diagonal(apart, self.offsets, self.marginals)
+        return np.asarray((counts + 2 * apart) / (len(self.codes) + 2))
 
     def split(self, line: Array) -> tuple[Array, ...]:
-        """Return what stands in one line for all values by attribute."""
+        """Return by attribute what stands in one line for all values."""
         return tuple(line[..., a:b] for a, b in pairwise(self.offsets))
 
 
-def fit_population(schema: Schema, codes: Codes, rng: np.random.Generator) -> Population:
-    """Fit the mixture to records, shape (n, attributes)."""
-    rows = rng.permutation(len(codes))[:MOST_ROWS]
-    held = max(1, len(rows) // _HELD_OUT)
-    sample = _sample(schema, codes[rows[held:]])
-    independence = LatentClasses(np.ones(1), tuple(part[None, :] for part in sample.split(sample.marginals)))
-    components = [independence, TreeMixture(np.ones(1), (_tree(sample, sample.pairs),))]
-    components += [_latent_classes(sample, classes, rng)[0] for classes in _CLASSES]
-    components += [_tree_mixture(sample, classes, rng) for classes in _TREES]
-    components.append(_record_kernel(sample, rng))
-    logs = np.stack([component.log_records(codes[rows[:held]]) for component in components], axis=1)
-    weights = _stacked(logs)
-    kept = weights > 0
-    gain = float(np.mean(logsumexp(logs[:, kept] + np.log(weights[kept]), axis=1) - logs[:, 0]))
-    return Population(schema, tuple(np.array(components, dtype=object)[kept]), weights[kept], gain)
+def _fitted(sample: _Sample, rng: np.random.Generator) -> list[Component]:
+    """Return all models; the first is independence.
+
+    One thread fits one model: the products of matrices are too small to be divided among threads, which
+    would also make the last digits depend on their number.
+    """
+    from threadpoolctl import threadpool_limits
+
+    tree = Tree.learn(sample.schema, sample.pairs)
+    tasks: list[Callable[[np.random.Generator], Component]] = [
+        partial(_record_kernel, sample),
+        *(partial(_tree_mixture, sample, classes) for classes in reversed(_TREES)),
+        *(lambda rng, classes=classes: _latent_classes(sample, classes, rng)[0] for classes in _CLASSES),
+    ]
+    with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(processors()) as pool:
+        fitted = pool.map(lambda task, own: task(own), tasks, rng.spawn(len(tasks)))
+        return [_independence(sample), TreeMixture(np.ones(1), (tree,)), *fitted]
+
+
+def _independence(sample: _Sample) -> LatentClasses:
+    return LatentClasses(np.ones(1), sample.split(sample.marginals[None, :]))
 
 
 def _stacked(logs: Array) -> Array:
-    """Return the weights under which held-out records, shape (records, models), are likeliest, by EM."""
+    """Return the shares under which held-out records, shape (records, models), are likeliest, by EM."""
+    shares = np.full(logs.shape[1], 1 / logs.shape[1])
+    if logs.shape[1] == 1:
+        return shares
     chances = np.exp(logs - logs.max(axis=1, keepdims=True))
-    weights = np.full(logs.shape[1], 1 / logs.shape[1])
     for _ in range(_STACK_STEPS):
-        parts = chances * weights
-        weights = (parts / parts.sum(axis=1, keepdims=True)).mean(axis=0)
-    weights[weights < 1 / len(logs) / 10] = 0.0  # less than a tenth of one held-out record
-    return np.asarray(weights / weights.sum())
+        parts = chances * shares
+        shares = (parts / parts.sum(axis=1, keepdims=True)).mean(axis=0)
+    shares[shares < 1 / len(logs) / 10] = 0.0  # less than a tenth of one held-out record
+    return np.asarray(shares / shares.sum())
 
 
-def _sample(schema: Schema, codes: Codes) -> _Sample:
-    offsets = np.concatenate([[0], np.cumsum(schema.sizes)])
-    shown = np.zeros((len(codes), offsets[-1]), dtype=np.float32)
-    shown[np.arange(len(codes))[:, None], codes + offsets[:-1]] = 1
-    share = np.repeat(1 / np.asarray(schema.sizes), schema.sizes)
-    # half a record, spread evenly, so that no value is impossible
-    marginals = (shown.sum(axis=0, dtype=np.float64) + 0.5 * share) / (len(codes) + 0.5)
-    counts = (shown.T @ shown).astype(np.float64)
-    apart = np.outer(marginals, marginals)
-    for a, b in pairwise(offsets):
-        apart[a:b, a:b] = np.diag(marginals[a:b])
-    # two records as if attributes were independent, so that no pair of values is impossible
-    pairs = (counts + 2 * apart) / (len(codes) + 2)
-    return _Sample(schema, codes, shown, marginals, pairs)
+def _gain(logs: Array) -> float:
+    """Return the mean gain over the first model, each half being judged by shares of the other half."""
+    if logs.shape[1] == 1:
+        return 0.0
+    with np.errstate(divide="ignore"):
+        halves = [(logs[half::2], np.log(_stacked(logs[1 - half :: 2]))) for half in (0, 1)]
+    gains = [logsumexp(part + shares, axis=1) - part[:, 0] for part, shares in halves]
+    return float(np.concatenate(gains).mean())
 
 
-def _tree(sample: _Sample, pairs: Array) -> Forest:
-    """Return the tree that keeps the strongest pairs of these pair tables (Chow, Liu 1968)."""
-    starts = sample.offsets[:-1]
-    single = np.diag(pairs)
-    excess = pairs * np.log(pairs / np.outer(single, single), where=pairs > 0, out=np.zeros_like(pairs))
-    information = np.add.reduceat(np.add.reduceat(excess, starts, axis=0), starts, axis=1)
-    # weights away from 0: the solver takes tiny ones for absent edges
-    cost = -(1 + np.maximum(information, 0))
-    np.fill_diagonal(cost, 0)
-    spanning = minimum_spanning_tree(csr_matrix(cost))
-    order, parents = breadth_first_order(spanning, 0, directed=False)
-    spans = [slice(a, b) for a, b in pairwise(sample.offsets)]
-    edges = tuple((int(parents[child]), int(child)) for child in order[1:])
-    joints = tuple(pairs[spans[a], spans[b]] for a, b in edges)
-    return Forest(tuple(single[span] for span in spans), edges, joints)
-
-
-def _latent_classes(
-    sample: _Sample, classes: int, rng: np.random.Generator
-) -> tuple[LatentClasses, NDArray[np.float32]]:
+def _latent_classes(sample: _Sample, classes: int, rng: np.random.Generator) -> tuple[LatentClasses, Shown]:
     """Fit latent classes by EM, and return also who belongs to which, shape (records, classes)."""
     shown, people = sample.shown, len(sample.shown)
     chances = 0.5 * shown[rng.choice(people, classes, replace=people < classes)] + 0.5 * sample.marginals
@@ -152,43 +227,50 @@ def _latent_classes(
         parts = np.exp(logs - top)
         total = parts.sum(axis=1, keepdims=True)
         parts /= total
-        shares, chances = _class_step(sample, parts)
+        sizes = parts.sum(axis=0, dtype=np.float64)
+        counts = parts.T @ shown + _CLASS_RECORDS * sample.marginals
+        chances, shares = counts / (sizes + _CLASS_RECORDS)[:, None], _class_shares(sizes)
         fit = float((np.log(total) + top).mean())
         if fit - best < 1e-4:
             break
         best = fit
-    return LatentClasses(shares, sample.split(chances)), parts
+    rows = tuple(part / part.sum(axis=1, keepdims=True) for part in sample.split(chances))
+    return LatentClasses(shares, rows), parts
 
 
-def _class_step(sample: _Sample, parts: NDArray[np.float32]) -> tuple[Array, Array]:
-    sizes = parts.sum(axis=0, dtype=np.float64)
-    chances = (parts.T @ sample.shown + _CLASS_RECORDS * sample.marginals) / (sizes + _CLASS_RECORDS)[:, None]
-    return (sizes + 0.1) / (sizes + 0.1).sum(), chances
+def _class_shares(sizes: Array) -> Array:
+    """Return the shares of classes of these sizes; one that loses everybody keeps a little."""
+    return np.asarray((sizes + 0.1) / (sizes + 0.1).sum())
 
 
 def _tree_mixture(sample: _Sample, classes: int, rng: np.random.Generator) -> TreeMixture:
     """Fit a mixture of trees by EM from latent classes; each leans on the pairs of the whole table."""
     parts = _latent_classes(sample, classes, rng)[1]
-    for step in range(_TREE_STEPS):
-        sizes = parts.sum(axis=0, dtype=np.float64)
-        forests = tuple(_class_tree(sample, part) for part in parts.T)
-        mixture = TreeMixture((sizes + 0.1) / (sizes + 0.1).sum(), forests)
-        if step + 1 < _TREE_STEPS:
-            logs = mixture.log_classes(sample.codes)
-            parts = np.exp(logs - logsumexp(logs, axis=1, keepdims=True)).astype(np.float32)
+    mixture = _mixture_of(sample, parts)
+    for _ in range(_TREE_STEPS - 1):
+        logs = mixture.log_classes(sample.codes)
+        parts = np.exp(logs - logsumexp(logs, axis=1, keepdims=True)).astype(np.float32)
+        mixture = _mixture_of(sample, parts)
     return mixture
 
 
-def _class_tree(sample: _Sample, part: NDArray[np.float32]) -> Forest:
+def _mixture_of(sample: _Sample, parts: Shown) -> TreeMixture:
+    """Return the trees of classes to which records belong by these parts, shape (records, classes)."""
+    trees = tuple(_class_tree(sample, part) for part in parts.T)
+    return TreeMixture(_class_shares(parts.sum(axis=0, dtype=np.float64)), trees)
+
+
+def _class_tree(sample: _Sample, part: Shown) -> Tree:
     members = part > _LEAST_PART
     shown = sample.shown[members]
     counts = ((shown * part[members, None]).T @ shown).astype(np.float64)
-    people = counts[: sample.offsets[1], : sample.offsets[1]].trace()
-    return _tree(sample, (counts + _TREE_RECORDS * sample.pairs) / (people + _TREE_RECORDS))
+    first = slice(0, sample.offsets[1])
+    people = counts[first, first].trace()  # as these single-precision counts have it: chances must sum to 1
+    return Tree.learn(sample.schema, (counts + _TREE_RECORDS * sample.pairs) / (people + _TREE_RECORDS))
 
 
 def _record_kernel(sample: _Sample, rng: np.random.Generator) -> RecordKernel:
-    """Fit the rates of the kernel by EM on the chance of each record given all others."""
+    """Fit the rates of the kernel by EM to the chance of each record given all others."""
     sizes = sample.schema.sizes
     rates = np.full(len(sizes), 0.3)
     asked = rng.choice(len(sample.shown), min(_KERNEL_QUERIES, len(sample.shown)), replace=False)
@@ -203,4 +285,5 @@ def _record_kernel(sample: _Sample, rng: np.random.Generator) -> RecordKernel:
         matching = (near @ sample.shown) * queries
         copied = (matching * (kept / (kept + anew))).sum(axis=0, dtype=np.float64) / len(asked)
         rates = np.clip(1 - np.add.reduceat(copied, sample.offsets[:-1]), _LEAST_RATE, 1 - _LEAST_RATE)
-    return RecordKernel(sample.schema, sample.codes, rates, sample.split(sample.marginals))
+    records = Records(sample.schema, sample.codes, np.ones(len(sample.codes)))
+    return RecordKernel(records, rates, sample.split(sample.marginals))

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import Array, Positions, offsets
+from sidelight.belief.likelihoods import DOUBLE_REACH, Centred
+from sidelight.foundation.arrays import Array, Codes, Positions, offsets
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.schema import Schema, plain_schema
 from sidelight.sources.counts import check_dense
 
 Edge = tuple[str, str]
+_Join = Callable[[Array, Array], Array]
 _TOLERANCE = 1e-9
 
 
@@ -98,8 +100,11 @@ class Tree:
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
         """The positions of each attribute's children."""
-        places = range(len(self.parents))
-        return tuple(tuple(c for c in places if self.parents[c] == p) for p in places)
+        children: list[list[int]] = [[] for _ in self.parents]
+        for position, parent in enumerate(self.parents):
+            if parent >= 0:
+                children[parent].append(position)
+        return tuple(map(tuple, children))
 
     @property
     def edges(self) -> tuple[Edge, ...]:
@@ -170,6 +175,57 @@ class Tree:
         cells, axes = factors[rooted.order[0]]
         shaped = cells.reshape([self.schema.sizes[position] for position in axes])
         return np.ascontiguousarray(shaped.transpose([axes.index(position) for position in wanted]))
+
+    def log_records(self, codes: Codes) -> Array:
+        """Return ln Pr(record) of whole records, shape (records,)."""
+        logs = np.zeros(len(codes))
+        with np.errstate(divide="ignore"):
+            for position, (parent, rows) in enumerate(zip(self.parents, self.conditionals, strict=True)):
+                logs += np.log(rows)[codes[:, parent] if parent >= 0 else 0, codes[:, position]]
+        return logs
+
+    def draw(self, value: int, count: int, rng: np.random.Generator) -> Codes:
+        """Return records in which the root has this value, shape (count, attributes)."""
+        drawn = np.full((count, len(self.parents)), value, dtype=np.uint16)
+        for position in self.order[1:]:
+            rows = self.conditionals[position][drawn[:, self.parents[position]]]
+            drawn[:, position] = choose(rows, rng)
+        return drawn
+
+    def log_sums(self, likelihoods: Centred) -> Array:
+        """Return ln of the sum of Pr(record) times likelihoods for each value of the root, shape (n, m)."""
+        prior = self.conditionals[self.order[0]].T
+        with np.errstate(divide="ignore"):
+            # Without zeros a message is an average of products within `reach`: no digit is lost in doubles.
+            if not likelihoods.has_zeros and likelihoods.reach <= DOUBLE_REACH:
+                tables = {position: table.T for position, table in likelihoods.tables.items()}
+                logs = np.log(self._gathered(tables, np.ones((1, 1)), np.multiply, np.matmul) * prior)
+            else:
+                tables = {position: np.log(table.T) for position, table in likelihoods.tables.items()}
+                logs = self._gathered(tables, np.zeros((1, 1)), np.add, _log_matmul) + np.log(prior)
+        return np.asarray(logs.T + likelihoods.shift)
+
+    def _gathered(self, said: dict[int, Array], nothing: Array, join: _Join, carry: _Join) -> Array:
+        """Pass what attributes say, (values, n) each, from the leaves to the root (Pearl 1988)."""
+        for position in reversed(self.order[1:]):
+            if position in said:
+                message, parent = carry(self.conditionals[position], said[position]), self.parents[position]
+                said[parent] = join(said[parent], message) if parent in said else message
+        return said.get(self.order[0], nothing)
+
+
+def _log_matmul(rows: Array, logs: Array) -> Array:
+    """Return ln(rows @ e^logs), term by term, so that none is lost however far apart they are."""
+    terms = (row[:, None] + log for row, log in zip(np.log(rows).T, logs, strict=True))
+    return reduce(np.logaddexp, terms)
+
+
+def choose(chances: Array, rng: np.random.Generator) -> Codes:
+    """Return one value for each row of probabilities."""
+    reach = np.cumsum(chances, axis=1)
+    points = rng.random(len(chances))[:, None] * reach[:, -1:]
+    points = np.minimum(points, np.nextafter(reach[:, -1:], 0))  # a last value may have chance 0
+    return np.asarray((points >= reach).sum(axis=1).astype(np.uint16))
 
 
 def _factors(parents: Sequence[int], prior: Array, pair: Callable[[int, int], Array]) -> tuple[Array, ...]:

@@ -1,0 +1,160 @@
+"""Weighted sums of a release's likelihoods over the records of a table, for each value of one attribute."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.belief.likelihoods import DOUBLE_REACH, HALF_UNIT, Likelihoods, centre
+from sidelight.foundation.arrays import Array, Codes, Positions, Whole, offsets
+
+CHUNK = 64
+"""So many products are added up before their sum is kept in double precision."""
+_MOST_COMBINATIONS = 512
+"""Tables of products of so many combinations stay in the cache of a core."""
+_MOST_TRIED = 64
+"""So many attributes are tried for a group, so that thousands do not take millions of tries."""
+_SINGLE_REACH = 80.0
+"""Products within e^80 of 1, and sums of 64 of them, keep all digits of single precision (to e^87)."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordSums:
+    """The records of a table, sorted by the value of one attribute.
+
+    Attributes:
+        sizes: of each attribute.
+        codes: (records, attributes).
+        weights: (records,), positive.
+        by: the position of the attribute whose values are told apart.
+    """
+
+    sizes: tuple[int, ...]
+    codes: Codes
+    weights: Array
+    by: int
+
+    def logs(self, likelihoods: Likelihoods) -> Array:
+        """Return ln of the sum of weight times likelihoods over the records of each value, shape (n, m).
+
+        The attribute itself is not among the likelihoods.
+        """
+        from sidelight.belief.kernels import mix_logarithms, mix_records
+
+        centred = centre(likelihoods)
+        laid = self._laid_out(tuple(likelihoods))
+        out = np.empty((len(centred.shift), self.sizes[self.by]))
+        lined = np.concatenate([*centred.tables.values(), np.ones((len(out), 1))], axis=1)
+        digits = self._digits(centred.reach)
+        with np.errstate(divide="ignore"):
+            if digits is None:
+                mix_logarithms(np.log(lined), laid.steps, laid.codes, np.log(laid.weights), laid.starts, out)
+            else:
+                weights = laid.weights.astype(digits)
+                mix_records(lined.astype(digits), laid.steps, laid.codes, weights, laid.starts, out)
+                np.log(out, out=out)
+        return np.asarray(out + (centred.shift + math.log(self.weights.min())))
+
+    def rounding(self, likelihoods: Likelihoods) -> float:
+        """Return a bound of the error of each logarithm.
+
+        Of a product of d likelihoods and a weight, each factor is rounded once and multiplied once, and it
+        is added up with at most 63 others. All terms are positive, so their sum has the relative error of
+        its terms, at most k u / (1 - k u) for k roundings of u (Higham 2002, lemma 3.1). The sums of chunks
+        and of weights are made in doubles; logarithms and shifts round by u times their own size.
+        """
+        centred = centre(likelihoods)
+        steps = 2 * len(likelihoods) + 2 + CHUNK
+        digits = self._digits(centred.reach)
+        unit = HALF_UNIT if digits is None else float(np.finfo(digits).eps) / 2
+        magnitude = centred.magnitude + abs(math.log(self.weights.min())) + math.log(self._weight_range)
+        doubles = 2 * HALF_UNIT * (len(self.weights) + steps * (1 + magnitude))
+        return steps * unit / (1 - steps * unit) + doubles
+
+    @cached_property
+    def _weight_range(self) -> float:
+        """By how many times the weight of a combination of values can be above the least of a record."""
+        return float(self.weights.sum() / self.weights.min())
+
+    def _digits(self, reach: float) -> type[np.floating[Any]] | None:
+        """Return the precision in which no product of likelihoods and weights loses digits, if any."""
+        total = reach + math.log(self._weight_range)
+        return np.float32 if total <= _SINGLE_REACH else np.float64 if total <= DOUBLE_REACH else None
+
+    def _laid_out(self, places: tuple[int, ...]) -> _Layout:
+        """Return the records laid out for the kernel; kept, since every batch of releases asks again."""
+        if places not in self._layouts:
+            self._layouts[places] = _lay_out(self, places)
+        return self._layouts[places]
+
+    @cached_property
+    def _layouts(self) -> dict[tuple[int, ...], _Layout]:
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """Records of some attributes as `kernels` take them.
+
+    Attributes:
+        steps: (rows, 2), how the table of products is made: each row is an earlier row times the
+            likelihoods of one value. Row 0 is 1.
+        codes: (records, groups), the row of the record's product in each group; there are 4, 6 or a
+            multiple of 4 groups.
+        weights: (records,), as multiples of the least weight.
+        starts: (runs + 1,), where the records of each value start.
+    """
+
+    steps: NDArray[np.int32]
+    codes: NDArray[np.int32]
+    weights: Array
+    starts: Whole
+
+
+def _lay_out(sums: RecordSums, places: tuple[int, ...]) -> _Layout:
+    """Number the combinations that each group of attributes has, and merge records that agree in all."""
+    products, columns = _grouped(sums, places)
+    while len(columns) < 4 or (len(columns) % 4 and len(columns) != 6):  # as many as the kernel has loops for
+        columns.append(np.zeros(len(sums.weights), dtype=np.intp))
+    own = sums.codes[:, sums.by].astype(np.intp)
+    order = np.lexsort((*columns, own))
+    ordered = np.stack([column[order].astype(np.int32) for column in (*columns, own)], axis=1)
+    firsts = np.flatnonzero(np.append(True, (np.diff(ordered, axis=0) != 0).any(axis=1)))
+    weights = np.add.reduceat(sums.weights[order], firsts) / sums.weights.min()
+    starts = np.searchsorted(ordered[firsts, -1], np.arange(sums.sizes[sums.by] + 1)).astype(np.int64)
+    return _Layout(products, np.ascontiguousarray(ordered[firsts, :-1]), weights, starts)
+
+
+def _grouped(sums: RecordSums, places: tuple[int, ...]) -> tuple[NDArray[np.int32], list[Positions]]:
+    """Divide the attributes greedily into groups with few combinations of values.
+
+    Returns how to make the table of their products, and for each group the row of each record's product.
+    """
+    first_values = dict(zip(places, offsets([sums.sizes[place] for place in places]), strict=False))
+    left = sorted(places, key=lambda place: -sums.sizes[place])
+    # a table of products is made for every 32 releases, so it must stay small beside the records
+    most = min(_MOST_COMBINATIONS, max(64, len(sums.weights) // 64))
+    rows, products, columns = 1, [np.zeros((1, 2), dtype=np.intp)], list[Positions]()
+    while left:
+        base, numbers = 0, np.zeros(len(sums.weights), dtype=np.intp)
+        for place in left[:_MOST_TRIED]:
+            size = sums.sizes[place]
+            keys, both = _numbered(numbers * size + sums.codes[:, place])
+            if len(keys) <= most or base == 0:
+                products.append(np.stack([keys // size + base, keys % size + first_values[place]], axis=1))
+                base, numbers, rows = rows, both, rows + len(keys)
+                left.remove(place)
+        columns.append(numbers + base)
+    return np.concatenate(products).astype(np.int32), columns
+
+
+def _numbered(keys: NDArray[Any]) -> tuple[Positions, Positions]:
+    """Return the distinct keys, and each record's place among them; for keys that are not large."""
+    present = np.zeros(int(keys.max()) + 1, dtype=np.intp)
+    present[keys] = 1
+    return np.flatnonzero(present), np.asarray((np.cumsum(present) - 1)[keys])

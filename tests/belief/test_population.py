@@ -1,0 +1,167 @@
+"""Populations: their models against enumeration, and what they make of small, odd and random tables."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import sidelight as sl
+from sidelight.belief.components import Component, LatentClasses, RecordKernel, TreeMixture
+from sidelight.belief.population import Population
+from sidelight.schema import Schema, plain_schema
+
+
+def schema_of(sizes: tuple[int, ...]) -> Schema:
+    return plain_schema((f"a{place}", size) for place, size in enumerate(sizes))
+
+
+def rows_of(rng: np.random.Generator, sizes: tuple[int, ...], rows: int) -> np.ndarray:
+    """Draw rows in which every attribute leans on the one before it."""
+    codes = rng.integers(0, sizes, size=(rows, len(sizes)))
+    for place in range(1, len(sizes)):
+        copied = rng.random(rows) < 0.7
+        codes[copied, place] = codes[copied, place - 1] % sizes[place]
+    return codes.astype(np.uint16)
+
+
+def belief_of(codes: np.ndarray, sizes: tuple[int, ...], **options: float) -> sl.Belief:
+    counts = np.zeros(sizes, dtype=np.int64)
+    np.add.at(counts, tuple(codes.T.astype(int)), 1)
+    return sl.Belief.from_counts(counts, schema_of(sizes), **options)
+
+
+def components(seed: int) -> tuple[tuple[int, ...], list[Component]]:
+    rng = np.random.default_rng(seed)
+    sizes = tuple(int(size) for size in rng.integers(1, 4, size=rng.integers(2, 5)))
+    codes = rows_of(rng, sizes, 80)
+    from sidelight.belief import population
+
+    sample = population._Sample(schema_of(sizes), codes)
+    return sizes, population._fitted(sample, rng)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_model_is_one_distribution(seed: int) -> None:
+    sizes, models = components(seed)
+    every = np.array(list(product(*map(range, sizes))), dtype=np.uint16)
+    rng = np.random.default_rng(seed)
+    kinds = [LatentClasses, TreeMixture, RecordKernel, TreeMixture, TreeMixture, TreeMixture, LatentClasses]
+    assert [type(model) for model in models] == [*kinds, LatentClasses]
+    for model in models:
+        cells = np.exp(model.log_records(every)).reshape(sizes)
+        near = {"rel": 2e-5} if isinstance(model, RecordKernel) else {"rel": 1e-9}
+        assert cells.sum() == pytest.approx(1, **near)
+        assert model.joint(range(len(sizes))) == pytest.approx(cells, **near)
+        assert model.joint([1, 0]) == pytest.approx(cells.sum(axis=tuple(range(2, len(sizes)))).T, **near)
+        blocks = model.pair_tables()
+        assert blocks == pytest.approx(blocks.T)
+        assert blocks[: sizes[0], sizes[0] : sizes[0] + sizes[1]] == pytest.approx(model.joint([0, 1]))
+        place = int(rng.integers(len(sizes)))
+        others = [other for other in range(len(sizes)) if other != place]
+        assert model.marginal(place) == pytest.approx(cells.sum(axis=tuple(others)), **near)
+        said = {other: rng.random((5, sizes[other])) + 0.01 for other in others}
+        expected = np.zeros((5, sizes[place]))
+        for values in np.ndindex(*sizes):
+            term = np.full(5, model.joint(range(len(sizes)))[values])
+            for other, table in said.items():
+                term = term * table[:, values[other]]
+            expected[:, values[place]] += term
+        error = np.abs(model.log_joint(said, place) - np.log(expected)).max()
+        assert error <= model.rounding(said, place) + 1e-13
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 3.0])
+def test_all_tables_of_a_population_belong_to_one_joint(smoothing: float) -> None:
+    rng = np.random.default_rng(3)
+    belief = sl.Belief.population_of(belief_of(rows_of(rng, (2, 3, 2), 300), (2, 3, 2), smoothing=smoothing))
+    assert (belief.kind, belief.is_model, belief.knows_joints, belief.sample_size) == (
+        "population",
+        True,
+        True,
+        300,
+    )
+    whole = belief.joint(["a0", "a1", "a2"])
+    assert whole.sum() == pytest.approx(1)
+    assert whole.min() > 0
+    assert whole.sum(axis=1) == pytest.approx(belief.joint(["a0", "a2"]))
+    assert whole.sum(axis=(0, 2)) == pytest.approx(belief.prior("a1"))
+    assert belief.pair_probabilities()[:2, 2:5] == pytest.approx(belief.joint(["a0", "a1"]))
+    assert belief.conditional("a1", given="a0").sum(axis=1) == pytest.approx(np.ones(2))
+    assert belief.support("a0").sum() == 300
+    assert belief.zero_cells == 0
+    assert "above independence" in belief.source
+    assert f"{belief.population.gain:.2f} nats" in repr(belief)
+    assert "nats" in belief._repr_html_()
+
+
+def test_a_population_is_close_to_the_table_that_it_was_learnt_from() -> None:
+    table = sl.example("titanic")
+    belief = sl.Belief.from_data(table, "population")
+    seen = sl.Belief.from_data(table)
+    assert belief.population.gain > 0.15
+    names = table.schema.names
+    assert np.abs(belief.joint(names) - seen.joint(names)).sum() < 0.15
+
+
+def test_the_same_table_gives_the_same_belief_and_another_seed_another() -> None:
+    table = sl.example("titanic")
+    first, again, other = (sl.Belief.from_data(table, "population", seed=seed) for seed in (0, 0, 1))
+    assert np.array_equal(first.blocks, again.blocks)
+    assert not np.array_equal(first.blocks, other.blocks)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 10, 19, 20, 45])
+@pytest.mark.parametrize("sizes", [(2,), (1, 3), (4, 5, 1), (2, 7)])
+def test_few_rows_constants_and_values_that_never_occur(rows: int, sizes: tuple[int, ...]) -> None:
+    codes = rows_of(np.random.default_rng(rows), tuple(min(size, 3) for size in sizes), rows)
+    belief = sl.Belief.population_of(belief_of(codes, sizes))
+    view = belief.view(belief.schema.names[0])
+    assert view.prior.sum() == pytest.approx(1)
+    assert view.prior.min() > 0
+    assert np.isfinite(belief.population.gain)
+    if rows < 20:
+        assert belief.population.gain == 0
+        assert len(belief.population.components) == 1
+    drawn = view.draw(0, 50, np.random.default_rng(0))
+    assert (drawn < np.array(sizes)).all()
+
+
+def coins() -> np.ndarray:
+    return np.random.default_rng(5).integers(0, 2, size=(500, 300)).astype(np.uint16)
+
+
+def test_independent_coins_are_seen_to_be_independent() -> None:
+    schema = schema_of((2,) * 300)
+    population = Population.fit(schema, coins())
+    assert abs(population.gain) < 0.1
+    alone = [
+        share
+        for share, model in zip(population.shares, population.components, strict=True)
+        if isinstance(model, LatentClasses) and len(model.shares) == 1
+    ]
+    assert sum(alone) > 0.9
+
+
+def test_a_population_needs_the_records_of_a_sample() -> None:
+    by_hand = sl.Belief.from_joint([[0.5, 0.5]], ["a", "b"])
+    with pytest.raises(sl.InputError, match="which a distribution given by hand has not"):
+        sl.Belief.population_of(by_hand)
+    pairs = sl.Belief.from_data(sl.example("titanic"), "pairwise")
+    with pytest.raises(sl.InputError, match="which a pairwise belief has not"):
+        sl.Belief.population_of(pairs)
+    with pytest.raises(sl.InputError, match="`belief` must be"):
+        sl.Belief.population_of(sl.example("titanic"))
+    population = sl.Belief.from_data(sl.example("titanic"), "population")
+    assert sl.Belief.population_of(population) is population
+    with pytest.raises(sl.InputError, match="a population is a model of them"):
+        population.credal()
+
+
+def test_joints_that_do_not_fit_in_memory_are_refused() -> None:
+    codes = np.random.default_rng(0).integers(0, 2, size=(10, 30)).astype(np.uint16)
+    population = Population.fit(schema_of((2,) * 30), codes)
+    with pytest.raises(sl.TooLargeError, match="the joint table of 30 attributes"):
+        population.joint(population.schema.names)
+    assert population.joint(["a3", "a1", "a2"]).shape == (2, 2, 2)
