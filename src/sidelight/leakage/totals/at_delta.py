@@ -23,10 +23,11 @@ from sidelight.foundation.errors import check_is, check_number, check_whole, unk
 from sidelight.leakage.bounds import Bound, Claim, Witness
 from sidelight.leakage.divergence import epsilon_at
 from sidelight.leakage.totals.base import joint_claim
-from sidelight.leakage.totals.certificate import Blocks, certified_leakage, estimated_leakage
-from sidelight.leakage.totals.composition import Releases, composed_leakage, coupled_leakage
+from sidelight.leakage.totals.certificate import Draws
+from sidelight.leakage.totals.composition import Losses, Releases, composed_losses
+from sidelight.leakage.totals.coupling import coupled_losses
 from sidelight.leakage.totals.delta_leakage import DeltaLeakage, DeltaPoint
-from sidelight.leakage.totals.draws import DrawnBlock, ReleaseSampler
+from sidelight.leakage.totals.draws import ReleaseSampler
 from sidelight.plan import PLAN_FIX, Plan, Release
 
 DELTAS = (1e-2, 1e-3, 1e-4)
@@ -88,42 +89,27 @@ def usual_draws(delta: float, beta: float = BETA) -> int:
     >>> usual_draws(1e-2), usual_draws(1e-3), usual_draws(1e-4)
     (20000, 89337, 414466)
     """
-    return math.ceil(max(20_000 * (1e-2 / delta) ** 0.65, -3 * math.log(beta) / delta))
+    return math.ceil(max(20_000 * math.pow(1e-2 / delta, 0.65), -3 * math.log(beta) / delta))
 
 
 @dataclass(frozen=True, eq=False)
 class _Drawn:
-    """Drawn releases, block after block.
+    """Releases that were drawn for each value of the secret.
 
     Attributes:
         sampler: where they come from.
-        planned: how many were meant to be drawn for each value.
-        blocks: the draws.
-        floor: log-ratios below it were not kept.
+        draws: their log-ratios.
+        moves: block by block, by how much each release moves the odds.
     """
 
     sampler: ReleaseSampler
-    planned: int
-    blocks: tuple[DrawnBlock, ...]
-    floor: float
-
-    @property
-    def count(self) -> int:
-        """How many releases were drawn for each value."""
-        return sum(block.count for block in self.blocks)
-
-    @property
-    def ratios(self) -> Blocks:
-        """The log-ratios of every ordered pair of values, block after block."""
-        return {pair: [block.ratios[pair] for block in self.blocks] for pair in self.blocks[0].ratios}
+    draws: Draws
+    moves: tuple[Array, ...]
 
     def and_more(self, count: int) -> _Drawn:
         """Return these draws and one more block."""
-        return replace(self, blocks=(*self.blocks, self.sampler.block(count, self.floor)))
-
-    def certified(self, delta: float, beta: float) -> float:
-        """Return the figure that is too low with probability beta at most."""
-        return certified_leakage(self.ratios, delta, beta, self.planned, self.floor)
+        block = self.sampler.block(count, self.draws.floor)
+        return replace(self, draws=self.draws.and_more(block.ratios), moves=(*self.moves, block.moves))
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,41 +185,40 @@ class _Question:
         """Draw so many releases for each value, in blocks of which each settles the stakes on the next."""
         sampler = ReleaseSampler.of(self.belief.view(self.secret), self.runnable, seed)
         first = sampler.block(max(1, wanted // 16), 0.0)
-        drawn = _Drawn(sampler, wanted, (first,), 0.0)
-        floor = estimated_leakage(drawn.ratios, largest)[0] / 2
+        draws = Draws((first.ratios,), wanted, 0.0)
         # Half of what the first draws show at the largest delta: no figure will be asked for below it.
-        drawn = replace(drawn, floor=floor if math.isfinite(floor) else 0.0)
+        floor = draws.estimated(largest)[0] / 2
+        drawn = _Drawn(sampler, replace(draws, floor=floor if math.isfinite(floor) else 0.0), (first.moves,))
         for count in (wanted // 4 - wanted // 16, wanted - wanted // 4):
             drawn = drawn.and_more(count)
         return drawn
 
     def drawn_on(self, drawn: _Drawn, delta: float, precision: float, beta: float) -> _Drawn:
         """Draw on until the certified figure is this close to the estimate."""
-        while drawn.count < _MOST_DRAWS:
-            figure = drawn.certified(delta, beta)
-            estimate = estimated_leakage(drawn.ratios, delta)[0]
-            if figure - estimate <= precision * figure < math.inf:
+        while drawn.draws.count < _MOST_DRAWS:
+            figure = drawn.draws.certified(delta, beta)
+            if figure - drawn.draws.estimated(delta)[0] <= precision * figure < math.inf:
                 break
-            drawn = drawn.and_more(drawn.count)
+            drawn = drawn.and_more(drawn.draws.count)
         return drawn
 
     def sampled(self, drawn: _Drawn, asked: float, deltas: Sequence[float], beta: float) -> DeltaLeakage:
         """Return figures from drawn releases, beside those that need no draws."""
-        points = []
+        points, count = [], drawn.draws.count
         for delta in deltas:
-            estimate, pair = estimated_leakage(drawn.ratios, delta)
-            value = drawn.certified(delta, beta) + self.beyond
+            estimate, pair = drawn.draws.estimated(delta)
+            value = drawn.draws.certified(delta, beta) + self.beyond
             claim: Claim = "model" if self.belief.is_model else "sampled"
-            method = f"{drawn.count} releases drawn for each value"
+            method = f"{count} releases drawn for each value"
             bound = Bound(value, claim, method, self._witness(*pair))
             composed, coupled = self._without_draws(delta)
             # Where two agree, the one that needs no coins comes first.
             options = [other for other in (composed, coupled, bound) if other is not None]
             upper = min(options, key=lambda option: option.value)
             points.append(DeltaPoint(delta, upper, estimate + self.beyond, composed, coupled))
-        moves = np.concatenate([block.moves for block in drawn.blocks], axis=1)
-        weights = np.repeat(self._priors / drawn.count, drawn.count)
-        return self._result(asked, points, drawn.count, beta, moves.reshape(-1) + self.beyond, weights)
+        moves = np.concatenate(drawn.moves, axis=1)
+        weights = np.repeat(self._priors / count, count)
+        return self._result(asked, points, count, beta, moves.reshape(-1) + self.beyond, weights)
 
     def bounded(self, asked: float, deltas: Sequence[float], beta: float) -> DeltaLeakage:
         """Return figures that need no draws, where nothing can be drawn."""
@@ -242,17 +227,26 @@ class _Question:
             DeltaPoint(delta, coupled or composed, None, composed, coupled)
             for delta, composed, coupled in bounds
         ]
-        worst = composed_leakage(self.releases, 0.0)
+        worst = self._composed.leakage(0.0)
         return self._result(asked, points, 0, beta, np.array([worst]), np.ones(1))
 
-    def _without_draws(self, delta: float) -> tuple[Bound, Bound | None]:
-        composed = Bound(composed_leakage(self.releases, delta), "certified", "composition at delta")
+    @cached_property
+    def _composed(self) -> Losses:
+        return composed_losses(self.releases)
+
+    @cached_property
+    def _coupled(self) -> Losses | None:
         records = self.belief.records
         if records is None:
+            return None
+        return coupled_losses(records, self.belief.smoothing, self.releases, self.secret)
+
+    def _without_draws(self, delta: float) -> tuple[Bound, Bound | None]:
+        composed = Bound(self._composed.leakage(delta), "certified", "composition at delta")
+        if self._coupled is None:
             return composed, None
-        smoothing = self.belief.smoothing
-        value = coupled_leakage(records, smoothing, self.releases, self.secret, delta)
-        return composed, Bound(min(value, composed.value), "certified", "records coupled")
+        value = min(self._coupled.leakage(delta), composed.value)
+        return composed, Bound(value, "certified", "records coupled")
 
     def _result(
         self,

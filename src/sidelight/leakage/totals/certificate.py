@@ -21,8 +21,9 @@ Stakes follow Waudby-Smith and Ramdas (2024): those that would have grown the ca
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -30,9 +31,11 @@ from sidelight.foundation.arrays import Array
 from sidelight.leakage.divergence import hockey_stick, loss_epsilon
 
 Pair = tuple[int, int]
-_STEPS = 40
-_STAKE_STEPS = 20
 _FIRST_STAKE = 0.5
+_STAKE_TOLERANCE = 1e-4
+"""Near the best stake the growth is flat: an error of 1e-4 costs less than 1e-8 of it."""
+_PRECISION = 1e-6
+"""Figures are rounded up by at most this share."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +55,17 @@ class DrawnRatios:
         """Keep what lies above the floor: below it no figure is asked for, and z is 0."""
         return cls(np.sort(ratios[ratios > floor]), len(ratios))
 
-    @classmethod
-    def joined(cls, parts: Sequence[DrawnRatios]) -> DrawnRatios:
-        """Return several blocks of draws as one."""
-        return cls(np.sort(np.concatenate([part.tail for part in parts])), sum(part.count for part in parts))
+    def joined(self, other: DrawnRatios) -> DrawnRatios:
+        """Return these draws and others as one block."""
+        # A stable sort merges two sorted runs instead of sorting anew.
+        tail = np.sort(np.concatenate([self.tail, other.tail]), kind="stable")
+        return DrawnRatios(tail, self.count + other.count)
+
+    @property
+    def highest(self) -> float:
+        """The highest finite ratio: above it, z no longer falls. Minus infinity if there is none."""
+        finite = int(np.searchsorted(self.tail, math.inf))
+        return float(self.tail[finite - 1]) if finite else -math.inf
 
     def exceeding(self, limit: float) -> Array:
         """Return z of the draws above the limit; that of all others is 0."""
@@ -72,102 +82,131 @@ class DrawnRatios:
         gains = delta - self.exceeding(limit)
         quiet = self.count - len(gains)
 
-        def slope(stake: float) -> float:
-            return float((gains / (1 + stake * gains)).sum()) + quiet * delta / (1 + stake * delta)
+        def slopes(stake: float) -> tuple[float, float]:
+            """Return the first derivative of the growth, and the second one, which is negative."""
+            each, rest = gains / (1 + stake * gains), delta / (1 + stake * delta)
+            return float(each.sum()) + quiet * rest, -float(each @ each) - quiet * rest**2
 
-        low, high = 0.0, 1.0
-        if slope(high) >= 0:
-            return high
-        for _ in range(_STAKE_STEPS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if slope(middle) > 0 else (low, middle)
-        return low
+        if slopes(1.0)[0] >= 0:  # so it is for every pair that is far from leaking most
+            return 1.0
+        low, high, stake = 0.0, 1.0, 0.0
+        while high - low > _STAKE_TOLERANCE:
+            slope, bend = slopes(stake)
+            low, high = (stake, high) if slope > 0 else (low, stake)
+            step = slope / bend
+            if abs(step) <= _STAKE_TOLERANCE:
+                break
+            # Newton's step, or the middle where it leaves what is known to hold the best stake.
+            stake = stake - step if low < stake - step < high else (low + high) / 2
+        return stake
 
     def estimate(self, delta: float) -> float:
         """Return the leakage at delta of the draws themselves, too low as often as too high."""
         return loss_epsilon(self.tail, np.full(len(self.tail), 1 / self.count), delta)
 
 
-Blocks = Mapping[Pair, Sequence[DrawnRatios]]
-"""By ordered pair of values: its draws, one block after the other."""
+Block = Mapping[Pair, DrawnRatios]
+"""By ordered pair of values: its draws."""
 
 
-def certified_leakage(blocks: Blocks, delta: float, beta: float, planned: int, floor: float) -> float:
-    """Return a figure that is below the leakage at delta with probability beta at most.
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Draws in blocks, of which each settles the stakes on the next.
 
-    Infinity where the draws certify nothing.
-
-    Args:
-        blocks: the draws; the first ones settle the stakes on the next, and so on.
-        delta: the probability with which the leakage may be exceeded.
-        beta: the probability, over the draws, that the figure is too low.
-        planned: how many draws of each pair were meant to be made; stakes are chosen for them.
-        floor: what the draws' tails begin at; the figure is not below it.
-    """
-    wanted = -math.log(beta)
-    stakes = _stakes(blocks, delta, beta, planned, floor)
-
-    def is_certain(pair: Pair, limit: float) -> bool:
-        bets = zip(blocks[pair], stakes[pair], strict=True)
-        return sum(block.growth(limit, delta, stake) for block, stake in bets) >= wanted
-
-    highest = _highest((part for parts in blocks.values() for part in parts), floor)
-    return _least_limit(blocks, is_certain, floor, highest)
-
-
-def estimated_leakage(blocks: Blocks, delta: float) -> tuple[float, Pair]:
-    """Return the plain estimate, and the ordered pair of values that has most."""
-    estimates = {pair: DrawnRatios.joined(parts).estimate(delta) for pair, parts in blocks.items()}
-    worst = max(estimates, key=lambda pair: estimates[pair])
-    return estimates[worst], worst
-
-
-def _stakes(blocks: Blocks, delta: float, beta: float, planned: int, floor: float) -> dict[Pair, list[float]]:
-    """Return every pair's stake on each of its blocks, settled by the blocks before it."""
-    stakes: dict[Pair, list[float]] = {pair: [_FIRST_STAKE] for pair in blocks}
-    for number in range(1, max(len(parts) for parts in blocks.values())):
-        earlier = {pair: DrawnRatios.joined(parts[:number]) for pair, parts in blocks.items()}
-        # What later blocks hold must not matter here: a stake that knew of them would be no bet.
-        reached = max(sum(part.count for part in parts[: number + 1]) for parts in blocks.values())
-        target = _target(earlier, delta, -math.log(beta) / max(planned, reached), floor)
-        for pair, draws in earlier.items():
-            stakes[pair].append(draws.best_stake(target, delta))
-    return stakes
-
-
-def _target(earlier: Mapping[Pair, DrawnRatios], delta: float, wanted: float, floor: float) -> float:
-    """Return the least limit at which draws like these multiply the capital as wanted, each on average.
-
-    All pairs look at one limit: the figure is their maximum, so what a pair could certify below it is of no
-    use.
+    Attributes:
+        blocks: one after the other.
+        planned: how many draws of each pair are meant to be made; stakes are chosen for them.
+        floor: what the draws' tails begin at; no figure is below it.
     """
 
-    def could_be(pair: Pair, limit: float) -> bool:
-        draws = earlier[pair]
-        return draws.growth(limit, delta, draws.best_stake(limit, delta)) >= wanted * draws.count
+    blocks: tuple[Block, ...]
+    planned: int
+    floor: float
 
-    highest = _highest(earlier.values(), floor)
-    return min(_least_limit(earlier, could_be, floor, highest), highest)
+    @cached_property
+    def so_far(self) -> tuple[Block, ...]:
+        """The first block, the first two as one, and so on."""
+        joined = [self.blocks[0]]
+        for block in self.blocks[1:]:
+            joined.append({pair: draws.joined(block[pair]) for pair, draws in joined[-1].items()})
+        return tuple(joined)
+
+    @property
+    def count(self) -> int:
+        """How many releases were drawn of each pair; of the one with fewest, where they differ."""
+        return min(draws.count for draws in self.so_far[-1].values())
+
+    def and_more(self, block: Block) -> Draws:
+        """Return these draws and one more block."""
+        return replace(self, blocks=(*self.blocks, block))
+
+    def certified(self, delta: float, beta: float) -> float:
+        """Return a figure that is below the leakage at delta with probability beta at most.
+
+        Infinity where the draws certify nothing.
+
+        Args:
+            delta: the probability with which the leakage may be exceeded.
+            beta: the probability, over the draws, that the figure is too low.
+        """
+        wanted = -math.log(beta)
+        if self.count * math.log1p(delta) < wanted:  # not even draws that say nothing would do
+            return math.inf
+        stakes = [
+            dict.fromkeys(self.blocks[0], _FIRST_STAKE),
+            *(self._stakes(number, delta, wanted) for number in range(1, len(self.blocks))),
+        ]
+
+        def is_certain(pair: Pair, limit: float) -> bool:
+            bets = zip(self.blocks, stakes, strict=True)
+            return sum(block[pair].growth(limit, delta, stake[pair]) for block, stake in bets) >= wanted
+
+        return _least_limit(self.so_far[-1], is_certain, self.floor)
+
+    def estimated(self, delta: float) -> tuple[float, Pair]:
+        """Return the plain estimate, and the ordered pair of values that has most."""
+        together = self.so_far[-1]
+        level, worst = 0.0, next(iter(together))
+        for pair, draws in together.items():
+            if draws.exceeding(level).sum() > delta * draws.count:
+                level, worst = draws.estimate(delta), pair
+        return level, worst
+
+    def _stakes(self, number: int, delta: float, wanted: float) -> dict[Pair, float]:
+        """Return every pair's stake on a block, settled by the blocks before it.
+
+        All pairs look at one limit, the least at which draws like these would reach the capital that is
+        wanted: the figure is the maximum, so what a pair could certify below it is of no use.
+        """
+        earlier = self.so_far[number - 1]
+        # What this block holds must not matter here, only how long it is: else it would be no bet.
+        reached = max(draws.count + self.blocks[number][pair].count for pair, draws in earlier.items())
+        needed = wanted / max(self.planned, reached)
+
+        def could_be(pair: Pair, limit: float) -> bool:
+            draws = earlier[pair]
+            return draws.growth(limit, delta, draws.best_stake(limit, delta)) >= needed * draws.count
+
+        target = min(_least_limit(earlier, could_be, self.floor), _highest(earlier.values(), self.floor))
+        return {pair: draws.best_stake(target, delta) for pair, draws in earlier.items()}
 
 
 def _highest(draws: Iterable[DrawnRatios], floor: float) -> float:
-    """Return the highest finite ratio: above it, z no longer falls."""
-    tails = (part.tail[np.isfinite(part.tail)] for part in draws)
-    return max((float(tail[-1]) for tail in tails if len(tail)), default=floor)
+    return max(floor, *(part.highest for part in draws))
 
 
-def _least_limit(
-    pairs: Iterable[Pair], holds: Callable[[Pair, float], bool], low: float, high: float
-) -> float:
+def _least_limit(block: Block, holds: Callable[[Pair, float], bool], floor: float) -> float:
     """Return the least limit, rounded up, from which on a rising condition holds for every pair."""
-    if not all(holds(pair, high) for pair in pairs):
-        return math.inf
-    left = [pair for pair in pairs if not holds(pair, low)]
-    for _ in range(_STEPS):
-        if not left:
-            return low
-        middle = (low + high) / 2
-        failing = [pair for pair in left if not holds(pair, middle)]
-        # A pair that holds here holds above, and the answer lies above as long as another one fails.
-        low, high, left = (middle, high, failing) if failing else (low, middle, left)
-    return high
+    low, top = floor, _highest(block.values(), floor)
+    for pair in block:
+        # Most pairs hold at the limit that the pairs before them need, and ask for no search.
+        if holds(pair, low):
+            continue
+        if not holds(pair, top):
+            return math.inf
+        high = top
+        while high - low > _PRECISION * high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if holds(pair, middle) else (middle, high)
+        low = high
+    return low

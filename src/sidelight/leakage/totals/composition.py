@@ -1,39 +1,36 @@
-"""Leakage at delta without draws: for every belief by composition, and for a table by coupling its records.
+"""Leakage at delta without draws, for every belief: the losses of independent reports, added up.
 
 Whatever the attributes have to do with each other, two records differ in at most all of them. The loss of a
 release is then the sum of its reports' losses, which are independent given the record. Each report's loss is
 dominated by a law on a few points: three for reports that mark a fixed number of values, two for any other
 report of the same budget (binary randomised response dominates it; Kairouz, Oh, Viswanath 2015), with the
-report's own delta at infinity. Laws are added on a grid with every loss rounded up, so the result is never
-too low (Meiser, Mohammadi 2018; Koskela, Jaelkoe, Honkela 2020).
-
-The hockey-stick divergence is jointly convex. So for a table, records given s may be matched with records
-given s' in any way: the divergence is at most the average over matched records of that of the attributes in
-which these differ. Matching records that agree in much makes the average small.
+report's own delta at infinity. Laws are added on a grid. A loss between two grid points is divided among
+them so that both probabilities stay, the one given s and the one given s': that only adds information, so the
+result is never too low ("connect the dots": Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
-from sidelight.foundation.arrays import Array, Codes, Positions
-from sidelight.leakage.divergence import hockey_stick
+from sidelight.foundation.arrays import Array, Positions, Whole
+from sidelight.leakage.divergence import hockey_stick, loss_epsilon
 from sidelight.plan import Release
-from sidelight.sources import Records
 
 Releases = Mapping[str, Release]
 """The releases that are seen, by attribute."""
-_FEWEST_CELLS, _MOST_CELLS = 1 << 12, 1 << 17
-_LARGEST_MASS = 1 << 24
+Mixture = tuple[Positions, Array]
+"""Which sets of reports are mixed, and how much of each."""
+_CELLS = 1 << 13
 _MOST_TIMES = 1000
-_STEPS = 60
-_ROUNDING = 1e-9
-"""A loss this share of a cell above a grid point counts as on it; what that hides is added at the end."""
+_MARGIN = 1e-12
+_EQUAL = 1e-6
+_BLOCK = 1 << 16
+"""So many cells are worked on at a time, so that they stay in the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -81,164 +78,126 @@ class LossLaw:
             return cls.of_any(mechanism.epsilon, mechanism.delta)
         return cls.of_marks(mechanism.epsilon, mechanism.size, marked)
 
+    def reach(self, step: float) -> int:
+        """Return by how many cells a report raises or lowers the loss at most."""
+        return math.ceil(self.epsilon / step)
+
+    def atoms(self, step: float) -> dict[int, float]:
+        """Return the finite losses on a grid: by number of cells, their probability."""
+        atoms = {0: self.none}
+        for loss, share in ((self.epsilon, self.gain), (-self.epsilon, self._rest)):
+            low = math.floor(loss / step)
+            # So divided, the probability given s stays, and the one given s', which is e^-loss of it.
+            upper = share * math.expm1(step * low - loss) / math.expm1(-step)
+            for cells, part in ((low, share - upper), (low + 1, upper)):
+                atoms[cells] = atoms.get(cells, 0.0) + part
+        return {cells: part for cells, part in atoms.items() if part > 0}
+
+    @property
+    def _rest(self) -> float:
+        """The probability of the loss -epsilon."""
+        return max(0.0, 1 - self.gain - self.none - self.lost)
+
 
 @dataclass(frozen=True, eq=False)
-class _Levels:
-    """The summed losses of ever more reports.
+class Losses:
+    """Mixtures of summed losses; what leaks is at most the worst of them.
 
     Attributes:
-        losses: (cells,) the positive losses on the grid.
-        mass: (levels, cells) how likely each is.
-        lost: (levels,) how likely an infinite one is.
+        losses: (cells,) the positive losses on a grid.
+        mass: (mixtures, cells) how likely each is.
+        lost: (mixtures,) how likely an infinite one is.
         budget: what no sum of finite losses exceeds.
-        slack: how far rounding on the grid may have lowered a loss.
     """
 
     losses: Array
     mass: Array
     lost: Array
     budget: float
-    slack: float
 
     @classmethod
-    def of(cls, increments: Sequence[Sequence[LossLaw]]) -> _Levels:
-        """Add up laws; each increment makes one more level."""
-        laws = [law for increment in increments for law in increment]
-        budget = math.fsum(law.epsilon for law in laws)
-        step = _step(laws, budget, len(increments))
-        half = sum(_cells(law, step)[0] for law in laws)
-        mass = np.zeros(2 * half + 1)
-        mass[half] = 1.0
-        levels, kept = [], 1.0
-        lost = []
-        for increment in increments:
-            for law in increment:
-                mass, kept = _added(mass, law, step), kept * (1 - law.lost)
-            levels.append(mass[half + 1 :])
-            lost.append(1 - kept)
-        losses = np.asarray(step * np.arange(1, half + 1), dtype=np.float64)
-        return cls(losses, np.stack(levels), np.asarray(lost), budget, step * _ROUNDING * len(laws))
-
-    def divergence(self, limit: float) -> Array:
-        """Return the hockey-stick divergence of each level, shape (levels,)."""
-        return np.asarray(self.mass @ hockey_stick(self.losses, limit) + self.lost)
-
-    def leakage(self, shares: Array, delta: float) -> float:
-        """Return the least limit at which no mixture of levels has more divergence than delta, rounded up.
+    def of(cls, laws: Sequence[LossLaw], sets: Whole, mixtures: Sequence[Mixture], cells: int) -> Losses:
+        """Add up the losses of each set of reports, and mix the sets.
 
         Args:
-            shares: (mixtures, levels).
-            delta: what the divergence may be.
+            laws: those that occur, each once.
+            sets: (sets, laws) how many reports of each law a set has.
+            mixtures: what is mixed.
+            cells: how fine the grid is, where budgets differ.
         """
-        if (shares @ self.lost).max() > delta:
-            return math.inf
-        low, high = 0.0, self.budget
-        if (shares @ self.divergence(low)).max() <= delta:
-            return 0.0
-        for _ in range(_STEPS):
-            middle = (low + high) / 2
-            is_kept = (shares @ self.divergence(middle)).max() <= delta
-            low, high = (low, middle) if is_kept else (middle, high)
-        return min(high + self.slack, self.budget)
+        most = sets.max(axis=0, initial=0)
+        budget = math.fsum(law.epsilon * int(count) for law, count in zip(laws, most, strict=True))
+        step = grid_step(laws, budget, cells)
+        half = sum(law.reach(step) * int(count) for law, count in zip(laws, most, strict=True))
+        kept = np.prod([(1 - law.lost) ** sets[:, column] for column, law in enumerate(laws)], axis=0)
+        mass = np.empty((len(sets), half))
+        block = max(1, _BLOCK // (2 * half + 1))
+        for start in range(0, len(sets), block):
+            mass[start : start + block] = _summed(laws, sets[start : start + block], step, half)
+        losses = np.asarray(step * np.arange(1, half + 1), dtype=np.float64)
+        weights = [np.bincount(which, shares, len(sets)) for which, shares in mixtures]
+        mixed = [row @ mass for row in weights]
+        lost = [row @ np.broadcast_to(1 - kept, len(sets)) for row in weights]
+        return cls(losses, np.reshape(mixed, (-1, half)), np.asarray(lost), budget)
+
+    def leakage(self, delta: float) -> float:
+        """Return the least limit at which no mixture has more divergence than delta, rounded up."""
+        level, margin = 0.0, _MARGIN
+        while len(excess := self.mass @ hockey_stick(self.losses, level) + self.lost):
+            worst = int(excess.argmax())
+            if excess[worst] <= delta:
+                break
+            losses, mass = np.append(self.losses, math.inf), np.append(self.mass[worst], self.lost[worst])
+            # The crossing is exact but for rounding: step up, ever faster, until all mixtures agree.
+            level = loss_epsilon(losses, mass, delta) * (1 + margin) + margin
+            margin *= 2
+        return min(level, self.budget) if level < math.inf else level
 
 
-def composed_leakage(releases: Releases, delta: float) -> float:
-    """Return the leakage at delta of these releases, for every belief."""
-    laws = [law for release in releases.values() for law in _laws(release)]
-    return _Levels.of([laws]).leakage(np.ones((1, 1)), delta) if laws else 0.0
+def composed_losses(releases: Releases) -> Losses:
+    """Return the losses of these releases together, for every belief."""
+    laws, counts = law_counts(releases.values())
+    everything = (np.zeros(1, dtype=np.intp), np.ones(1))
+    return Losses.of(laws, counts.sum(axis=0, keepdims=True), [everything], _CELLS)
 
 
-def coupled_leakage(records: Records, spread: float, releases: Releases, secret: str, delta: float) -> float:
-    """Return a bound of the leakage at delta to someone who knows the table.
-
-    Records that agree in every released attribute are matched first. Then the attribute of the highest
-    entropy is let go, those that agree in the rest are matched, and so on: any matching is sound, and this
-    one leaves few differences.
-
-    Args:
-        records: the table.
-        spread: the weight of further records, spread evenly over all combinations of values.
-        releases: what is seen.
-        secret: the attribute that is secret.
-        delta: the probability with which the bound may be exceeded.
-    """
-    names = sorted((name for name in releases if name != secret), key=lambda name: -_entropy(records, name))
-    own = _laws(releases[secret]) if secret in releases else []
-    levels = _Levels.of([own, *(_laws(releases[name]) for name in names)])
-    return levels.leakage(_matched(records, spread, secret, names), delta)
+def law_counts(releases: Iterable[Release]) -> tuple[list[LossLaw], Whole]:
+    """Return the laws that occur, and how many reports of each a release has, shape (releases, laws)."""
+    reports = [_reports(release) for release in releases]
+    laws = list(dict.fromkeys(law for law, _ in reports))
+    counts = np.zeros((len(reports), len(laws)), dtype=np.int64)
+    for row, (law, times) in enumerate(reports):
+        counts[row, laws.index(law)] = times
+    return laws, counts
 
 
-def _matched(records: Records, spread: float, secret: str, names: Sequence[str]) -> Array:
-    """Return how many records are matched when so many attributes are let go, (pairs of values, levels)."""
-    codes = records.codes[:, [records.schema.index(name) for name in names]]
-    values = records.codes[:, records.schema.index(secret)]
-    # In this order records that agree in what is left stand side by side at every level.
-    order = np.lexsort(codes.T) if names else np.arange(len(codes))
-    codes, values = codes[order], values[order]
-    size = records.schema[secret].size
-    masses = np.zeros((len(codes), size))
-    masses[np.arange(len(codes)), values] = records.weights[order]
-    totals = masses.sum(axis=0) + spread / size
-    possible = np.flatnonzero(totals > 0)
-    shares = masses[:, possible] / totals[possible]
-    even = spread / size / totals[possible]
-    starts = [_starts(codes[:, level:]) for level in range(len(names) + 1)]
-    pairs = combinations(range(len(possible)), 2)
-    return np.stack([_match(shares[:, [i, j]], min(even[i], even[j]), starts) for i, j in pairs])
-
-
-def _starts(codes: Codes) -> Positions:
-    """Return where runs of equal rows begin."""
-    return np.flatnonzero(np.append(True, (codes[1:] != codes[:-1]).any(axis=1)))
-
-
-def _match(left: Array, even: float, starts: Sequence[Positions]) -> Array:
-    """Return the share of people who are matched at each level; `even` is matched without any difference."""
-    matched = np.zeros(len(starts))
-    before = np.arange(len(left))
-    for level, begins in enumerate(starts):
-        left = np.add.reduceat(left, np.searchsorted(before, begins), axis=0)
-        both = left.min(axis=1, keepdims=True)
-        matched[level] = both.sum()
-        left, before = left - both, begins
-    matched[0] += even
-    # Whoever is left, the evenly spread of the rarer value above all, may differ in everything.
-    matched[-1] += max(0.0, 1 - matched.sum())
-    return matched
-
-
-def _entropy(records: Records, name: str) -> float:
-    counts = np.bincount(records.codes[:, records.schema.index(name)], records.weights)
-    shares = counts[counts > 0] / counts.sum()
-    return float(-(shares * np.log(shares)).sum())
-
-
-def _laws(release: Release) -> list[LossLaw]:
-    """Return the laws of all reports of a release."""
+def _reports(release: Release) -> tuple[LossLaw, int]:
+    """Return the law of a release's reports and their number; very many count as one of their budget."""
     law = LossLaw.of_release(release)
     if release.times <= _MOST_TIMES:
-        return [law] * release.times
-    return [LossLaw.of_any(release.times * law.epsilon, min(release.times * law.lost, 1.0))]
+        return law, release.times
+    return LossLaw.of_any(release.times * law.epsilon, min(release.times * law.lost, 1.0)), 1
 
 
-def _step(laws: Sequence[LossLaw], budget: float, levels: int) -> float:
-    """Return the width of a cell: the budget itself where all are equal, for then nothing is rounded."""
-    budgets = {law.epsilon for law in laws if law.epsilon > 0}
-    if len(budgets) <= 1:
-        return budgets.pop() if budgets else 1.0
-    return 2 * budget / max(_FEWEST_CELLS, min(_MOST_CELLS, _LARGEST_MASS // levels))
+def grid_step(laws: Sequence[LossLaw], budget: float, cells: int) -> float:
+    """Return the width of a cell: the budget itself where all are equal, for then few cells are enough."""
+    budgets = [law.epsilon for law in laws if law.epsilon > 0]
+    # Budgets are realised in whole numbers of coins, so that equal ones may differ in the last digits.
+    is_equal = not budgets or max(budgets) - min(budgets) < _EQUAL * max(budgets)
+    return max(budgets, default=1.0) if is_equal else 2 * budget / cells
 
 
-def _cells(law: LossLaw, step: float) -> tuple[int, int]:
-    """Return by how many cells a report raises the loss, or lowers it, both rounded up."""
-    return math.ceil(law.epsilon / step - _ROUNDING), math.floor(law.epsilon / step + _ROUNDING)
-
-
-def _added(mass: Array, law: LossLaw, step: float) -> Array:
-    """Return the law of the sum with one more report, finite losses only, on a grid centred at 0."""
-    rise, fall = _cells(law, step)
-    rest = max(0.0, 1 - law.gain - law.none - law.lost)
-    moved = law.none * mass
-    moved[rise:] += law.gain * mass[: len(mass) - rise]
-    moved[: len(mass) - fall] += rest * mass[fall:]
-    return moved
+def _summed(laws: Sequence[LossLaw], sets: Whole, step: float, half: int) -> Array:
+    """Return how likely each positive sum of finite losses is, shape (sets, half)."""
+    mass = np.zeros((len(sets), 2 * half + 1))
+    mass[:, half] = 1.0
+    for column, law in enumerate(laws):
+        for number in range(sets[:, column].max(initial=0)):
+            rows = np.flatnonzero(sets[:, column] > number)
+            before = mass[rows]
+            after = np.zeros_like(before)
+            for shift, share in law.atoms(step).items():
+                width = before.shape[1] - abs(shift)
+                after[:, max(shift, 0) :][:, :width] += share * before[:, max(-shift, 0) :][:, :width]
+            mass[rows] = after
+    return mass[:, half + 1 :]
