@@ -23,7 +23,7 @@ from sidelight.foundation.errors import check_is, check_number, check_whole, unk
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound, Claim, Witness
 from sidelight.leakage.divergence import epsilon_at
-from sidelight.leakage.totals.base import joint_claim
+from sidelight.leakage.totals.base import ONE_VALUE, joint_claim
 from sidelight.leakage.totals.certificate import Draws
 from sidelight.leakage.totals.composition import Losses, Releases, composed_losses
 from sidelight.leakage.totals.coupling import coupled_losses
@@ -79,6 +79,33 @@ def leakage_at(
     if precision is not None:
         drawn = question.drawn_on(drawn, asked, check_number("precision", precision, above=0), beta)
     return question.sampled(drawn, asked, deltas, beta)
+
+
+def estimates_at(
+    belief: Belief,
+    plan: Plan,
+    secret: str,
+    deltas: Sequence[float],
+    *,
+    through: Iterable[str] | None = None,
+    draws: int,
+    seed: int | None = None,
+) -> dict[float, float]:
+    """Return the leakage at each delta by a quick look, without a certificate.
+
+    Exact where all releases can be listed, an estimate from so many draws elsewhere, a bound where nothing
+    can be drawn. A delta that so few draws do not reach is left out: their estimate would be too low.
+    """
+    question = _Question.of(belief, plan, secret, through)
+    rows = question.exact_rows()
+    if rows is not None:
+        return {delta: epsilon_at(rows, delta)[0] for delta in deltas}
+    if not question.runnable or not belief.knows_joints:
+        points = question.bounded(deltas[0], deltas, BETA).points
+        return {point.delta: point.upper.value for point in points}
+    drawn = question.drawn(max(deltas), draws, seed)
+    reached = [delta for delta in deltas if delta * draws >= 1]
+    return {delta: drawn.draws.estimated(delta)[0] + question.beyond for delta in reached}
 
 
 def usual_draws(delta: float, beta: float = BETA) -> int:
@@ -148,8 +175,8 @@ class Question:
 
     def exact_rows(self) -> Array | None:
         """Return Pr(release | value) of every possible value and release; None if there are too many."""
-        if len(self._priors) == 1:  # a secret that is no secret: every release is as likely
-            return np.ones((1, 1))
+        if len(self._priors) == 1:
+            return np.ones((1, 1))  # one possible value: no release tells it from another
         tables: dict[str, Array] = {}
         for name, item in self.releases.items():
             if (table := _report_table(item)) is None:
@@ -273,6 +300,8 @@ class Question:
         return coupled_losses(records, self.belief.smoothing, self.releases, self.secret)
 
     def _without_draws(self, delta: float) -> tuple[Bound, Bound | None]:
+        if len(self._priors) == 1:
+            return ONE_VALUE, None
         composed = Bound(self._composed.leakage(delta), "certified", "composition at delta")
         if self._coupled is None:
             return composed, None
