@@ -1,8 +1,8 @@
 """How well a population predicts records that it has not seen, beside a tree and a Bayesian network.
 
 `python -m bench.population` prints the mean log-likelihood of held-out records, in nats, for every table of
-the data folder: at most 18,000 rows to fit to, at most 1,000 to test on, the same for all. The Bayesian network
-is pyAgrum's hill climbing (BIC, smoothing 0.5), where pyAgrum is installed.
+the data folder: at most 18,000 rows to fit to, at most 1,000 to test on, the same for all. The Bayesian
+network is pyAgrum's hill climbing (BIC, smoothing 0.5), where pyAgrum is installed.
 """
 
 from __future__ import annotations

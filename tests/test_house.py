@@ -13,7 +13,7 @@ from pkgutil import resolve_name
 import pytest
 
 import sidelight as sl
-from sidelight.foundation.lazy import homes_of
+from sidelight.foundation.modules import homes_of
 
 PACKAGE = Path(sl.__file__).parent
 ROOMS = (

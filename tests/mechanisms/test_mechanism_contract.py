@@ -34,8 +34,8 @@ from sidelight.mechanisms import (
 )
 from sidelight.mechanisms.hashing import OptimisedHashing
 from sidelight.mechanisms.oracle import CodedMechanism
-from sidelight.mechanisms.rappor import Rappor
 from sidelight.mechanisms.subset import SubsetSelection
+from sidelight.mechanisms.unary import Rappor
 from sidelight.plan import Plan, Release
 from sidelight.schema import categorical
 

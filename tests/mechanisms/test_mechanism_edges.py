@@ -28,9 +28,9 @@ from sidelight.mechanisms import (
     reports_to_arrow,
 )
 from sidelight.mechanisms.exact import WORDS, exp_below, least_share
-from sidelight.mechanisms.gaussian import gaussian_delta, least_multiple
 from sidelight.mechanisms.grr import RandomisedResponse
-from sidelight.mechanisms.rappor import Rappor
+from sidelight.mechanisms.numeric import gaussian_delta, least_multiple
+from sidelight.mechanisms.unary import Rappor
 from sidelight.plan import Plan, Release
 from sidelight.schema import categorical
 

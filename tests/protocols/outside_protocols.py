@@ -8,7 +8,7 @@ import numpy as np
 
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms import Reports
-from sidelight.mechanisms.form import ReportForm
+from sidelight.mechanisms.reports import ReportForm
 from sidelight.protocols import rs_fd, smp
 from sidelight.protocols.direct import GroupProtocol
 from sidelight.protocols.fake_data import WHOLE, whole_law

@@ -24,8 +24,9 @@ from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, check_choice, check_is, check_number, invalid
 from sidelight.mechanisms import Aggregate, Mechanism
+from sidelight.mechanisms.channel.dense import largest_ratio
 from sidelight.mechanisms.checks import impossible
-from sidelight.mechanisms.form import ReportForm
+from sidelight.mechanisms.reports import ReportForm
 from sidelight.plan import LARGEST_EPSILON
 from sidelight.protocols.factors import Factor, Whole
 from sidelight.protocols.records import RecordReports, RecordSums, check_people, check_same
@@ -218,14 +219,20 @@ class Protocol(Design):
 
         Asked only where the protocol `is_linear`: the matrix must hold whatever the attributes' joint is.
         """
-        raise NotImplementedError
+        raise self._unstated("expected_counts")
 
-    def report_covariance(self, frequencies: Array) -> Array:
+    def report_covariance(self, frequencies: Array) -> Array:  # noqa: ARG002
         """Return the covariance of one report's indicators, were these the stacked frequencies.
 
         Asked only where the protocol `is_linear`.
         """
-        raise NotImplementedError
+        raise self._unstated("report_covariance")
+
+    def _unstated(self, member: str) -> InputError:
+        return InputError(
+            f"the protocol {self.name!r} says that it `is_linear` but does not define `{member}`; define it "
+            f"in {type(self).__name__}, or leave `is_linear` out, so that whole reports are enumerated."
+        )
 
     @property
     def determines_joint(self) -> bool:
@@ -242,7 +249,8 @@ class Protocol(Design):
 
         A factor may leave out a scale of its own for each person.
         """
-        return [Whole(self.schema, self._law[:, self.columns_of(collected)])]
+        table = self._law[:, self.columns_of(collected)]
+        return [Whole(self.schema.names, self.schema.sizes, table)]
 
     def evidence(self, collected: RecordReports, step: int) -> Iterator[tuple[Rows, list[Factor]]]:
         """Return what people's reports say, up to `step` of them at a time, each person once."""
@@ -302,13 +310,9 @@ def domain_size(sizes: Sequence[int]) -> int:
 
 @dataclass(frozen=True)
 class RecordBudget:
-    """The exact budget of a report between neighbouring records.
+    """The exact budget of a report between neighbouring records: the largest log-ratio of its probabilities.
 
-    Attributes:
-        epsilon: the largest log-ratio of a report's probabilities.
-        neighbours: between which records.
-        nominal: what the protocol states for any two records.
-        method: how it was found.
+    `nominal` is what the protocol states for any two records, `method` how the budget was found.
     """
 
     epsilon: float
@@ -328,17 +332,8 @@ def record_budget(protocol: Protocol, neighbours: Neighbours = "any two records"
     check_choice("neighbours", neighbours, NEIGHBOURS)
     law = protocol.matrix()
     if neighbours == "any two records":
-        return RecordBudget(_largest_ratio(law), neighbours, protocol.epsilon)
+        return RecordBudget(largest_ratio(law), neighbours, protocol.epsilon)
     shaped = law.reshape(*protocol.schema.sizes, -1)
     moved = (np.moveaxis(shaped, axis, 0) for axis in range(len(protocol.schema)))
-    worst = max(_largest_ratio(rows.reshape(len(rows), -1)) for rows in moved)
+    worst = max(largest_ratio(rows.reshape(len(rows), -1)) for rows in moved)
     return RecordBudget(worst, neighbours, protocol.epsilon)
-
-
-def _largest_ratio(law: Array) -> float:
-    """Return the largest log-ratio within a column; a zero beside a non-zero is infinite."""
-    high, low = law.max(axis=0), law.min(axis=0)
-    used = high > 0
-    if np.any(low[used] == 0):
-        return float("inf")
-    return float(np.max(np.log(high[used]) - np.log(low[used]), initial=0.0))
