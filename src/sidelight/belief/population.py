@@ -129,8 +129,8 @@ def sampled_rows(table: Table, seed: int) -> Codes:
 
 
 def drawn_rows(records: Records, seed: int) -> Codes:
-    """Return rows drawn without replacement from distinct records and how often each occurs."""
-    reach = np.cumsum(np.rint(records.weights).astype(np.int64))
+    """Return rows drawn without replacement from distinct records, whose weights are whole numbers."""
+    reach = np.cumsum(records.weights.astype(np.int64))
     rng = np.random.default_rng(seed)
     rows = rng.choice(reach[-1], min(int(reach[-1]), MOST_ROWS), replace=False)
     return records.codes[np.searchsorted(reach, rows, side="right")]
