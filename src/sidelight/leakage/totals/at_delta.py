@@ -96,14 +96,14 @@ def estimates_at(
     Exact where all releases can be listed, an estimate from so many draws elsewhere, a bound where nothing
     can be drawn. A delta that so few draws do not reach is left out: their estimate would be too low.
     """
-    question = _Question.of(belief, plan, secret, through)
+    question = Question.of(belief, plan, secret, through)
     rows = question.exact_rows()
     if rows is not None:
         return {delta: epsilon_at(rows, delta)[0] for delta in deltas}
     if not question.runnable or not belief.knows_joints:
         points = question.bounded(deltas[0], deltas, BETA).points
         return {point.delta: point.upper.value for point in points}
-    drawn = question.drawn(max(deltas), draws, seed)
+    drawn = question.drawn((max(deltas), max(deltas)), draws, BETA, seed)
     reached = [delta for delta in deltas if delta * draws >= 1]
     return {delta: drawn.draws.estimated(delta)[0] + question.beyond for delta in reached}
 
