@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sidelight.auditing import NAMES, AdversaryName, Audit, Outcome
@@ -15,6 +15,7 @@ from sidelight.calibration.unequal import Certificate
 from sidelight.foundation.files import json_number
 from sidelight.foundation.html import html_table, listed
 from sidelight.leakage.bounds import Bound
+from sidelight.leakage.totals import DeltaLeakage
 from sidelight.plan import Plan, Release
 
 Budgets = Literal["unequal", "uniform"]
@@ -77,6 +78,7 @@ class Alternative:
         ratio: that budget over the even split; NaN without one.
         promise: for whom it would keep the limits, in words.
         is_sound: whether it would, for whole reports and the table.
+        delta: at which it would keep them; None in the worst case.
     """
 
     constraint: ConstraintName
@@ -84,6 +86,7 @@ class Alternative:
     ratio: float
     promise: str
     is_sound: bool
+    delta: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +113,8 @@ class Calibration:
         certificate: what is known about unequal budgets; None for a uniform one.
         frontier: weighted error against limit, if it was asked for.
         alternatives: one budget for all under each constraint, if they were asked for.
+        delta: at which the limits are kept; None in the worst case.
+        leakages: the certified figures of every secret at delta, and at the usual deltas beside it.
     """
 
     plan: Plan
@@ -130,6 +135,8 @@ class Calibration:
     certificate: Certificate | None = None
     frontier: tuple[FrontierPoint, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
+    delta: float | None = None
+    leakages: Mapping[str, DeltaLeakage] = field(default_factory=dict)
 
     @property
     def budgets(self) -> Mapping[str, float]:
