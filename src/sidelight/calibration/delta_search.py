@@ -32,9 +32,14 @@ _ROUGH, _FINE = 2e-3, 1e-10
 """How closely a budget is searched, as a share of it: on estimates, and where figures are exact."""
 _GROWTH = 2.5
 _SCANNED = 24
-_REACH, _LEAST_REACH = 1.0, 0.1
+_REACH, _LEAST_REACH = 0.6, 0.1
 """How far the logarithm of a budget goes in one step: at first, and before the search ends."""
-_STEPS = 16
+_STEPS = 12
+_WORTH = 0.98
+"""A step that gains less than this shows that what is expected holds less far."""
+_LANDINGS, _LANDED = 3, 0.02
+_LEAST_POWER = 0.5
+_FLOOR = 0.05
 _RAISE = 1.01
 _WATCHED = 0.7
 """A secret whose figure is expected below this share of its limit is not looked at in a step."""
@@ -107,55 +112,68 @@ def _crossing(share: Callable[[float], float], low: float, high: float, precisio
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """Budgets, the figures there, and how they grow with the logarithm of each budget.
+    """Budgets, the figures there, and how they grow.
+
+    Near it, figures are taken for products of powers of the budgets: those of small budgets nearly are.
 
     Attributes:
         budgets: (free,).
         figures: (secrets,) some of them expected from the place before.
-        slopes: (secrets, free).
+        powers: (secrets, free) of the budgets.
         bounds: (secrets,) what the figures are to keep.
     """
 
     budgets: Array
     figures: Array
-    slopes: Array
+    powers: Array
     bounds: Array
 
     def expected(self, budgets: Array) -> Array:
-        """Return the figures at other budgets, to first order."""
-        return np.asarray(self.figures + self.slopes @ np.log(budgets / self.budgets))
+        """Return the figures to expect at other budgets."""
+        return np.asarray(self.figures * np.exp(self.powers @ np.log(budgets / self.budgets)))
+
+    @property
+    def room(self) -> Array:
+        """By how much the logarithms of the figures may grow, (secrets,); infinite without a limit."""
+        return np.log(self.bounds / self.figures)
 
     @property
     def factor(self) -> float:
-        """By what all budgets are to be multiplied so that the worst figure keeps its bound, about."""
-        room, slopes = self.bounds - self.figures, self.slopes.sum(axis=1)
-        active = np.isfinite(self.bounds) & (slopes > 0)
-        steps = room[active] / slopes[active]
-        return float(np.exp(np.clip(steps.min(initial=1.0), -1.0, 1.0)))
+        """By what all budgets are to be multiplied so that the worst figure just keeps its bound."""
+        powers = np.maximum(self.powers.sum(axis=1), _LEAST_POWER)
+        return float(np.exp(np.clip((self.room / powers).min(), -_REACH, _REACH)))
 
 
 def unequal_at_delta(problem: Problem, rule: AtDelta, uniform: float) -> Array:
     """Return budgets with less weighted error, from `uniform` for all on.
 
-    Each step takes the figures to be linear in the logarithms of the budgets, and goes to the least error
-    within reach of where that holds ("sequential linear programming": Griffith and Stewart 1961).
+    Each step goes to the least error that is expected within reach, back to the limits, and looks anew
+    ("sequential convex programming"; reach as in trust-region methods).
     """
     check_errors(problem, problem.alike(uniform))
-    place = _look(problem, rule, problem.alike(uniform))
-    best, error = place, _kept_error(problem, place)
+    best = _landed(problem, rule, _look(problem, rule, problem.alike(uniform)))
+    error = problem.weighted_error(best.budgets)
     reach = _REACH
     for _ in track(range(_STEPS), "budgets"):
-        place = _look(problem, rule, _step(problem, best, reach), best)
-        if (found := _kept_error(problem, place)) < error:
-            is_small = found > error * 0.995
-            best, error = place, found
-            reach = reach / 2 if is_small else reach
-        else:
+        place = _landed(problem, rule, _look(problem, rule, _step(problem, best, reach), best))
+        found = problem.weighted_error(place.budgets)
+        if found > error * _WORTH:
             reach /= 2
+        if found < error:
+            best, error = place, found
         if reach < _LEAST_REACH:
             break
-    budgets = _kept(problem, best)
-    return _on_ray(problem, rule, budgets) if rule.is_listed else budgets
+    return _on_ray(problem, rule, best.budgets) if rule.is_listed else best.budgets
+
+
+def _landed(problem: Problem, rule: AtDelta, place: _Place) -> _Place:
+    """Return a place on the same ray whose worst figure is about its bound."""
+    for _ in range(_LANDINGS):
+        if abs(math.log(place.factor)) < _LANDED:
+            break
+        scaled = np.clip(place.factor * place.budgets, problem.least, LARGEST_BUDGET)
+        place = _look(problem, rule, scaled, place)
+    return place
 
 
 def _on_ray(problem: Problem, rule: AtDelta, budgets: Array) -> Array:
@@ -174,58 +192,49 @@ def _on_ray(problem: Problem, rule: AtDelta, budgets: Array) -> Array:
 
 
 def _look(problem: Problem, rule: AtDelta, budgets: Array, before: _Place | None = None) -> _Place:
-    """Return figures and slopes at these budgets; of secrets far below their limit, what is expected."""
+    """Return figures and powers at these budgets; of secrets far below their limit, what is expected."""
     bounds = problem.bounds * aim(rule)
-    figures, slopes = np.zeros(len(bounds)), np.zeros((len(bounds), len(budgets)))
+    figures, powers = np.ones(len(bounds)), np.zeros((len(bounds), len(budgets)))
     if before is not None:
-        figures, slopes = before.expected(budgets), before.slopes.copy()
+        figures, powers = before.expected(budgets), before.powers.copy()
     raised = budgets * _RAISE
     for row, (secret, limit) in enumerate(problem.limits.items()):
         if math.isfinite(limit) and (before is None or figures[row] > _WATCHED * limit):
-            figures[row] = rule.figure(secret, budgets)
-            slopes[row] = rule.growth_of(secret, budgets, raised) / math.log(_RAISE)
-    return _Place(budgets, figures, np.maximum(slopes, 0.0), bounds)
-
-
-def _kept(problem: Problem, place: _Place) -> Array:
-    """Return the budgets, all multiplied so that limits are about kept."""
-    return np.asarray(np.clip(place.factor * place.budgets, problem.least, LARGEST_BUDGET))
-
-
-def _kept_error(problem: Problem, place: _Place) -> float:
-    return problem.weighted_error(_kept(problem, place))
+            # a figure near 0 has no power to speak of: it is taken for a larger one that grows as much
+            figures[row] = max(rule.figure(secret, budgets), _FLOOR * limit)
+            grown = rule.growth_of(secret, budgets, raised) / math.log(_RAISE)
+            powers[row] = np.maximum(grown, 0.0) / figures[row]
+    return _Place(budgets, figures, powers, bounds)
 
 
 def _step(problem: Problem, place: _Place, reach: float) -> Array:
-    """Return the budgets within reach of the least error, were figures linear in their logarithms."""
+    """Return the budgets of the least error within reach, as far as figures are what is expected."""
     from scipy.optimize import minimize
 
     logs = np.log(place.budgets)
-    least, most = math.log(problem.least), math.log(LARGEST_BUDGET)
-    ends = [(max(log - reach, least), min(log + reach, most)) for log in logs]
+    low = np.maximum(logs - reach, math.log(problem.least))
+    high = np.minimum(logs + reach, math.log(LARGEST_BUDGET))
     limited = np.isfinite(place.bounds)
-    slopes = place.slopes[limited] / place.bounds[limited, None]
-    room = 1 - place.figures[limited] / place.bounds[limited]
-    scale = problem.weighted_error(place.budgets)
+    room, powers = place.room[limited], place.powers[limited]
     result = minimize(
-        lambda moved: math.log(problem.weighted_error(np.exp(moved)) / scale), logs, method="SLSQP",
+        lambda moved: math.log(problem.weighted_error(np.exp(moved))), logs, method="SLSQP",
         jac=lambda moved: error_slopes(problem, moved) / problem.weighted_error(np.exp(moved)),
-        bounds=ends, options={"maxiter": 60, "ftol": 1e-6},
+        bounds=list(zip(low, high, strict=True)), options={"maxiter": 60, "ftol": 1e-6},
         constraints=[{
-            "type": "ineq", "fun": lambda moved: room - slopes @ (moved - logs), "jac": lambda _: -slopes
+            "type": "ineq", "fun": lambda moved: room - powers @ (moved - logs), "jac": lambda _: -powers
         }],
     )  # fmt: skip
-    found = np.nan_to_num(result.x, nan=least)  # SLSQP may end in NaN
-    return np.asarray(np.exp(np.clip(found, [low for low, _ in ends], [high for _, high in ends])))
+    return np.asarray(np.exp(np.clip(np.nan_to_num(result.x, nan=low.min()), low, high)))
 
 
 def certificate_at_delta(problem: Problem, rule: AtDelta, budgets: Array, uniform: float) -> Certificate:
     """Say what unequal budgets gain; chance would hide what raising a single one does."""
     place = _look(problem, rule, budgets)
-    shares = place.figures / place.bounds
     gain = problem.weighted_error(problem.alike(uniform)) / problem.weighted_error(budgets)
-    at_limit = place.figures / shares.max()  # certified figures are at the limit, estimates a little below
-    return Certificate({}, gain, unbalanced(problem, at_limit / aim(rule), place.slopes.T, budgets))
+    # certified figures are at their limits, estimates a little below
+    at_limit = place.figures / np.max(place.figures / problem.bounds)
+    slopes = place.figures * place.powers.T
+    return Certificate({}, gain, unbalanced(problem, at_limit, slopes, budgets))
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +247,7 @@ class Certified:
 
 def certified(problem: Problem, rule: AtDelta, budgets: Array, seed: int | None) -> Certified:
     """Return these budgets, all multiplied by a number near 1, that are certified to keep every limit."""
-    order, pull = _nearest_first(problem, rule, budgets)
+    order, power = _nearest_first(problem, rule, budgets)
     coins = np.random.default_rng(seed)
     kept: Certified | None = None
     factor = 1.0
@@ -255,18 +264,16 @@ def certified(problem: Problem, rule: AtDelta, budgets: Array, seed: int | None)
             not is_safe or rule.is_listed or is_capped or room < _ROOM or attempt > _TRIES
         ):
             return kept
-        factor *= math.exp(max((room - _MARGIN) / pull, -0.5))
+        factor *= min(max((1 - _MARGIN) / max(shares), 0.3), 3.0) ** (1 / power)
     return _composed(problem, rule, coins)
 
 
 def _nearest_first(problem: Problem, rule: AtDelta, budgets: Array) -> tuple[list[str], float]:
-    """Return the secrets, nearest to its limit first, and how fast that one's share of it grows."""
-    figures = rule.figures(budgets)
-    shares = figures / problem.bounds
-    worst = int(np.argmax(shares))
-    order = [problem.secrets[place] for place in np.argsort(-shares, kind="stable")]
-    grown = rule.growth_of(problem.secrets[worst], budgets, budgets * _RAISE).sum() / math.log(_RAISE)
-    return order, max(float(grown / problem.bounds[worst]), 0.5)
+    """Return the secrets, nearest to its limit first, and the power by which its figure grows with all."""
+    place = _look(problem, rule, budgets)
+    shares = place.figures / place.bounds
+    order = [problem.secrets[row] for row in np.argsort(-shares, kind="stable")]
+    return order, max(float(place.powers[np.argmax(shares)].sum()), _LEAST_POWER)
 
 
 def _drawn(

@@ -180,9 +180,12 @@ class Calibration:
     def notes(self) -> list[str]:
         """Return what a reader of the budgets must know."""
         notes = [f"The plan {'makes' if self.constraint == 'published' else 'is'} {self.promise}."]
-        if not self.is_sound:
+        if self.delta is not None:
+            notes += _delta_words(self.delta, self.leakages)
+            notes.append(f"In the worst case of all reports: {table_words(self.strictest)}")
+        elif not self.is_sound:
             notes.append(f"For an adversary who knows the table itself: {table_words(self.strictest)}")
-        if self.decide_by != "report":
+        if self.decide_by not in ("report", "table"):
             notes.append(f"The limits need to be kept for {NAMES[self.decide_by]} only, as asked.")
         if self.collected is not None:
             notes.append(f"Applied to {origin_of(self.collected.belief)}: {table_words(self.collected)}")
@@ -197,7 +200,9 @@ class Calibration:
             notes.append(
                 f"The limits may fail with a probability of up to {delta:.3g} (the mechanisms' delta)."
             )
-        if self.certificate is not None and len(self.capped) < len(self.budgets):
+        if self.certificate is not None and self.delta is not None:
+            notes.append(_gain_words(self.certificate))
+        elif self.certificate is not None and len(self.capped) < len(self.budgets):
             notes.append(_certificate_words(self.certificate, self.raisable, is_any_capped=bool(self.capped)))
         return notes
 
@@ -205,7 +210,8 @@ class Calibration:
         """Return everything as plain data; infinity becomes a string, an error that is not stated None."""
         return {
             "constraint": self.constraint, "promise": self.promise, "is_sound": self.is_sound,
-            "decide_by": self.decide_by, "within_limits": self.is_within,
+            "decide_by": self.decide_by, "within_limits": self.is_within, "delta": self.delta,
+            "leakage_at_delta": {name: item.to_dict() for name, item in self.leakages.items()},
             "limits": {name: number(limit) for name, limit in self.limits.items()},
             "weights": dict(self.weights), "utility": self.utility, "reports": self.reports,
             "chosen": self.chosen.to_dict(), "uniform": self.uniform.to_dict(),
@@ -226,7 +232,8 @@ class Calibration:
         low, high = min(self.budgets.values()), max(self.budgets.values())
         kept = f"limits {'' if self.is_within else 'not '}certified"
         kept += "" if self.decide_by == "report" else f" for {NAMES[self.decide_by]}"
-        return f"Calibration({self.constraint}: {len(self.budgets)} budgets, {low:.4g} to {high:.4g}; {kept})"
+        who = self.constraint if self.delta is None else f"{self.constraint} at delta {self.delta:g}"
+        return f"Calibration({who}: {len(self.budgets)} budgets, {low:.4g} to {high:.4g}; {kept})"
 
     def _repr_html_(self) -> str:
         errors = self.chosen.errors
@@ -263,6 +270,38 @@ def table_words(audit: Audit) -> str:
     counts = {key: verdicts.count(key) for key in parts if key in verdicts}
     words = [f"{count} {parts[key][count > 1]}" for key, count in counts.items()]
     return f"of {len(verdicts)} secrets, {', '.join(words)}."
+
+
+def _delta_words(delta: float, leakages: Mapping[str, DeltaLeakage]) -> list[str]:
+    """Say what a delta allows, and how sure the figures are."""
+    words = [
+        f"Delta averages over people: {delta:g} lets {_one_in(delta)} be exposed beyond a limit, and some "
+        "are more exposed than others. Look at the figures at smaller deltas too."
+    ]
+    beta = max(item.beta for item in leakages.values())
+    if any(item.upper.kind != "exact" and item.draws for item in leakages.values()):
+        words.append(
+            f"The figures at delta were certified with fresh draws; one is too low with a probability of "
+            f"{beta:.1g} at most, over the draws' own coin flips."
+        )
+    return words
+
+
+def _one_in(delta: float) -> str:
+    """Write a small probability as people say it.
+
+    >>> _one_in(0.01), _one_in(0.003)
+    ('1 person in 100', '1 person in 333')
+    """
+    return f"1 person in {1 / delta:.0f}"
+
+
+def _gain_words(known: Certificate) -> str:
+    """Say what unequal budgets at delta gain, and that what they are compared with is estimated."""
+    return (
+        f"The weighted error is smaller by a factor of {known.gain:.3g} than with one budget for all, which "
+        "is itself estimated and not certified; the search follows estimates, so better budgets may exist."
+    )
 
 
 def _kept_words(release: Release) -> str:
