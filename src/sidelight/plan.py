@@ -28,7 +28,16 @@ from sidelight.foundation.strict import (
     write_data,
 )
 from sidelight.mechanisms import Channel, Mechanism, make, mechanism_class
-from sidelight.schema import AlphabetFile, Attribute, Schema, alphabet_data, as_schema, file_version
+from sidelight.schema import (
+    Attribute,
+    Kind,
+    Missing,
+    Schema,
+    alphabet_data,
+    as_schema,
+    file_version,
+    read_edges,
+)
 
 View = Literal["report", "guess"]
 PLAN_VERSION = 2
@@ -215,10 +224,14 @@ class Plan:
 _Parameter = int | float | str | list[int | float | str] | list[list[int | float]]
 
 
-class _ReleaseFile(AlphabetFile):
+class _ReleaseFile(Strict):
     attribute: str
+    kind: Kind
+    values: list[str]
     mechanism: str
     epsilon: float | None = None
+    edges: list[float | str] = Field(default_factory=list)
+    missing: Missing = "absent"
     times: int = 1
     parameters: dict[str, _Parameter] = Field(default_factory=dict)
 
@@ -271,5 +284,6 @@ def _from_text(text: str, label: str, parse: Callable[[str], Any], language: str
 
 
 def _release(entry: _ReleaseFile) -> Release:
-    made = entry.made(entry.attribute)
-    return Release(made, entry.mechanism, entry.epsilon, entry.times, entry.parameters)
+    edges = read_edges(entry.attribute, entry.kind, entry.edges)
+    attribute = Attribute(entry.attribute, entry.kind, tuple(entry.values), edges, entry.missing)
+    return Release(attribute, entry.mechanism, entry.epsilon, entry.times, entry.parameters)

@@ -15,12 +15,9 @@ from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
-from pydantic import Field
-
 from sidelight.foundation import calendar
 from sidelight.foundation.errors import InputError, check_choice, check_number, invalid, naming, unknown
 from sidelight.foundation.html import html_table, listed
-from sidelight.foundation.strict import Strict
 
 Kind = Literal["categorical", "ordinal", "numeric", "date", "time"]
 BINNED: tuple[Kind, ...] = ("numeric", "date", "time")
@@ -238,20 +235,6 @@ def written_edges(kind: Kind, edges: Sequence[float]) -> list[Any]:
     """Return inner edges as a file has them: dates and times as text."""
     write = {"date": calendar.moment_text, "time": calendar.clock_text}.get(kind)
     return [edge if write is None else write(edge) for edge in edges]
-
-
-class AlphabetFile(Strict):
-    """An attribute but for its name, as files have it; `alphabet_data` makes it."""
-
-    kind: Kind
-    values: list[str]
-    edges: list[float | str] = Field(default_factory=list)
-    missing: Missing = "absent"
-
-    def made(self, name: str) -> Attribute:
-        """Return the attribute of that name."""
-        edges = read_edges(name, self.kind, self.edges)
-        return Attribute(name, self.kind, tuple(self.values), edges, self.missing)
 
 
 def alphabet_data(attribute: Attribute) -> dict[str, Any]:

@@ -134,7 +134,8 @@ def test_any_query_and_vectors_equal_enumeration(seed: int) -> None:
     joint = np.where(joint > 1e-9, joint, 0.0)
     joint /= joint.sum()
     belief = sl.Belief.from_joint(joint, ["a", "b", "c"])
-    largest = sl.Query.any(belief.schema, lambda a, b, c: max(a, 2 * b, 3 * c * a), 0.8)
+    largest = sl.Query.any(belief.schema, lambda a, b, c: max(a, 2 * b, 3 * c * a), 0.8, name="largest")
+    assert largest.name == "largest"
     counts = sl.Query.histogram(belief.schema, 1.5)
     records = list(product((0, 1), repeat=3))
     tables = (

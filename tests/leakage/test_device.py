@@ -9,7 +9,7 @@ import pytest
 
 from sidelight import Belief, InputError
 from sidelight.leakage.divergence import epsilon_at
-from sidelight.leakage.totals.certificate import certified_leakage, estimated_leakage
+from sidelight.leakage.totals.certificate import Draws
 from sidelight.leakage.totals.device import DeviceSampler
 from sidelight.mechanisms import create
 
@@ -45,11 +45,10 @@ def test_figures_are_those_of_all_releases(mechanism: str, seed: int) -> None:
     belief = Belief.from_counts(cells.astype(int), NAMES)
     sampler = DeviceSampler.of(belief, law, "secret", "cpu", seed)
     blocks = [sampler.block(count, 0.0) for count in (2_000, 6_000, 24_000)]
-    ratios = {pair: [block.ratios[pair] for block in blocks] for pair in blocks[0].ratios}
+    draws = Draws(tuple(block.ratios for block in blocks), 32_000, 0.0)
     exact = truth(cells, law, 0.02)
-    certified = certified_leakage(ratios, 0.02, 1e-6, 32_000, 0.0)
-    assert exact <= certified <= 1.3 * exact + 0.05
-    assert estimated_leakage(ratios, 0.02)[0] == pytest.approx(exact, abs=0.1)
+    assert exact <= draws.certified(0.02, 1e-6) <= 1.3 * exact + 0.05
+    assert draws.estimated(0.02)[0] == pytest.approx(exact, abs=0.1)
     assert sampler.error < 1e-4
 
 

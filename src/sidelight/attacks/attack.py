@@ -74,10 +74,10 @@ def attack(
 ) -> AttackResult:
     """Attack a release and measure what came out; all intervals have the same confidence.
 
-    Released is what `collect` returns (or `Released` reports) for a `BayesAttacker`, the same by a plan or
-    SPL for a `LearntAttacker`, `NoisyNumbers` for a reconstruction. The truth are the true records in the
-    order of the reports: a table, an array of codes or `Numbers`. A limit, the least mean loss of any
-    attacker, may be known from another attack.
+    `reports` are what `collect` returns (or `Released`) for a `BayesAttacker`, the same by a plan or SPL for
+    a `LearntAttacker`, `NoisyNumbers` for a reconstruction. `truth` holds the true records in the order of
+    the reports: a table, an array of codes or `Numbers`. A `limit`, the least mean loss of any attacker, may
+    be known from another attack.
     """
     check_confidence(confidence)
     if isinstance(reports, (RecordReports, Released)) and reports.is_shuffled:

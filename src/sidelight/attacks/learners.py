@@ -175,32 +175,35 @@ def train(model: str, epoch: Epoch, held_out: Rows | None, schedule: Schedule, s
     torch = torch_library()
     device = choose_device(schedule.device)
     first = epoch(0)
-    # A GPU must add in the same order every time; cuBLAS reads its setting when it is first used.
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    same_bits = torch.backends.cudnn.flags(enabled=True, deterministic=True)
-    with _few_threads(schedule.width), same_bits, torch.random.fork_rng():
+    with _same_bits(schedule.width), torch.random.fork_rng():
         torch.manual_seed(seed)
         network = build(model, first[0].shape[1], first[1].shape[1], schedule.width)
         network.layers.to(device)
         history = _learn(network, epoch, first, held_out, schedule)
 
     def predict(rows: Array) -> Array:
-        with _few_threads(schedule.width):
+        with _same_bits(schedule.width):
             return network.predict(rows, device)
 
     return Trained(predict, tuple(history), device)
 
 
 @contextmanager
-def _few_threads(width: int) -> Iterator[None]:
-    """Use one processor core for a small network: it is faster so, and gives the same bits for any number."""
+def _same_bits(width: int) -> Iterator[None]:
+    """Add in the same order every time, on a GPU and on any number of cores.
+
+    A small network uses one core, which is faster too. What else is set for cuDNN stays as it is.
+    """
     torch = torch_library()
-    before = torch.get_num_threads()
-    torch.set_num_threads(1 if width <= _SMALL else before)
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # which cuBLAS reads when it is first used
+    cores, is_ordered = torch.get_num_threads(), torch.backends.cudnn.deterministic
+    torch.set_num_threads(1 if width <= _SMALL else cores)
+    torch.backends.cudnn.deterministic = True
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(cores)
+        torch.backends.cudnn.deterministic = is_ordered
 
 
 def _learn(

@@ -84,10 +84,8 @@ class Released:
         telling = {name: mechanism for name, mechanism in mechanisms.items() if mechanism.epsilon}
         for start in range(0, self.people, step):
             span = slice(start, min(start + step, self.people))
-            yield (
-                span,
-                [Choice({name: each.likelihoods(self[name][span]).T}) for name, each in telling.items()],
-            )
+            said = {name: each.likelihoods(self[name][span]).T for name, each in telling.items()}
+            yield span, [Choice({name: likely}) for name, likely in said.items()]
 
 
 def check_collected(reports: object) -> RecordReports:

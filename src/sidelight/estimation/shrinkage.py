@@ -47,7 +47,7 @@ def by_domain(schema: Schema, estimates: Every, method: Method) -> dict[str, Arr
         raw = np.stack([estimates[name].estimate for name in names])
         spread = np.stack([estimates[name].variance(to_simplex(estimates[name].estimate)) for name in names])
         result |= dict(zip(names, method(raw, spread.sum(axis=-1)), strict=True))
-    return result
+    return {name: result[name] for name in schema.names}
 
 
 def shrunken(estimates: Array, spread: Array) -> Array:

@@ -69,7 +69,7 @@ def parsed_text(
 
 def check_version(data: Any, label: str, newest: int, noun: str, rule: str = "") -> None:
     """Raise unless the data say a version that can be read; the `rule` words what to do where they do not."""
-    version = data.get("version") if isinstance(data, dict) else None
+    version = data.get("version") if isinstance(data, Mapping) else None
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         wanted = rule or f"it must have `version = {newest}`, got {version!r}."
         raise InputError(f"{label} is no {noun}: {wanted}")

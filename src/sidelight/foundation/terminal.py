@@ -1,8 +1,8 @@
 """All output to the terminal goes through here, so that no name or value in the data can control it.
 
-The error output of programs we start is kept in a file if something fails, otherwise removed. Text from data
-may contain escape sequences, line breaks, marks that change the writing direction, or what looks like rich's
-markup. It is shown literally.
+Text from data may contain escape sequences, line breaks, marks that change the writing direction, or what
+looks like rich's markup. It is shown literally. The error output of programs we start is kept in a file if
+something fails, otherwise removed.
 """
 
 from __future__ import annotations

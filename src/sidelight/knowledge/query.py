@@ -133,8 +133,9 @@ class Query:
 
     @classmethod
     def any(
-        cls, schema: Schema, function: Callable[..., float | Sequence[float]], scale: float = 1.0
-    ) -> Query:
+        cls, schema: Schema, function: Callable[..., float | Sequence[float]], scale: float = 1.0, *,
+        name: str = "any query",
+    ) -> Query:  # fmt: skip
         """Ask for any function of the codes of all attributes, one argument for each."""
         schema = as_schema(schema)
         check_dense(schema.sizes)
@@ -151,7 +152,7 @@ class Query:
         answers = np.array(table).reshape(*schema.sizes, -1)
         if not np.all(np.isfinite(answers)):
             raise InputError("`function` must answer finite numbers for every combination of values.")
-        return cls("any query", schema, scale, None, answers)
+        return cls(name, schema, scale, None, answers)
 
     @property
     def is_additive(self) -> bool:

@@ -152,7 +152,7 @@ class PrivateDecisionTree(PrivateClassifier):
     Args:
         epsilon: what all of a person's reports together may say about the label.
         max_depth: the number of rounds.
-        scheme: "turns", "leaves" or "published"; see `learning.rounds`.
+        scheme: "turns", "leaves" or "published"; see `learning.tree_rounds`.
         budgets: "closed" or "published" (eq. (15)).
         protocol, omega, k, confidence, share, bins, random_state: as for `PrivateNaiveBayes`.
         caution: how clearly a value must stand out; 0 is the published stop rule.

@@ -281,12 +281,25 @@ class Mechanism(ABC):
         likeliest. The first five treat the other values alike, so that `guess_rate` says everything.
         Published comparisons look at this channel; a real adversary keeps the whole report, which says more.
         """
-        if (said := self._said) is not None:
-            return said  # to the last bit of its law
         if (rate := self.guess_rate) is not None:
             other = (1 - rate) / max(self.size - 1, 1) / rate
             # No guess is worse than a blind one; where it is hardly better, rounding must not say that it is.
-            return FavouringChannel(self.size, "singletons", min(other, 1.0), is_model=self.guess_is_model)
+            even = FavouringChannel(self.size, "singletons", min(other, 1.0), is_model=self.guess_is_model)
+            return self._said or even  # a report that is a value says so to the last bit of its law
+        cells, guess = self._likeliest()
+        return DenseChannel(cells @ guess.T)
+
+    def guess_accuracy(self, frequencies: ArrayLike | None = None) -> float:
+        """Return the probability that this guess is right, the values being so frequent; alike by default."""
+        even = np.full(self.size, 1 / self.size)
+        share = even if frequencies is None else check_shares(frequencies, self.size)
+        if (rate := self.guess_rate) is not None:
+            return rate
+        cells, guess = self._likeliest()
+        return float(share @ (cells * guess).sum(axis=1))  # without the channel of the guess, size x size
+
+    def _likeliest(self) -> tuple[Array, Array]:
+        """Return the channel's matrix, and how likely each value is guessed from each report, evenly."""
         if not self.form.is_listed:
             raise InputError(
                 f"no guess is defined for the mechanism {self.name!r}; look at its whole report instead."
@@ -299,14 +312,7 @@ class Mechanism(ABC):
                 "is defined. Group the values, or look at the whole report instead."
             ) from None
         is_best = cells >= cells.max(axis=0) * (1 - 1e-12)  # equally likely values may round differently
-        return DenseChannel(cells @ (is_best / is_best.sum(axis=0)).T)
-
-    def guess_accuracy(self, frequencies: ArrayLike | None = None) -> float:
-        """Return the probability that this guess is right, the values being so frequent; alike by default."""
-        even = np.full(self.size, 1 / self.size)
-        share = even if frequencies is None else check_shares(frequencies, self.size)
-        rate = self.guess_rate
-        return float(share @ self.guess_channel().matrix().diagonal()) if rate is None else rate
+        return cells, is_best / is_best.sum(axis=0)
 
     def face_value(self, reports: Reports) -> Positions | None:
         """Return each report read as if it were the true code; None where it is no single value."""

@@ -6,20 +6,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from sidelight.foundation.errors import InputError, naming
 from sidelight.foundation.strict import Strict, check_version, read_data, validated, write_data
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.register import protocol_class
-from sidelight.schema import AlphabetFile, Attribute, Schema, alphabet_data, file_version
+from sidelight.schema import Attribute, Kind, Missing, Schema, alphabet_data, file_version, read_edges
 
 PROTOCOL_VERSION = 2
 """Since version 2 there are dates and times; a protocol without any is written in version 1."""
 
 
-class AttributeFile(AlphabetFile):
+class AttributeFile(Strict):
     """One attribute of a file's schema."""
 
     name: str
+    kind: Kind
+    values: list[str]
+    edges: list[float | str] = Field(default_factory=list)
+    missing: Missing = "absent"
 
 
 class _HeadFile(Strict):
@@ -50,12 +56,17 @@ def protocol_from(data: Mapping[str, Any], label: str = "the protocol") -> Proto
     head = validated(_HeadFile, {key: data[key] for key in ("protocol", "attribute") if key in data}, label)
     with naming(label):
         try:
-            schema = Schema(tuple(item.made(item.name) for item in head.attribute))
-            return protocol_class(head.protocol).from_file(rest, schema)
+            made = protocol_class(head.protocol)
+            return made.from_file(rest, Schema(tuple(map(_attribute, head.attribute))))
         except InputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise InputError(f"it is no {head.protocol!r} protocol: {error!r}.") from None
+
+
+def _attribute(item: AttributeFile) -> Attribute:
+    edges = read_edges(item.name, item.kind, item.edges)
+    return Attribute(item.name, item.kind, tuple(item.values), edges, item.missing)
 
 
 def write_protocol(protocol: Protocol, path: str | Path) -> Path:
