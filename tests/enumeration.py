@@ -51,6 +51,35 @@ def total(joint: np.ndarray, channels: dict[int, np.ndarray], secret: int) -> fl
     return sup_ratio(rows)
 
 
+def divergence(rows: np.ndarray, limit: float) -> float:
+    """The largest sum of max(0, Pr(report | s) - e^limit Pr(report | s')) over ordered pairs of values."""
+    factor = math.exp(min(limit, 700.0))
+    return max(float(np.maximum(row - factor * rows, 0.0).sum(axis=1).max()) for row in rows)
+
+
+def leakage_at(rows: np.ndarray, delta: float) -> float:
+    """The smallest limit whose divergence is at most delta, by bisection."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.log(rows[:, None]) - np.log(rows)
+    low, high = 0.0, float(np.max(ratios, where=np.isfinite(ratios), initial=0.0)) + 1e-6
+    if divergence(rows, high) > delta:
+        return math.inf
+    if divergence(rows, low) <= delta:
+        return 0.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if divergence(rows, middle) <= delta else (middle, high)
+    return high
+
+
+def is_leakage_at(rows: np.ndarray, value: float, delta: float) -> bool:
+    """Whether the value is the leakage at delta but for 1e-9, of itself or of delta."""
+    if math.isinf(value):
+        return divergence(rows, value) >= delta * (1 - 1e-9)
+    is_kept = divergence(rows, value + 1e-9) <= delta * (1 + 1e-9)
+    return is_kept and (value <= 1e-9 or divergence(rows, value - 1e-9) >= delta * (1 - 1e-9))
+
+
 def subsets(size: int) -> chain[tuple[int, ...]]:
     return chain.from_iterable(combinations(range(size), r) for r in range(size + 1))
 

@@ -11,6 +11,7 @@ import sidelight as sl
 from sidelight.belief.components import Component, LatentClasses, RecordKernel, TreeMixture
 from sidelight.belief.population import Population
 from sidelight.schema import Schema, plain_schema
+from sidelight.sources import Records
 
 
 def schema_of(sizes: tuple[int, ...]) -> Schema:
@@ -146,13 +147,18 @@ def test_independent_coins_are_seen_to_be_independent() -> None:
 
 def test_a_population_needs_the_records_of_a_sample() -> None:
     by_hand = sl.Belief.from_joint([[0.5, 0.5]], ["a", "b"])
-    with pytest.raises(sl.InputError, match="which a distribution given by hand has not"):
+    with pytest.raises(sl.InputError, match="which a distribution without counts has not"):
         sl.Belief.population_of(by_hand)
     pairs = sl.Belief.from_data(sl.example("titanic"), "pairwise")
     with pytest.raises(sl.InputError, match="which a pairwise belief has not"):
         sl.Belief.population_of(pairs)
     with pytest.raises(sl.InputError, match="`belief` must be"):
         sl.Belief.population_of(sl.example("titanic"))
+    shares = Records(by_hand.schema, np.zeros((1, 2), dtype=np.uint16), np.array([7.5]))
+    with pytest.raises(sl.InputError, match="which a distribution without counts has not"):
+        sl.Belief.population_of(sl.Belief.from_records(shares))
+    with pytest.raises(sl.InputError, match="`seed` must be"):
+        sl.Belief.from_data(sl.example("titanic"), "population", seed=-1)
     population = sl.Belief.from_data(sl.example("titanic"), "population")
     assert sl.Belief.population_of(population) is population
     with pytest.raises(sl.InputError, match="a population is a model of them"):

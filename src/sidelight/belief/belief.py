@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sidelight.belief.tree import Tree
 from sidelight.foundation.arrays import Array, Positions, Whole, offsets
-from sidelight.foundation.errors import InputError, check_choice, check_is, check_number, invalid
+from sidelight.foundation.errors import InputError, check_choice, check_is, check_number, check_whole, invalid
 from sidelight.foundation.files import file_name
 from sidelight.foundation.html import html_table
 from sidelight.schema import Schema, axes_schema
@@ -102,6 +102,7 @@ class Belief:
         if kind == "population":
             from sidelight.belief.population import Population, sampled_rows
 
+            seed = check_whole("seed", seed, at_least=0)
             fitted = Population.fit(table.schema, sampled_rows(table, seed), seed)
             return cls._of_population(fitted, table.rows, amount, source)
         blocks = _assemble(table.schema, table.pair_counts())
@@ -184,13 +185,15 @@ class Belief:
         check_belief("belief", belief)
         if belief.population is not None:
             return belief
-        if belief.records is None or belief.sample_size is None:
-            what = f"a {belief.kind} belief" if belief.records is None else "a distribution given by hand"
+        records = belief.records
+        if records is None or belief.sample_size is None or (records.weights % 1).any():
+            what = f"a {belief.kind} belief" if records is None else "a distribution without counts"
             raise InputError(
                 f"a population is learnt from the records of a sample, which {what} has not; use "
                 "Belief.from_data(table, kind='population') or a joint belief of counts."
             )
-        fitted = Population.fit(belief.schema, drawn_rows(belief.records, seed), seed)
+        seed = check_whole("seed", seed, at_least=0)
+        fitted = Population.fit(belief.schema, drawn_rows(records, seed), seed)
         return cls._of_population(fitted, belief.sample_size, belief.smoothing, belief.source)
 
     @classmethod

@@ -15,7 +15,6 @@ from functools import cached_property, reduce
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import logsumexp
 
 from sidelight.belief.likelihoods import HALF_UNIT, Likelihoods, centre
 from sidelight.belief.record_sums import RecordSums
@@ -178,7 +177,7 @@ class TreeMixture(Component):
 
     def log_records(self, codes: Codes) -> Array:
         """Return ln Pr(record) of whole records."""
-        return np.asarray(logsumexp(self.log_classes(codes), axis=1))
+        return np.asarray(np.logaddexp.reduce(self.log_classes(codes), axis=1))
 
     def log_classes(self, codes: Codes) -> Array:
         """Return ln Pr(class, record), shape (n, classes)."""
@@ -269,7 +268,7 @@ class RecordKernel(Component):
         if rate == 0:
             return logs
         with np.errstate(divide="ignore"):
-            anew = logsumexp(logs, axis=1, keepdims=True) + np.log(rate * self.marginals[place])
+            anew = np.logaddexp.reduce(logs, axis=1, keepdims=True) + np.log(rate * self.marginals[place])
             return np.asarray(np.logaddexp(logs + np.log1p(-rate), anew))
 
     def rounding(self, likelihoods: Likelihoods, place: int) -> float:

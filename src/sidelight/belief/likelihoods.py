@@ -51,7 +51,7 @@ def centre(likelihoods: Likelihoods) -> Centred:
     if not likelihoods:
         return Centred({}, np.zeros((1, 1)), 0.0, has_zeros=False)
     # all attributes in one line: reductions over a few values at a time would cost more than all else
-    lined = np.concatenate(list(likelihoods.values()), axis=1)
+    lined = np.concatenate(list(likelihoods.values()), axis=1, dtype=np.float64)
     at = offsets([table.shape[1] for table in likelihoods.values()])
     high, low = np.maximum.reduceat(lined, at[:-1], axis=1), np.minimum.reduceat(lined, at[:-1], axis=1)
     if has_zeros := not low.all():

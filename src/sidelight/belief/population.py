@@ -17,7 +17,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from sidelight.belief.components import (
     Component,
@@ -36,6 +35,8 @@ from sidelight.sources.engine import Place, processors
 
 MOST_ROWS = 20_000
 """A sample of so many records is fitted: held-out likelihood hardly rises with more."""
+_MOST_COUNTS = 6e10
+"""Fewer rows are fitted of a wide table: rows times pairs of values stay below this, and above 2,000 rows."""
 _FEWEST_ROWS = 20
 """Fewer cannot be divided into records to fit and records to judge by."""
 _HELD_OUT = 10
@@ -43,6 +44,8 @@ _CLASSES = (16, 64)
 _TREES = (4, 12, 30)
 _CLASS_STEPS = 60
 _TREE_STEPS = 6
+_MOST_PAIRS = 2e7
+"""Trees of wide tables are fitted in fewer steps: steps times pairs of values stay below this."""
 _CLASS_RECORDS = 2.0
 """A class's chances are those of its people and of so many further ones like everybody."""
 _TREE_RECORDS = 20.0
@@ -81,7 +84,8 @@ class Population:
         The same records and seed give the same mixture. It is a model, not a private release.
         """
         rng = np.random.default_rng(seed)
-        rows = codes[rng.permutation(len(codes))[:MOST_ROWS]]
+        most = min(MOST_ROWS, max(2000, int(_MOST_COUNTS / sum(schema.sizes) ** 2)))
+        rows = codes[rng.permutation(len(codes))[:most]]
         held = len(rows) // _HELD_OUT if len(rows) >= _FEWEST_ROWS else 0
         sample = _Sample(schema, rows[held:])
         components = _fitted(sample, rng) if held else [_independence(sample)]
@@ -125,8 +129,8 @@ def sampled_rows(table: Table, seed: int) -> Codes:
 
 
 def drawn_rows(records: Records, seed: int) -> Codes:
-    """Return rows drawn without replacement from distinct records and how often each occurs."""
-    reach = np.cumsum(np.rint(records.weights).astype(np.int64))
+    """Return rows drawn without replacement from distinct records, whose weights are whole numbers."""
+    reach = np.cumsum(records.weights.astype(np.int64))
     rng = np.random.default_rng(seed)
     rows = rng.choice(reach[-1], min(int(reach[-1]), MOST_ROWS), replace=False)
     return records.codes[np.searchsorted(reach, rows, side="right")]
@@ -211,7 +215,7 @@ def _gain(logs: Array) -> float:
         return 0.0
     with np.errstate(divide="ignore"):
         halves = [(logs[half::2], np.log(_stacked(logs[1 - half :: 2]))) for half in (0, 1)]
-    gains = [logsumexp(part + shares, axis=1) - part[:, 0] for part, shares in halves]
+    gains = [np.logaddexp.reduce(part + shares, axis=1) - part[:, 0] for part, shares in halves]
     return float(np.concatenate(gains).mean())
 
 
@@ -247,9 +251,10 @@ def _tree_mixture(sample: _Sample, classes: int, rng: np.random.Generator) -> Tr
     """Fit a mixture of trees by EM from latent classes; each leans on the pairs of the whole table."""
     parts = _latent_classes(sample, classes, rng)[1]
     mixture = _mixture_of(sample, parts)
-    for _ in range(_TREE_STEPS - 1):
+    steps = min(_TREE_STEPS, max(1, int(_MOST_PAIRS / sample.offsets[-1] ** 2)))
+    for _ in range(steps - 1):
         logs = mixture.log_classes(sample.codes)
-        parts = np.exp(logs - logsumexp(logs, axis=1, keepdims=True)).astype(np.float32)
+        parts = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)).astype(np.float32)
         mixture = _mixture_of(sample, parts)
     return mixture
 

@@ -86,7 +86,7 @@ class Tree:
         at = offsets(schema.sizes)
         parents = _widest_spanning_tree(_mutual_information(blocks, at))
         spans = [slice(a, b) for a, b in pairwise(at)]
-        prior = np.diagonal(blocks[spans[0], spans[0]])
+        prior = np.diagonal(blocks[spans[0], spans[0]]).copy()  # a view would keep all of `blocks` in memory
         return cls(schema, parents, _factors(parents, prior, lambda p, c: blocks[spans[p], spans[c]]))
 
     @cached_property

@@ -89,6 +89,10 @@ class SecretView:
 
     def _divided(self, likelihoods: Mapping[str, Array]) -> tuple[Likelihoods, Array | None]:
         """Return the likelihoods of the other attributes by position, and those of the secret itself."""
-        places = {name: self.schema.index(name) for name in likelihoods}
-        others = {places[name]: table for name, table in likelihoods.items() if name != self.secret}
-        return others, likelihoods.get(self.secret)
+        tables = {name: np.asarray(table, dtype=np.float64) for name, table in likelihoods.items()}
+        releases = len(next(iter(tables.values()))) if tables else 1
+        for name, table in tables.items():
+            if table.shape != (expected := (releases, self.schema[name].size)):
+                raise invalid(f"likelihoods of {name}", f"of the shape {expected}", table.shape)
+        own = tables.pop(self.secret, None)
+        return {self.schema.index(name): table for name, table in tables.items()}, own

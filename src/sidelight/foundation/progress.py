@@ -8,13 +8,18 @@ from contextvars import ContextVar
 from typing import TypeVar
 
 T = TypeVar("T")
-Tracker = Callable[[Iterable[T], str, int | None], Iterable[T]]
+Description = str | Callable[[], str]
+"""What is being done; a function is asked again after every item, for figures that change on the way."""
+Tracker = Callable[[Iterable[T], Description, int | None], Iterable[T]]
 
 _tracker: ContextVar[Tracker | None] = ContextVar("sidelight_progress", default=None)  # type: ignore[type-arg]
 
 
-def track(items: Iterable[T], description: str, total: int | None = None) -> Iterable[T]:
-    """Iterate over `items` and report progress to the tracker, if there is one."""
+def track(items: Iterable[T], description: Description, total: int | None = None) -> Iterable[T]:
+    """Iterate over `items` and report progress to the tracker, if there is one.
+
+    A description that is a function is only called where a tracker shows it.
+    """
     tracker = _tracker.get()
     if total is None and isinstance(items, Sequence):
         total = len(items)
@@ -31,7 +36,20 @@ def progress_bars() -> Iterator[None]:
     text = TextColumn("{task.description}", markup=False)
     columns = (text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        token = _tracker.set(lambda items, text, total: progress.track(items, total=total, description=text))
+
+        def tracker(items: Iterable[T], description: Description, total: int | None) -> Iterable[T]:
+            if isinstance(description, str):
+                yield from progress.track(items, total=total, description=description)
+                return
+            task = progress.add_task(description(), total=total)
+            try:
+                for item in items:
+                    yield item
+                    progress.update(task, advance=1, description=description())
+            finally:  # its figure is part of the result, so that the bar need not stay
+                progress.remove_task(task)
+
+        token = _tracker.set(tracker)
         try:
             yield
         finally:

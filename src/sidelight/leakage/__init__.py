@@ -29,6 +29,7 @@ from sidelight.leakage.statistical import StatisticalLeakage as StatisticalLeaka
 from sidelight.leakage.statistical import statistical_leakage as statistical_leakage
 from sidelight.leakage.synergy import Synergy as Synergy, synergy_scan as synergy_scan
 from sidelight.leakage.totals import DeltaLeakage as DeltaLeakage, DeltaPoint as DeltaPoint
+from sidelight.leakage.totals import Exposure as Exposure, exposure as exposure
 from sidelight.leakage.totals import leakage_at as leakage_at, set_leakage as set_leakage
 from sidelight.leakage.totals import total_leakage as total_leakage
 from sidelight.leakage.totals import tree_total as tree_total, tree_totals as tree_totals

@@ -9,6 +9,7 @@ from sidelight.leakage.totals.contraction import ListedTotals as ListedTotals
 from sidelight.leakage.totals.delta_leakage import DeltaLeakage as DeltaLeakage
 from sidelight.leakage.totals.delta_leakage import DeltaPoint as DeltaPoint
 from sidelight.leakage.totals.exact import ExactTotal as ExactTotal, exact_totals as exact_totals
+from sidelight.leakage.totals.exposure import Exposure as Exposure, exposure as exposure
 from sidelight.leakage.totals.joint import JointTotal as JointTotal, own_leakage as own_leakage
 from sidelight.leakage.totals.lower import lower_total as lower_total
 from sidelight.leakage.totals.total import TotalMethod as TotalMethod, prepare_totals as prepare_totals

@@ -20,9 +20,10 @@ import numpy as np
 from sidelight.belief import Belief, check_belief
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import check_is, check_number, check_whole, unknown
+from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound, Claim, Witness
 from sidelight.leakage.divergence import epsilon_at
-from sidelight.leakage.totals.base import ONE_VALUE, joint_claim
+from sidelight.leakage.totals.base import joint_claim
 from sidelight.leakage.totals.certificate import Draws
 from sidelight.leakage.totals.composition import Losses, Releases, composed_losses
 from sidelight.leakage.totals.coupling import coupled_losses
@@ -64,7 +65,7 @@ def leakage_at(
         beta: the probability, over our own coin flips, with which a sampled figure may be too low.
         seed: for figures that can be repeated; else the operating system's coins.
     """
-    question = _Question.of(belief, plan, secret, through)
+    question = Question.of(belief, plan, secret, through)
     asked = check_number("delta", delta, above=0, below=1)
     check_number("beta", beta, above=0, below=1)
     deltas = tuple(sorted({asked, *DELTAS}, reverse=True))
@@ -74,7 +75,7 @@ def leakage_at(
     if not question.runnable or not belief.knows_joints:
         return question.bounded(asked, deltas, beta)
     wanted = usual_draws(asked, beta) if draws is None else check_whole("draws", draws, at_least=16)
-    drawn = question.drawn(deltas[0], wanted, seed)
+    drawn = question.drawn((asked, deltas[0]), wanted, beta, seed)
     if precision is not None:
         drawn = question.drawn_on(drawn, asked, check_number("precision", precision, above=0), beta)
     return question.sampled(drawn, asked, deltas, beta)
@@ -95,16 +96,17 @@ def estimates_at(
     Exact where all releases can be listed, an estimate from so many draws elsewhere, a bound where nothing
     can be drawn. A delta that so few draws do not reach is left out: their estimate would be too low.
     """
-    question = _Question.of(belief, plan, secret, through)
+    question = Question.of(belief, plan, secret, through)
     rows = question.exact_rows()
     if rows is not None:
         return {delta: epsilon_at(rows, delta)[0] for delta in deltas}
     if not question.runnable or not belief.knows_joints:
         points = question.bounded(deltas[0], deltas, BETA).points
         return {point.delta: point.upper.value for point in points}
-    drawn = question.drawn(max(deltas), draws, seed)
+    sampler = ReleaseSampler.of(belief.view(secret), question.runnable, seed)
+    drawn = Draws((sampler.block(draws, 0.0).ratios,), draws, 0.0)
     reached = [delta for delta in deltas if delta * draws >= 1]
-    return {delta: drawn.draws.estimated(delta)[0] + question.beyond for delta in reached}
+    return {delta: drawn.estimated(delta)[0] + question.beyond for delta in reached}
 
 
 def usual_draws(delta: float, beta: float = BETA) -> int:
@@ -140,15 +142,16 @@ class _Drawn:
 
 
 @dataclass(frozen=True, eq=False)
-class _Question:
-    """Whose secret is asked about, and through what."""
+class Question:
+    """Which secret is asked about, and through what."""
 
     belief: Belief
     releases: Releases
     secret: str
 
     @classmethod
-    def of(cls, belief: Belief, plan: Plan, secret: str, through: Iterable[str] | None) -> _Question:
+    def of(cls, belief: Belief, plan: Plan, secret: str, through: Iterable[str] | None) -> Question:
+        """Check what is asked."""
         check_belief("belief", belief)
         check_is("plan", plan, Plan, PLAN_FIX)
         if secret not in belief.schema:
@@ -173,8 +176,8 @@ class _Question:
 
     def exact_rows(self) -> Array | None:
         """Return Pr(release | value) of every possible value and release; None if there are too many."""
-        if len(self._priors) == 1:
-            return np.ones((1, 1))  # one possible value: no release tells it from another
+        if len(self._priors) == 1:  # a secret that is no secret: every release is as likely
+            return np.ones((1, 1))
         tables: dict[str, Array] = {}
         for name, item in self.releases.items():
             if (table := _report_table(item)) is None:
@@ -210,26 +213,53 @@ class _Question:
         moves = logs.max(axis=0) - logs.min(axis=0)
         return self._result(asked, points, 0, beta, moves, self._priors @ sent)
 
-    def drawn(self, largest: float, wanted: int, seed: int | None) -> _Drawn:
-        """Draw so many releases for each value, in blocks of which each settles the stakes on the next."""
+    def drawn(self, deltas: tuple[float, float], wanted: int, beta: float, seed: int | None) -> _Drawn:
+        """Draw so many releases for each value, in blocks of which each settles the stakes on the next.
+
+        Args:
+            deltas: the one whose figure is shown on the way, and the largest that will be asked for.
+            wanted: how many.
+            beta: the probability with which the figure shown may be too low.
+            seed: where the coins come from.
+        """
         sampler = ReleaseSampler.of(self.belief.view(self.secret), self.runnable, seed)
-        first = sampler.block(max(1, wanted // 16), 0.0)
+        reach = [max(1, wanted // part) for part in (16, 8, 4, 2, 1)]
+        first = sampler.block(reach[0], 0.0)
         draws = Draws((first.ratios,), wanted, 0.0)
         # Half of what the first draws show at the largest delta: no figure will be asked for below it.
-        floor = draws.estimated(largest)[0] / 2
-        drawn = _Drawn(sampler, replace(draws, floor=floor if math.isfinite(floor) else 0.0), (first.moves,))
-        for count in (wanted // 4 - wanted // 16, wanted - wanted // 4):
+        floor = draws.estimated(deltas[1])[0] / 2
+        draws = replace(draws, floor=floor if math.isfinite(floor) else 0.0)
+        drawn = _Drawn(sampler, draws, (first.moves,))
+
+        def running() -> str:
+            return self._running(drawn, deltas[0], beta)
+
+        for count in track(np.diff(reach).tolist(), running):
             drawn = drawn.and_more(count)
         return drawn
 
     def drawn_on(self, drawn: _Drawn, delta: float, precision: float, beta: float) -> _Drawn:
         """Draw on until the certified figure is this close to the estimate."""
-        while drawn.draws.count < _MOST_DRAWS:
+
+        def is_close() -> bool:
             figure = drawn.draws.certified(delta, beta)
-            if figure - drawn.draws.estimated(delta)[0] <= precision * figure < math.inf:
+            return figure - drawn.draws.estimated(delta)[0] <= precision * figure < math.inf
+
+        def running() -> str:
+            return self._running(drawn, delta, beta)
+
+        most = max(0, (_MOST_DRAWS // drawn.draws.count).bit_length() - 1)
+        for _ in track(range(most), running):
+            if is_close():
                 break
             drawn = drawn.and_more(drawn.draws.count)
         return drawn
+
+    def _running(self, drawn: _Drawn, delta: float, beta: float) -> str:
+        """Return the figure so far, in words."""
+        figure = drawn.draws.certified(delta, beta) + self.beyond
+        estimate = drawn.draws.estimated(delta)[0] + self.beyond
+        return f"releases about {self.secret}: {figure:.3g} (estimate {estimate:.3g})"
 
     def sampled(self, drawn: _Drawn, asked: float, deltas: Sequence[float], beta: float) -> DeltaLeakage:
         """Return figures from drawn releases, beside those that need no draws."""
@@ -271,8 +301,6 @@ class _Question:
         return coupled_losses(records, self.belief.smoothing, self.releases, self.secret)
 
     def _without_draws(self, delta: float) -> tuple[Bound, Bound | None]:
-        if len(self._priors) == 1:
-            return ONE_VALUE, None
         composed = Bound(self._composed.leakage(delta), "certified", "composition at delta")
         if self._coupled is None:
             return composed, None

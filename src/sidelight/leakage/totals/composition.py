@@ -138,20 +138,22 @@ class Losses:
         weights = [np.bincount(which, shares, len(sets)) for which, shares in mixtures]
         mixed = [row @ mass for row in weights]
         lost = [row @ np.broadcast_to(1 - kept, len(sets)) for row in weights]
-        return cls(losses, np.reshape(mixed, (-1, half)), np.asarray(lost), budget)
+        return cls(losses, np.reshape(mixed, (len(mixtures), half)), np.asarray(lost), budget)
 
     def leakage(self, delta: float) -> float:
         """Return the least limit at which no mixture has more divergence than delta, rounded up."""
+        if self.lost.max(initial=0.0) > delta:
+            return math.inf
         level, margin = 0.0, _MARGIN
         while len(excess := self.mass @ hockey_stick(self.losses, level) + self.lost):
             worst = int(excess.argmax())
-            if excess[worst] <= delta:
+            if excess[worst] <= delta or level >= self.budget:
                 break
             losses, mass = np.append(self.losses, math.inf), np.append(self.mass[worst], self.lost[worst])
             # The crossing is exact but for rounding: step up, ever faster, until all mixtures agree.
             level = loss_epsilon(losses, mass, delta) * (1 + margin) + margin
             margin *= 2
-        return min(level, self.budget) if level < math.inf else level
+        return min(level, self.budget)
 
 
 def composed_losses(releases: Releases) -> Losses:
@@ -184,7 +186,7 @@ def grid_step(laws: Sequence[LossLaw], budget: float, cells: int) -> float:
     budgets = [law.epsilon for law in laws if law.epsilon > 0]
     # Budgets are realised in whole numbers of coins, so that equal ones may differ in the last digits.
     is_equal = not budgets or max(budgets) - min(budgets) < _EQUAL * max(budgets)
-    return max(budgets, default=1.0) if is_equal else 2 * budget / cells
+    return max(budgets, default=1.0) if is_equal or not budget else 2 * budget / cells
 
 
 def _summed(laws: Sequence[LossLaw], sets: Whole, step: float, half: int) -> Array:

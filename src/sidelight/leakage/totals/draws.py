@@ -76,12 +76,19 @@ class ReleaseSampler:
         The drawn value's own logarithm is rounded up and the others down: no ratio to it is too small.
         """
         for start in range(0, count, _BATCH):
-            codes = self.view.draw(value, min(_BATCH, count - start), self.seeds)
-            likelihoods = self._likelihoods(codes)
-            logs = self.view.log_probabilities(likelihoods)
-            error = self.view.rounding(likelihoods)
+            logs, error = self.log_probabilities(
+                self.view.draw(value, min(_BATCH, count - start), self.seeds)
+            )
             logs[:, value] += 2 * error
             yield logs[:, self.possible]
+
+    def log_probabilities(self, codes: Codes) -> tuple[Array, float]:
+        """Have people report, and return ln Pr(release | value) of each and the rounding error.
+
+        Shape (people, values), up to a number for each release; NaN for values that cannot occur.
+        """
+        likelihoods = self._likelihoods(codes)
+        return self.view.log_probabilities(likelihoods), self.view.rounding(likelihoods)
 
     def _likelihoods(self, codes: Codes) -> dict[str, Array]:
         """Have everybody report, and return Pr(report | value) of each attribute's reports together."""
