@@ -282,8 +282,8 @@ def _worst_traces(item: SecretAudit, last: float, edge: float) -> list[Trace]:
     traces = [_capped(ends, edge, "worst case", "ink", hovers=[hover, hover])]
     if item.limit <= edge:
         line = {"color": "@exceeded", "width": 1.5, "dash": "dash"}
-        ends = [(0.5, item.limit), (last, item.limit)]
-        traces.append(scatter("lines", *zip(*ends, strict=True), name="limit", line=line, hoverinfo="skip"))
+        level = [item.limit, item.limit]
+        traces.append(scatter("lines", [0.5, last], level, name="limit", line=line, hoverinfo="skip"))
     return traces
 
 
