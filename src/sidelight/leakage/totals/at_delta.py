@@ -23,7 +23,7 @@ from sidelight.foundation.errors import check_is, check_number, check_whole, unk
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound, Claim, Witness
 from sidelight.leakage.divergence import epsilon_at
-from sidelight.leakage.totals.base import ONE_VALUE, joint_claim
+from sidelight.leakage.totals.base import joint_claim
 from sidelight.leakage.totals.certificate import Draws
 from sidelight.leakage.totals.composition import Losses, Releases, composed_losses
 from sidelight.leakage.totals.coupling import coupled_losses
@@ -105,9 +105,10 @@ def estimates_at(
     if not question.runnable or not belief.knows_joints:
         points = question.bounded(deltas[0], deltas, BETA).points
         return {point.delta: point.upper.value for point in points}
-    drawn = question.drawn((max(deltas), max(deltas)), draws, BETA, seed)
+    sampler = ReleaseSampler.of(belief.view(secret), question.runnable, seed)
+    drawn = Draws((sampler.block(draws, 0.0).ratios,), draws, 0.0)
     reached = [delta for delta in deltas if delta * draws >= 1]
-    return {delta: drawn.draws.estimated(delta)[0] + question.beyond for delta in reached}
+    return {delta: drawn.estimated(delta)[0] + question.beyond for delta in reached}
 
 
 def usual_draws(delta: float, beta: float = BETA) -> int:
@@ -176,8 +177,8 @@ class Question:
 
     def exact_rows(self) -> Array | None:
         """Return Pr(release | value) of every possible value and release; None if there are too many."""
-        if len(self._priors) == 1:
-            return np.ones((1, 1))  # one possible value: no release tells it from another
+        if len(self._priors) == 1:  # a secret that is no secret: every release is as likely
+            return np.ones((1, 1))
         tables: dict[str, Array] = {}
         for name, item in self.releases.items():
             if (table := _report_table(item)) is None:
@@ -299,8 +300,6 @@ class Question:
         return coupled_losses(records, self.belief.smoothing, self.releases, self.secret)
 
     def _without_draws(self, delta: float) -> tuple[Bound, Bound | None]:
-        if len(self._priors) == 1:
-            return ONE_VALUE, None
         composed = Bound(self._composed.leakage(delta), "certified", "composition at delta")
         if self._coupled is None:
             return composed, None
