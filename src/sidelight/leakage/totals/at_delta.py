@@ -158,8 +158,10 @@ class Question:
         check_is("plan", plan, Plan, PLAN_FIX)
         if secret not in belief.schema:
             raise unknown("attribute", secret, belief.schema.names)
-        names = plan.names if through is None else [through] if isinstance(through, str) else list(through)
-        releases = {name: plan[name] for name in names}
+        if through is None:
+            releases = {release.name: release for release in plan.releases}
+        else:
+            releases = {name: plan[name] for name in ([through] if isinstance(through, str) else through)}
         for name in releases:
             if name not in belief.schema:
                 raise unknown("attribute", name, belief.schema.names)
