@@ -219,6 +219,7 @@ class RecordKernel(Component):
 
     @cached_property
     def _shares(self) -> Array:
+        """The probability of each record."""
         return np.asarray(self.records.weights / self.records.total)
 
     def marginal(self, place: int) -> Array:
@@ -292,6 +293,7 @@ class RecordKernel(Component):
         return replace(seen, shift=seen.shift + likelihoods.shift)
 
     def _sums(self, place: int) -> RecordSums:
+        """Return the records by value of this attribute; kept, since every batch of releases asks again."""
         if place not in self._by_place:
             codes, sizes = self.records.codes, self.records.schema.sizes
             self._by_place[place] = RecordSums(sizes, codes, self._shares, place)

@@ -195,6 +195,7 @@ def _fitted(sample: _Sample, rng: np.random.Generator) -> list[Component]:
 
 
 def _independence(sample: _Sample) -> LatentClasses:
+    """Return the one class in which all attributes are independent."""
     return LatentClasses(np.ones(1), sample.split(sample.marginals[None, :]))
 
 
@@ -268,6 +269,7 @@ def _mixture_of(sample: _Sample, parts: Shown) -> TreeMixture:
 
 
 def _class_tree(sample: _Sample, part: Shown) -> Tree:
+    """Return the tree of people who belong to a class by these parts, shape (records,)."""
     members = part > _LEAST_PART
     shown = sample.shown[members]
     counts = ((shown * part[members, None]).T @ shown).astype(np.float64)
