@@ -11,16 +11,17 @@ among secrets.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sidelight.calibration.at_delta import AtDelta, composed_at_delta
 from sidelight.calibration.problem import LARGEST_BUDGET, Problem
 from sidelight.calibration.unequal import Certificate, check_errors, error_slopes, unbalanced
-from sidelight.calibration.uniform import excess, uniform_budget
+from sidelight.calibration.uniform import ROUNDING, excess, uniform_budget
 from sidelight.foundation.arrays import Array
+from sidelight.foundation.errors import InputError
 from sidelight.foundation.progress import track
 from sidelight.leakage.totals import DeltaLeakage, leakage_at
 from sidelight.leakage.totals.at_delta import BETA
@@ -47,7 +48,8 @@ _ATTEMPTS = 12
 _MARGIN = 0.007
 """Certified figures scatter by about as much, so that shrunken budgets are brought so far below a limit."""
 _ROOM = 0.02
-_TRIES = 2
+_TRIES = 4
+"""A certificate that leaves more room than this share of a limit is tried again, up to so many times."""
 
 
 def uniform_at_delta(problem: Problem, rule: AtDelta) -> float:
@@ -163,7 +165,8 @@ def unequal_at_delta(problem: Problem, rule: AtDelta, uniform: float) -> Array:
             best, error = place, found
         if reach < _LEAST_REACH:
             break
-    return _on_ray(problem, rule, best.budgets) if rule.is_listed else best.budgets
+    budgets = _on_ray(problem, rule, best.budgets) if rule.is_listed else best.budgets
+    return min(problem.alike(uniform), budgets, key=problem.weighted_error)
 
 
 def _landed(problem: Problem, rule: AtDelta, place: _Place) -> _Place:
@@ -239,10 +242,17 @@ def certificate_at_delta(problem: Problem, rule: AtDelta, budgets: Array, unifor
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """Budgets, and the certified figures of every secret there."""
+    """Budgets, and the certified figures of every secret there.
+
+    Attributes:
+        budgets: (free,).
+        leakages: by secret.
+        share: the largest figure as a share of its limit.
+    """
 
     budgets: Array
     leakages: dict[str, DeltaLeakage]
+    share: float
 
 
 def certified(problem: Problem, rule: AtDelta, budgets: Array, seed: int | None) -> Certified:
@@ -253,18 +263,13 @@ def certified(problem: Problem, rule: AtDelta, budgets: Array, seed: int | None)
     factor = 1.0
     for attempt in range(1, _ATTEMPTS + 1):
         scaled = np.clip(factor * budgets, problem.least, LARGEST_BUDGET)
-        leakages = _drawn(problem, rule, scaled, order, BETA / 2**attempt, coins)
-        shares = [item.value / problem.limits[name] for name, item in leakages.items()]
-        is_safe = len(leakages) == len(problem.limits) and max(shares) <= 1
-        if is_safe:
-            kept = Certified(scaled, {name: leakages[name] for name in problem.secrets})
-        room = 1 - max(shares)
-        is_capped = bool((scaled >= LARGEST_BUDGET).all())
-        if kept is not None and (
-            not is_safe or rule.is_listed or is_capped or room < _ROOM or attempt > _TRIES
-        ):
-            return kept
-        factor *= min(max((1 - _MARGIN) / max(shares), 0.3), 3.0) ** (1 / power)
+        drawn = _drawn(problem, rule, scaled, order, BETA / 2**attempt, coins)
+        if drawn.share <= 1 and (kept is None or scaled.sum() > kept.budgets.sum()):
+            kept = drawn
+        is_last = rule.is_listed or attempt >= _TRIES or bool((scaled >= LARGEST_BUDGET).all())
+        if kept is not None and (is_last or kept.share > 1 - _ROOM):
+            return replace(kept, leakages={name: kept.leakages[name] for name in problem.secrets})
+        factor *= min(max((1 - _MARGIN) / drawn.share, 0.3), 3.0) ** (1 / power)
     return _composed(problem, rule, coins)
 
 
@@ -277,21 +282,31 @@ def _nearest_first(problem: Problem, rule: AtDelta, budgets: Array) -> tuple[lis
 
 
 def _drawn(
-    problem: Problem, rule: AtDelta, budgets: Array, order: list[str], beta: float, coins: np.random.Generator
-) -> dict[str, DeltaLeakage]:
+    problem: Problem, rule: AtDelta, budgets: Array, order: Sequence[str], beta: float,
+    coins: np.random.Generator,
+) -> Certified:  # fmt: skip
     """Return the certified figures, up to the first that breaks its limit."""
     plan = Plan(problem.releases_at(budgets))
     leakages: dict[str, DeltaLeakage] = {}
+    share = 0.0
     for secret in order:
         seed = int(coins.integers(1 << 62))
         leakages[secret] = leakage_at(rule.belief, plan, secret, rule.delta, beta=beta, seed=seed)
-        if leakages[secret].value > problem.limits[secret]:
+        share = max(share, leakages[secret].value / problem.limits[secret])
+        if share > 1:
             break
-    return leakages
+    return Certified(budgets, leakages, share)
 
 
 def _composed(problem: Problem, rule: AtDelta, coins: np.random.Generator) -> Certified:
     """Return the budget that composition allows, where no larger one was certified."""
-    budgets = problem.alike(uniform_budget(problem, composed_at_delta(problem, rule.delta)))
-    leakages = _drawn(problem, rule, budgets, list(problem.secrets), BETA, coins)
-    return Certified(budgets, leakages)
+    composed = composed_at_delta(problem, rule.delta)
+    if excess(problem, composed, problem.alike(problem.least)) <= 0:
+        budgets = problem.alike(uniform_budget(problem, composed))
+        drawn = _drawn(problem, rule, budgets, problem.secrets, BETA, coins)
+        if drawn.share <= 1 + ROUNDING:
+            return drawn
+    raise InputError(
+        f"no budgets could be certified at delta {rule.delta:g}; allow a larger delta or limit, or give "
+        "what is fixed less budget."
+    )

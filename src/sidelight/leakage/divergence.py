@@ -78,8 +78,9 @@ def loss_epsilon(losses: Array, weights: Array, delta: float) -> float:
     above = np.cumsum(mass)
     below = np.cumsum(mass * np.exp(-ratios))
     # At an epsilon equal to the next smaller loss the divergence is largest within each step.
-    steps = np.exp(np.append(ratios[1:], 0.0))
-    at_steps = np.where(below > 0, steps, 0.0) * below
+    with np.errstate(over="ignore"):  # beyond e^709 a step is passed over, and the next smaller one counts
+        steps = np.exp(np.append(ratios[1:], 0.0))
+        at_steps = np.where(below > 0, steps, 0.0) * below
     reached = np.flatnonzero(above - at_steps > delta)
     if not len(reached):
         return 0.0
