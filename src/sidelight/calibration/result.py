@@ -201,7 +201,8 @@ class Calibration:
                 f"The limits may fail with a probability of up to {delta:.3g} (the mechanisms' delta)."
             )
         if self.certificate is not None and self.delta is not None:
-            notes.append(_gain_words(self.certificate))
+            is_drawn = any(item.draws for item in self.leakages.values())
+            notes.append(_gain_words(self.certificate, is_drawn=is_drawn))
         elif self.certificate is not None and len(self.capped) < len(self.budgets):
             notes.append(_certificate_words(self.certificate, self.raisable, is_any_capped=bool(self.capped)))
         return notes
@@ -296,12 +297,13 @@ def _one_in(delta: float) -> str:
     return f"1 person in {1 / delta:.0f}"
 
 
-def _gain_words(known: Certificate) -> str:
-    """Say what unequal budgets at delta gain, and that what they are compared with is estimated."""
-    return (
-        f"The weighted error is smaller by a factor of {known.gain:.3g} than with one budget for all, which "
-        "is itself estimated and not certified; the search follows estimates, so better budgets may exist."
-    )
+def _gain_words(known: Certificate, *, is_drawn: bool) -> str:
+    """Say what unequal budgets at delta gain; where releases are drawn, one budget for all is estimated."""
+    gain = f"The weighted error is smaller by a factor of {known.gain:.3g} than with one budget for all"
+    if known.gain <= _GAIN:
+        gain = "The weighted error is that of one budget for all"
+    estimated = ", which is estimated and not certified here" if is_drawn else ""
+    return f"{gain}{estimated}; better budgets may exist, since the search ends near a local optimum."
 
 
 def _kept_words(release: Release) -> str:
