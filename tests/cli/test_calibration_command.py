@@ -205,7 +205,7 @@ def test_a_plan_without_a_limit_lends_none(
         (["--collected", "none.parquet"], "none.parquet"),
         (["--confidence", "0.9"], "`confidence` is for the constraint 'robust', got 0.9 for 'table'"),
         (["--delta", "1"], "`delta` must be a finite number above 0 and below 1, got 1"),
-        (["--delta", "0.01", "--decide-by", "report"], "`decide_by` must be one of"),
+        (["--delta", "0.01", "--decide-by", "report"], "`--decide-by` must be one of 'population', 'table'"),
         (["--delta", "0.01", "--constraint", "tree"], "`decide_by` says who the limits are kept for"),
         (["--delta", "0.01", "--limit", "0"], "`limit of age at delta` must be a number above 0"),
         (["--constraint", "robust", "--confidence", "1"], "`confidence` must be a finite number above 0 and"),
