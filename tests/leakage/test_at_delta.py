@@ -11,7 +11,8 @@ from scipy import stats
 import enumeration
 import sidelight as sl
 from release_cases import LISTED, MARKING, Case, random_case, release_rows, report_table
-from sidelight.leakage.totals.at_delta import DELTAS
+from sidelight.leakage.totals.at_delta import DELTAS, _floor
+from sidelight.leakage.totals.certificate import DrawnRatios, Draws
 from sidelight.leakage.totals.composition import composed_losses
 from sidelight.leakage.totals.coupling import coupled_losses
 from sidelight.sources import Records
@@ -57,6 +58,22 @@ def test_bounds_without_draws_are_sound_and_in_order(part: int) -> None:
             assert truth <= coupled.leakage(delta) * ALLOWED + 1e-9
             # The two grids differ where budgets do.
             assert coupled.leakage(delta) <= composed.leakage(delta) * 1.01 + 1e-9
+
+
+@pytest.mark.parametrize("smoothing", [0.5, 20.0])
+def test_bounds_allow_for_evenly_spread_records(smoothing: float) -> None:
+    rng = np.random.default_rng(300)
+    for _ in range(40):
+        schema = sl.Schema(tuple(sl.categorical(name, ["0", "1", "2"]) for name in "xyz"))
+        codes = rng.integers(0, 3, size=(6, 3)).astype(np.uint16)
+        records = Records(schema, np.unique(codes, axis=0), np.ones(len(np.unique(codes, axis=0))))
+        belief = sl.Belief.from_records(records, smoothing=smoothing)
+        plan = sl.Plan.uniform(belief, "grr", float(rng.choice([0.3, 1.0, 3.0])))
+        tables = {axis: report_table(plan[name]) for axis, name in enumerate("xyz")}
+        rows = release_rows(belief.joint(["x", "y", "z"]), tables, 0)
+        coupled = coupled_losses(records, smoothing, dict(zip("xyz", plan.releases, strict=True)), "x")
+        for delta in (0.3, 0.05, 1e-3):
+            assert enumeration.leakage_at(rows, delta) <= coupled.leakage(delta) * ALLOWED + 1e-9
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -140,6 +157,7 @@ def test_reports_that_cannot_be_listed_agree_with_fine_integration(name: str) ->
         assert point.upper.value <= point.estimate * 1.2 + 0.02
 
 
+@pytest.mark.usefixtures("unlisted")
 def test_hashed_reports_agree_with_listed_marks() -> None:
     rng = np.random.default_rng(11)
     for name in ("olh", "blh"):
@@ -226,6 +244,7 @@ def test_thousands_of_attributes() -> None:
     assert point.estimate == pytest.approx(pair.value, abs=0.3)
 
 
+@pytest.mark.usefixtures("unlisted")
 def test_precision_draws_on() -> None:
     case = random_case(np.random.default_rng(0), ("oue",), 3, 1)
     rough = asked(case, 0.1, draws=200, seed=1)
@@ -235,6 +254,15 @@ def test_precision_draws_on() -> None:
     assert fine.value - fine.at(0.1).estimate <= 0.05
 
 
+def test_few_draws_forget_nothing() -> None:
+    """A dozen draws that show far too much must not keep the figure up for ever."""
+    loud = DrawnRatios.of(np.full(12, 5.0), 0.0)
+    assert _floor(Draws(({(0, 1): loud},), 200, 0.0), 0.1) == 0
+    many = DrawnRatios.of(np.full(12_000, 5.0), 0.0)
+    assert 0 < _floor(Draws(({(0, 1): many},), 200_000, 0.0), 0.1) < 2.5
+
+
+@pytest.mark.usefixtures("unlisted")
 def test_the_same_seed_gives_the_same_figures() -> None:
     case = random_case(np.random.default_rng(8), ("oue",), 3, 1)
     first, again, other = (asked(case, 0.1, draws=500, seed=seed).to_dict() for seed in (1, 1, 2))
@@ -259,6 +287,7 @@ def test_refuses_a_delta_that_is_none(delta) -> None:
         asked(case, delta)
 
 
+@pytest.mark.usefixtures("unlisted")
 def test_refuses_what_it_cannot_answer() -> None:
     belief = sl.Belief.from_data(sl.example("titanic"), "joint")
     plan = sl.Plan.uniform(belief, "oue", 1.0)
@@ -305,6 +334,7 @@ def test_exposure_says_who_stands_out() -> None:
         sl.leakage.exposure(pairs, plan, pairs.schema.names[0], 1.0)
 
 
+@pytest.mark.usefixtures("unlisted")
 def test_the_figure_is_shown_while_releases_are_drawn() -> None:
     from sidelight.foundation import progress
 

@@ -7,6 +7,7 @@ bounds on misses have a false-alarm rate of at most one in a million.
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import permutations
 
 import numpy as np
@@ -14,27 +15,35 @@ import pytest
 from scipy import stats
 
 import enumeration
-from release_cases import release_rows
+from release_cases import release_rows, report_table
 from sidelight.leakage.divergence import epsilon_at
 from sidelight.leakage.totals.certificate import DrawnRatios, Draws
+from sidelight.plan import Release
+from sidelight.schema import categorical
 
+MECHANISMS = ("grr", "grr", "oue", "sue", "ss", "olh", "blh", "exp", "hadamard", "identity")
 FALSE_ALARM = 1e-6
 
 
 def random_rows(rng: np.random.Generator) -> np.ndarray:
-    """Pr(release | value) of a random joint, its attributes reported by randomised response or exactly."""
+    """Pr(release | value) of a random joint, with or without the secret's own report."""
     while True:
         shape = tuple(int(size) for size in rng.integers(2, 4, size=int(rng.integers(2, 4))))
-        seen = range(int(rng.integers(2)), len(shape))  # with the secret's own report, or without
-        budgets = rng.choice([0.2, 1.0, 3.0, math.inf], size=len(shape), p=[0.3, 0.4, 0.2, 0.1])
-        tables = {axis: _response(shape[axis], float(budgets[axis])) for axis in seen}
+        seen = range(int(rng.integers(2)), len(shape))
+        names, budgets = rng.choice(MECHANISMS, size=len(shape)), rng.choice([0.2, 1.0, 3.0], size=len(shape))
+        tables = {axis: _table(str(names[axis]), shape[axis], float(budgets[axis])) for axis in seen}
         rows = release_rows(enumeration.random_joint(rng, shape), tables, 0)
         if len(rows) > 1:
             return rows
 
 
-def _response(size: int, epsilon: float) -> np.ndarray:
-    return np.eye(size) if math.isinf(epsilon) else enumeration.randomised_response(size, epsilon)
+@cache
+def _table(name: str, size: int, epsilon: float) -> np.ndarray:
+    """Pr(report | value) of the reports that can be sent."""
+    attribute = categorical("x", [str(value) for value in range(size)])
+    parameters = {"width": (size + 1) // 2} if name == "ss" else {}
+    table = report_table(Release(attribute, name, None if name == "identity" else epsilon, 1, parameters))
+    return table[:, table.any(axis=0)]
 
 
 def drawn(rows: np.ndarray, count: int, rng: np.random.Generator, floor: float = 0.0) -> Draws:
@@ -84,7 +93,7 @@ def test_figures_are_below_the_truth_as_rarely_as_stated_for_100000_joints(part:
 def test_the_certificate_narrows_towards_the_truth() -> None:
     rng = np.random.default_rng(3)
     rows = release_rows(
-        enumeration.random_joint(rng, (2, 3, 3)), {1: _response(3, 2.0), 2: _response(3, 1.0)}, 0
+        enumeration.random_joint(rng, (2, 3, 3)), {1: _table("grr", 3, 2.0), 2: _table("oue", 3, 1.0)}, 0
     )
     truth = enumeration.leakage_at(rows, 0.05)
     few, many = (drawn(rows, count, rng).certified(0.05, 1e-6) for count in (2_000, 200_000))
@@ -116,6 +125,30 @@ def test_stakes_ignore_the_draws_they_are_laid_on() -> None:
     }
     other = Draws((*draws.blocks[:2], loud), draws.planned, draws.floor)
     assert draws._stakes(2, 0.05, 10.0) == other._stakes(2, 0.05, 10.0)
+
+
+def test_the_capital_reaches_what_is_wanted_at_the_figure_and_not_below() -> None:
+    rng = np.random.default_rng(9)
+    for beta in (0.05, 1e-6):
+        rows = release_rows(enumeration.random_joint(rng, (3, 3)), {1: _table("grr", 3, 1.0)}, 0)
+        draws = drawn(rows, 4000, rng)
+        figure = draws.certified(0.05, beta)
+        least, below = (_least_capital(draws, limit, 0.05, beta) for limit in (figure, figure * 0.999))
+        assert least >= -math.log(beta) > below
+
+
+def _least_capital(draws: Draws, limit: float, delta: float, beta: float) -> float:
+    """The logarithm of the least capital of all pairs, draw by draw."""
+    stakes = [draws._stakes(number, delta, -math.log(beta)) for number in (1, 2)]
+    totals = []
+    for pair in draws.blocks[0]:
+        total = 0.0
+        for block, stake in zip(draws.blocks, (0.5, stakes[0][pair], stakes[1][pair]), strict=True):
+            total += math.log1p(stake * delta) * (block[pair].count - len(block[pair].tail))
+            for ratio in block[pair].tail:
+                total += math.log1p(stake * (delta - max(0.0, 1 - math.exp(limit - ratio))))
+        totals.append(total)
+    return min(totals)
 
 
 def test_the_best_stake_grows_the_capital_most() -> None:

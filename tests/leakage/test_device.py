@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sidelight import Belief, InputError
+from sidelight import Belief, InputError, Plan, leakage_at
 from sidelight.leakage.divergence import epsilon_at
 from sidelight.leakage.totals.certificate import Draws
 from sidelight.leakage.totals.device import DeviceSampler
@@ -60,6 +60,17 @@ def test_every_draw_is_counted_and_moves_the_odds() -> None:
     assert set(block.ratios) == {(i, j) for i in range(3) for j in range(3) if i != j}
     assert all(part.count == 700 and (part.tail > 0.5).all() for part in block.ratios.values())
     assert block.moves.max() <= 3 + 1e-3
+
+
+def test_a_device_is_named_where_leakage_is_asked_for() -> None:
+    """Without a GPU the name is refused; so are reports that cannot be listed."""
+    belief = Belief.from_counts(
+        np.tile(joint(1).astype(int)[..., None, None], (1, 1, 1, 110, 110)), [*NAMES, "c", "d"]
+    )
+    with pytest.raises(InputError, match="device"):
+        leakage_at(belief, Plan.uniform(belief.schema, "olh", 1.0), "secret", 1e-2, device="cuda")
+    with pytest.raises(InputError, match="one that this machine has"):
+        leakage_at(belief, Plan.uniform(belief.schema, "grr", 1.0), "secret", 1e-2, device="cuda")
 
 
 def test_what_single_precision_cannot_hold_is_refused() -> None:

@@ -254,7 +254,7 @@ def _whole_terms(collected: RecordReports, names: Sequence[str]) -> list[Term]:
             f"a report of {protocol.name!r} may be about any attribute, so its joint is that of all "
             f"attributes; name {missing!r} too."
         )
-    law = protocol.matrix().T
+    law = protocol.written_law.T
     counts = np.bincount(protocol.columns_of(collected), minlength=len(law)).astype(np.float64)
     kept = counts > 0
     return [Term(protocol.schema.names, law[kept], counts[kept])]

@@ -151,7 +151,7 @@ class Inversion:
     @classmethod
     def of(cls, protocol: Protocol) -> Inversion:
         """Return the inversion with the least variance were all records equally common."""
-        law = protocol.matrix()
+        law = protocol.written_law
         records = zip(every_record(protocol.schema), protocol.schema.sizes, strict=True)
         holds = np.hstack([codes[:, None] == np.arange(size) for codes, size in records])
         # Weighted least squares: of all weights w with law @ w = holds, those with the least mean square.

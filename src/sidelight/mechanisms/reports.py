@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sidelight.foundation.arrays import Array, Mask, Words, spans
 from sidelight.foundation.bits import code_type, row_bytes
-from sidelight.foundation.errors import InputError, invalid
+from sidelight.foundation.errors import InputError, check_whole, invalid
 from sidelight.mechanisms.checks import impossible
 
 if TYPE_CHECKING:
@@ -224,7 +224,8 @@ class ReportForm:
 
     @classmethod
     def codes(cls, count: int, *, seeded: bool = False) -> Self:
-        """Return the form of one code below `count`, in the narrowest type."""
+        """Return the form of one code below `count`, at most 2^32, in the narrowest type."""
+        check_whole("count", count, at_least=1, at_most=1 << 32)
         narrowest = np.uint32 if count > 1 << 16 else code_type(count)
         return cls("codes", np.dtype(narrowest), None, count, seeded)
 

@@ -22,7 +22,14 @@ from numpy.typing import NDArray
 
 from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions
 from sidelight.foundation.bits import code_counts
-from sidelight.foundation.errors import InputError, check_choice, check_is, check_number, invalid
+from sidelight.foundation.errors import (
+    InputError,
+    TooLargeError,
+    check_choice,
+    check_is,
+    check_number,
+    invalid,
+)
 from sidelight.mechanisms import Aggregate, Mechanism
 from sidelight.mechanisms.channel.dense import largest_ratio
 from sidelight.mechanisms.checks import impossible
@@ -180,13 +187,20 @@ class Protocol(Design):
         return RecordSums(self, collected.people, sums, collected.is_simulation)
 
     @cached_property
-    def _law(self) -> Array:
-        """The law, worked out once for all batches of reports."""
+    def written_law(self) -> Array:
+        """The `matrix`, worked out once for all batches of reports, and not begun where it is too large."""
+        self._check_writable()
         return self.matrix()
+
+    def _check_writable(self) -> None:
+        # Of a part that is no single code the number of reports is not known here, so `matrix` must refuse.
+        counts = [form.count if form.is_listed else 1 for form in self.forms]
+        columns = sum(counts) if self.sends_one_part else math.prod(counts)
+        check_channel_size(domain_size(self.schema.sizes), columns)
 
     @cached_property
     def _is_possible(self) -> Mask:
-        return np.asarray(self._law.max(axis=0) > 0)
+        return np.asarray(self.written_law.max(axis=0) > 0)
 
     def checked_parts(self, collected: RecordReports) -> dict[str, NDArray[Any]]:
         """Return the values of each part, by its label, after checking that they have its form."""
@@ -202,6 +216,7 @@ class Protocol(Design):
         """Return the column of `matrix` that each person's report is."""
         if not all(form.is_listed for form in self.forms):
             raise InputError(f"the reports of {self.name!r} are no single codes, too many to enumerate.")
+        self._check_writable()
         codes = [values.astype(np.intp) for values in self.checked_parts(collected).values()]
         counts = [form.count for form in self.forms]
         if not self.sends_one_part:
@@ -237,7 +252,7 @@ class Protocol(Design):
     @property
     def determines_joint(self) -> bool:
         """Whether reports tell the joint of all attributes, not only their frequencies one by one."""
-        return bool(np.linalg.matrix_rank(self._law) == len(self._law))
+        return bool(np.linalg.matrix_rank(self.written_law) == len(self.written_law))
 
     @property
     def widest_factor(self) -> int:
@@ -249,7 +264,7 @@ class Protocol(Design):
 
         A factor may leave out a scale of its own for each person.
         """
-        table = self._law[:, self.columns_of(collected)]
+        table = self.written_law[:, self.columns_of(collected)]
         return [Whole(self.schema.names, self.schema.sizes, table)]
 
     def evidence(self, collected: RecordReports, step: int) -> Iterator[tuple[Rows, list[Factor]]]:
@@ -292,14 +307,16 @@ def check_records(records: Any, schema: Schema) -> AnyCodes:
 def check_channel_size(rows: int, columns: int) -> None:
     """Refuse to write out a law that is too large."""
     if rows * columns > LARGEST_CHANNEL:
-        raise InputError(
+        raise TooLargeError(
             f"the protocol's law would have {rows} x {columns} cells, more than {LARGEST_CHANNEL}; take "
-            "fewer attributes or values."
+            "fewer attributes or values. Without it there are the stated `epsilon` and, of a protocol that "
+            "states `groups` or `is_linear`, the estimates."
         )
 
 
 def every_record(schema: Schema) -> Positions:
     """Return every record of a schema's domain in C order, shape (attributes, records)."""
+    check_channel_size(domain_size(schema.sizes), 1)
     return np.indices(schema.sizes).reshape(len(schema), -1)
 
 
@@ -330,7 +347,7 @@ def record_budget(protocol: Protocol, neighbours: Neighbours = "any two records"
     fix = "advise(...).choice is one, and so are the reports' collected.protocol."
     check_is("protocol", protocol, Protocol, fix)
     check_choice("neighbours", neighbours, NEIGHBOURS)
-    law = protocol.matrix()
+    law = protocol.written_law
     if neighbours == "any two records":
         return RecordBudget(largest_ratio(law), neighbours, protocol.epsilon)
     shaped = law.reshape(*protocol.schema.sizes, -1)
