@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import pairwise
 
 import numpy as np
 
-from sidelight.belief.likelihoods import HALF_UNIT, Likelihoods, centre
+from sidelight.belief.likelihoods import HALF_UNIT, Centred, centre
 from sidelight.belief.record_sums import RecordSums
 from sidelight.belief.tree import Tree, choose
 from sidelight.foundation.arrays import Array, Codes, Positions, offsets
@@ -46,7 +46,7 @@ class Component(ABC):
         """Return records in which the attribute at this place has this value, shape (count, attributes)."""
 
     @abstractmethod
-    def log_joint(self, likelihoods: Likelihoods, place: int) -> Array:
+    def log_joint(self, likelihoods: Centred, place: int) -> Array:
         """Return, by value of the attribute, ln of the sum over records of Pr(record) times likelihoods.
 
         Args:
@@ -55,14 +55,14 @@ class Component(ABC):
         """
 
     @abstractmethod
-    def rounding(self, likelihoods: Likelihoods, place: int) -> float:
+    def rounding(self, likelihoods: Centred, place: int) -> float:
         """Return how far each logarithm of `log_joint` may be from the truth, at most."""
 
     def log_records(self, codes: Codes) -> Array:
         """Return ln Pr(record) of whole records, shape (n,): they are a release without noise."""
         sizes = [len(self.marginal(place)) for place in range(codes.shape[1])]
         seen = {place: np.eye(size)[codes[:, place]] for place, size in enumerate(sizes) if place}
-        logs = np.broadcast_to(self.log_joint(seen, 0), (len(codes), sizes[0]))
+        logs = np.broadcast_to(self.log_joint(centre(seen), 0), (len(codes), sizes[0]))
         return np.asarray(logs[np.arange(len(codes)), codes[:, 0]])
 
 
@@ -109,23 +109,23 @@ class LatentClasses(Component):
         drawn[:, place] = value
         return drawn
 
-    def log_joint(self, likelihoods: Likelihoods, place: int) -> Array:
+    def log_joint(self, likelihoods: Centred, place: int) -> Array:
         """Return ln of the summed likelihoods for each value of the attribute."""
         logs = np.log(self.shares)[None, :]
         with np.errstate(divide="ignore"):
-            for other, table in likelihoods.items():
+            for other, table in likelihoods.tables.items():
                 logs = logs + np.log(table @ self.chances[other].T)
             top = logs.max(axis=1, keepdims=True)
             top[np.isneginf(top)] = 0.0  # a release that no class allows
             # all chances are positive, so the likeliest class counts for every value, with all its digits
-            return np.asarray(np.log(np.exp(logs - top) @ self.chances[place]) + top)
+            return np.asarray(np.log(np.exp(logs - top) @ self.chances[place]) + (top + likelihoods.shift))
 
-    def rounding(self, likelihoods: Likelihoods, place: int) -> float:
+    def rounding(self, likelihoods: Centred, place: int) -> float:
         """Return a bound: a number enters sums over values, one over classes, and logarithms."""
-        used = [self.chances[other] for other in (*likelihoods, place)]
+        used = [self.chances[other] for other in (*likelihoods.tables, place)]
         steps = sum(chances.shape[1] + 4 for chances in used) + len(self.shares) + 8
         least = sum(-math.log(chances.min()) for chances in used) - math.log(self.shares.min())
-        return _double_rounding(steps, centre(likelihoods).magnitude + least)
+        return _double_rounding(steps, likelihoods.magnitude + least)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,13 +159,11 @@ class TreeMixture(Component):
         parts = zip(self._rooted(place), rng.multinomial(count, odds / odds.sum()), strict=True)
         return rng.permutation(np.concatenate([tree.draw(value, part, rng) for tree, part in parts]))
 
-    def log_joint(self, likelihoods: Likelihoods, place: int) -> Array:
+    def log_joint(self, likelihoods: Centred, place: int) -> Array:
         """Return ln of the summed likelihoods for each value of the attribute."""
-        centred = centre(likelihoods)
-        logs = [tree.log_sums(centred) for tree in self._rooted(place)]
-        return log_mixture(logs, self.shares)
+        return log_mixture([tree.log_sums(likelihoods) for tree in self._rooted(place)], self.shares)
 
-    def rounding(self, likelihoods: Likelihoods, place: int) -> float:  # noqa: ARG002 - alike for all
+    def rounding(self, likelihoods: Centred, place: int) -> float:  # noqa: ARG002 - alike for all
         """Return a bound: a number enters a sum over the values of each attribute, and logarithms.
 
         Turning edges towards the attribute takes as many steps again.
@@ -173,7 +171,7 @@ class TreeMixture(Component):
         rows = [rows for tree in self.trees for rows in tree.conditionals]
         steps = 2 * sum(size + 4 for size in self.trees[0].schema.sizes) + len(self.trees) + 8
         least = len(self.trees[0].parents) * max(-math.log(part[part > 0].min()) for part in rows)
-        return _double_rounding(steps, centre(likelihoods).magnitude + least - math.log(self.shares.min()))
+        return _double_rounding(steps, likelihoods.magnitude + least - math.log(self.shares.min()))
 
     def log_records(self, codes: Codes) -> Array:
         """Return ln Pr(record) of whole records."""
@@ -221,6 +219,7 @@ class RecordKernel(Component):
 
     @cached_property
     def _shares(self) -> Array:
+        """The probability of each record."""
         return np.asarray(self.records.weights / self.records.total)
 
     def marginal(self, place: int) -> Array:
@@ -261,7 +260,7 @@ class RecordKernel(Component):
         drawn[:, place] = value
         return drawn
 
-    def log_joint(self, likelihoods: Likelihoods, place: int) -> Array:
+    def log_joint(self, likelihoods: Centred, place: int) -> Array:
         """Return ln of the summed likelihoods: those of the table, each report seen through the kernel."""
         logs = self._sums(place).logs(self._seen(likelihoods))
         rate = self.rates[place]
@@ -271,24 +270,30 @@ class RecordKernel(Component):
             anew = np.logaddexp.reduce(logs, axis=1, keepdims=True) + np.log(rate * self.marginals[place])
             return np.asarray(np.logaddexp(logs + np.log1p(-rate), anew))
 
-    def rounding(self, likelihoods: Likelihoods, place: int) -> float:
+    def rounding(self, likelihoods: Centred, place: int) -> float:
         """Return the bound of the sums over the records, and of what is done before and after them."""
         seen = self._seen(likelihoods)
-        steps = sum(table.shape[1] + 4 for table in seen.values()) + len(self.marginals[place]) + 8
+        steps = sum(table.shape[1] + 4 for table in seen.tables.values()) + len(self.marginals[place]) + 8
         rate = self.rates[place]
         least = -math.log(rate * self.marginals[place].min()) if rate else 0.0
-        after = _double_rounding(steps, centre(seen).magnitude + least)
+        after = _double_rounding(steps, seen.magnitude + least)
         return self._sums(place).rounding(seen) + after
 
-    def _seen(self, likelihoods: Likelihoods) -> Likelihoods:
+    def _seen(self, likelihoods: Centred) -> Centred:
         """Return the likelihoods of reports about the values that the records had before the kernel."""
-        return {
-            place: (1 - rate) * table + rate * (table @ self.marginals[place])[:, None] if rate else table
-            for place, table in likelihoods.items()
-            for rate in [self.rates[place]]
-        }
+        if not self.rates.any():
+            return likelihoods
+        seen = centre(
+            {
+                place: (1 - rate) * table + rate * (table @ self.marginals[place])[:, None]
+                for place, table in likelihoods.tables.items()
+                for rate in [self.rates[place]]
+            }
+        )
+        return replace(seen, shift=seen.shift + likelihoods.shift)
 
     def _sums(self, place: int) -> RecordSums:
+        """Return the records by value of this attribute; kept, since every batch of releases asks again."""
         if place not in self._by_place:
             codes, sizes = self.records.codes, self.records.schema.sizes
             self._by_place[place] = RecordSums(sizes, codes, self._shares, place)

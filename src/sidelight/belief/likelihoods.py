@@ -43,7 +43,7 @@ class Centred:
     @property
     def magnitude(self) -> float:
         """How far from 0 the logarithm of a product of the original likelihoods can be."""
-        return self.reach + float(np.abs(self.shift).max())
+        return self.reach + float(np.abs(self.shift).max(initial=0.0))
 
 
 def centre(likelihoods: Likelihoods) -> Centred:
@@ -62,10 +62,5 @@ def centre(likelihoods: Likelihoods) -> Centred:
     middle = (low + high) / 2
     lined *= np.repeat(np.exp(-middle), np.diff(at), axis=1)
     tables = {place: lined[:, a:b] for place, (a, b) in zip(likelihoods, pairwise(at), strict=True)}
-    reach = float((high - low).sum(axis=1).max()) / 2
+    reach = float((high - low).sum(axis=1).max(initial=0.0)) / 2
     return Centred(tables, middle.sum(axis=1, keepdims=True), reach, has_zeros)
-
-
-def release_count(likelihoods: Likelihoods) -> int:
-    """Return how many releases there are; one that says nothing, if nothing was reported."""
-    return len(next(iter(likelihoods.values()))) if likelihoods else 1

@@ -81,7 +81,9 @@ class Population:
     def fit(cls, schema: Schema, codes: Codes, seed: int = 0) -> Population:
         """Fit the mixture to records, shape (n, attributes).
 
-        The same records and seed give the same mixture. It is a model, not a private release.
+        The same records and seed give the same mixture. It is a model, not a private release. It takes about
+        10 seconds of one core for 16 attributes with 175 values in all, and 130 for 1,000 coins; more values
+        than these are fitted to fewer rows in fewer steps.
         """
         rng = np.random.default_rng(seed)
         most = min(MOST_ROWS, max(2000, int(_MOST_COUNTS / sum(schema.sizes) ** 2)))
@@ -193,6 +195,7 @@ def _fitted(sample: _Sample, rng: np.random.Generator) -> list[Component]:
 
 
 def _independence(sample: _Sample) -> LatentClasses:
+    """Return the one class in which all attributes are independent."""
     return LatentClasses(np.ones(1), sample.split(sample.marginals[None, :]))
 
 
@@ -266,6 +269,7 @@ def _mixture_of(sample: _Sample, parts: Shown) -> TreeMixture:
 
 
 def _class_tree(sample: _Sample, part: Shown) -> Tree:
+    """Return the tree of people who belong to a class by these parts, shape (records,)."""
     members = part > _LEAST_PART
     shown = sample.shown[members]
     counts = ((shown * part[members, None]).T @ shown).astype(np.float64)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.belief.likelihoods import DOUBLE_REACH, HALF_UNIT, Likelihoods, centre
+from sidelight.belief.likelihoods import DOUBLE_REACH, HALF_UNIT, Centred
 from sidelight.foundation.arrays import Array, Codes, Positions, Whole, offsets
 
 CHUNK = 64
@@ -39,28 +39,28 @@ class RecordSums:
     weights: Array
     by: int
 
-    def logs(self, likelihoods: Likelihoods) -> Array:
+    def logs(self, likelihoods: Centred) -> Array:
         """Return ln of the sum of weight times likelihoods over the records of each value, shape (n, m).
 
         The attribute itself is not among the likelihoods.
         """
         from sidelight.belief.kernels import mix_logarithms, mix_records
 
-        centred = centre(likelihoods)
-        laid = self._laid_out(tuple(likelihoods))
-        out = np.empty((len(centred.shift), self.sizes[self.by]))
-        lined = np.concatenate([*centred.tables.values(), np.ones((len(out), 1))], axis=1)
-        digits = self._digits(centred.reach)
+        laid = self._laid_out(tuple(likelihoods.tables))
+        out = np.empty((len(likelihoods.shift), self.sizes[self.by]))
+        digits = self._digits(likelihoods.reach)
+        columns = [*likelihoods.tables.values(), np.ones((len(out), 1))]  # never none, for the kernel's sake
+        lined = np.concatenate(columns, axis=1, dtype=digits or np.float64)
         with np.errstate(divide="ignore"):
             if digits is None:
                 mix_logarithms(np.log(lined), laid.steps, laid.codes, np.log(laid.weights), laid.starts, out)
             else:
                 weights = laid.weights.astype(digits)
-                mix_records(lined.astype(digits), laid.steps, laid.codes, weights, laid.starts, out)
+                mix_records(lined, laid.steps, laid.codes, weights, laid.starts, out)
                 np.log(out, out=out)
-        return np.asarray(out + (centred.shift + math.log(self.weights.min())))
+        return np.asarray(out + (likelihoods.shift + math.log(self.weights.min())))
 
-    def rounding(self, likelihoods: Likelihoods) -> float:
+    def rounding(self, likelihoods: Centred) -> float:
         """Return a bound of the error of each logarithm.
 
         Of a product of d likelihoods and a weight, each factor is rounded once and multiplied once, and it
@@ -68,11 +68,10 @@ class RecordSums:
         its terms, at most k u / (1 - k u) for k roundings of u (Higham 2002, lemma 3.1). The sums of chunks
         and of weights are made in doubles; logarithms and shifts round by u times their own size.
         """
-        centred = centre(likelihoods)
-        steps = 2 * len(likelihoods) + 2 + CHUNK
-        digits = self._digits(centred.reach)
+        steps = 2 * len(likelihoods.tables) + 2 + CHUNK
+        digits = self._digits(likelihoods.reach)
         unit = HALF_UNIT if digits is None else float(np.finfo(digits).eps) / 2
-        magnitude = centred.magnitude + abs(math.log(self.weights.min())) + math.log(self._weight_range)
+        magnitude = likelihoods.magnitude + abs(math.log(self.weights.min())) + math.log(self._weight_range)
         doubles = 2 * HALF_UNIT * (len(self.weights) + steps * (1 + magnitude))
         return steps * unit / (1 - steps * unit) + doubles
 

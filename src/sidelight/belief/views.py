@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from sidelight.belief.components import Component, log_mixture
-from sidelight.belief.likelihoods import HALF_UNIT, Likelihoods
+from sidelight.belief.likelihoods import HALF_UNIT, Centred, centre
 from sidelight.foundation.arrays import Array, Codes
 from sidelight.foundation.errors import invalid
 from sidelight.schema import Schema
@@ -87,7 +87,7 @@ class SecretView:
     def _place(self) -> int:
         return self.schema.index(self.secret)
 
-    def _divided(self, likelihoods: Mapping[str, Array]) -> tuple[Likelihoods, Array | None]:
+    def _divided(self, likelihoods: Mapping[str, Array]) -> tuple[Centred, Array | None]:
         """Return the likelihoods of the other attributes by position, and those of the secret itself."""
         tables = {name: np.asarray(table, dtype=np.float64) for name, table in likelihoods.items()}
         releases = len(next(iter(tables.values()))) if tables else 1
@@ -95,4 +95,4 @@ class SecretView:
             if table.shape != (expected := (releases, self.schema[name].size)):
                 raise invalid(f"likelihoods of {name}", f"of the shape {expected}", table.shape)
         own = tables.pop(self.secret, None)
-        return {self.schema.index(name): table for name, table in tables.items()}, own
+        return centre({self.schema.index(name): table for name, table in tables.items()}), own
