@@ -33,9 +33,12 @@ def progress_bars() -> Iterator[None]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
+    if not console.is_terminal:  # without a tracker no description is worked out either
+        yield
+        return
     text = TextColumn("{task.description}", markup=False)
     columns = (text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with Progress(*columns, console=console, transient=True) as progress:
 
         def tracker(items: Iterable[T], description: Description, total: int | None) -> Iterable[T]:
             if isinstance(description, str):

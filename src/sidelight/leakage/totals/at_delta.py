@@ -37,6 +37,7 @@ BETA = 1e-6
 _LARGEST_EXACT = 1 << 20
 _MOST_TIMES = 64
 _MOST_DRAWS = 1 << 23
+_FEWEST_BEYOND = 32
 
 
 def leakage_at(
@@ -61,7 +62,8 @@ def leakage_at(
         through: the releases that the adversary sees; all by default.
         draws: how many releases to draw for each value of the secret; by default so many that the figure at
             delta is usually within a few hundredths of the truth.
-        precision: draw on until the figure at delta is within this share of its estimate.
+        precision: draw on until the figure at delta is within this share of its estimate, or within so
+            many nats where it is below 1.
         beta: the probability, over our own coin flips, with which a sampled figure may be too low.
         seed: for figures that can be repeated; else the operating system's coins.
     """
@@ -156,23 +158,24 @@ class Question:
         check_is("plan", plan, Plan, PLAN_FIX)
         if secret not in belief.schema:
             raise unknown("attribute", secret, belief.schema.names)
-        names = plan.names if through is None else [through] if isinstance(through, str) else list(through)
-        releases = {name: plan[name] for name in names}
+        if through is None:
+            releases = {release.name: release for release in plan.releases}
+        else:
+            releases = {name: plan[name] for name in ([through] if isinstance(through, str) else through)}
         for name in releases:
             if name not in belief.schema:
                 raise unknown("attribute", name, belief.schema.names)
         return cls(belief, releases, secret)
 
-    @property
+    @cached_property
     def runnable(self) -> Releases:
         """The releases whose reports can be drawn."""
         return {name: item for name, item in self.releases.items() if _is_runnable(item)}
 
-    @property
+    @cached_property
     def beyond(self) -> float:
         """What the other releases add at most: no report moves odds by more than its budget."""
-        others = [item for item in self.releases.values() if not _is_runnable(item)]
-        return math.fsum(_budget(item) for item in others)
+        return math.fsum(_budget(item) for name, item in self.releases.items() if name not in self.runnable)
 
     def exact_rows(self) -> Array | None:
         """Return Pr(release | value) of every possible value and release; None if there are too many."""
@@ -226,9 +229,7 @@ class Question:
         reach = [max(1, wanted // part) for part in (16, 8, 4, 2, 1)]
         first = sampler.block(reach[0], 0.0)
         draws = Draws((first.ratios,), wanted, 0.0)
-        # Half of what the first draws show at the largest delta: no figure will be asked for below it.
-        floor = draws.estimated(deltas[1])[0] / 2
-        draws = replace(draws, floor=floor if math.isfinite(floor) else 0.0)
+        draws = replace(draws, floor=_floor(draws, deltas[1]))
         drawn = _Drawn(sampler, draws, (first.moves,))
 
         def running() -> str:
@@ -243,7 +244,7 @@ class Question:
 
         def is_close() -> bool:
             figure = drawn.draws.certified(delta, beta)
-            return figure - drawn.draws.estimated(delta)[0] <= precision * figure < math.inf
+            return figure - drawn.draws.estimated(delta)[0] <= precision * max(figure, 1.0) < math.inf
 
         def running() -> str:
             return self._running(drawn, delta, beta)
@@ -346,6 +347,17 @@ class Question:
         return Witness("reports together", labels[possible[likelier]], labels[possible[unlikelier]])
 
 
+def _floor(first: Draws, largest: float) -> float:
+    """Return what log-ratios to forget: half of what the first draws show at four times the largest delta.
+
+    No figure will be asked for below it. Few draws say too little to forget anything.
+    """
+    if 4 * largest >= 1 or 4 * largest * first.count < _FEWEST_BEYOND:
+        return 0.0
+    floor = first.estimated(4 * largest)[0] / 2
+    return floor if floor < math.inf else 0.0
+
+
 def _is_runnable(release: Release) -> bool:
     return release.randomiser().makes_reports and release.times <= _MOST_TIMES
 
@@ -359,7 +371,9 @@ def _budget(release: Release) -> float:
 def _report_table(release: Release) -> Array | None:
     """Return Pr(reports | value), shape (values, reports), where they can be listed."""
     channel = release.randomiser().channel
-    if not channel.is_listable or channel.count_reports() ** release.times > _LARGEST_EXACT:
+    if not channel.is_listable or release.times * math.log(channel.count_reports()) > math.log(
+        _LARGEST_EXACT
+    ):
         return None
     table = once = channel.report_rows(np.eye(channel.size))
     for _ in range(release.times - 1):

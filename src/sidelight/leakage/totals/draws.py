@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,26 +61,32 @@ class ReleaseSampler:
         """Draw so many releases given each value of the secret; see `DrawnRatios` for the floor."""
         ratios: dict[Pair, DrawnRatios] = {}
         moves = []
-        for row, value in enumerate(self.possible):
-            logs = list(self._logs(int(value), count))
-            moves.append(np.concatenate([part.max(axis=1) - part.min(axis=1) for part in logs]))
-            for column in range(len(self.possible)):
-                if column != row:
-                    gains = np.concatenate([part[:, row] - part[:, column] for part in logs])
-                    ratios[row, column] = DrawnRatios.of(gains, floor)
+        # Several values at once where few releases are drawn of each: the kernel likes long work.
+        together = max(1, _BATCH // count)
+        for first in range(0, len(self.possible), together):
+            for row, logs in enumerate(self._logs(self.possible[first : first + together], count), first):
+                moves.append(logs.max(axis=1) - logs.min(axis=1))
+                for column in range(len(self.possible)):
+                    if column != row:
+                        ratios[row, column] = DrawnRatios.of(logs[:, row] - logs[:, column], floor)
         return DrawnBlock(count, ratios, np.stack(moves))
 
-    def _logs(self, value: int, count: int) -> Iterator[Array]:
-        """Yield ln Pr(release | value) for the possible values, of releases drawn given one of them.
+    def _logs(self, values: Positions, count: int) -> Array:
+        """Return ln Pr(release | value) for the possible values, of releases drawn given some of them.
 
         The drawn value's own logarithm is rounded up and the others down: no ratio to it is too small.
+
+        Returns:
+            Shape (some values, releases, possible values).
         """
+        parts = []
         for start in range(0, count, _BATCH):
-            logs, error = self.log_probabilities(
-                self.view.draw(value, min(_BATCH, count - start), self.seeds)
-            )
-            logs[:, value] += 2 * error
-            yield logs[:, self.possible]
+            size = min(_BATCH, count - start)
+            codes = [self.view.draw(int(value), size, self.seeds) for value in values]
+            logs, error = self.log_probabilities(np.concatenate(codes))
+            logs[np.arange(len(logs)), np.repeat(values, size)] += 2 * error
+            parts.append(logs[:, self.possible].reshape(len(values), size, -1))
+        return np.concatenate(parts, axis=1)
 
     def log_probabilities(self, codes: Codes) -> tuple[Array, float]:
         """Have people report, and return ln Pr(release | value) of each and the rounding error.
