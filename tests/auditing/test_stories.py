@@ -71,7 +71,7 @@ def test_the_table_decides_unless_another_is_named(audit: sl.Audit) -> None:
 
 
 def test_a_sampled_story_can_be_repeated(belief: sl.Belief, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(at_delta, "_LARGEST_EXACT", 0)
+    monkeypatch.setattr(at_delta, "_LARGEST_EXACT", 1)
     plan = sl.Plan.uniform(belief.schema)
     first, again = (sl.audit(belief, plan, ["sex"], delta=1e-2, sampling=SEEDED)["sex"] for _ in range(2))
     assert [story.to_dict() for story in first.stories] == [story.to_dict() for story in again.stories]
@@ -152,6 +152,7 @@ def test_a_secret_that_is_not_released_has_a_null_near_0(belief: sl.Belief) -> N
         (1.3, "sampled", 1.1, "not certified"),
         (1.3, "sampled", 1.2, "exceeded"),
         (9.0, "certified", 1.2, "not certified"),
+        (1.3, "certified", 1.28, "not certified"),
         (1.3, "certified", None, "not certified"),
         (1.3, "exact", None, "exceeded"),
         (1.3, "model", None, "exceeded"),
@@ -168,6 +169,30 @@ def test_what_shows_that_a_limit_is_broken(
     assert Story("table", leakage, {}).outcome(1.0) == outcome
 
 
+def test_budgets_that_are_only_counted_break_no_limit(belief: sl.Belief) -> None:
+    """Of "any" mechanism nothing can be drawn: its budget is in every figure, yet need not leak."""
+    schema = belief.schema
+    plan = sl.Plan(
+        (sl.Release(schema["age"], "any", 2.0), sl.Release(schema["class"], "grr", 0.1)), limit=1.5
+    )
+    item = sl.audit(belief, plan, ["sex"], delta=1e-2, sampling=SEEDED)["sex"]
+    assert item.stories[1].beyond == pytest.approx(2.0)
+    assert item.outcomes["table"] != "exceeded"
+
+
+def test_a_table_of_fractions_has_no_population() -> None:
+    schema = sl.Schema((sl.categorical("a", ["0", "1"]), sl.categorical("b", ["0", "1"])))
+    codes = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=np.uint16)
+    halves = sl.Belief.from_records(sl.sources.Records(schema, codes, np.array([0.5, 1.5, 2.0, 3.25])))
+    item = sl.audit(halves, sl.Plan.uniform(schema), ["a"], delta=1e-2)["a"]
+    assert [story.adversary for story in item.stories] == ["table"]
+    many = sl.Belief.from_records(sl.sources.Records(schema, codes, np.array([1e9, 2e9, 3e9, 1e9])))
+    story = sl.audit(many, sl.Plan.uniform(schema), ["a"], delta=1e-2)["a"].stories[1]
+    assert story.nulls[1e-2] == pytest.approx(
+        sl.leakage_at(many, sl.Plan.uniform(schema), "a", 1e-2, through=["a"]).value
+    )
+
+
 def test_draws_never_break_a_limit_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The truth by listing is the limit: "exceeded" would be wrong, and above it "within" would be.
 
@@ -179,7 +204,7 @@ def test_draws_never_break_a_limit_that_is_kept(monkeypatch: pytest.MonkeyPatch)
         plan = sl.Plan.uniform(belief.schema, "grr", float(rng.choice([0.5, 1.0, 2.0])))
         truth = sl.leakage_at(belief, plan, "s", 1e-2).value
         with monkeypatch.context() as patch:
-            patch.setattr(at_delta, "_LARGEST_EXACT", 0)
+            patch.setattr(at_delta, "_LARGEST_EXACT", 1)
             story = Story("table", sl.leakage_at(belief, plan, "s", 1e-2, draws=4000, seed=trial), {})
         assert story.outcome(truth) != "exceeded"
         assert story.outcome(truth - 1e-6) != "within"

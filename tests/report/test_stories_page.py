@@ -54,15 +54,18 @@ def test_the_first_screen_says_how_much_for_whom_and_who_decides(told: sl.Audit)
     assert (
         f"sex is {witness.likelier} rather than {witness.unlikelier} by up to {factor(leakage.value)}" in said
     )
-    assert f"The limit is a factor of {factor(1.75)}. For 1 in 100 people it may be more." in said
+    assert (
+        f"The limit is a factor of {factor(1.75)}. This allows 1 in 100 people to be exposed beyond it."
+        in said
+    )
     for title in ("Someone who knows the population", "Someone who knows this very table", "The worst case"):
         assert title in said
     for share in (0.5, 0.9, 0.99, 0.999):
         assert f"by at most {factor(leakage.moved(share))} times" in said
     for line in (line for column in columns_of(item) for line in column.lines):
-        assert f"{line.odds} {line.aside or 'nobody'} {line.null}" in said
+        assert f"{line.odds} {line.exposed or 'nobody'} {line.null}" in said
     assert said.count("decides") == 1
-    assert "a delta of 0.01 lets one person in a hundred be exposed" in said
+    assert "a delta of 0.01 lets one person in a hundred be exposed without limit" in said
 
 
 def test_every_story_of_every_secret_is_in_the_table(told: sl.Audit) -> None:
@@ -134,7 +137,7 @@ def test_the_terminal_says_the_same_in_short(told: sl.Audit, capsys: pytest.Capt
         f"Someone who knows this very table can multiply the odds about sex by up to {factor(value)}" in shown
     )
     assert "exceeded, decides" in shown
-    assert "A delta averages over people: 0.01 lets 1 in 100 people be exposed beyond the figure." in shown
+    assert "A delta averages over people: 0.01 lets 1 in 100 people be exposed without limit" in shown
     assert [item.secret for item in worst_first(told)] == ["sex", "survived"]
 
 

@@ -19,11 +19,12 @@ from typing import Any
 
 from sidelight.auditing.verdict import AdversaryName, Outcome, keeps
 from sidelight.belief import Belief
-from sidelight.belief.shuffled import all_shuffled, shuffled
+from sidelight.belief.shuffled import all_shuffled, counts_people, shuffled
 from sidelight.foundation.errors import check_is, check_number, check_whole
 from sidelight.foundation.progress import track
 from sidelight.leakage import DeltaLeakage, DeltaPoint, leakage_at
 from sidelight.leakage.totals import estimates_at, usual_draws
+from sidelight.leakage.totals.at_delta import Question
 from sidelight.plan import Plan
 
 _NULL_DRAWS = 10
@@ -69,11 +70,13 @@ class Story:
         adversary: who: "population", "table" or, for a belief that is a tree, "tree".
         leakage: the figures.
         nulls: by delta, what the same audit says of a table whose secret was shuffled, where that is known.
+        beyond: what releases that cannot be drawn add to drawn figures and estimates: their whole budgets.
     """
 
     adversary: AdversaryName
     leakage: DeltaLeakage
     nulls: Mapping[float, float]
+    beyond: float = 0.0
 
     def is_noise(self, point: DeltaPoint) -> bool:
         """Whether a figure does not rise above what a table without any connection shows."""
@@ -84,18 +87,20 @@ class Story:
         """Return whether the figure at the delta that was asked for keeps the limit.
 
         The upper figure shows that it is kept. That it is broken is shown by an exact figure, or by an
-        estimate further above the limit than the certified figure lies above the estimate: a figure errs
-        less towards small values than towards large ones, so this is about as sure as the certificate.
+        estimate further above the limit than the certificate of the same draws lies above the estimate: a
+        figure errs less towards small values than towards large ones, so this is about as sure as the
+        certificate. Fewer reports never reveal more, so what cannot be drawn may be left out.
         """
         point = self.leakage.at(self.leakage.delta)
         if keeps(point.upper.value, limit):
             return "within"
-        least = 0.0
-        if point.estimate is not None and math.isfinite(point.upper.value):
-            least = 2 * point.estimate - point.upper.value
-        elif point.upper.kind in ("exact", "model"):
-            least = point.upper.value
-        return "not certified" if keeps(least, limit) else "exceeded"
+        if point.upper.kind not in ("exact", "model", "sampled"):  # a bound says nothing about its distance
+            return "not certified"
+        least = point.upper.value
+        if point.estimate is not None:
+            gap = least - point.estimate if least < math.inf else math.inf
+            least = point.estimate - self.beyond - gap
+        return "exceeded" if least > limit and not keeps(least, limit) else "not certified"
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain data."""
@@ -139,7 +144,7 @@ class Stories:
 
     @property
     def adversaries(self) -> tuple[AdversaryName, ...]:
-        """Whose stories are told; a population can be learnt only from people."""
+        """Whose stories are told."""
         return told_adversaries(self.belief)
 
     @cached_property
@@ -185,7 +190,8 @@ class Stories:
             belief, self.plan, secret, self.delta,
             draws=options.draws, precision=options.precision, seed=options.seed,
         )  # fmt: skip
-        return Story(adversary, leakage, self._nulls(leakage, null_beliefs))
+        beyond = Question.of(belief, self.plan, secret, None).beyond if leakage.draws else 0.0
+        return Story(adversary, leakage, self._nulls(leakage, null_beliefs), beyond)
 
     def _nulls(self, leakage: DeltaLeakage, null_beliefs: Sequence[Belief]) -> dict[float, float]:
         """Return the null at every delta for which its few draws are enough."""
@@ -213,11 +219,11 @@ class Stories:
 def told_adversaries(belief: Belief) -> tuple[AdversaryName, ...]:
     """Return whose stories at delta a belief has.
 
-    A model has only its own, and from a table given by hand no population can be learnt.
+    A model has only its own, and a population can be learnt only from people who were counted.
     """
     if belief.is_model:
         return ("population" if belief.kind == "population" else "tree",)
-    return ("table",) if belief.records is None or belief.sample_size is None else ("population", "table")
+    return ("population", "table") if counts_people(belief) else ("table",)
 
 
 def _population(belief: Belief, said: str) -> Belief:

@@ -39,14 +39,20 @@ def all_shuffled(belief: Belief, seed: int = 0) -> Belief | None:
     return Belief.from_records(Records(belief.schema, codes, np.ones(len(codes))), source="shuffled columns")
 
 
-def _people(belief: Belief) -> Positions | None:
-    """Return the record of every person."""
+def counts_people(belief: Belief) -> bool:
+    """Whether the belief is a table of people who were counted."""
     records = belief.records
-    if records is None or belief.sample_size is None or records.total > _MOST_PEOPLE:
+    if records is None or belief.sample_size is None:
+        return False
+    return np.array_equal(np.rint(records.weights), records.weights)
+
+
+def _people(belief: Belief) -> Positions | None:
+    """Return the record of every person, where they are not too many."""
+    records = belief.records
+    if records is None or not counts_people(belief) or records.total > _MOST_PEOPLE:
         return None
-    counts = np.rint(records.weights)
-    is_counted = np.array_equal(counts, records.weights)
-    return np.repeat(np.arange(len(counts)), counts.astype(np.int64)) if is_counted else None
+    return np.repeat(np.arange(len(records.weights)), records.weights.astype(np.int64))
 
 
 def _dealt(records: Records, people: Positions, name: str, rng: np.random.Generator) -> Records:

@@ -54,12 +54,12 @@ class Asked:
 
 @dataclass(frozen=True)
 class AtDelta:
-    """Figures that leave some people out."""
+    """Figures beyond which some people may be exposed."""
 
     delta: float | None = flag(
         None,
-        "Also what the release says except for this share of people, as 0.001: to someone who knows the "
-        "population and to someone who knows this very table, each beside a shuffled table's.",
+        "Also what the release says if this share of people may be exposed beyond it, as 0.001: to someone "
+        "who knows the population and to someone who knows this very table, each beside a shuffled table's.",
     )
     draws: int | None = flag(None, "With --delta: how many releases to draw for each value of a secret.")
     precision: float | None = flag(

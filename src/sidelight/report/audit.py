@@ -157,8 +157,8 @@ def notes(audit: Audit, table: Table) -> list[str]:
         "Adding up pairwise figures, as published, would be below the truth here.":
             any(item.published.value < item.total.lower.value - 1e-12 for item in items),
         f"Most totals rest on combinations of fewer than {_FEW_RECORDS} records: those of an adversary "
-        "who knows the table itself. Coarser bins, fewer attributes or --belief tree show a weaker one.":
-            len(few) > len(supports) / 2,
+        "who knows the table itself. Coarser bins, fewer attributes, --delta or --belief tree say less.":
+            len(few) > len(supports) / 2 and audit.delta is None,
         "The tree figure is for an adversary who models the population so; it is no bound.":
             any(item.model for item in items),
         f"Robust figures hold together with confidence {sure or 0:g}, for the values listed.":

@@ -52,7 +52,7 @@ _CURVE_POINTS = 60
 class Line:
     """One figure of a story."""
 
-    aside: str  # the people it leaves out, as "1 in 100"; empty in the worst case
+    exposed: str  # how many people may be exposed beyond it, as "1 in 100"; empty in the worst case
     odds: str  # by how many times odds move
     drawn: str  # what the draws show, where the odds are far above; else empty
     detail: str  # in nats, and what kind of figure it is
@@ -79,10 +79,10 @@ def columns_of(item: SecretAudit) -> list[Column]:
     return [*told, _column(item, "report", (_worst_line(item),))]
 
 
-def aside(delta: float) -> str:
-    """Write a chance as one in so many, where that is a whole number.
+def one_in(delta: float) -> str:
+    """Write a share as one in so many, where that is a whole number.
 
-    >>> aside(0.01), aside(1e-4), aside(0.03)
+    >>> one_in(0.01), one_in(1e-4), one_in(0.03)
     ('1 in 100', '1 in 10,000', '3.0 %')
     """
     many = round(1 / delta)
@@ -107,7 +107,7 @@ def headline(item: SecretAudit) -> str:
     leakage = item.deciding.leakage
     who = TITLES[item.deciding.adversary]
     moved = f"{who} can multiply the odds about {item.secret} by up to {factor(leakage.value)}"
-    return f"{moved}, except for {aside(leakage.delta)} people. {limit}"
+    return f"{moved}, if {one_in(leakage.delta)} people may be exposed beyond that. {limit}"
 
 
 def deciding_witness(item: SecretAudit) -> Witness | None:
@@ -136,7 +136,7 @@ def _lines(story: Story) -> tuple[Line, ...]:
     leakage, nulls = story.leakage, story.nulls
     return tuple(
         Line(
-            aside(point.delta),
+            one_in(point.delta),
             factor(point.upper.value),
             _drawn(point),
             _detail(point),
@@ -209,7 +209,8 @@ def notes(audit: Audit) -> list[str]:
     said = [
         f"The limits are to be kept for {NAMES[audit.decide_by]}"
         f"{f', at delta {delta:g}' if audit.decide_by in AT_DELTA else ' in the worst case'}.",
-        f"A delta averages over people: {delta:g} lets {aside(delta)} people be exposed beyond the figure.",
+        f"A delta averages over people: {delta:g} lets {one_in(delta)} people be exposed without limit, or "
+        "more people by a little.",
     ]
     if drawn:
         said.append(
@@ -225,18 +226,18 @@ def notes(audit: Audit) -> list[str]:
 
 
 def delta_figure(item: SecretAudit) -> Figure:
-    """Draw the leakage against the share of people left out, with the worst case at its end."""
+    """Draw the leakage against how many people may be exposed, with the worst case at its end."""
     deltas = sorted(point.delta for point in item.stories[0].leakage.points)
     edge, last = _edge(item), deltas[0] / 10
     data = [_story_trace(story, edge) for story in item.stories]
     data += [*_side_traces(main_story(item), edge), *_worst_traces(item, last, edge)]
-    ticks = {"tickvals": [last, *deltas, 0.5], "ticktext": ["worst case", *map(aside, deltas), "1 in 2"]}
+    ticks = {"tickvals": [last, *deltas, 0.5], "ticktext": ["worst case", *map(one_in, deltas), "1 in 2"]}
     span = {"type": "log", "range": [-0.25, math.log10(last) - 0.15]}
     return plotted(
         data,
-        f"Leakage about {item.secret} against the share of people left out; the table has the figures.",
+        f"Leakage about {item.secret} against how many people may be exposed; the table has the figures.",
         440,
-        axis("except for this share of people (delta)", **span, **ticks),
+        axis("people who may be exposed beyond it (delta)", **span, **ticks),
         axis("leakage in nats", range=[0, 1.05 * edge]),
         headroom=30, showlegend=True, legend=LEGEND,
     )  # fmt: skip
@@ -244,19 +245,34 @@ def delta_figure(item: SecretAudit) -> Figure:
 
 def _edge(item: SecretAudit) -> float:
     """Return where the axis of leakages ends: a bound far above what is reached is cut off."""
-    points = [point for story in item.stories for point in story.leakage.points]
-    reached = [item.worst_case.lower.value, *(shown_figure(point) for point in points)]
-    base = max([value for value in reached if math.isfinite(value)], default=0.0)
-    near = [value for value in (item.limit, *(point.upper.value for point in points)) if value <= 2 * base]
+    heights = [_height(point) for story in item.stories for point in story.leakage.points]
+    reached = [value for value in (item.worst_case.lower.value, *heights) if math.isfinite(value)]
+    base = max(reached, default=0.0)
+    near = [value for value in (item.limit, item.worst_case.upper.value) if value <= 2 * base]
     return max([base, *near, LEAST_SPAN])
 
 
+def _height(point: DeltaPoint) -> float:
+    """Return what is drawn: the figure, or what the draws show where it is a bound far above them."""
+    return shown_figure(point) if _drawn(point) else point.upper.value
+
+
 def _story_trace(story: Story, edge: float) -> Trace:
-    name = TITLES[story.adversary]
-    points = [(point.delta, point.upper.value) for point in story.leakage.points]
-    lines = [f"odds × {line.odds} except for {line.aside} people" for line in _lines(story)]
-    hovers = [paragraph(name, *told) for told in zip(lines, map(_detail, story.leakage.points), strict=True)]
-    return _capped(points, edge, name, _COLOURS[story.adversary], hovers=hovers)
+    name, points = TITLES[story.adversary], story.leakage.points
+    lines = [f"odds × {line.odds} if {line.exposed} may be exposed" for line in _lines(story)]
+    hovers = [paragraph(name, *told) for told in zip(lines, map(_detail, points), strict=True)]
+    trace = _capped(
+        [(point.delta, _height(point)) for point in points], edge, name, _COLOURS[story.adversary]
+    )
+    symbols = trace["marker"]["symbol"]
+    open_ends = [
+        f"{symbol}-open" if _drawn(point) else symbol for symbol, point in zip(symbols, points, strict=True)
+    ]
+    return trace | {
+        "marker": trace["marker"] | {"symbol": open_ends},
+        "hoverinfo": "text",
+        "hovertext": hovers,
+    }
 
 
 def _side_traces(story: Story, edge: float) -> list[Trace]:
