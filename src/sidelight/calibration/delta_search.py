@@ -35,7 +35,8 @@ _GROWTH = 2.5
 _SCANNED = 24
 _REACH, _LEAST_REACH = 0.6, 0.1
 """How far the logarithm of a budget goes in one step: at first, and before the search ends."""
-_STEPS = 12
+_STEPS, _MANY_STEPS = 12, 40
+"""How often it goes: on estimates, which chance limits, and where figures are exact."""
 _WORTH = 0.98
 """A step that gains less than this shows that what is expected holds less far."""
 _LANDINGS, _LANDED = 3, 0.02
@@ -156,14 +157,15 @@ def unequal_at_delta(problem: Problem, rule: AtDelta, uniform: float) -> Array:
     best = _landed(problem, rule, _look(problem, rule, problem.alike(uniform)))
     error = problem.weighted_error(best.budgets)
     reach = _REACH
-    for _ in track(range(_STEPS), "budgets"):
+    steps, least = (_MANY_STEPS, _LEAST_REACH / 10) if rule.is_listed else (_STEPS, _LEAST_REACH)
+    for _ in track(range(steps), "budgets"):
         place = _landed(problem, rule, _look(problem, rule, _step(problem, best, reach), best))
         found = problem.weighted_error(place.budgets)
         if found > error * _WORTH:
             reach /= 2
         if found < error:
             best, error = place, found
-        if reach < _LEAST_REACH:
+        if reach < least:
             break
     budgets = _on_ray(problem, rule, best.budgets) if rule.is_listed else best.budgets
     return min(problem.alike(uniform), budgets, key=problem.weighted_error)

@@ -205,10 +205,14 @@ def _alternatives(result: Calibration) -> Grid:
     grid = table_of("One budget for all, by what must keep the limits", columns, left=("constraint",))
     for item in result.alternatives:
         ratio = "" if math.isnan(item.ratio) else f"{item.ratio:.3g} times"
-        grid.add_row(constraint_name(item), "none" if item.budget is None else budget(item.budget), ratio)
+        grid.add_row(
+            constraint_name(item, result), "none" if item.budget is None else budget(item.budget), ratio
+        )
     return grid
 
 
-def constraint_name(item: Alternative) -> str:
-    """Name a constraint, and whether it holds at delta or in the worst case."""
-    return item.constraint if item.delta is None else f"{item.constraint} at delta {item.delta:g}"
+def constraint_name(item: Alternative, result: Calibration) -> str:
+    """Name a constraint; where some are at delta, whether it is at delta or in the worst case."""
+    if item.delta is not None:
+        return f"{item.constraint} at delta {item.delta:g}"
+    return item.constraint if result.delta is None else f"{item.constraint} in the worst case"
