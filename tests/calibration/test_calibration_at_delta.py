@@ -123,6 +123,8 @@ def test_a_failed_certificate_is_drawn_anew_at_half_the_beta(monkeypatch) -> Non
     monkeypatch.setattr(delta_search, "_AIM", 1.3)
     found = sl.calibrate(belief_of(joint), 0.8, secrets=["x0"], budgets="uniform", delta=0.05, seed=1)
     assert found.leakages["x0"].beta in [BETA / 2**attempt for attempt in range(2, 6)]
+    assert found.is_within
+    assert found.leakages["x0"].value <= 0.8
     assert 0.85 * 0.8 < truth(joint, found.plan, "x0", 0.05) <= 0.8
 
 
@@ -185,9 +187,9 @@ def test_the_same_draws_serve_all_budgets() -> None:
     rule = at_delta(problem, belief, "table", 0.05)
     figures = [rule.figure("x0", problem.alike(budget)) for budget in np.linspace(0.5, 0.6, 11)]
     assert figures == [rule.figure("x0", problem.alike(budget)) for budget in np.linspace(0.5, 0.6, 11)]
-    steps = np.diff(figures)
-    assert steps.min() > -0.2 * steps.mean()
-    assert steps.max() < 3 * steps.mean()
+    steps = np.diff(figures)  # with draws of their own, some steps are less than half as long as others
+    assert steps.min() > 0.8 * steps.mean()
+    assert steps.max() < 1.25 * steps.mean()
 
 
 @pytest.mark.parametrize(("mechanism", "held"), [("ss", "width"), ("olh", "g")])
