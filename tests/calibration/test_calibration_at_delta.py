@@ -293,6 +293,8 @@ def test_refuses_what_it_cannot_keep() -> None:
         sl.calibrate(belief, 1.0, decide_by="table")
     with pytest.raises(sl.InputError, match="worst case"):
         sl.calibrate(belief, 1.0, delta=0.01, constraint="robust")
+    with pytest.raises(sl.InputError, match="`seed`"):
+        sl.calibrate(belief, 1.0, delta=0.01, seed=-1)
     pairs = sl.Belief.from_data(people(), kind="pairwise")
     with pytest.raises(sl.InputError, match="whole records"):
         sl.calibrate(pairs, 1.0, delta=0.01)

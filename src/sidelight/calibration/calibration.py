@@ -22,7 +22,7 @@ from sidelight.calibration.result import Alternative, Budgets, Calibration, Fron
 from sidelight.calibration.unequal import FEW, Certificate, certificate, unequal_budgets
 from sidelight.calibration.uniform import check_feasible, excess, shares_over, uniform_budget
 from sidelight.foundation.arrays import Array
-from sidelight.foundation.errors import InputError, check_choice, check_is, check_number
+from sidelight.foundation.errors import InputError, check_choice, check_is, check_number, check_whole
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.totals import DeltaLeakage, TotalMethod, check_order
@@ -83,7 +83,8 @@ def calibrate(
         solution: _Solution[Any] = _solved(problem, question.worst_case(), budgets)
         result = _result(solution, solution.plan(usual), _confirmed(solution, usual, question))
     else:
-        solution, leakages = _certified(_solved(problem, question.at_delta(bounds), budgets), seed)
+        coins = None if seed is None else check_whole("seed", seed, at_least=0)
+        solution, leakages = _certified(_solved(problem, question.at_delta(bounds), budgets), coins)
         result = _result(solution, solution.plan(usual), _told(solution, usual, leakages))
         chosen = replace(result.chosen, bounds={name: item.upper for name, item in leakages.items()})
         uniform = result.uniform if solution.is_unequal else chosen

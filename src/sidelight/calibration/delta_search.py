@@ -32,7 +32,9 @@ _AIM = 0.97
 _ROUGH, _FINE = 2e-3, 1e-10
 """How closely a budget is searched, as a share of it: on estimates, and where figures are exact."""
 _GROWTH = 2.5
+"""By how much a safe budget is raised until one is not."""
 _SCANNED = 24
+"""How many budgets are looked at where they are not ordered."""
 _REACH, _LEAST_REACH = 0.6, 0.1
 """How far the logarithm of a budget goes in one step: at first, and before the search ends."""
 _STEPS, _MANY_STEPS = 12, 40
@@ -40,12 +42,16 @@ _STEPS, _MANY_STEPS = 12, 40
 _WORTH = 0.98
 """A step that gains less than this shows that what is expected holds less far."""
 _LANDINGS, _LANDED = 3, 0.02
+"""How often budgets are scaled back to the limits, and how close in their logarithm is close enough."""
 _LEAST_POWER = 0.5
+"""A figure that chance shows to grow more slowly than this with all budgets would send them far away."""
 _FLOOR = 0.05
+"""As a share of its limit; a smaller figure has no power to speak of."""
 _RAISE = 1.01
 _WATCHED = 0.7
 """A secret whose figure is expected below this share of its limit is not looked at in a step."""
 _ATTEMPTS = 12
+"""So often a certificate is drawn before what composition allows is taken."""
 _MARGIN = 0.007
 """Certified figures scatter by about as much, so that shrunken budgets are brought so far below a limit."""
 _ROOM = 0.02
@@ -205,7 +211,6 @@ def _look(problem: Problem, rule: AtDelta, budgets: Array, before: _Place | None
     raised = budgets * _RAISE
     for row, (secret, limit) in enumerate(problem.limits.items()):
         if math.isfinite(limit) and (before is None or figures[row] > _WATCHED * limit):
-            # a figure near 0 has no power to speak of: it is taken for a larger one that grows as much
             figures[row] = max(rule.figure(secret, budgets), _FLOOR * limit)
             grown = rule.growth_of(secret, budgets, raised) / math.log(_RAISE)
             powers[row] = np.maximum(grown, 0.0) / figures[row]
