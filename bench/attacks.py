@@ -87,7 +87,7 @@ def _records(rows: int) -> Numbers:
 
 def _train() -> float:
     from sidelight.attacks import Noise, fit_aware
-    from sidelight.attacks.networks import Schedule
+    from sidelight.attacks.learners import Schedule
 
     own, schedule = _records(ROWS), Schedule(epochs=40, device="cpu")
     start = time.perf_counter()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from sidelight.attacks.networks import Schedule, Trained
+    from sidelight.attacks.learners import Schedule, Trained
 
 ROWS = 50_000
 EPOCHS = 3
@@ -27,7 +27,7 @@ NETWORKS = (("mlp", 64, 256), ("mlp", 512, 4096), ("cnn", 128, 4096), ("lstm", 1
 def main() -> None:
     """Train small and large networks on each device and print the seconds and their ratio."""
     _leave_out_the_front()
-    from sidelight.attacks.networks import torch_library
+    from sidelight.attacks.learners import torch_library
 
     torch = torch_library()
     devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -61,7 +61,7 @@ def _measure(model: str, width: int, batch: int, device: str) -> tuple[float, bo
 
     The first training also wakes the device up, so only the second is timed.
     """
-    from sidelight.attacks.networks import Schedule
+    from sidelight.attacks.learners import Schedule
 
     schedule = Schedule(epochs=EPOCHS, batch=batch, width=width, device=device)
     first = _train(model, schedule)
@@ -71,7 +71,7 @@ def _measure(model: str, width: int, batch: int, device: str) -> tuple[float, bo
 
 
 def _train(model: str, schedule: Schedule) -> Trained:
-    from sidelight.attacks.networks import train
+    from sidelight.attacks.learners import train
 
     rng = np.random.default_rng(2)
     parts = rng.normal(size=(ROWS, 5))

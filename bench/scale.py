@@ -22,7 +22,7 @@ from bench.timing import Row, best_of, show
 from sidelight.sources.codebook import Codebook
 from sidelight.sources.counter import Counter, plan_counting
 from sidelight.sources.counts import block_counts
-from sidelight.sources.engine import source_batches
+from sidelight.sources.table import source_batches
 
 ADULT = (10, 9, 16, 16, 7, 15, 6, 5, 2, 10, 11, 12, 42, 2)
 """The alphabets of adult's 14 attributes as an audit codes them, the sampling weight left out."""

@@ -17,7 +17,7 @@ from mkdocs.structure.files import File, Files
 
 import sidelight
 from sidelight.cli import app
-from sidelight.foundation.lazy import homes_of
+from sidelight.foundation.modules import homes_of
 
 TOP = homes_of(sidelight.__file__, "sidelight")
 ROOMS = {

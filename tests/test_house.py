@@ -13,7 +13,7 @@ from pkgutil import resolve_name
 import pytest
 
 import sidelight as sl
-from sidelight.foundation.lazy import homes_of
+from sidelight.foundation.modules import homes_of
 
 PACKAGE = Path(sl.__file__).parent
 ROOMS = (
@@ -81,12 +81,26 @@ def test_a_room_touches_only_what_the_page_allows(room: str) -> None:
 
 def named_on_the_page() -> list[str]:
     """Return every name of a room that the page gives, in words or in a flow."""
-    return sorted(set(re.findall(rf"\b(?:{'|'.join(ROOMS)})(?:\.\w+)+", PAGE)))
+    names = set(re.findall(rf"(?<![/\w])(?:{'|'.join(ROOMS)})(?:\.\w+)+", PAGE))
+    return sorted(name for name in names if not name.endswith(".py"))
 
 
 @pytest.mark.parametrize("name", named_on_the_page())
 def test_the_page_names_what_exists(name: str) -> None:
     assert resolve_name(f"sidelight.{name}") is not None
+
+
+HOMES = re.findall(r"^\| [^|`]+ \| ([^|]+) \| ((?:`[\w/.]+`(?:, )?)+) \|$", PAGE, flags=re.MULTILINE)
+"""What the nouns' table names in words, and in which files that is."""
+
+
+@pytest.mark.parametrize(("homes", "files"), HOMES)
+def test_a_noun_is_in_the_file_that_the_page_gives(homes: str, files: str) -> None:
+    paths = [PACKAGE / file for file in re.findall(r"`([\w/.]+)`", files)]
+    for name in re.findall(r"`([\w.]+)`", homes):
+        is_module = PACKAGE / f"{name.replace('.', '/')}.py" in paths
+        defined = rf"^(?:class|def) {name.split('.')[-1]}\b|^{name.split('.')[-1]}\b.*="
+        assert is_module or any(re.search(defined, path.read_text("utf-8"), re.MULTILINE) for path in paths)
 
 
 PACKAGES = [name for name in ROOMS if (PACKAGE / name / "__init__.py").exists()]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sidelight.foundation.lazy import attach
+from sidelight.foundation.modules import attach
 
 _load, __dir__, __all__ = attach(__name__, __file__)
 _RENAMED = {"Collected": "RecordReports", "Parameters": "protocols.SecondPhase"}

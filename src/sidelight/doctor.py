@@ -25,13 +25,11 @@ class Finding:
 
 def diagnose() -> list[Finding]:
     """Check Python, the dependencies, the extras, secure randomness and the compiled kernels."""
+    python = f"{platform.python_version()} on {platform.machine()}"
     return [
-        Finding(
-            "python", sys.version_info >= (3, 11), f"{platform.python_version()} on {platform.machine()}"
-        ),
+        Finding("python", sys.version_info >= (3, 11), python),
         Finding("sidelight", True, version("sidelight")),
         *_packages(),
-        *_extras(),
         _spark(),
         _check("secure randomness", _randomness),
         _check("compiled kernels", _kernels),
@@ -48,16 +46,6 @@ def print_diagnosis(findings: list[Finding]) -> None:
     )
 
 
-def _requirements() -> list[tuple[str, str]]:
-    """Return every declared dependency and the extra it belongs to ("" for the core)."""
-    found = []
-    for line in requires("sidelight") or []:
-        name = re.split(r"[ <>=!~;\[(]", line, maxsplit=1)[0]
-        extra = re.search(r"extra == ['\"]([^'\"]+)['\"]", line)
-        found.append((name, extra.group(1) if extra else ""))
-    return found
-
-
 def _installed(name: str) -> str:
     try:
         return version(name)
@@ -66,20 +54,20 @@ def _installed(name: str) -> str:
 
 
 def _packages() -> list[Finding]:
-    core = [name for name, extra in _requirements() if not extra]
-    return [
+    """Say which declared dependencies are installed: those of the core one by one, the others by extra."""
+    extras = metadata("sidelight").get_all("Provides-Extra") or []
+    needs: dict[str, list[str]] = {"": [], **{extra: [] for extra in extras}}
+    for line in requires("sidelight") or []:
+        extra = re.search(r"extra == ['\"]([^'\"]+)['\"]", line)
+        needs[extra.group(1) if extra else ""].append(re.split(r"[ <>=!~;\[(]", line, maxsplit=1)[0])
+    findings = [
         Finding(name, bool(found := _installed(name)), found or "not installed: pip install sidelight")
-        for name in sorted(core)
+        for name in sorted(needs.pop(""))
     ]
-
-
-def _extras() -> list[Finding]:
-    findings = []
-    for extra in metadata("sidelight").get_all("Provides-Extra") or []:
-        members = [name for name, owner in _requirements() if owner == extra and name != "sidelight"]
-        absent = [name for name in members if not _installed(name)]
-        detail = "installed" if not absent else f'lacks {", ".join(absent)}: pip install "sidelight[{extra}]"'
-        findings.append(Finding(f"extra {extra}", not absent, detail, is_required=False))
+    for name, members in needs.items():
+        absent = [member for member in members if member != "sidelight" and not _installed(member)]
+        detail = "installed" if not absent else f'lacks {", ".join(absent)}: pip install "sidelight[{name}]"'
+        findings.append(Finding(f"extra {name}", not absent, detail, is_required=False))
     return findings
 
 

@@ -5,7 +5,6 @@ A plan is a file that people keep in version control: TOML or JSON, versioned, p
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,34 +15,34 @@ import numpy as np
 from pydantic import Field
 
 from sidelight.foundation import errors
-from sidelight.foundation.errors import InputError, check_number, check_whole, unknown
-from sidelight.foundation.files import (
-    check_overwrite,
-    is_toml,
-    json_number,
-    read_text,
-    strict_json,
-    write_text,
-)
-from sidelight.foundation.frozen import FrozenMapping
+from sidelight.foundation.errors import InputError, check_number, check_whole, naming, unknown
+from sidelight.foundation.files import is_toml, json_number, read_text, strict_json
 from sidelight.foundation.html import html_table, listed
-from sidelight.foundation.strict import Strict, validated
+from sidelight.foundation.strict import (
+    FrozenMapping,
+    Strict,
+    json_text,
+    parsed_text,
+    toml_text,
+    versioned,
+    write_data,
+)
 from sidelight.mechanisms import Channel, Mechanism, make, mechanism_class
 from sidelight.schema import (
     Attribute,
     Kind,
     Missing,
     Schema,
+    alphabet_data,
     as_schema,
     file_version,
     read_edges,
-    written_edges,
 )
 
 View = Literal["report", "guess"]
 PLAN_VERSION = 2
 """Since version 2 there are dates and times; a plan without any is written in version 1."""
-LARGEST_EPSILON = 700
+LARGEST_EPSILON = 700  # e to this power still fits a double
 LARGEST_TIMES = 1_000_000
 PLAN_FIX = "Plan.uniform(table.schema) makes one."
 
@@ -75,10 +74,8 @@ class Release:
         object.__setattr__(self, "times", times)
         plain = {name: _plain(value) for name, value in self.parameters.items()}
         object.__setattr__(self, "parameters", FrozenMapping(plain))
-        try:
+        with naming(f"the release of {self.name!r}"):
             self.randomiser()
-        except InputError as error:
-            raise InputError(f"the release of {self.name!r}: {error}") from None
 
     @property
     def name(self) -> str:
@@ -149,17 +146,11 @@ class Plan:
     def _repr_html_(self) -> str:
         titles = ("attribute", "values", "mechanism", "epsilon", "times", "parameters", "limit")
         rows = [
-            [
-                item.name,
-                item.attribute.size,
-                item.mechanism,
-                "" if item.epsilon is None else item.epsilon,
-                item.times,
-                listed([f"{name} = {value}" for name, value in item.parameters.items()]),
-                self.limit_of(item.name),
-            ]
+            [item.name, item.attribute.size, item.mechanism, "" if item.epsilon is None else item.epsilon,
+             item.times, listed([f"{name} = {value}" for name, value in item.parameters.items()]),
+             self.limit_of(item.name)]
             for item in self.releases
-        ]
+        ]  # fmt: skip
         return html_table(f"Plan({len(self.releases)} releases, limit {self.limit:g})", titles, rows)
 
     @property
@@ -203,13 +194,11 @@ class Plan:
 
     def to_toml(self) -> str:
         """Return the plan as TOML."""
-        import tomli_w
-
-        return tomli_w.dumps(_to_file(self))
+        return toml_text(_to_file(self))
 
     def to_json(self) -> str:
         """Return the plan as JSON."""
-        return json.dumps(_to_file(self), indent=2, ensure_ascii=False, allow_nan=False)
+        return json_text(_to_file(self))
 
     @classmethod
     def from_toml(cls, text: str, label: str = "the plan") -> Plan:
@@ -223,9 +212,7 @@ class Plan:
 
     def write(self, path: str | Path) -> Path:
         """Write the plan to a .toml or .json file; data or a dictionary that is there is not replaced."""
-        text = self.to_toml() if is_toml(path) else self.to_json()
-        check_overwrite(path)
-        return write_text(path, text)
+        return write_data(_to_file(self), path)
 
     @classmethod
     def read(cls, path: str | Path) -> Plan:
@@ -271,11 +258,9 @@ def _to_file(plan: Plan) -> dict[str, Any]:
 
 
 def _release_to_file(release: Release) -> dict[str, Any]:
-    attribute = release.attribute
     entry: dict[str, Any] = {
-        "attribute": attribute.name, "mechanism": release.mechanism, "epsilon": release.epsilon,
-        "times": release.times, "kind": attribute.kind, "values": list(attribute.values),
-        "missing": attribute.missing, "edges": written_edges(attribute.kind, attribute.edges) or None,
+        "attribute": release.name, "mechanism": release.mechanism, "epsilon": release.epsilon,
+        "times": release.times, **alphabet_data(release.attribute),
         "parameters": dict(release.parameters) or None,
     }  # fmt: skip
     return {name: value for name, value in entry.items() if value is not None}
@@ -290,24 +275,12 @@ def _plain(value: Any) -> Any:
 
 def _from_text(text: str, label: str, parse: Callable[[str], Any], language: str) -> Plan:
     errors.check_is("text", text, str, "It is the content of a plan's file; Plan.read reads the file itself.")
-    try:
-        data = parse(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{label} is not valid {language}: {str(error).splitlines()[0]}") from None
-    version = data.get("version") if isinstance(data, dict) else None
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise InputError(f"{label} is no plan: it must start with `version = {PLAN_VERSION}`.")
-    if version > PLAN_VERSION:
-        raise InputError(
-            f"{label} is a plan of version {version}; this Sidelight reads up to version {PLAN_VERSION}. "
-            "Upgrade Sidelight."
-        )
-    parsed = validated(_PlanFile, data, label)
+    data = parsed_text(text, label, parse, f"is not valid {language}: {{}}")
+    rule = f"it must start with `version = {PLAN_VERSION}`."
+    parsed = versioned(_PlanFile, data, label, PLAN_VERSION, "plan", rule)
     limits = {name: float(limit) for name, limit in parsed.limits.items()}
-    try:
+    with naming(label):
         return Plan(tuple(map(_release, parsed.release)), float(parsed.limit), limits, parsed.origin)
-    except InputError as error:
-        raise InputError(f"{label}: {error}") from None
 
 
 def _release(entry: _ReleaseFile) -> Release:

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from sidelight.foundation import calendar
-from sidelight.foundation.errors import InputError, check_choice, check_number, invalid, unknown
+from sidelight.foundation.errors import InputError, check_choice, check_number, invalid, naming, unknown
 from sidelight.foundation.html import html_table, listed
 
 Kind = Literal["categorical", "ordinal", "numeric", "date", "time"]
@@ -26,7 +26,7 @@ Missing = Literal["absent", "value", "drop"]
 
 OTHER = "(other)"
 MISSING = "(missing)"
-LARGEST_ALPHABET = 65_536
+LARGEST_ALPHABET = 65_536  # codes are numbers of 16 bits
 
 
 def _twice(items: Sequence[str]) -> str | None:
@@ -227,10 +227,8 @@ def read_edges(name: str, kind: Kind, edges: Sequence[object]) -> tuple[float, .
     """Return inner edges as numbers: those of dates and times may be written as such, or be Python's own."""
     parse = {"date": calendar.parse_moment, "time": calendar.parse_clock}.get(kind)
     plain = partial(check_number, "edge")
-    try:
+    with naming(f"edges of {name!r}"):
         return tuple((plain if parse is None or isinstance(edge, float) else parse)(edge) for edge in edges)
-    except InputError as error:
-        raise InputError(f"edges of {name!r}: {error}") from None
 
 
 def written_edges(kind: Kind, edges: Sequence[float]) -> list[Any]:
@@ -239,13 +237,20 @@ def written_edges(kind: Kind, edges: Sequence[float]) -> list[Any]:
     return [edge if write is None else write(edge) for edge in edges]
 
 
+def alphabet_data(attribute: Attribute) -> dict[str, Any]:
+    """Return an attribute but for its name as plain data."""
+    edges = written_edges(attribute.kind, attribute.edges)
+    stated = {"kind": attribute.kind, "values": list(attribute.values), "missing": attribute.missing}
+    return stated | ({"edges": edges} if edges else {})
+
+
 def bin_labels(inner: Sequence[float], kind: Kind = "numeric") -> tuple[str, ...]:
     """Return a plain-words label for every bin between the inner edges."""
     edges = [float(edge) for edge in inner]
     if not edges:
         return ("any",)
     if kind != "numeric":
-        return calendar.moment_labels(edges) if kind == "date" else calendar.clock_labels(edges)
+        return calendar.labels(edges, clock=kind == "time")
     first = _worded(edges[0], "up to {}", "below {}")
     middle = [_label(low, high) for low, high in pairwise(edges)]
     return (first, *middle, _worded(edges[-1], "above {}", "{} or more"))

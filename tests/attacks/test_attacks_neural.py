@@ -12,7 +12,7 @@ import pytest
 
 import sidelight as sl
 from sidelight.attacks import Noise, Numbers, attack, fit_aware, fit_published, protect
-from sidelight.attacks.networks import MODELS, Schedule, build, choose_device
+from sidelight.attacks.learners import MODELS, Schedule, build, choose_device
 
 torch = pytest.importorskip("torch", reason="networks need the extra neural")
 SHORT = Schedule(epochs=3, device="cpu")

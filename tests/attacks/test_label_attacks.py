@@ -81,7 +81,7 @@ def test_the_likelihood_of_a_report_is_that_of_its_channel(protocol) -> None:
 def test_labeldp_reports_the_value_and_favours_a_set_of_labels() -> None:
     rows = people(200, second=False)
     part = fitted(rows, "labeldp", 1.0).reports[0]
-    known, theta = rows.conditionals(0), float(part.response.selection.factor)
+    known, theta = rows.conditionals(0), float(part.response.factor)
     for report, scores in zip(
         part.reports.values, part.response.likelihood(part.reports, known), strict=True
     ):

@@ -20,7 +20,7 @@ from sidelight.estimation.linear import condition, solve_linear
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.estimation.shrinkage import least_risk, marginal_moves, shrunken
 from sidelight.estimation.unbiased import Unbiased, unbiased
-from sidelight.foundation.simplex import to_simplex
+from sidelight.foundation.arrays import to_simplex
 from sidelight.mechanisms import Aggregate
 from sidelight.protocols import FakeDataProtocol, TwoPhase, rs_fd, rs_rfd, smp, spl
 from sidelight.protocols import product as product_domain

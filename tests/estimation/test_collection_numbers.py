@@ -12,13 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import sidelight as sl
-from sidelight.attacks.released import evidence_of
-from sidelight.estimation import estimate_joint, means, predicted_variances
+from sidelight.estimation import estimate_joint, predicted_variances
 from sidelight.estimation.joint import likeliest_numbers
-from sidelight.estimation.means import number_parts, sole_numbers
-from sidelight.estimation.unbiased import unbiased
+from sidelight.estimation.unbiased import number_parts, sole_numbers, unbiased
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
-from sidelight.mechanisms.gaussian import gaussian_delta
+from sidelight.mechanisms.numeric import gaussian_delta
 from sidelight.protocols import (
     Sample,
     Split,
@@ -116,7 +114,7 @@ def test_joints_of_numbers_are_estimated_from_their_cells() -> None:
 def unit_variances(units, sums) -> list[float]:
     """The summed variances of each unit's estimate alone, from the same reports."""
     number, group = (part.reports for part in sums.parts)
-    none, full = units[1].moments("level")
+    none, full = units[1].moments["level"]
     return [
         float(units[0].randomiser.variance(number, SHARES).sum()),
         float(((none + (full - none) * SHARES - SHARES**2) / group).sum()),
@@ -341,7 +339,7 @@ def test_predicted_variances_are_those_of_the_law() -> None:
 
 def test_an_attacker_reads_the_numbers_not_their_cells() -> None:
     collected = protocol_of(Split, "laplace").randomise(people(20), seed=1)
-    _, factors = next(iter(evidence_of(collected).batches(20)))
+    _, factors = next(iter(collected.protocol.evidence(collected, 20)))
     channel = collected.protocol.groups[0].randomiser.noise.channel
     expected = np.stack([channel.likelihood(report) for report in collected.parts[0].values], axis=1)
     np.testing.assert_allclose(factors[0].parts["level"], expected, rtol=1e-9)
@@ -433,7 +431,8 @@ def test_a_tiny_delta_is_still_stated_and_said_in_the_proof() -> None:
 
 def test_what_is_alone_is_found_once_for_each_part(monkeypatch) -> None:
     asked = []
-    monkeypatch.setattr(means, "sole_numbers", lambda one: asked.append(1) or sole_numbers(one))
+    counted = lambda one: asked.append(1) or sole_numbers(one)  # noqa: E731
+    monkeypatch.setattr("sidelight.estimation.unbiased.sole_numbers", counted)
     schema = sl.Schema(tuple(sl.categorical(f"x{place}", "abc") for place in range(20)))
     sums = spl(schema, 20.0, "laplace", {"lower": 0, "upper": 2}).randomise(
         np.zeros((9, 20), dtype=np.uint8), seed=1

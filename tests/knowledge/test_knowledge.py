@@ -15,7 +15,7 @@ import sidelight as sl
 from enumeration import random_joint
 from knowledge_enumeration import adversaries, leakage, sums
 from sidelight.knowledge import search
-from sidelight.knowledge.graph import Edges
+from sidelight.knowledge.graph import WeightedGraph
 
 SHAPES = ((2, 2), (2, 3), (2, 2, 2), (3, 2, 2), (2, 2, 2, 2))
 STEPS = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 1.0, 3.0)
@@ -134,7 +134,8 @@ def test_any_query_and_vectors_equal_enumeration(seed: int) -> None:
     joint = np.where(joint > 1e-9, joint, 0.0)
     joint /= joint.sum()
     belief = sl.Belief.from_joint(joint, ["a", "b", "c"])
-    largest = sl.Query.any(belief.schema, lambda a, b, c: max(a, 2 * b, 3 * c * a), 0.8)
+    largest = sl.Query.any(belief.schema, lambda a, b, c: max(a, 2 * b, 3 * c * a), 0.8, name="largest")
+    assert largest.name == "largest"
     counts = sl.Query.histogram(belief.schema, 1.5)
     records = list(product((0, 1), repeat=3))
     tables = (
@@ -355,8 +356,8 @@ BELIEF, QUERY = pair([[0.3, 0.2], [0.2, 0.3]])
         (lambda: sl.Query.any(BELIEF.schema, lambda a: a), "`function` must be a function of 2 codes"),
         (lambda: sl.Query.any(BELIEF.schema, lambda a, b: [1.0] * (a + b + 1)), "vectors of one length"),
         (lambda: sl.belief.Gaussian(("a", "b"), [[1, 0], [0]]), "`covariance` must be a square table"),
-        (lambda: Edges.given(np.zeros((1, 1, 2)), 1.0), "`sensitivities` must be a list"),
-        (lambda: Edges.given(np.zeros((2, 2, 4)), [1, 1], ("a", "a")), "`names` must be 2 different"),
+        (lambda: WeightedGraph.given(np.zeros((1, 1, 2)), 1.0), "`sensitivities` must be a list"),
+        (lambda: WeightedGraph.given(np.zeros((2, 2, 4)), [1, 1], ("a", "a")), "`names` must be 2 different"),
         (lambda: sl.knowledge.WeightedGraph.from_belief(BELIEF, QUERY).to_dot("nope"), "no attribute 'nope'"),
         (lambda: sl.knowledge.least_noise(BELIEF, QUERY, 0.0), "`limit` must be a finite number above 0"),
         (lambda: sl.knowledge.all_adversaries(BELIEF, QUERY, []), "`targets` must be a list of at least one"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import sidelight as sl
 from enumeration import random_joint
-from sidelight.knowledge.graph import Edges, certified_values, fast_search, full_search
+from sidelight.knowledge.graph import WeightedGraph, certified_values, fast_search, full_search
 
 
 def bits(joint: np.ndarray, scale: float = 1.0) -> tuple[sl.Belief, sl.Query]:
@@ -101,11 +101,10 @@ def test_corollary_1_in_its_cases() -> None:
     graph = sl.knowledge.WeightedGraph.from_belief(independent, query)
     assert graph.case == "none"  # every increment is 0
     assert np.nanmax(np.abs(graph.values.table - 1)) < 1e-12  # Theorem 1
-    ones = Edges.given(np.ones((3, 3, 8)), np.ones(3))
-    group = sl.knowledge.WeightedGraph(ones)
+    group = WeightedGraph.given(np.ones((3, 3, 8)), np.ones(3))
     assert group.case == "group"
     assert group.values.of(sl.Adversary("x1")) == pytest.approx(3.0)
-    negative = sl.knowledge.WeightedGraph(Edges.given(np.full((3, 3, 8), -0.3), np.ones(3)))
+    negative = WeightedGraph.given(np.full((3, 3, 8), -0.3), np.ones(3))
     assert negative.case == "strongest"
     assert len(negative.values.worst()[0].known) == 2
 
@@ -133,7 +132,7 @@ def test_theorem_3_3_fails_for_more_than_two_values() -> None:
 
 def test_full_search_keeps_the_least_path_and_the_chain_rule_agrees(rng: np.random.Generator) -> None:
     weights = rng.uniform(0, 1, size=(4, 4, 16))
-    graph = sl.knowledge.WeightedGraph(Edges.given(weights, np.ones(4)))
+    graph = WeightedGraph.given(weights, np.ones(4))
     orders = [["x2", "x3", "x4"], ["x2", "x4", "x3"], ["x3", "x2", "x4"],
               ["x3", "x4", "x2"], ["x4", "x2", "x3"], ["x4", "x3", "x2"]]  # fmt: skip
     paths = [graph.along("x1", order) for order in orders]
@@ -148,7 +147,7 @@ def test_full_search_keeps_the_least_path_and_the_chain_rule_agrees(rng: np.rand
 def test_fast_search_keeps_the_largest_nodes_and_is_not_below_full_search() -> None:
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        edges = Edges.given(rng.beta(5, 5, size=(6, 6, 64)), np.ones(6))
+        edges = WeightedGraph.given(rng.beta(5, 5, size=(6, 6, 64)), np.ones(6))
         full, fast = full_search(edges), fast_search(edges)
         assert fast[0] == 1.0
         assert fast[1] == pytest.approx(np.nanmax(full[:, np.bitwise_count(np.arange(64)) == 4]))
@@ -175,22 +174,22 @@ def test_with_both_signs_the_least_of_each_layer_is_not_the_least_path() -> None
     weights[0, 2, 10], weights[0, 1, 8] = -0.5, 0.0  # forgetting x3, then x2: 0.5
     weights[0, 3, 0], weights[0, 3, 2], weights[0, 3, 4] = -0.9, 5.0, 5.0
     weights[0, 1, 0], weights[0, 2, 0] = 5.0, 5.0
-    graph = sl.knowledge.WeightedGraph(Edges.given(weights, np.ones(4)))
+    graph = WeightedGraph.given(weights, np.ones(4))
     assert graph.along("x1", ["x2", "x3", "x4"]) == pytest.approx(0.0)
     assert graph.along("x1", ["x3", "x2", "x4"]) == pytest.approx(0.4)
     assert graph.values.of(sl.Adversary("x1")) == pytest.approx(0.4)
 
 
-EMPTY = Edges.given(np.zeros((2, 2, 4)), np.ones(2))
+EMPTY = WeightedGraph.given(np.zeros((2, 2, 4)), np.ones(2))
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: Edges.given(np.zeros((2, 2, 3)), np.ones(2)), "`weights` must be of the shape (2, 2, 4)"),
-        (lambda: Edges.given(np.full((2, 2, 4), np.nan), np.ones(2)), "`weights` must be finite"),
-        (lambda: Edges.given(np.zeros((1, 1, 1)), np.ones(30)), "at most 18"),
-        (lambda: sl.knowledge.WeightedGraph(EMPTY).along("x1", ["x1"]), "cannot be forgotten"),
+        (lambda: WeightedGraph.given(np.zeros((2, 2, 3)), np.ones(2)), "must be of the shape (2, 2, 4)"),
+        (lambda: WeightedGraph.given(np.full((2, 2, 4), np.nan), np.ones(2)), "`weights` must be finite"),
+        (lambda: WeightedGraph.given(np.zeros((1, 1, 1)), np.ones(30)), "at most 18"),
+        (lambda: EMPTY.along("x1", ["x1"]), "cannot be forgotten"),
         (lambda: histogram_graph(), "needs one number as an answer"),
         (lambda: thirteen(), "take at most 12 attributes"),
     ],

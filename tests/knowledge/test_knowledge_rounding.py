@@ -15,7 +15,7 @@ import pytest
 import sidelight as sl
 from knowledge_enumeration import adversaries, leakage, sums
 from sidelight.knowledge import query as queries
-from sidelight.knowledge.densities import widest
+from sidelight.knowledge.exact import widest
 from sidelight.report.knowledge import enough
 from sidelight.report.page import page_of, render
 

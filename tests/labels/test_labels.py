@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 import sidelight as sl
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.labels import (
+    AttributeReports,
     BasicResponse,
     HeadsResponse,
     LabelLedger,
     LabelOnlyResponse,
     LabelSample,
     Omega,
-    OmegaSample,
     best_width,
     hashed_heads,
     heads_variance,
@@ -148,7 +148,7 @@ def test_labeldp_leaks_its_excess(rng) -> None:
         labels, values = 2, int(rng.integers(2, 5))
         rows = random_conditionals(rng, labels, values)
         response = LabelOnlyResponse(values, labels, 1.0)
-        p = float(response.selection.mark_if_true)
+        p = float(response.mechanism.mark_if_true)
         law = np.zeros((values * labels, values * labels))
         for value, label, said in product(range(values), range(labels), range(labels)):
             law[value * labels + label, value * labels + said] = p if label == said else 1 - p
@@ -360,7 +360,7 @@ def test_upper_limits_of_omega_are_not_below_the_truth(rng) -> None:
         draw = np.random.default_rng(seed)
         marks = draw.integers(0, 2, 3000)
         codes = (draw.random((3000, 1)) > np.cumsum(rows, axis=1)[marks]).sum(axis=1).clip(0, 5)
-        sample = OmegaSample(response, response.randomise(codes, marks, seed=seed))
+        sample = AttributeReports(0, response, response.randomise(codes, marks, seed=seed))
         many = draw.integers(0, 2, 100_000)  # so many that the limits of the cells alone decide
         about = LabelSample(selection, selection.randomise(many, seed=seed))
         counts = np.zeros((2, 6))
@@ -381,7 +381,7 @@ def test_a_learnt_limit_tightens_with_more_people() -> None:
         marks, codes = draw.integers(0, 2, people), draw.integers(0, 10, people)
         response, selection = sample_response(10, 2, 1.0), SubsetSelection(2, 1.0)
         half = people // 2
-        sample = OmegaSample(response, response.randomise(codes[:half], marks[:half], seed=1))
+        sample = AttributeReports(0, response, response.randomise(codes[:half], marks[:half], seed=1))
         about = LabelSample(selection, selection.randomise(marks[half:], seed=2))
         found.append(learn_omegas([sample], about)[0].at(1))
     assert belief_curve(rows)[0] < found[1] < 0.3 < found[0]

@@ -157,6 +157,7 @@ def test_reports_that_cannot_be_listed_agree_with_fine_integration(name: str) ->
         assert point.upper.value <= point.estimate * 1.2 + 0.02
 
 
+@pytest.mark.usefixtures("unlisted")
 def test_hashed_reports_agree_with_listed_marks() -> None:
     rng = np.random.default_rng(11)
     for name in ("olh", "blh"):
@@ -243,6 +244,7 @@ def test_thousands_of_attributes() -> None:
     assert point.estimate == pytest.approx(pair.value, abs=0.3)
 
 
+@pytest.mark.usefixtures("unlisted")
 def test_precision_draws_on() -> None:
     case = random_case(np.random.default_rng(0), ("oue",), 3, 1)
     rough = asked(case, 0.1, draws=200, seed=1)
@@ -260,6 +262,7 @@ def test_few_draws_forget_nothing() -> None:
     assert 0 < _floor(Draws(({(0, 1): many},), 200_000, 0.0), 0.1) < 2.5
 
 
+@pytest.mark.usefixtures("unlisted")
 def test_the_same_seed_gives_the_same_figures() -> None:
     case = random_case(np.random.default_rng(8), ("oue",), 3, 1)
     first, again, other = (asked(case, 0.1, draws=500, seed=seed).to_dict() for seed in (1, 1, 2))
@@ -284,6 +287,7 @@ def test_refuses_a_delta_that_is_none(delta) -> None:
         asked(case, delta)
 
 
+@pytest.mark.usefixtures("unlisted")
 def test_refuses_what_it_cannot_answer() -> None:
     belief = sl.Belief.from_data(sl.example("titanic"), "joint")
     plan = sl.Plan.uniform(belief, "oue", 1.0)
@@ -330,6 +334,7 @@ def test_exposure_says_who_stands_out() -> None:
         sl.leakage.exposure(pairs, plan, pairs.schema.names[0], 1.0)
 
 
+@pytest.mark.usefixtures("unlisted")
 def test_the_figure_is_shown_while_releases_are_drawn() -> None:
     from sidelight.foundation import progress
 

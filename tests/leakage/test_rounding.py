@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sidelight as sl
-from sidelight.mechanisms.gaussian import gaussian_delta, least_multiple
+from sidelight.mechanisms.numeric import gaussian_delta, least_multiple
 from sidelight.protocols import FakeDataProtocol, rs_fd, spl
 from sidelight.protocols.fake_data import whole_law
 from sidelight.protocols.protocol import even_part

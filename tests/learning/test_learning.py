@@ -16,8 +16,8 @@ import pytest
 
 import sidelight as sl
 from labelled_people import known_omegas, people
+from sidelight.foundation.arrays import to_simplex
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.simplex import to_simplex
 from sidelight.labels import Omega
 from sidelight.labels.collection import (
     LabelledRows,

@@ -13,8 +13,12 @@ from sklearn.utils.estimator_checks import check_estimator
 from sidelight.foundation.errors import InputError
 from sidelight.labels import Omega
 from sidelight.labels.collection import LabelledRows, LabelSettings, gather, make_response
-from sidelight.learning.columns import code_columns, learn_attributes
-from sidelight.learning.estimators import PrivateDecisionTree, PrivateNaiveBayes
+from sidelight.learning.estimators import (
+    PrivateDecisionTree,
+    PrivateNaiveBayes,
+    code_columns,
+    learn_attributes,
+)
 from sidelight.learning.participants import answer
 from sidelight.learning.tree_rounds import TreeRounds, TreeSettings
 

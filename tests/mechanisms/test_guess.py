@@ -103,3 +103,12 @@ def test_a_report_that_is_a_value_is_its_own_guess_to_the_last_bit(name: str) ->
     for size in (2, 3, 10, 14):
         mechanism = sl.create(name, size, None if name in ("identity", "withheld") else 1.0)
         assert np.array_equal(mechanism.guess_channel().matrix(), mechanism.channel.matrix())
+
+
+def test_the_accuracy_of_a_guess_needs_no_matrix_of_values_by_values() -> None:
+    """With 3 reports of 3,000 values the guess's own channel would be too large, but not its diagonal."""
+    size = 3_000
+    utility = np.eye(3)[np.arange(size) % 3].tolist()
+    mechanism = sl.create("exp", size, 2.0, utility=utility)
+    top = mechanism.channel.matrix().max(axis=0)
+    assert mechanism.guess_accuracy() == pytest.approx(top.sum() / size)

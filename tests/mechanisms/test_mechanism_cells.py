@@ -15,7 +15,7 @@ from scipy.stats import chi2
 import sidelight as sl
 from sidelight.mechanisms import Aggregate, binned_numbers, create
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
-from sidelight.mechanisms.weights import inversion_variance
+from sidelight.mechanisms.exponential import inversion_variance
 
 SHARES = np.array([0.4, 0.1, 0.2, 0.3])
 RANGE = {"lower": -1, "upper": 2, "points": [-1.0, 0.0, 0.5, 2.0]}

@@ -34,8 +34,8 @@ from sidelight.mechanisms import (
 )
 from sidelight.mechanisms.hashing import OptimisedHashing
 from sidelight.mechanisms.oracle import CodedMechanism
-from sidelight.mechanisms.rappor import Rappor
 from sidelight.mechanisms.subset import SubsetSelection
+from sidelight.mechanisms.unary import Rappor
 from sidelight.plan import Plan, Release
 from sidelight.schema import categorical
 
@@ -329,6 +329,46 @@ def test_tabulated_reports_have_their_likelihoods(name: str):
             likely / likely.sum(axis=1, keepdims=True),
             rtol=1e-9,
         )
+
+
+def check_report_law(mechanism: Mechanism) -> None:
+    """A law that is listed is a law, favours what real reports favour, and has the stated losses."""
+    law = mechanism.report_law(1 << 12)
+    assert mechanism.report_law(1) is None or law.shape[1] == 1
+    if law is None:
+        return
+    assert np.allclose(law.sum(axis=1), 1, atol=1e-12)
+    reports = mechanism.randomise(draw(mechanism, 4_000), seed=11)
+    favoured = np.unique(np.round(mechanism.likelihoods(reports), 9), axis=0)
+    listed = np.unique(np.round((law / law.max(axis=0)).T[law.any(axis=0)], 9), axis=0)
+    scaled = np.unique(np.round(favoured / favoured.max(axis=1, keepdims=True), 9), axis=0)
+    assert {tuple(row) for row in scaled} <= {tuple(row) for row in listed}
+
+
+def check_loss_rates(mechanism: Mechanism) -> None:
+    law, rates = mechanism.report_law(1 << 12), mechanism.loss_rates
+    if law is None or rates is None:
+        return
+    for value, other in combinations(range(mechanism.size), 2):
+        losses = np.log(law[value] / law[other])
+        for rate, loss in zip(rates, (mechanism.epsilon, -mechanism.epsilon), strict=True):
+            assert law[value][np.isclose(losses, loss, atol=1e-9)].sum() == pytest.approx(rate, abs=1e-12)
+        assert np.isclose(np.abs(losses), mechanism.epsilon, atol=1e-9).sum() + np.isclose(
+            losses, 0, atol=1e-9
+        ).sum() == len(losses)
+
+
+@pytest.mark.parametrize("name", RUN)
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_listed_reports_have_the_law_and_the_losses_that_are_stated(name: str, size: int):
+    for mechanism in examples(name, size):
+        check_report_law(mechanism)
+        check_loss_rates(mechanism)
+
+
+@pytest.mark.parametrize("name", ["grr", "sue", "oue", "rappor", "the", "ss", "exp", "hadamard", "interval"])
+def test_the_law_of_few_reports_is_listed(name: str):
+    assert usual(name, 4).report_law(1 << 12) is not None
 
 
 @pytest.mark.parametrize("name", RUN)

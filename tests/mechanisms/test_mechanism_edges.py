@@ -22,15 +22,16 @@ from sidelight.mechanisms import (
     FavouringChannel,
     GaussianChannel,
     LaplaceChannel,
+    ReportForm,
     Reports,
     create,
     reports_from_arrow,
     reports_to_arrow,
 )
 from sidelight.mechanisms.exact import WORDS, exp_below, least_share
-from sidelight.mechanisms.gaussian import gaussian_delta, least_multiple
 from sidelight.mechanisms.grr import RandomisedResponse
-from sidelight.mechanisms.rappor import Rappor
+from sidelight.mechanisms.numeric import gaussian_delta, least_multiple
+from sidelight.mechanisms.unary import Rappor
 from sidelight.plan import Plan, Release
 from sidelight.schema import categorical
 
@@ -436,6 +437,18 @@ def test_reports_in_another_order_of_bytes_go_into_arrow():
     swapped = Reports(np.array([1, 2], dtype=">u2"), np.array([3, 4], dtype=">u8"))
     back = reports_from_arrow(reports_to_arrow(swapped), is_simulation=True)
     assert (back.values.tolist(), back.seeds.tolist()) == ([1, 2], [3, 4])
+
+
+def test_codes_that_no_type_of_reports_holds_are_refused():
+    """Codes of 33 bits would wrap around and be read as others."""
+    assert [ReportForm.codes(count).dtype.itemsize for count in (1, 256, 257, 65_536, 65_537, 1 << 32)] == [
+        1, 1, 2, 2, 4, 4,
+    ]  # fmt: skip
+    for count in (0, (1 << 32) + 1, 1 << 33):
+        with pytest.raises(
+            InputError, match="`count` must be a whole number of at least 1 and at most 4294967296"
+        ):
+            ReportForm.codes(count)
 
 
 def test_reports_of_different_forms_do_not_join():

@@ -16,7 +16,7 @@ from test_mechanisms import Scripted
 from sidelight.foundation import arrays
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.randomness import Secure, below
-from sidelight.mechanisms import Reports, create, unary
+from sidelight.mechanisms import Reports, create, noise, unary
 from sidelight.mechanisms.exact import WORDS
 
 
@@ -149,6 +149,8 @@ def test_noise_beyond_reach_is_less_likely_than_one_in_2_to_the_64(name: str):
     assert beyond + math.log(2) <= -64 * math.log(2) + 1e-9
 
     class Extreme:
+        is_secure = False
+
         def __init__(self, word: int) -> None:
             self.word = word
 
@@ -156,10 +158,10 @@ def test_noise_beyond_reach_is_less_likely_than_one_in_2_to_the_64(name: str):
             return np.full(count, self.word, dtype=np.uint64) * (np.arange(count) % 2 == 0)
 
     for word in (0, (1 << 64) - 1):
-        noise = np.empty(2)
-        mechanism.simulate(Extreme(word), 0, noise)
-        assert np.abs(noise).max() < 40 * mechanism.scale
-        assert np.abs(noise).max() < mechanism.reach * mechanism.scale
+        drawn = np.empty(2)
+        noise.draw(mechanism.kind, Extreme(word), 0, mechanism.scale, drawn)
+        assert np.abs(drawn).max() < 40 * mechanism.scale
+        assert np.abs(drawn).max() < mechanism.reach * mechanism.scale
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sidelight.foundation.randomness import randomness
-from sidelight.mechanisms import Reports
-from sidelight.mechanisms.form import ReportForm
+from sidelight.mechanisms import ReportForm, Reports
+from sidelight.mechanisms.checks import check_offset
 from sidelight.protocols import rs_fd, smp
 from sidelight.protocols.direct import GroupProtocol
 from sidelight.protocols.fake_data import WHOLE, whole_law
-from sidelight.protocols.protocol import Protocol, check_records, every_record
+from sidelight.protocols.protocol import Protocol, check_budget, check_records, every_record
 from sidelight.protocols.records import RecordReports
 from sidelight.schema import Schema
 
@@ -24,6 +24,9 @@ class NearRecords(Protocol):
     kind = "near"
     schema: Schema
     nominal_budget: float
+
+    def __post_init__(self):
+        check_budget(self.nominal_budget)
 
     @property
     def name(self):
@@ -59,7 +62,7 @@ class NearRecords(Protocol):
     def randomise(self, records, *, seed=None, offset=0):
         sizes = self.schema.sizes
         rows = np.ravel_multi_index(tuple(check_records(records, self.schema).T), sizes)
-        drawn = randomness(seed, "near").words(offset, len(rows)) >> np.uint64(32)
+        drawn = randomness(seed, "near").words(check_offset(offset), len(rows)) >> np.uint64(32)
         ends = np.cumsum(self.weights, axis=1)[rows, :-1]
         codes = np.unravel_index((drawn.astype(np.int64)[:, None] >= ends).sum(axis=1), sizes)
         parts = tuple(

@@ -10,6 +10,12 @@ import numpy as np
 import pytest
 
 import sidelight as sl
+from sidelight.estimation.second_phase import (
+    conditional_law,
+    copy_laws,
+    copy_probabilities,
+    published_copy,
+)
 from sidelight.mechanisms import Reports
 from sidelight.protocols import (
     FakeDataProtocol,
@@ -25,12 +31,6 @@ from sidelight.protocols import (
 )
 from sidelight.protocols import fake_data as hidden_module
 from sidelight.protocols import product as product_domain
-from sidelight.protocols.corr_rr import (
-    conditional_law,
-    copy_laws,
-    copy_probabilities,
-    published_copy,
-)
 from sidelight.protocols.fake_data import WHOLE, whole_law
 from sidelight.protocols.groups import best_mechanism, make_group
 from sidelight.protocols.records import RecordReports
@@ -315,7 +315,7 @@ def test_product_moments_are_those_of_every_report() -> None:
                 moments.append(sum(p * z * z for p, z in zip(chances, estimates, strict=True)))
                 mean = sum(p * z for p, z in zip(chances, estimates, strict=True))
                 assert mean == pytest.approx(float(truth in cells), abs=1e-9)
-            assert unit.moments(name) == pytest.approx(tuple(moments), rel=1e-9)
+            assert unit.moments[name] == pytest.approx(tuple(moments), rel=1e-9)
 
 
 def test_the_best_mechanism_has_the_least_variance_of_those_considered() -> None:

@@ -13,9 +13,9 @@ import pytest
 
 import sidelight as sl
 from sidelight.advice import choose_protocol
-from sidelight.advice.partition import LARGEST_GROUP, merged_groups
+from sidelight.advice.advice import LARGEST_GROUP, merged_groups
 from sidelight.estimation.expected_error import group_error
-from sidelight.foundation.simplex import to_simplex
+from sidelight.foundation.arrays import to_simplex
 from sidelight.protocols import rs_fd, smp, spl
 from sidelight.protocols.groups import make_group
 

@@ -368,6 +368,53 @@ def test_the_joint_is_estimated_where_whole_reports_tell_it() -> None:
     np.testing.assert_allclose(joint.reshape(-1), cells, atol=6 * 0.5 / np.sqrt(20_000))
 
 
+def wide(attributes: int, base: type = LinearCounts, **members: object):
+    """A protocol over many attributes of 4 values whose matrix must not be asked for."""
+
+    def fails(_self):
+        raise AssertionError
+
+    schema = sl.Schema(tuple(sl.categorical(f"x{place}", "pqrs") for place in range(attributes)))
+    return type("Wide", (base,), {"matrix": fails, **members})(schema, BUDGET)
+
+
+@pytest.mark.parametrize("attributes", [12, 40])
+def test_a_law_that_is_too_large_is_refused_before_it_is_begun(attributes: int) -> None:
+    """A domain of 40 attributes has more cells than numpy can number, too."""
+    protocol = wide(attributes, is_linear=False)
+    reports = protocol.randomise(np.zeros((5, attributes), dtype=np.uint8), seed=1)
+    even = dict.fromkeys(protocol.schema.names, np.full(4, 0.25))
+    for ask in (
+        lambda: record_budget(protocol),
+        lambda: every_record(protocol.schema),
+        lambda: protocol.determines_joint,
+        lambda: protocol.factors(reports),
+        lambda: protocol.columns_of(reports),
+        reports.aggregate,
+        lambda: sl.estimate(reports),
+        lambda: predicted_variances(protocol, 100, even),
+    ):
+        with pytest.raises(sl.TooLargeError, match=rf"{4**attributes} x \d+ cells.* take fewer attributes"):
+            ask()
+
+
+@pytest.mark.parametrize("base", [LinearCounts, OneGroup])
+def test_what_a_protocol_states_is_not_enumerated(base: type) -> None:
+    protocol = wide(12, base)
+    reports = protocol.randomise(np.zeros((500, 12), dtype=np.uint8), seed=1)
+    for estimator in ("best", "inversion"):
+        assert sl.estimate(reports.aggregate(), estimator=estimator).people == 500
+    with pytest.raises(sl.TooLargeError, match="cells"):
+        record_budget(protocol)
+
+
+def test_reports_of_one_part_stand_side_by_side_in_a_law_that_may_be_written_out() -> None:
+    """4^9 records and 9 parts of 4 codes are few cells too many; of 8 parts they are not."""
+    with pytest.raises(sl.TooLargeError, match="262144 x 36 cells"):
+        record_budget(wide(9, OnePart))
+    assert record_budget(wide(8, OnePart, matrix=OnePart.matrix)).epsilon == pytest.approx(BUDGET)
+
+
 def test_what_lacks_a_member_is_no_protocol() -> None:
     class Unfinished(NearRecords):
         from_file = None

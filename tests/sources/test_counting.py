@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import sidelight as sl
 from sidelight.schema import MISSING, OTHER, Attribute
-from sidelight.sources import engine, spark
+from sidelight.sources import spark
+from sidelight.sources import table as engine
 from sidelight.sources.codebook import Codebook, Labelled, LookedUp, Placed
 from sidelight.sources.counter import LARGEST_SHARED, Counter, CountingPlan, plan_counting, planned
 

@@ -17,7 +17,7 @@ import pytest
 
 import sidelight as sl
 from sidelight.cli import main
-from sidelight.sources.store import connect
+from sidelight.sources.sql import connect
 
 ROWS = 60
 

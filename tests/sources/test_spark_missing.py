@@ -126,7 +126,7 @@ def test_what_spark_logs_goes_to_a_file_that_an_error_names(monkeypatch, run, ta
 
 def test_where_nothing_fails_the_log_is_removed_and_nothing_is_said(tmp_path) -> None:
     script = (
-        "import subprocess, sys; from sidelight.foundation.logs import diverted_errors\n"
+        "import subprocess, sys; from sidelight.foundation.terminal import diverted_errors\n"
         f"with diverted_errors('spark'):\n    child = subprocess.Popen([sys.executable, '-c', {SAY!r}])\n"
         "child.wait(); print('after', file=sys.stderr)"
     )

@@ -10,12 +10,13 @@ import pytest
 
 from sidelight.foundation.errors import InputError
 from sidelight.studies.clldp import joints, records
+from sidelight.studies.register import find_study
 
 
 def test_the_tables_are_those_of_the_paper() -> None:
     rows = {(row.data, row.line): row.value for row in joints.tables()}
     assert rows["fever", "LabelDP's excess"] == pytest.approx(math.log(68))
-    for name, printed in joints.PRINTED_4.items():
+    for name, printed in find_study("clldp-table4").published.items():
         assert rows[name, "omega(1)"] == pytest.approx(printed, abs=8e-4)
 
 
@@ -32,7 +33,7 @@ def test_figure_3_follows_what_is_stated_and_search_is_best() -> None:
 
 def test_figure_6_is_tabulated_and_drawn() -> None:
     points = [*joints.tables(), *joints.figure_6(3000, 1, step=33)]
-    result = joints.STUDIES["clldp-fig6"].read(points)
+    result = find_study("clldp-fig6").read(points)
     assert len(result.rows) == len(points) - 7, "the points of both tables are not its own"
     assert [len(axes.lines) > 0 for axes in result.drawings[0].build().axes] == [True] * 4
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from sidelight.studies.reconstruction.attacks import STUDIES, run
-from sidelight.studies.tables import missing_tables
+from sidelight.studies.register import find_study
+from sidelight.studies.study import missing_tables
 
 
 def test_the_quick_study_shows_the_control_in_every_figure(data: Path) -> None:
@@ -27,7 +28,7 @@ def test_the_quick_study_shows_the_control_in_every_figure(data: Path) -> None:
     laplace = [r for r in found.rows if r.figure == "Fig. 2" and r.level == 1 and r.model == "mlp"]
     assert laplace[0].release == pytest.approx(1.025, abs=0.1)
     assert laplace[0].control == pytest.approx(0.077, abs=0.004)
-    results = [study.read(found) for study in STUDIES.values()]
+    results = [find_study(name).read(found) for name in STUDIES]
     assert all(result.verdict.reason.count("beat the control in") >= 1 for result in results)
     names = [drawing.name for result in results for drawing in result.drawings]
     assert names == [

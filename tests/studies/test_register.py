@@ -11,10 +11,10 @@ import pytest
 
 import sidelight as sl
 from sidelight.studies import register
-from sidelight.studies.cpl.records import belief_of
+from sidelight.studies.cpl.pairs import belief_of
 from sidelight.studies.outputs import load, save, table_csv
-from sidelight.studies.pages import PAPERS, write_pages
-from sidelight.studies.register import all_studies, find_study, sharing
+from sidelight.studies.pages import write_pages
+from sidelight.studies.register import PAPERS, all_studies, find_study, sharing
 from sidelight.studies.study import OURS, StudyResult
 
 EXPECTED = {
@@ -138,7 +138,7 @@ def test_a_missing_table_is_named_and_nothing_raises(tmp_path: Path, monkeypatch
     for name in ("cpl-fig4a", "cpl-fig8", "clldp-fig4", "reconstruction-fig2", "cpl-table2"):
         result = find_study(name).run(quick=True)
         assert result.verdict.kind == "not possible"
-        assert find_study(name).needs[0] + ".parquet" in result.verdict.reason
+        assert find_study(name).tables[0] + ".parquet" in result.verdict.reason
         assert str(tmp_path) in result.verdict.reason
 
 

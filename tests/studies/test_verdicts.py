@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from sidelight.foundation.errors import MissingExtraError
-from sidelight.studies.clldp.points import Point
-from sidelight.studies.cpl.calibration import CalibrationStudy, LimitRow
-from sidelight.studies.cpl.figure_4 import FaceRow, FigureFour
+from sidelight.studies.clldp.joints import Point
+from sidelight.studies.cpl.calibration import LimitRow
+from sidelight.studies.cpl.pairs import FaceRow, Faces
 from sidelight.studies.ours import floating_point, limits
 from sidelight.studies.ours.floating_point import FloatingPointRow, FloatingPointStudy
 from sidelight.studies.ours.limits import LimitRow as WayRow
@@ -35,8 +35,8 @@ def read(name: str, found: object) -> StudyResult:
 LIMITS = {"Smiling": 0.3, "Wearing_Necklace": 2.4, "No_Beard": 5.8}
 
 
-def faces(added: float, limits: dict[str, float]) -> FigureFour:
-    return FigureFour((), (FaceRow(1.0, dict.fromkeys(LIMITS, added / 3), added, 1.0, 1.0),), limits)
+def faces(added: float, limits: dict[str, float]) -> Faces:
+    return [FaceRow(1.0, dict.fromkeys(LIMITS, added / 3), added, 1.0, 1.0)], limits
 
 
 def test_figure_4b_needs_the_order_the_limit_and_a_tight_sum() -> None:
@@ -55,7 +55,7 @@ def test_figure_4b_needs_the_order_the_limit_and_a_tight_sum() -> None:
 )
 def test_figure_8_is_judged_by_what_leaks_and_by_its_ratio(published, reached, kind) -> None:
     row = LimitRow(1.0, 0.1, published, published, 0.25, 0.5, 0.1, reached)
-    result = read("cpl-fig8", CalibrationStudy((row,), (4.0,), (), ()))
+    result = read("cpl-fig8", ((row,), (4.0,)))
     assert result.verdict.kind == kind
     assert result.ours["budget learnt from LFW over that from CelebA"] == pytest.approx(0.25 / published)
 

@@ -27,9 +27,9 @@ from sidelight.transport import (
 )
 from sidelight.transport import aggregator as streaming
 from sidelight.transport import folder as following
-from sidelight.transport.batches import stamp
 from sidelight.transport.checkpoint import signature
 from sidelight.transport.folder import Scan
+from sidelight.transport.report_files import stamp
 from streamed import SCHEMA, files, folder_fixture, records, reports_fixture, same_sums
 
 __all__ = ["folder_fixture", "reports_fixture"]

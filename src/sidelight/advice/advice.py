@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
-from sidelight.advice.partition import LARGEST_GROUP, even_groups, merged_groups
 from sidelight.estimation import expected_error
 from sidelight.estimation.estimates import Estimates
 from sidelight.estimation.expected_error import Frequencies
+from sidelight.foundation.arrays import Array, to_simplex
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.html import html_table
 from sidelight.foundation.progress import track
-from sidelight.foundation.simplex import to_simplex
 from sidelight.protocols.direct import Sample, Split, smp, spl
-from sidelight.protocols.fake_data import rs_fd, rs_rfd
-from sidelight.protocols.groups import BEST, make_group
+from sidelight.protocols.fake_data import rs_fd, rs_rfd, uniform
+from sidelight.protocols.groups import BEST, ReportedGroup, best_mechanism, make_group
 from sidelight.protocols.protocol import Design, Protocol, check_budget, domain_size
 from sidelight.protocols.two_phase import TwoPhase
 from sidelight.schema import Schema
@@ -33,16 +35,10 @@ _SEED = 20_250_102
 
 @dataclass(frozen=True, eq=False)
 class Option:
-    """One protocol and what to expect of it.
+    """One protocol, ready to collect with, its realised budget of a record, and what to expect of it.
 
-    Attributes:
-        name: what people call it.
-        protocol: the protocol itself, ready to collect with.
-        epsilon: the realised budget of a record.
-        unbiased_error: the mean squared error to expect of the unbiased estimate (of a published estimator:
-            of that, its bias included).
-        best_error: of the estimator "best"; None where it is not predicted.
-        groups: what is reported together.
+    Errors are mean squared errors: of the unbiased estimate (of a published estimator: of that, its bias
+    included), and of the estimator "best", None where it is not predicted. `groups` are reported together.
     """
 
     name: str
@@ -60,14 +56,10 @@ class Option:
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """The protocols in order of the error to expect.
+    """The protocols in order of the error to expect, the best first.
 
-    Attributes:
-        options: the best first.
-        people: how many would report.
-        epsilon: the budget of a record.
-        origin: where the assumed frequencies came from.
-        notes: what else a reader must know.
+    So many people would report at that budget of a record. `origin` says where the assumed frequencies came
+    from, `notes` what else a reader must know.
     """
 
     options: tuple[Option, ...]
@@ -119,15 +111,11 @@ class Advice:
 def advise(
     schema: Schema, epsilon: float, people: int, frequencies: Known = None, origin: str = ""
 ) -> Advice:
-    """Compare the protocols by the error to expect.
+    """Compare the protocols by the error to expect, at a budget of a record and so many people who report.
 
-    Args:
-        schema: the attributes.
-        epsilon: the budget of a record.
-        people: how many will report.
-        frequencies: of public data, or the estimates of a first phase. Where nothing is known all are
-            equally likely: uniform ones would flatter every estimator that leans on uniformity.
-        origin: where they came from, in words.
+    Frequencies are of public data, or the estimates of a first phase; `origin` says in words where they came
+    from. Where nothing is known all are equally likely: uniform ones would flatter every estimator that leans
+    on uniformity.
     """
     check_budget(epsilon)
     check_whole("people", people, at_least=1)
@@ -143,7 +131,12 @@ def advise(
     if len(schema) > 1 and domain_size(schema.sizes) <= LARGEST_GROUP:
         protocols["product (grr)"] = Split(schema, (make_group(schema, schema.names, "grr", epsilon),))
     if compares_fakes(schema):
-        protocols |= _with_fakes(schema, epsilon, known, source)
+        protocols["rs+fd"] = rs_fd(schema, epsilon)
+        if known is not None:
+            protocols["rs+rfd"] = rs_rfd(schema, epsilon, known, source)
+        if len(schema) > 1:
+            protocols["corr-rr"] = TwoPhase(schema, epsilon)
+            protocols["cond-rr"] = TwoPhase(schema, epsilon, "cond-rr")
     options = [_option(*item, people, cases) for item in track(list(protocols.items()), "protocols")]
     if "corr-rr" in protocols:
         options.append(_published(schema, epsilon, people, cases))
@@ -153,16 +146,6 @@ def advise(
 def compares_fakes(schema: Schema) -> bool:
     """Whether protocols with fakes are compared: their systems of equations grow with all values together."""
     return sum(schema.sizes) <= MOST_VALUES
-
-
-def _with_fakes(schema: Schema, epsilon: float, known: Frequencies | None, source: str) -> dict[str, Design]:
-    protocols: dict[str, Design] = {"rs+fd": rs_fd(schema, epsilon)}
-    if known is not None:
-        protocols["rs+rfd"] = rs_rfd(schema, epsilon, known, source)
-    if len(schema) > 1:
-        protocols["corr-rr"] = TwoPhase(schema, epsilon)
-        protocols["cond-rr"] = TwoPhase(schema, epsilon, "cond-rr")
-    return protocols
 
 
 def _equally_likely(schema: Schema) -> list[Frequencies]:
@@ -207,10 +190,11 @@ def choose_protocol(schema: Schema, epsilon: float, frequencies: Frequencies | N
     while that lowers the sum of roots; even groupings are tried as well, and SPL.
     """
     check_budget(epsilon)
-    known = frequencies if frequencies is not None else expected_error.uniform(schema)
+    known = frequencies if frequencies is not None else uniform(schema)
     groupings = [merged_groups(schema, epsilon, known), *even_groups(schema)]
     options: list[Split | Sample] = [_sampled(schema, epsilon, known, groups) for groups in groupings]
     options.append(spl(schema, epsilon, BEST))
+    # The order does not depend on how many people there are.
     return min(options, key=lambda option: expected_error.predicted_error(option, 1_000_000, known))
 
 
@@ -233,3 +217,94 @@ def _shares(errors: Sequence[float]) -> tuple[int, ...]:
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
+
+
+LARGEST_GROUP = 4096
+"""A group has at most so many combinations of values."""
+
+Kind = tuple[tuple[int, float], ...]
+"""What the cost of a group depends on: of each member its size and the mean square of its frequencies."""
+
+
+def even_groups(schema: Schema) -> list[list[tuple[str, ...]]]:
+    """Return the groupings into runs of equal length."""
+    groupings = []
+    names, sizes = schema.names, schema.sizes
+    for length in range(2, min(len(schema), LARGEST_GROUP.bit_length()) + 1):  # of two values or more each
+        starts = range(0, len(schema), length)
+        if all(domain_size(sizes[i : i + length]) <= LARGEST_GROUP for i in starts):
+            groupings.append([names[i : i + length] for i in starts])
+    return groupings
+
+
+def merged_groups(schema: Schema, epsilon: float, frequencies: Mapping[str, Array]) -> list[tuple[str, ...]]:
+    """Merge the two groups whose merging lowers the sum of the roots of their errors most, until none does.
+
+    Groups of one kind are interchangeable, so that pairs of kinds are compared, not pairs of groups.
+    """
+    search = _Search(epsilon)
+    for attribute in schema:
+        square = float(np.mean(np.square(frequencies[attribute.name])))
+        search.add((attribute.name,), ((attribute.size, square),))
+    while (pair := search.best()) is not None:
+        first, second = (search.groups[kind].popleft() for kind in pair)
+        search.add(first + second, tuple(sorted(pair[0] + pair[1])))
+    return [group for groups in search.groups.values() for group in groups]
+
+
+@dataclass(eq=False)
+class _Search:
+    """The groups so far by kind, the oldest first, and the pairs of kinds whose merging helps.
+
+    Gains are what merging a pair saves, negative so that the most helpful is first, how old its kinds are
+    (the number each had when it was first seen), and the pair.
+    """
+
+    epsilon: float
+    groups: defaultdict[Kind, deque[tuple[str, ...]]] = field(default_factory=lambda: defaultdict(deque))
+    gains: list[tuple[float, int, int, Kind, Kind]] = field(default_factory=list)
+    ages: dict[Kind, int] = field(default_factory=dict)
+
+    def add(self, group: tuple[str, ...], kind: Kind) -> None:
+        """Add a group, and what merging it with those of every kind would save."""
+        alone = len(self.groups[kind])
+        self.groups[kind].append(group)
+        age = self.ages.setdefault(kind, len(self.ages))
+        if alone > 1:
+            return  # nothing is new: two of the kind are there already
+        for other in [kind] if alone else [known for known, members in self.groups.items() if members]:
+            combinations = domain_size([size for size, _ in kind + other])
+            if (other == kind) != bool(alone) or combinations > LARGEST_GROUP:
+                continue
+            saved = _cost(kind, self.epsilon) + _cost(other, self.epsilon)
+            saved -= _cost(tuple(sorted(kind + other)), self.epsilon)
+            if saved > 0:
+                older, newer = sorted([(age, kind), (self.ages[other], other)])
+                heapq.heappush(self.gains, (-saved, older[0], newer[0], older[1], newer[1]))
+
+    def best(self) -> tuple[Kind, Kind] | None:
+        """Return the pair of kinds whose merging saves most, or None where no merging does."""
+        while self.gains:
+            first, second = self.gains[0][3:]
+            if len(self.groups[first]) > (first == second) and self.groups[second]:
+                return first, second
+            heapq.heappop(self.gains)  # it comes back once there are such groups again
+        return None
+
+
+@lru_cache(maxsize=1 << 16)
+def _cost(kind: Kind, epsilon: float) -> float:
+    """Return the root of the summed mean variance of one report's estimates, see `group_error`."""
+    moments = _moments(tuple(size for size, _ in kind), epsilon)
+    parts = zip(moments, kind, strict=True)
+    return math.sqrt(sum(none + (full - none) / size - square for (none, full), (size, square) in parts))
+
+
+@lru_cache(maxsize=1 << 12)
+def _moments(sizes: tuple[int, ...], epsilon: float) -> tuple[tuple[float, float], ...]:
+    """Return the mean squares of a group of such sizes, see `ReportedGroup.moments`."""
+    names = tuple(map(str, range(len(sizes))))
+    chosen, settings = best_mechanism(sizes, epsilon)
+    group = ReportedGroup(names, sizes, chosen, epsilon, settings)
+    moments = [group.moments[name] for name in names]
+    return tuple(pair for pair in moments if pair is not None)  # the best mechanisms have them all

@@ -9,9 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.attacks.intervals import Interval, check_confidence
 from sidelight.attacks.released import Released
-from sidelight.attacks.result import AttackResult, Measure
+from sidelight.attacks.result import AttackResult, Interval, Measure, check_confidence
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.protocols import RecordReports
@@ -22,10 +21,8 @@ class Guess:
     """What an attacker says about every record, and what he would have said without the release.
 
     Attributes:
-        attack: the attack in words.
-        release: the release in words.
         measure: how guesses are compared with the truth: "error rate" of equal values, or "mean distance".
-        guesses: (n,) or (n, targets) the guesses.
+        guesses: (n,) or (n, targets).
         control: the guess without a release: one for all records, or one for each.
         baseline: (n,) or (n, targets) the release at face value; None where it does not show the target.
         limit: the least mean loss of any attacker, where it is known.
@@ -75,16 +72,12 @@ def attack(
     limit: Interval | None = None,
     confidence: float = 0.95,
 ) -> AttackResult:
-    """Attack a release and measure what came out.
+    """Attack a release and measure what came out; all intervals have the same confidence.
 
-    Args:
-        reports: what was released: what `collect` returns (or `Released` reports) for a `BayesAttacker`, the
-            same by a plan or SPL for a `LearntAttacker`, `NoisyNumbers` for a reconstruction.
-        attacker: who attacks.
-        secret: the target.
-        truth: the true records in the order of the reports: a table, an array of codes or `Numbers`.
-        limit: the least mean loss of any attacker, where it is known from another attack.
-        confidence: of all intervals.
+    `reports` are what `collect` returns (or `Released`) for a `BayesAttacker`, the same by a plan or SPL for
+    a `LearntAttacker`, `NoisyNumbers` for a reconstruction. `truth` holds the true records in the order of
+    the reports: a table, an array of codes or `Numbers`. A `limit`, the least mean loss of any attacker, may
+    be known from another attack.
     """
     check_confidence(confidence)
     if isinstance(reports, (RecordReports, Released)) and reports.is_shuffled:

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.attacks.attack import Guess, attack
-from sidelight.attacks.intervals import Interval, mean_interval
 from sidelight.attacks.posterior import Posterior, posterior
 from sidelight.attacks.released import Released, describe_release, face_value, release
-from sidelight.attacks.result import AttackComparison, Measure
+from sidelight.attacks.result import AttackComparison, Interval, Measure, mean_interval
 from sidelight.belief import Belief
 from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, check_choice, invalid
@@ -52,22 +51,14 @@ class BayesAttacker:
 
     def guess(self, reports: Released | RecordReports, secret: str, confidence: float) -> Guess:
         """Return the best guess for every record, and the limit: what the posterior expects to lose."""
-        after = self.posterior(reports, secret)
-        points = self.numbers(secret)
+        after, points = self.posterior(reports, secret), self.numbers(secret)
         measure: Measure = "error rate" if self.rule == "mode" else "mean distance"
         before = Posterior(secret, self.belief.prior(secret)[None, :])
-        guesses = self._apply(after, points)
+        guesses, control = self._apply(after, points), self._apply(before, points)
         limit = None if self.rule == "mean" else expected_loss(after, points, measure, confidence)
-        words = f"Bayes, {self.rule} of the posterior ({self.belief.kind} belief)"
-        return Guess(
-            words,
-            describe_release(reports),
-            measure,
-            guesses,
-            self._apply(before, points),
-            face_value(reports, secret, None if self.rule == "mode" else points),
-            limit,
-        )
+        shown = face_value(reports, secret, None if self.rule == "mode" else points)
+        words = f"Bayes, {self.rule} of the posterior ({self.belief.kind} belief)", describe_release(reports)
+        return Guess(*words, measure, guesses, control, shown, limit)
 
     def truth(self, table: Any, secret: str) -> NDArray[Any]:
         """Return the true codes of the secret, or the numbers that stand for them."""

@@ -18,11 +18,9 @@ class EffectiveBudget:
     """The stated budget of a secret beside what the whole release spends on it.
 
     Attributes:
-        secret: the attribute.
         stated: the budget of its own report, 0 where it is not released.
         leakage: exact or certified, for the belief, with its own delta.
-        independent: Theorem 1 of the reconstruction paper, as published.
-        interdependent: Theorem 2 of the same paper, as published.
+        independent, interdependent: Theorems 1 and 2 of the reconstruction paper, as published.
         failure: Theorem 1 for the deltas.
     """
 
@@ -36,7 +34,7 @@ class EffectiveBudget:
     @property
     def is_understated(self) -> bool:
         """Whether Theorem 1 is below a figure that the leakage surely reaches."""
-        return self.independent.value < self.leakage.lower.value - 1e-9
+        return self.independent.value < self.leakage.lower.value - 1e-9  # beyond what rounding explains
 
 
 def effective_budget(
@@ -57,11 +55,7 @@ def effective_budget(
     parts = list(budgets.values())
     if not parts:
         raise InputError(f"the plan releases nothing beside {secret!r}; there is nothing to add up.")
-    return EffectiveBudget(
-        secret,
-        own,
-        total_leakage(belief, channels, secret, method),
-        reconstruction_sum(own, parts),
-        reconstruction_advanced(own, max(parts), len(parts), slack),
-        reconstruction_sum(own_delta, list(deltas.values())),
-    )
+    leakage, independent = total_leakage(belief, channels, secret, method), reconstruction_sum(own, parts)
+    interdependent = reconstruction_advanced(own, max(parts), len(parts), slack)
+    failure = reconstruction_sum(own_delta, list(deltas.values()))
+    return EffectiveBudget(secret, own, leakage, independent, interdependent, failure)

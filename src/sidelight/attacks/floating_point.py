@@ -41,7 +41,7 @@ def naive_laplace(values: ArrayLike, scale: float, seed: int) -> Array:
 def _inverse(uniform: Array, scale: float) -> Array:
     """Return the noise of a uniform number: sign(u - 1/2) |ln(1 - 2|u - 1/2|)| scale."""
     centred = uniform - 0.5
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore"):  # u = 0 gives infinite noise, in the attacked sampler too
         return np.asarray(scale * np.copysign(np.log(1 - 2 * np.abs(centred)), centred))
 
 
@@ -89,11 +89,7 @@ class FloatingPointAttacker:
     """Excludes candidates that could not have produced the report, then takes the nearest that is left.
 
     The control is the same without the exclusion: what the noise itself gives away is no fault of doubles.
-
-    Attributes:
-        candidates: the values a person can have, in order.
-        test: which candidates could have produced a report: `naive_test`, `grid_test`.
-        release: the release in words.
+    The candidates are the values a person can have, in order; the test is `naive_test` or `grid_test`.
     """
 
     candidates: tuple[float, ...]
@@ -111,6 +107,7 @@ class FloatingPointAttacker:
         nearest = distance.argmin(axis=1)
         feasible = self.test(reports, points)
         left = np.where(feasible, distance, np.inf)
+        # A report that nothing explains is taken at face value.
         guesses = np.where(feasible.any(axis=1), left.argmin(axis=1), nearest)
         return Guess("floating-point", self.release, "error rate", guesses, nearest)
 
@@ -125,12 +122,9 @@ class FloatingPointAttacker:
 
 @dataclass(frozen=True, eq=False)
 class FloatingPointResult:
-    """What the floating-point attack found.
+    """What the floating-point attack found: guesses, control and gain, as for every attack.
 
-    Attributes:
-        attack: guesses, control and gain, as for every attack.
-        feasible: (reports, candidates) which candidates could have produced each report.
-        truth: (reports,) the position of the true candidate.
+    Beside them which candidates each report is possible under, (reports, candidates), and the true place.
     """
 
     attack: AttackResult

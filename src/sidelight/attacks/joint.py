@@ -49,11 +49,9 @@ class _Halves:
 
     Attributes:
         leaves: the parts of single factors, in their order.
-        left: one half.
-        right: the other.
-        pairs: (pairs,) the left half's value in each pair of a secret and a left half.
+        pairs: (pairs,) the left half's value in each pair of a secret and a left half; `spans` are those of
+            each value of the secret.
         matrix: (pairs, right values) sparse: the weight of the records that have both.
-        spans: of the pairs of each value of the secret.
     """
 
     leaves: tuple[_Part, ...]
@@ -72,13 +70,10 @@ class _Halves:
 
 @dataclass(frozen=True, eq=False)
 class JointRule:
-    """Weighs every distinct record by the likelihood of the reports.
+    """Weighs every distinct record of a belief by the likelihood of the reports.
 
-    Attributes:
-        records: the distinct records of a belief.
-        secret: the target.
-        spread: the weight of records that are spread evenly over all values.
-        halves: how records are taken apart, by the attributes of each factor.
+    `spread` is the weight of records that are spread evenly over all values; `halves` remembers how records
+    are taken apart, by the attributes of each factor.
     """
 
     records: Records
@@ -125,6 +120,7 @@ class JointRule:
             merged = [_merge(parts[first], parts[second]) for first, second in pairs]
             best = min(range(3), key=lambda place: merged[place].size)
             parts = [part for place, part in enumerate(parts) if place not in pairs[best]] + [merged[best]]
+        # Pairs with the secret multiply the left half: it should be small.
         left, right = sorted(parts, key=lambda part: part.size)
         return self._join(leaves, left, right)
 
@@ -148,6 +144,7 @@ class JointRule:
             for leaf, table in zip(leaves, tables, strict=True):
                 logs += np.take(np.log(table), leaf.position, axis=0)
         most = np.maximum(logs.max(axis=0), evenly.max(axis=0))
+        # A record that nothing explains stays at 0, without inf - inf.
         shift = np.where(np.isfinite(most), most, 0.0)
         return np.asarray((owner * self.records.weights) @ np.exp(logs - shift) + np.exp(evenly - shift))
 

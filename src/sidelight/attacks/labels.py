@@ -13,11 +13,10 @@ from typing import Literal
 import numpy as np
 
 from sidelight.attacks.attack import Guess
-from sidelight.attacks.intervals import mean_interval
-from sidelight.attacks.result import AttackResult
+from sidelight.attacks.result import AttackResult, mean_interval
 from sidelight.foundation.arrays import Array, Whole
 from sidelight.foundation.errors import InputError, check_choice
-from sidelight.labels.collection import AttributeReports, LabelledRows
+from sidelight.labels import AttributeReports, LabelledRows
 from sidelight.learning.bayes import BayesFit, BayesModel
 from sidelight.sources.counts import distinct_rows
 
@@ -27,13 +26,10 @@ Scores = tuple[Array, Whole | None, Whole]
 
 
 def attack_labels(fit: BayesFit, attack: LabelAttack = "optimal", *, label: str = "label") -> AttackResult:
-    """Guess the label of everyone who reported, from their own release alone.
+    """Guess the label of everyone who reported, from their own release alone, in a simulated collection.
 
-    Args:
-        fit: a simulated collection and the model learnt from it.
-        attack: "published" applies the learnt model to what was released; "optimal" knows the distribution of
-            the records themselves.
-        label: what to call the label.
+    "published" applies the learnt model to what was released; "optimal" knows the distribution of the records
+    themselves.
     """
     check_choice("attack", attack, ("published", "optimal"))
     is_labeldp = fit.statement.protocol == "labeldp"

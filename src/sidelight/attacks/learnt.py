@@ -25,14 +25,8 @@ from sidelight.schema import Schema
 class LearntAttacker:
     """Gradient-boosted trees trained on the attacker's own records, perturbed as the plan says.
 
-    Make one with `fit`.
-
-    Attributes:
-        schema: the attributes of the records.
-        plan: the plan it was trained for.
-        secret: the target.
-        commonest: the commonest code of the secret among the attacker's records: the control.
-        predict: from features to codes.
+    Make one with `fit`. `predict` goes from features to codes; the commonest code of the secret among the
+    attacker's records is the control.
     """
 
     schema: Schema
@@ -50,6 +44,7 @@ class LearntAttacker:
         The mechanisms of the plan are public. Each record is perturbed anew for every copy; the seed is that
         of noise and training.
         """
+        # Fresh noise for each copy teaches the mechanism, not the noise.
         rows = np.tile(check_records(codes, schema), (copies, 1))
         features = report_features(release(rows, schema, plan, seed=seed))
         wanted = rows[:, schema.index(secret)].astype(np.intp)
@@ -61,16 +56,11 @@ class LearntAttacker:
         released = Released.of(reports)
         if secret != self.secret:
             raise invalid("secret", f"{self.secret!r}, what the attacker was trained for", secret)
-        if released.plan.releases != self.plan.releases or released.senders:
+        if released.plan.releases != self.plan.releases:
             raise InputError("this attacker was trained for another plan; train him for this one.")
-        return Guess(
-            "boosted trees, noise-aware",
-            describe_plan(released.plan),
-            "error rate",
-            self.predict(report_features(released)),
-            np.asarray(self.commonest),
-            face_value(released, secret, None),
-        )
+        words, guesses = describe_plan(released.plan), self.predict(report_features(released))
+        shown, control = face_value(released, secret, None), np.asarray(self.commonest)
+        return Guess("boosted trees, noise-aware", words, "error rate", guesses, control, shown)
 
     def truth(self, table: Any, secret: str) -> NDArray[Any]:
         """Return the true codes of the secret."""

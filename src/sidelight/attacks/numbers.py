@@ -15,19 +15,16 @@ from sidelight.foundation.errors import InputError, check_whole, invalid, unknow
 from sidelight.sources.reader import open_settled
 
 MOST_MISSING = 0.1
-_WIDE = 20.0
+_WIDE = 20.0  # on a linear scale the typical numbers would share a twentieth of the range
 _FEW_ENTITIES = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Records of numbers, each attribute scaled to 0..1 between its bounds.
+    """Records of numbers, (n, attributes), each attribute scaled to 0..1 between its bounds.
 
     Attributes:
-        names: the attributes.
-        values: (n, attributes) between 0 and 1.
-        lower: (attributes,) the number that became 0, after the logarithm where there is one.
-        upper: (attributes,) the number that became 1.
+        lower: (attributes,) the number that became 0, after the logarithm if there is one; `upper` became 1.
         logarithmic: which attributes were replaced by ln(1 + x) first.
         entities: (n,) whose record it is, a person, a vehicle or a company; None where each is its own.
         blocks: (n,) records that are so near to each other that whoever owns one of them knows the others; by
@@ -54,15 +51,11 @@ class Numbers:
         logarithmic: Sequence[str] | None = None,
         trim: float = 0.0,
     ) -> Numbers:
-        """Scale columns of numbers; records with a missing number are left out.
+        """Scale the numbers of each attribute; records with a missing one are left out.
 
-        Args:
-            columns: the numbers of each attribute.
-            entities: whose record each is.
-            blocks: which records stay together when they are shared out.
-            logarithmic: the attributes to take logarithms of, which must not be negative; by default those
-                whose largest number is far above the typical one.
-            trim: this share of the numbers at either end lies outside the bounds and is moved to them.
+        Logarithms, of numbers that must not be negative, are by default taken of attributes whose largest is
+        far above the typical one. `trim` is the share of the numbers at either end that lies outside the
+        bounds and is moved to them.
 
         >>> Numbers.of({"a": [0.0, 5.0, 10.0, 5.0], "b": [1.0, 2.0, 3.0, 4.0]}).values[:, 0]
         array([0. , 0.5, 1. , 0.5])
@@ -130,7 +123,7 @@ def _take_logarithms(raw: Array, names: Sequence[str], wanted: Sequence[str] | N
         if logs[-1] and column.min() < 0:
             raise InputError(f"column {name!r} has negative numbers; it has no logarithmic scale.")
         if logs[-1]:
-            column[:] = np.log1p(column)
+            column[:] = np.log1p(column)  # which takes 0 as well
     return tuple(logs)
 
 

@@ -76,15 +76,9 @@ class Noise:
 
 @dataclass(frozen=True, eq=False)
 class NoisyNumbers:
-    """What an attacker sees of numbers.
+    """What an attacker sees of numbers, (n, attributes); they may lie outside 0..1.
 
-    Attributes:
-        names: the attributes.
-        values: (n, attributes) the released numbers; they may lie outside 0..1.
-        noise: the family.
-        level: the secret's budget, or the share of swapped values.
-        secrets: the secret attributes.
-        is_simulation: whether the noise came from a seed.
+    The level is the secrets' budget, or the share of swapped values; a simulation has its noise from a seed.
     """
 
     names: tuple[str, ...]
@@ -118,7 +112,7 @@ def perturb(numbers: Numbers, noise: Noise, level: float, secrets: Sequence[str]
         return swap_within(numbers, level, seed)
     out = np.empty_like(numbers.values)
     budgets = noise.budgets(numbers.names, secrets, level)
-    for budget in sorted(set(budgets.values())):
+    for budget in sorted(set(budgets.values())):  # attributes of one budget share a mechanism, made once
         columns = [i for i, name in enumerate(numbers.names) if budgets[name] == budget]
         flat = numbers.values[:, columns].reshape(-1)
         noisy = _randomised(flat, noise, budget, derive_seed(seed, f"budget {budget!r}"))
@@ -152,6 +146,7 @@ def swap_within(numbers: Numbers, share: float, seed: int | None) -> Array:
         chosen = np.flatnonzero(_evenly(f"swap {name}", len(out), seed) < share)
         whose = numbers.entities[chosen]
         source = chosen[np.lexsort((_evenly(f"order {name}", len(out), seed)[chosen], whose))]
+        # Both orders list entities alike, so values stay within one.
         target = chosen[np.argsort(whose, kind="stable")]
         out[target, column] = numbers.values[source, column]
     return out
@@ -160,4 +155,4 @@ def swap_within(numbers: Numbers, share: float, seed: int | None) -> Array:
 def _evenly(label: str, count: int, seed: int | None) -> Array:
     """Return numbers spread evenly over 0..1, secure without a seed."""
     words = randomness(seed, f"attacks/{label}").words(0, count)
-    return np.asarray((words >> np.uint64(11)) * 2.0**-53)
+    return np.asarray((words >> np.uint64(11)) * 2.0**-53)  # 53 bits are what a double holds exactly

@@ -16,14 +16,15 @@ from itertools import product
 import numpy as np
 
 from sidelight.attacks.joint import JointRule
-from sidelight.attacks.released import Evidence, Released, evidence_of
+from sidelight.attacks.released import Released, evidence_of
 from sidelight.belief import Belief, Tree
 from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.progress import track
 from sidelight.protocols.factors import Factor, Spoken
 from sidelight.protocols.records import RecordReports
-from sidelight.sources import Records
+from sidelight.schema import Schema
+from sidelight.sources.counts import distinct_records
 
 Rule = Callable[[Sequence[Factor], int], Array]
 """From what the reports of so many people say to the unnormalised posterior of the secret."""
@@ -35,12 +36,9 @@ _MOST_TERMS = 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What the reports say about the secret.
+    """What the reports say about the secret: the probability of each value, (n, values), for each record.
 
-    Attributes:
-        secret: the attribute.
-        probabilities: (n, values) of each value, for each record.
-        impossible: how many records have reports that the belief holds impossible; they keep the prior.
+    `impossible` counts the records whose reports the belief holds impossible; they keep the prior.
     """
 
     secret: str
@@ -62,7 +60,7 @@ class Posterior:
         """Return the median of the numbers that stand for the values: the least distance."""
         order = np.argsort(points, kind="stable")
         below = np.cumsum(self.probabilities[:, order], axis=1)
-        place = (below < 0.5 * below[:, -1:]).sum(axis=1)
+        place = (below < 0.5 * below[:, -1:]).sum(axis=1)  # half of the sum, which rounding may leave off 1
         return np.asarray(points[order][np.minimum(place, len(points) - 1)])
 
 
@@ -71,16 +69,16 @@ def posterior(belief: Belief, reports: Released | RecordReports, secret: str) ->
 
     The secret is any attribute of the belief, released or not; attributes that are not released say nothing.
     """
-    evidence = evidence_of(reports)
-    for attribute in evidence.schema:
+    schema, cells, batches = evidence_of(reports)
+    for attribute in schema:
         if belief.schema[attribute.name] != attribute:
             raise InputError(f"the plan codes {attribute.name!r} in another way than the belief.")
-    infer, width = _rule(belief, evidence, secret)
+    infer, width = _rule(belief, schema, cells, secret)
     prior = belief.prior(secret)
-    out = np.empty((evidence.people, len(prior)))
+    out = np.empty((len(reports), len(prior)))
     impossible = 0
-    step = max(1, min(_ROWS, _CELLS // width))
-    for rows, factors in track(evidence.batches(step), "inferring", -(-evidence.people // step)):
+    step = max(1, min(_ROWS, _CELLS // width))  # so that what they need together stays small
+    for rows, factors in track(batches(step), "inferring", -(-len(reports) // step)):
         weights = infer(factors, rows.stop - rows.start if isinstance(rows, slice) else len(rows))
         mass = weights.sum(axis=0)
         lost = mass <= 0
@@ -91,13 +89,15 @@ def posterior(belief: Belief, reports: Released | RecordReports, secret: str) ->
     return Posterior(secret, out, impossible)
 
 
-def _rule(belief: Belief, evidence: Evidence, secret: str) -> tuple[Rule, int]:
+def _rule(belief: Belief, schema: Schema, cells: int, secret: str) -> tuple[Rule, int]:
     """Return how this belief infers, and how many numbers it holds for each person meanwhile."""
     if belief.tree is not None:
         return _TreeRule(belief.tree.rooted_at(secret)), 1
     if belief.records is not None:
-        records = _merged(belief.records, evidence.schema.names, secret)
-        return JointRule(records, secret, belief.smoothing), max(len(records.weights), evidence.cells)
+        names = list(dict.fromkeys([*schema.names, secret]))
+        codes = belief.records.codes[:, [belief.schema.index(name) for name in names]]
+        records = distinct_records(belief.schema.select(names), codes, belief.records.weights)
+        return JointRule(records, secret, belief.smoothing), max(len(records.weights), cells)
     raise InputError("the Bayes attack needs a joint or a tree belief; a pairwise one knows no joint.")
 
 
@@ -160,13 +160,3 @@ def _scaled(message: Array) -> Array:
     """Divide each record's entries by the largest, so that long products stay away from 0."""
     most = message.max(axis=0)
     return np.asarray(np.divide(message, most, out=message, where=most > 0))
-
-
-def _merged(records: Records, reported: Sequence[str], secret: str) -> Records:
-    """Return the distinct records of the attributes that matter."""
-    names = list(dict.fromkeys([*reported, secret]))
-    columns = [records.schema.index(name) for name in names]
-    codes, position = np.unique(records.codes[:, columns], axis=0, return_inverse=True)
-    weights = np.zeros(len(codes))
-    np.add.at(weights, position.reshape(-1), records.weights)
-    return Records(records.schema.select(names), codes, weights)

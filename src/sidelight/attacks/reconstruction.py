@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sidelight.attacks.attack import Guess
-from sidelight.attacks.learners import fit_imputation, fit_regression
-from sidelight.attacks.networks import MODELS as NETWORKS
-from sidelight.attacks.networks import Schedule, Trained, train
+from sidelight.attacks.learners import MODELS as NETWORKS
+from sidelight.attacks.learners import Schedule, Trained, fit_imputation, fit_regression, train
 from sidelight.attacks.numbers import Numbers
 from sidelight.attacks.owner import Noise, NoisyNumbers, perturb
 from sidelight.foundation.arrays import Array, Mask
@@ -38,14 +37,11 @@ class Reconstructor:
     """A trained attacker on numbers.
 
     Attributes:
-        attack: what it is, in words.
         names: the attributes of a released row.
-        secrets: the targets.
         control: (targets,) the guess without a release: the (geometric) median of the attacker's records.
         infer: from released rows and their level to the secrets.
         history: the mean distance after each epoch, on the attacker's held-out rows where he has some, else
             on those he trains on.
-        device: where it was trained.
         noise: the family that he was trained for; None where he was trained on clean records.
         levels: the levels that he was trained for, in order.
     """
@@ -112,15 +108,13 @@ def fit_published(
         learnt = Trained(fit_regression(rows, wanted, seed))
     else:
         learnt = train(model, lambda _: (rows, wanted), None, schedule or _published_schedule(own), seed)
-    return Reconstructor(
-        attack="imputation" if model == "imputation" else f"{model}, trained on clean rows as published",
-        names=own.names,
-        secrets=tuple(secrets),
-        control=centre(wanted),
-        infer=lambda released, _: learnt.predict(released[:, inputs]),
-        history=learnt.history,
-        device=learnt.device,
-    )
+
+    def infer(released: Array, _level: float) -> Array:
+        return learnt.predict(released[:, inputs])
+
+    words = "imputation" if model == "imputation" else f"{model}, trained on clean rows as published"
+    trained = (learnt.history, learnt.device)
+    return Reconstructor(words, own.names, tuple(secrets), centre(wanted), infer, *trained)
 
 
 def fit_aware(
@@ -193,6 +187,7 @@ def _best_ways(ways: Ways, held_out: _Perturbed) -> Callable[[Array, float], Arr
         best[level] = min(distances, key=distances.__getitem__)
 
     def infer(released: Array, level: float) -> Array:
+        # Levels act by their ratio, so the distance is that of logarithms.
         nearest = min(best, key=lambda known: abs(np.log(known / level)))
         return np.clip(ways[best[nearest]](released, level), 0.0, 1.0)
 
@@ -239,6 +234,7 @@ class _Perturbed:
     def split(self) -> tuple[_Perturbed, _Perturbed]:
         """Return nine tenths to learn from and one tenth to judge by."""
         rng = np.random.default_rng([self.seed, 1])
+        # By blocks: kin of a training row would flatter the judge.
         judging, learning = self.own.divided(max(1, len(self.own) // 10), rng)
         return replace(self, own=learning), replace(self, own=judging)
 

@@ -7,18 +7,18 @@ face value, in words and with the secret's own report taken for the truth.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.arrays import Array, Positions
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, invalid, unknown
 from sidelight.foundation.files import REPORTS_KEY
 from sidelight.foundation.randomness import derive_seed
-from sidelight.mechanisms import Mechanism, Reports
+from sidelight.mechanisms import Reports
 from sidelight.plan import Plan, Release
 from sidelight.protocols.factors import Choice, Factor
 from sidelight.protocols.protocol import Rows, check_records
@@ -31,20 +31,14 @@ Batch = tuple[Rows, list[Factor]]
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """What an attacker sees.
+    """What an attacker sees: the plan, and so many people's reports of every released attribute.
 
-    Attributes:
-        plan: what was released and how.
-        columns: the reports of every released attribute.
-        people: how many people reported.
-        senders: for attributes that not everyone reported, the rows of those who did, in order.
-        is_shuffled: whether the rows are in another order than the people.
+    Where the reports are shuffled their rows are in another order than the people.
     """
 
     plan: Plan
     columns: Mapping[str, Reports]
     people: int
-    senders: Mapping[str, Positions] = field(default_factory=dict)
     is_shuffled: bool = False
 
     def __post_init__(self) -> None:
@@ -54,29 +48,27 @@ class Released:
         for name, reports in self.columns.items():
             if name not in self.plan.names:
                 raise unknown("released attribute", name, self.plan.names)
-            expected = len(self.senders[name]) if name in self.senders else self.people
-            if (count := len(reports)) != expected:
-                raise InputError(f"{expected} people reported {name!r}, but there are {count} reports.")
+            if (count := len(reports)) != self.people:
+                raise InputError(f"{self.people} people reported {name!r}, but there are {count} reports.")
 
     @classmethod
     def of(cls, reports: Released | RecordReports) -> Released:
-        """Take a collection whose parts are single attributes: by a plan, SPL or SMP."""
+        """Take a collection in which everyone reports single attributes: by a plan, or SPL."""
         if isinstance(reports, Released):
             return reports
         protocol = check_collected(reports).protocol
-        if not protocol.groups or any(len(group.names) > 1 for group in protocol.groups):
+        is_partial = any(rows is not None for rows in reports.senders)
+        if not protocol.groups or is_partial or any(len(group.names) > 1 for group in protocol.groups):
             raise InputError(
-                "a learnt attack reads reports of single attributes, collected by a plan, SPL or SMP; got "
-                f"{protocol.name}. Take the Bayes attack."
+                "a learnt attack reads everyone's reports of single attributes, collected by a plan or SPL; "
+                f"got {protocol.name}. Take the Bayes attack."
             )
         parts = tuple(
             Release(protocol.schema[group.label], group.mechanism, group.epsilon, parameters=group.parameters)
             for group in protocol.groups
         )
-        sent = zip(protocol.labels, reports.senders, strict=True)
-        senders = {name: rows for name, rows in sent if rows is not None}
         columns = dict(zip(protocol.labels, reports.parts, strict=True))
-        return cls(Plan(parts), columns, reports.people, senders, reports.is_shuffled)
+        return cls(Plan(parts), columns, reports.people, reports.is_shuffled)
 
     def __len__(self) -> int:
         return self.people
@@ -92,17 +84,8 @@ class Released:
         telling = {name: mechanism for name, mechanism in mechanisms.items() if mechanism.epsilon}
         for start in range(0, self.people, step):
             span = slice(start, min(start + step, self.people))
-            yield span, [Choice({name: self._said(name, each, span)}) for name, each in telling.items()]
-
-    def _said(self, name: str, mechanism: Mechanism, span: slice) -> Array:
-        """Return the likelihood of a run of people's reports, (values, people); 1 for who sent none."""
-        if name not in self.senders:
-            return mechanism.likelihoods(self[name][span]).T
-        rows = self.senders[name]
-        low, high = np.searchsorted(rows, [span.start, span.stop])
-        everyone = np.ones((mechanism.size, span.stop - span.start))
-        everyone[:, rows[low:high] - span.start] = mechanism.likelihoods(self[name][low:high]).T
-        return everyone
+            said = {name: each.likelihoods(self[name][span]).T for name, each in telling.items()}
+            yield span, [Choice({name: likely}) for name, likely in said.items()]
 
 
 def check_collected(reports: object) -> RecordReports:
@@ -112,31 +95,19 @@ def check_collected(reports: object) -> RecordReports:
     return reports
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """What an attacker reads.
+def evidence_of(
+    reports: Released | RecordReports,
+) -> tuple[Schema, int, Callable[[int], Iterator[Batch]]]:
+    """Return the attributes, the most values that a part of a report is about, and what reports say.
 
-    Attributes:
-        schema: the attributes that the reports are about.
-        people: how many people reported.
-        cells: the largest number of values that a part of a report is about.
-        batches: from the largest number of rows to what people say, each person once.
+    The last goes from the largest number of rows to what people say, each person once; who did not report an
+    attribute says nothing of it.
     """
-
-    schema: Schema
-    people: int
-    cells: int
-    batches: Callable[[int], Iterator[Batch]]
-
-
-def evidence_of(reports: Released | RecordReports) -> Evidence:
-    """Return what reports of any protocol say; who did not report an attribute says nothing of it."""
     if isinstance(reports, Released):
         schema = reports.plan.schema
-        return Evidence(schema, reports.people, max(schema.sizes), reports.batches)
+        return schema, max(schema.sizes), reports.batches
     protocol = check_collected(reports).protocol
-    cells, batches = protocol.widest_factor, lambda step: protocol.evidence(reports, step)
-    return Evidence(protocol.schema, reports.people, cells, batches)
+    return protocol.schema, protocol.widest_factor, partial(protocol.evidence, reports)
 
 
 def is_reports_file(path: str | Path) -> bool:
@@ -178,7 +149,7 @@ def face_value(reports: Released | RecordReports, secret: str, points: Array | N
     if not isinstance(reports, Released):
         codes = reports.protocol.face_value(reports, secret)
         return codes if codes is None or points is None else points[codes]
-    if secret not in reports.plan.names or secret in reports.senders:
+    if secret not in reports.plan.names:
         return None
     mechanism = reports.plan[secret].randomiser()
     codes = mechanism.face_value(reports[secret])

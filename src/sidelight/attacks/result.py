@@ -1,4 +1,4 @@
-"""AttackResult: what an attack reached, beside what could be had without the release, and the limit.
+"""AttackResult: what an attack reached, beside what it would without the release, the limit, and intervals.
 
 Every attack is measured by a loss for each record: 0 or 1 for a wrong guess of a value, the distance to the
 truth for a guess of a number. Its mean is the score; smaller is better for the attacker. Three means of the
@@ -15,30 +15,107 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 from typing import Any, Literal
 
-from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from sidelight.attacks.intervals import Interval, mean_interval, paired_interval, student_interval
 from sidelight.foundation.arrays import Array
-from sidelight.foundation.errors import unknown
+from sidelight.foundation.errors import InputError, check_number, unknown
 from sidelight.foundation.html import html_table
 
 Measure = Literal["error rate", "mean distance"]
 
 
+@dataclass(frozen=True)
+class Interval:
+    """A figure and the ends of its confidence interval; all three are equal where it is known exactly."""
+
+    value: float
+    lower: float
+    upper: float
+
+    @classmethod
+    def exactly(cls, value: float) -> Interval:
+        """Return a figure that has no error."""
+        return cls(value, value, value)
+
+
+def check_confidence(confidence: float) -> float:
+    """Return the confidence after checking that it lies strictly between 0 and 1."""
+    return check_number("confidence", confidence, above=0, below=1)
+
+
+def mean_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Return the mean of independent values with its interval.
+
+    Zeros and ones get Wilson's interval (1927), which stays within 0 and 1 and has a width where all are
+    alike; other numbers Student's (1908).
+
+    >>> mean_interval([0, 1, 1, 1])
+    Interval(value=0.75, lower=0.300641842582402, upper=0.9544127391902995)
+    """
+    array = _checked(values)
+    if not ((array == 0) | (array == 1)).all():
+        return student_interval(array, confidence)
+    share, count, z = float(array.mean()), len(array), _normal_quantile(confidence)
+    weight = z * z / count
+    centre = (share + weight / 2) / (1 + weight)
+    half = z / (1 + weight) * math.sqrt(share * (1 - share) / count + weight / (4 * count))
+    return Interval(share, max(centre - half, 0.0), min(centre + half, 1.0))
+
+
+def student_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Return the mean of independent numbers with Student's interval; of one alone nothing is known."""
+    from scipy.special import stdtrit
+
+    array = _checked(values)
+    check_confidence(confidence)
+    mean, count = float(array.mean()), len(array)
+    if count == 1:
+        return Interval(mean, -math.inf, math.inf)
+    quantile = float(stdtrit(count - 1, (1 + confidence) / 2))
+    error = quantile * float(array.std(ddof=1)) / math.sqrt(count)
+    return Interval(mean, mean - error, mean + error)
+
+
+def paired_interval(differences: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Return the mean of differences between paired zeros and ones, each -1, 0 or 1, with its interval.
+
+    Agresti and Min (2005): half a pair is added to each of the four cells, so that a few pairs that all
+    agree prove little.
+
+    >>> paired_interval([1, 1])
+    Interval(value=1.0, lower=-0.19295191217483876, upper=1.0)
+    """
+    array = _checked(differences)
+    count = len(array) + 2
+    centre = float(array.sum()) / count
+    spread = float(np.abs(array).sum()) + 1 - count * centre**2
+    half = _normal_quantile(confidence) * math.sqrt(spread) / count
+    return Interval(float(array.mean()), max(centre - half, -1.0), min(centre + half, 1.0))
+
+
+def _checked(values: ArrayLike) -> Array:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not len(array):
+        raise InputError("a mean needs at least one value in one dimension.")
+    return array
+
+
+def _normal_quantile(confidence: float) -> float:
+    return NormalDist().inv_cdf((1 + check_confidence(confidence)) / 2)
+
+
 @dataclass(frozen=True, eq=False)
 class AttackResult:
-    """One attack on one target.
+    """One attack on one target, which may be several attributes.
 
     Attributes:
-        target: the attribute or attributes that were attacked.
-        attack: the attack in words.
-        release: the release in words.
         measure: "error rate" (share of wrong guesses) or "mean distance".
         guesses: (n,) or (n, targets) what the attacker says about each record.
-        losses: (n,) how far each guess is from the truth.
-        control_losses: (n,) the same for the attacker without a release.
+        losses: (n,) how far each guess is from the truth; `control_losses` without a release.
         baseline_losses: (n,) the same for the release itself; None where it does not show the target.
         limit: the least mean loss that any attacker can have; None where it is not known.
         confidence: of all intervals; they take the records as independent of each other.

@@ -31,7 +31,7 @@ from sidelight.foundation.arrays import Array, Codes, offsets
 from sidelight.schema import Schema
 from sidelight.sources import Records, Table
 from sidelight.sources.counts import check_dense
-from sidelight.sources.engine import Place, processors
+from sidelight.sources.table import Place, processors
 
 MOST_ROWS = 20_000
 """A sample of so many records is fitted: held-out likelihood hardly rises with more."""

@@ -34,7 +34,7 @@ _LEAST_SPREAD = 1e-9  # a channel whose largest log-ratio is smaller tells nothi
 
 @dataclass(frozen=True, eq=False)
 class _Limits:
-    """What a channel of the attribute must keep."""
+    """What a channel of the attribute must keep; see `OptimalChannel`."""
 
     belief: Belief
     attribute: str
@@ -46,7 +46,7 @@ class _Limits:
         """How many values the attribute has."""
         return self.belief.schema[self.attribute].size
 
-    def leaks(self, channel: Channel) -> dict[str, Leakage]:
+    def leakage(self, channel: Channel) -> dict[str, Leakage]:
         """Return what a channel says about every secret."""
         return {
             secret: direct_leakage(self.belief, channel, secret)
@@ -57,7 +57,7 @@ class _Limits:
 
     def excess(self, channel: Channel) -> float:
         """Return by how much a channel breaks its worst limit or the budget; negative if it breaks none."""
-        leaks = self.leaks(channel)
+        leaks = self.leakage(channel)
         over = [leaks[secret].value - limit for secret, limit in self.limits.items()]
         return max([channel.epsilon - self.epsilon, *over])
 
@@ -86,7 +86,7 @@ class _Limits:
 
 
 @dataclass(frozen=True, eq=False)
-class OptimalChannel(_Limits):
+class OptimalChannel:
     """The best channel of an attribute under limits, with randomised response under the same limits.
 
     Attributes:
@@ -103,6 +103,10 @@ class OptimalChannel(_Limits):
         response_best: its expected utility if each report is turned into the most useful one.
     """
 
+    belief: Belief
+    attribute: str
+    limits: Mapping[str, float]
+    epsilon: float
     channel: DenseChannel
     utility: float
     bound: float
@@ -118,6 +122,7 @@ class OptimalChannel(_Limits):
         nominal budget is twice the largest log-ratio. Its probabilities are whole numbers of a random word,
         so as little of a useless channel is mixed in as keeps the limits once they are rounded.
         """
+        asked = _Limits(self.belief, self.attribute, self.limits, self.epsilon)
         attribute, cells = self.belief.schema[self.attribute], self.channel.cells
         mix = _LEAST_MIX
         while mix < 1:
@@ -126,7 +131,7 @@ class OptimalChannel(_Limits):
             if spread < _LEAST_SPREAD:
                 break
             release = Release(attribute, "exp", 2 * spread, parameters={"utility": logs.tolist()})
-            if self.excess(release.channel()) <= 0:
+            if asked.excess(release.channel()) <= 0:
                 return release
             mix *= 4  # few tries, and at most four times what is needed is given away
         raise InputError(
@@ -163,7 +168,7 @@ def optimal_channel(
         channel=channel,
         utility=float((gains * channel.cells).sum()),
         bound=bound,
-        leakage=asked.leaks(channel),
+        leakage=asked.leakage(channel),
         response_epsilon=response.epsilon,
         response_utility=float((gains * likely).sum()) if gains.shape == likely.shape else math.nan,
         response_best=float((likely.T @ gains).max(axis=1).sum()),

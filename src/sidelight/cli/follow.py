@@ -230,7 +230,7 @@ def _keep(whole: sl.transport.Aggregator, path: Path) -> None:
 
 def _expected(files: list[Path]) -> list[sl.protocols.Protocol]:
     """Return the protocols that files name: a plan's, a protocol, or both phases of published parameters."""
-    from sidelight.protocols.files import read_data
+    from sidelight.foundation.strict import read_data
 
     protocols: list[sl.protocols.Protocol] = []
     for path in files:

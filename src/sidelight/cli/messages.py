@@ -10,8 +10,7 @@ from typing import Any
 
 from sidelight.foundation.errors import SidelightError
 from sidelight.foundation.files import FULL
-from sidelight.foundation.logs import kept_logs
-from sidelight.foundation.terminal import ClosedPipeError, say
+from sidelight.foundation.terminal import ClosedPipeError, kept_logs, say
 
 _ALIASES = {"kind": "belief", "secrets": "secret", "synergies": "synergy"}
 """Arguments that are options by another name."""

@@ -126,10 +126,10 @@ def _run(chosen: tuple[sl.studies.Study, ...], settings: Settings, *, quiet: boo
 
 def _described(study: sl.studies.Study) -> dict[str, object]:
     about = {"name": study.name, "paper": study.paper, "title": study.title}
-    return about | {"published": dict(study.published), "tables": list(study.needs)}
+    return about | {"published": dict(study.published), "tables": list(study.tables)}
 
 
 def _told(outcome: Outcome) -> dict[str, object]:
     if outcome.saved is None:
         return {"study": outcome.study.name, "state": outcome.state, "error": outcome.error}
-    return {"state": outcome.state, **outcome.saved.to_dict()}
+    return {"state": outcome.state, **asdict(outcome.saved)}

@@ -15,14 +15,12 @@ import pyarrow as pa
 
 from sidelight.estimation.expected_error import Frequencies, best_error, likeliest_errors, shrunken_error
 from sidelight.estimation.joint import likeliest_joint, likeliest_numbers
-from sidelight.estimation.means import Mean, means, number_parts
-from sidelight.estimation.shrinkage import Method, choose, joint_marginals, shrink, shrunken
-from sidelight.estimation.unbiased import ABOUT, About, Every, unbiased
-from sidelight.foundation.arrays import Array
+from sidelight.estimation.shrinkage import Method, by_domain, joint_marginals, least_risk, shrunken
+from sidelight.estimation.unbiased import ABOUT, About, Every, Mean, means, number_parts, unbiased
+from sidelight.foundation.arrays import Array, to_simplex
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, json_number, write_text
 from sidelight.foundation.html import html_table
-from sidelight.foundation.simplex import to_simplex
 from sidelight.protocols import records
 from sidelight.protocols.groups import marginal
 from sidelight.protocols.records import RecordReports, RecordSums, Reported
@@ -39,15 +37,9 @@ _IMPROVED: dict[str, Method] = {
 
 @dataclass(frozen=True)
 class Estimate:
-    """One value's frequency.
+    """The frequency of one value, by its attribute and its label, as the chosen estimator has it.
 
-    Attributes:
-        attribute: its attribute.
-        value: its label.
-        frequency: as the chosen estimator has it.
-        standard_error: of the unbiased estimate that the interval is made from.
-        lower: the interval's lower end, not below 0.
-        upper: its upper end, not above 1.
+    The standard error is of the unbiased estimate that the interval, within 0 to 1, is made from.
     """
 
     attribute: str
@@ -60,22 +52,13 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """The frequencies of every attribute.
+    """The frequencies of every attribute, (values,), the standard errors of unbiased ones, and intervals.
 
-    The interval is that of the unbiased estimate, so that it covers the truth at its rate whatever
-    estimator is chosen; it is widened to hold the stated frequency where need be.
+    The interval is that of the unbiased estimate, so that it covers the truth at its rate, the confidence,
+    whatever estimator is chosen; it is widened to hold the stated frequency where need be.
 
     Attributes:
-        schema: the attributes.
-        frequencies: by attribute, (values,).
-        standard_errors: of the unbiased estimates, by attribute.
-        lower: the lower ends of the intervals.
-        upper: their upper ends.
-        protocol: what made the reports.
-        estimator: which one was used.
         about: whether the errors are about those who reported or about their population.
-        confidence: of the intervals.
-        people: how many reported.
         epsilon: what a whole record's report realises at most.
         is_simulation: whether the noise came from a seed.
         unbiased_error: the mean squared error to expect of the unbiased estimates.
@@ -204,12 +187,9 @@ def _write(result: Estimates | Comparison, path: str | Path, overwrite: bool) ->
 
 
 def estimate(
-    reports: Reported | Iterable[Reported],
-    *,
-    estimator: Estimator = "best",
-    confidence: float = 0.95,
+    reports: Reported | Iterable[Reported], *, estimator: Estimator = "best", confidence: float = 0.95,
     about: About = "collected",
-) -> Estimates:
+) -> Estimates:  # fmt: skip
     """Estimate the frequencies of all attributes from reports.
 
     Args:
@@ -232,7 +212,11 @@ def estimate(
     estimates = unbiased(parts, about)
     frequencies = _frequencies(estimator, estimates, parts, given)
     deviations = NormalDist().inv_cdf(0.5 + level / 2)
-    lower, upper = _intervals(estimates, frequencies, deviations)
+    lower, upper = {}, {}
+    for name, item in estimates.items():
+        low, high = item.interval(deviations)
+        stated = np.clip(frequencies[name], 0, 1)  # an interval must hold what is stated beside it
+        lower[name], upper[name] = np.minimum(low, stated), np.maximum(high, stated)
     variances = {name: item.variance(to_simplex(item.estimate)) for name, item in estimates.items()}
     errors = {name: np.sqrt(spread) for name, spread in variances.items()}
     return Estimates(
@@ -244,25 +228,10 @@ def estimate(
     )  # fmt: skip
 
 
-def _intervals(
-    estimates: Every, frequencies: Mapping[str, Array], deviations: float
-) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return the intervals' ends, widened to hold the frequencies that are stated."""
-    lower, upper = {}, {}
-    for name, item in estimates.items():
-        low, high = item.interval(deviations)
-        stated = np.clip(frequencies[name], 0, 1)
-        lower[name], upper[name] = np.minimum(low, stated), np.maximum(high, stated)
-    return lower, upper
-
-
 def _expected(
-    estimator: str,
-    parts: Sequence[RecordSums],
-    about: About,
-    frequencies: Frequencies,
+    estimator: str, parts: Sequence[RecordSums], about: About, frequencies: Frequencies,
     variances: Frequencies,
-) -> tuple[float, float]:
+) -> tuple[float, float]:  # fmt: skip
     """Return the mean squared errors to expect of the unbiased estimates and of the chosen ones."""
     schema = parts[0].protocol.schema
     unbiased_error = float(np.mean([spread.mean() for spread in variances.values()]))
@@ -320,15 +289,13 @@ def _frequencies(
     schema = parts[0].protocol.schema
     if estimator == "inversion":
         return {name: item.estimate for name, item in estimates.items()}
-    if estimator == "simplex":
-        return {name: to_simplex(item.estimate) for name, item in estimates.items()}
-    if estimator == "shrinkage":
-        return shrink(schema, estimates)
+    if estimator in _IMPROVED:
+        return by_domain(schema, estimates, _IMPROVED[estimator])
     if estimator == "em":
         return _likeliest(schema, records.reports_among(given))
     if estimator == "published":
         return published(parts)
-    plain = choose(schema, estimates)
+    plain = by_domain(schema, estimates, least_risk)
     return plain | joint_marginals(schema, parts, estimates) | likeliest_numbers(parts)
 
 

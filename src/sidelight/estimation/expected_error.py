@@ -13,10 +13,9 @@ import numpy as np
 
 from sidelight.estimation import linear
 from sidelight.estimation.joint import likeliest_each
-from sidelight.estimation.means import sole_numbers
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.estimation.shrinkage import Method, least_risk, shared_domains
-from sidelight.estimation.unbiased import Inversion, unbiased
+from sidelight.estimation.unbiased import Inversion, sole_numbers, unbiased
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_whole, invalid
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
@@ -39,11 +38,6 @@ PUBLISHED_TRIALS = 48
 """First phases that are simulated for Corr-RR's own estimator: its error depends on them most."""
 _MOST_WORK = 20_000
 _MOST_SIMULATED = 50_000
-
-
-def uniform(schema: Schema) -> dict[str, Array]:
-    """Return uniform frequencies: what is assumed where nothing is known."""
-    return {attribute.name: np.full(attribute.size, 1 / attribute.size) for attribute in schema}
 
 
 def predicted_variances(design: Design, people: int, frequencies: Frequencies) -> dict[str, Array]:
@@ -147,9 +141,9 @@ def shrunken_error(
         spread = np.stack([variances[name] for name in names])
         draws = min(max(_MOST_DRAWN // truth.size, _LEAST_DRAWS), _DRAWS)  # many values need fewer draws
         noise = rng.normal(size=(draws, *truth.shape)) * np.sqrt(spread)
-        noise -= noise.mean(axis=-1, keepdims=True)
+        noise -= noise.mean(axis=-1, keepdims=True)  # estimates add up to 1, so their noise adds up to 0
         size = truth.shape[-1]
-        noise *= np.sqrt(size / max(size - 1, 1))
+        noise *= np.sqrt(size / max(size - 1, 1))  # which took variance away: here it is given back
         estimates = method(truth + noise, np.broadcast_to(spread.sum(axis=-1), (draws, len(names))))
         errors += list(((estimates - truth) ** 2).mean(axis=(0, 2)))
     return float(np.mean(errors))
@@ -172,7 +166,7 @@ def group_error(group: ReportedGroup, frequencies: Frequencies) -> float:
 
 def _single(group: ReportedGroup, name: str, share: Array) -> Array:
     """Return the variance of one report's estimate of each value, sampling of people included."""
-    moments = group.moments(name)
+    moments = group.moments[name]
     if moments is None:
         return group.randomiser.variance(1, share)
     none, full = moments
@@ -185,6 +179,7 @@ def _grouped(protocol: Protocol, people: int, frequencies: Frequencies) -> dict[
     for group, share in zip(protocol.groups, protocol.part_shares, strict=True):
         for name in group.names:
             spread = _single(group, name, frequencies[name]) * whole / (people * share)
+            # A mechanism without noise has no variance, and so all the weight.
             precision[name] = precision.get(name, np.zeros_like(spread)) + 1 / np.maximum(spread, 1e-300)
     return _without_people({name: 1 / total for name, total in precision.items()}, frequencies, people)
 
@@ -237,7 +232,7 @@ def published_error(
     stacked = _stacked(design.schema, frequencies)
     errors = []
     for first, second in _simulated(design, people, frequencies, trials):
-        scale = np.sqrt(min(first.people / early, 1.0))
+        scale = np.sqrt(min(first.people / early, 1.0))  # fewer are simulated than report, and err more
         estimates = unbiased([first.aggregate()])
         for name, share in linear.split(second.expected_counts() @ stacked, design.schema).items():
             response = second.responses[name]
@@ -266,7 +261,7 @@ def _simulated(
     early, late = _phases(design, people)
     rng = np.random.default_rng(_SEED)
     simulated = []
-    most = max(_MOST_WORK // sum(design.schema.sizes) ** 2, 1)
+    most = max(_MOST_WORK // sum(design.schema.sizes) ** 2, 1)  # learning takes the square of all values
     for trial in range(min(trials, most)):
         columns = [
             rng.choice(len(frequencies[name]), size=min(early, _MOST_SIMULATED), p=frequencies[name])

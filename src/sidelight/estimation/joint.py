@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sidelight.estimation.means import number_parts
-from sidelight.foundation.arrays import Array, Positions, Whole
+from sidelight.estimation.unbiased import number_parts
+from sidelight.foundation.arrays import Array, Positions, Whole, to_simplex
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.simplex import to_simplex
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.mechanisms.oracle import LARGEST_TABLE
 from sidelight.protocols.protocol import domain_size
@@ -31,7 +30,7 @@ _NUMBER_ROUNDS = 500
 _NEAR = 1e-3
 _GROWTH = 1.3
 _MOST_POWER = 1e6
-_LARGEST_EXPONENT = 700.0
+_LARGEST_EXPONENT = 700.0  # e^709 is the largest double
 PRIOR = 0.1
 """Of every value of a noisy number so much of a person is taken for granted, see `likeliest`."""
 _LEAST = 1e-12
@@ -39,12 +38,9 @@ _LEAST = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """Reports about some attributes.
+    """Reports about some attributes: the likelihood of each distinct one, and how many people sent it.
 
-    Attributes:
-        names: the attributes.
-        likelihood: (distinct reports, cells) in C order of the attributes' values.
-        counts: (distinct reports,).
+    Likelihoods have shape (distinct reports, cells), in C order of the attributes' values.
     """
 
     names: tuple[str, ...]
@@ -122,21 +118,29 @@ def likeliest(mechanism: BinnedNumbers, counts: Whole) -> Array:
     return _climb(start, step, _NUMBER_ROUNDS).reshape(*counts.shape[:-1], len(law))
 
 
-def maximise(schema: Schema, terms: Sequence[Term], start: Array | None = None) -> Array:
+def maximise(schema: Schema, terms: Sequence[Term]) -> Array:
     """Return the joint that maximises the likelihood of all terms.
 
     It is within a thousandth of a nat of the largest, or as near as 2,000 rounds come: where noise is wide
     and people are many, that may be further off than projected estimates, as the climb starts at uniformity.
-    Where the terms leave the joint open, it stays as near to the start (uniform) as the updates leave it.
+    Where the terms leave the joint open, it stays as near to uniformity as the updates leave it.
     """
-    joint = np.full(schema.sizes, 1 / domain_size(schema.sizes)) if start is None else start
     axes = [tuple(schema.index(name) for name in term.names) for term in terms]
+    people = sum(float(term.counts.sum()) for term in terms)
 
     def step(cells: Array, _: Positions) -> Steps:
-        ratios, gap, likelihood = _ratios(cells.reshape(schema.sizes), terms, axes)
-        return ratios.reshape(1, -1), np.array([gap]), np.array([likelihood])
+        joint, weight, likelihood = cells.reshape(schema.sizes), np.zeros(schema.sizes), 0.0
+        for term, kept in zip(terms, axes, strict=True):
+            # A report that no cell explains must not divide by 0.
+            seen = np.maximum(term.likelihood @ _marginal(joint, kept), 1e-300)
+            weight += _spread((term.counts / seen) @ term.likelihood, kept, joint.shape)
+            likelihood += float(term.counts @ np.log(seen))
+        # The log-likelihood is concave, so its largest slope towards a cell bounds what is left to gain.
+        gap = float(weight.max()) - people
+        return weight.reshape(1, -1) / people, np.array([gap]), np.array([likelihood])
 
-    return _climb(joint.reshape(1, -1), step, _ROUNDS).reshape(schema.sizes)
+    cells = domain_size(schema.sizes)
+    return _climb(np.full((1, cells), 1 / cells), step, _ROUNDS).reshape(schema.sizes)
 
 
 def _climb(start: Array, step: Callable[[Array, Positions], Steps], rounds: int) -> Array:
@@ -175,23 +179,6 @@ def far_step(cells: Array, ratios: Array, power: Array) -> Array:
     exponent = power[:, None] * np.log(np.maximum(ratios, 1e-300))
     far = cells * np.exp(np.clip(exponent, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
     return np.asarray(far / far.sum(axis=1, keepdims=True))
-
-
-def _ratios(
-    joint: Array, terms: Sequence[Term], axes: Sequence[tuple[int, ...]]
-) -> tuple[Array, float, float]:
-    """Return each cell's ratio, how many nats the joint is from the best at most, and its log-likelihood.
-
-    The log-likelihood is concave, so its largest slope towards a cell bounds what is left to gain.
-    """
-    weight = np.zeros(joint.shape)
-    likelihood = 0.0
-    for term, kept in zip(terms, axes, strict=True):
-        seen = np.maximum(term.likelihood @ _marginal(joint, kept), 1e-300)
-        weight += _spread((term.counts / seen) @ term.likelihood, kept, joint.shape)
-        likelihood += float(term.counts @ np.log(seen))
-    people = sum(float(term.counts.sum()) for term in terms)
-    return weight / people, float(weight.max()) - people, likelihood
 
 
 def _marginal(joint: Array, kept: tuple[int, ...]) -> Array:
@@ -267,7 +254,7 @@ def _whole_terms(collected: RecordReports, names: Sequence[str]) -> list[Term]:
             f"a report of {protocol.name!r} may be about any attribute, so its joint is that of all "
             f"attributes; name {missing!r} too."
         )
-    law = protocol.matrix().T
+    law = protocol.written_law.T
     counts = np.bincount(protocol.columns_of(collected), minlength=len(law)).astype(np.float64)
     kept = counts > 0
     return [Term(protocol.schema.names, law[kept], counts[kept])]

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sidelight.foundation.arrays import Array
+from sidelight.foundation.arrays import Array, to_simplex
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.simplex import to_simplex
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordSums
 from sidelight.schema import Schema
@@ -22,8 +21,8 @@ Known = Mapping[str, tuple[Array, Array]]
 
 WORST_CONDITION = 1e4
 """Above this condition number the counts of reports alone do not determine the frequencies."""
-_ROUNDS = 2
-_SINGULAR = 1e-5
+_ROUNDS = 2  # weights depend on the frequencies, but so little that a second round settles them
+_SINGULAR = 1e-5  # of roots: a condition number of 1e10, where solving loses most digits
 
 
 def solve_linear(parts: Sequence[RecordSums], known: Known) -> dict[str, tuple[Array, Array]]:
@@ -99,14 +98,10 @@ def condition(protocol: Protocol) -> float:
 
 def directions(sizes: Sequence[int]) -> Array:
     """Return orthonormal directions in which frequencies can move, shape (sum of sizes, directions)."""
-    total, width = sum(sizes), sum(size - 1 for size in sizes)
-    basis = np.zeros((total, width))
-    row = column = 0
-    for size in sizes:
-        free = np.linalg.svd(np.eye(size) - 1 / size)[0][:, : size - 1]
-        basis[row : row + size, column : column + size - 1] = free
-        row, column = row + size, column + size - 1
-    return basis
+    from scipy.linalg import block_diag
+
+    free = (np.linalg.svd(np.eye(size) - 1 / size)[0][:, : size - 1] for size in sizes)
+    return np.asarray(block_diag(*free))
 
 
 def split(stacked: Array, schema: Schema) -> dict[str, Array]:

@@ -19,8 +19,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from sidelight.estimation.unbiased import Every
-from sidelight.foundation.arrays import Array
-from sidelight.foundation.simplex import to_simplex
+from sidelight.foundation.arrays import Array, to_simplex
 from sidelight.mechanisms import Aggregate
 from sidelight.protocols.groups import ReportedGroup, marginal
 from sidelight.protocols.records import RecordSums
@@ -28,7 +27,7 @@ from sidelight.schema import Schema
 
 Method = Callable[[Array, Array], Array]
 """From estimates and the summed variance of each attribute to better estimates."""
-_TINY = 1e-300
+_TINY = 1e-300  # keeps divisors above 0 and leaves every other number as it is
 _PEERS = 4.0
 """Attributes pool whose summed variances lie within one power of this, counted from the least noisy."""
 
@@ -41,23 +40,14 @@ def shared_domains(schema: Schema) -> list[tuple[str, ...]]:
     return [tuple(names) for names in groups.values()]
 
 
-def shrink(schema: Schema, estimates: Every) -> dict[str, Array]:
-    """Return shrunken frequencies of every attribute, on the simplex."""
-    return _by_domain(schema, estimates, shrunken)
-
-
-def choose(schema: Schema, estimates: Every) -> dict[str, Array]:
-    """Return, domain by domain, the shrunken or the projected frequencies, by their predicted error."""
-    return _by_domain(schema, estimates, least_risk)
-
-
-def _by_domain(schema: Schema, estimates: Every, method: Method) -> dict[str, Array]:
+def by_domain(schema: Schema, estimates: Every, method: Method) -> dict[str, Array]:
+    """Return the frequencies that a method, `shrunken` for example, makes of each domain's estimates."""
     result: dict[str, Array] = {}
     for names in shared_domains(schema):
         raw = np.stack([estimates[name].estimate for name in names])
         spread = np.stack([estimates[name].variance(to_simplex(estimates[name].estimate)) for name in names])
         result |= dict(zip(names, method(raw, spread.sum(axis=-1)), strict=True))
-    return result
+    return {name: result[name] for name in schema.names}
 
 
 def shrunken(estimates: Array, spread: Array) -> Array:

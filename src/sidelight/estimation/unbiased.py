@@ -7,16 +7,17 @@ attributes counts, that of people does not) or about those they were drawn from 
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from sidelight.estimation.linear import solve_linear
-from sidelight.foundation.arrays import Array
+from sidelight.estimation.linear import solve_linear, split
+from sidelight.foundation.arrays import Array, to_simplex
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.simplex import to_simplex
 from sidelight.mechanisms import Aggregate
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.protocols.groups import ReportedGroup, inverted_covariance, marginal
@@ -31,12 +32,8 @@ ABOUT = ("collected", "population")
 class Unbiased:
     """One attribute's unbiased estimate and its variance a + b f + c f^2 as a function of the frequency.
 
-    Attributes:
-        estimate: (values,).
-        constant: a, a number or one for each value.
-        slope: b.
-        curve: c.
-        reports: how many reports it rests on.
+    The constant a, the slope b and the curve c have shape (values,) like the estimate, which rests on so many
+    reports.
     """
 
     estimate: Array
@@ -133,20 +130,18 @@ def enumerated(part: RecordSums) -> Iterator[tuple[str, Unbiased]]:
     estimate = part.parts[0].sums / reports @ inversion.weights
     square = np.full_like(estimate, -1 / reports)
     columns = estimate, inversion.none / reports, (inversion.full - inversion.none) / reports, square
-    ends = np.cumsum(schema.sizes)[:-1]
-    pieces = zip(*(np.split(column, ends) for column in columns), strict=True)
-    for name, (middle, constant, slope, curve) in zip(schema.names, pieces, strict=True):
-        yield name, Unbiased(middle, constant, slope, curve, reports)
+    middle, constant, slope, curve = (split(column, schema) for column in columns)
+    for name in schema.names:
+        yield name, Unbiased(middle[name], constant[name], slope[name], curve[name], reports)
 
 
 @dataclass(frozen=True, eq=False)
 class Inversion:
     """How whole reports are turned into frequencies, by enumerating every record and report.
 
-    Attributes:
-        weights: (reports, values) what a report adds to the estimate of each value, all values stacked.
-        none: the mean square of one report's estimate of a value for records that have another one, at most.
-        full: the same for records that have it.
+    `weights` are what a report adds to the estimate of each value, stacked, (reports, values). `none` is the
+    mean square of one report's estimate of a value for records that have another one, at most, `full` for
+    records that have it.
     """
 
     weights: Array
@@ -156,7 +151,7 @@ class Inversion:
     @classmethod
     def of(cls, protocol: Protocol) -> Inversion:
         """Return the inversion with the least variance were all records equally common."""
-        law = protocol.matrix()
+        law = protocol.written_law
         records = zip(every_record(protocol.schema), protocol.schema.sizes, strict=True)
         holds = np.hstack([codes[:, None] == np.arange(size) for codes, size in records])
         # Weighted least squares: of all weights w with law @ w = holds, those with the least mean square.
@@ -175,7 +170,7 @@ class Inversion:
 def _one(group: ReportedGroup, name: str, sums: Aggregate) -> Unbiased:
     axis = group.names.index(name)
     estimate = marginal(group.estimate(sums), axis)
-    moments = group.moments(name)
+    moments = group.moments[name]
     reports = sums.reports
     if group.randomiser.numbers is not None:
         return _number(group.randomiser.numbers, sums, estimate)
@@ -206,7 +201,9 @@ def _number(mechanism: BinnedNumbers, sums: Aggregate, estimate: Array) -> Unbia
 def _combined(items: Sequence[Unbiased]) -> Unbiased:
     if len(items) == 1:
         return items[0]
+    # Weights from each own estimate would favour those that came out low.
     middle = to_simplex(np.mean([item.estimate for item in items], axis=0))
+    # An estimate without variance gets all the weight instead of an infinite one.
     precision = np.array([1 / max(float(item.variance(middle).sum()), 1e-300) for item in items])
     weights = precision / precision.sum()
     columns = zip(*((item.estimate, item.constant, item.slope, item.curve) for item in items), strict=True)
@@ -235,3 +232,80 @@ def _solved(linear: Sequence[RecordSums], direct: Sequence[RecordSums], first: E
         reports = people + (first[name].reports if name in first else 0)
         solved[name] = Unbiased(estimate, spread, zero, zero, reports)
     return solved
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of one attribute's points, the numbers that stand for its values, with its standard error.
+
+    It is that of the reports, without bias, and may lie outside the points; the interval from `lower` to
+    `upper` leaves them only where the mean does.
+    """
+
+    attribute: str
+    mean: float
+    standard_error: float
+    lower: float
+    upper: float
+    points: tuple[float, ...]
+
+    def to_data(self) -> dict[str, str | float]:
+        """Return the figures as plain data."""
+        return {name: value for name, value in vars(self).items() if name != "points"}
+
+
+def sole_numbers(protocol: Protocol) -> dict[str, BinnedNumbers]:
+    """Return the mechanisms of attributes that are reported as a noisy number and in no other way."""
+    ways = Counter(name for group in protocol.groups for name in group.names)
+    return {
+        group.label: group.randomiser.numbers
+        for group in protocol.groups
+        if group.randomiser.numbers is not None and ways[group.label] == 1
+    }
+
+
+def number_parts(
+    parts: Sequence[RecordSums], *, alone: bool = False
+) -> list[tuple[str, BinnedNumbers, Aggregate]]:
+    """Return the attributes that someone reported as a number (`alone`: only so), with mechanism and sums."""
+    numbers = []
+    for part in parts:
+        sole = sole_numbers(part.protocol)
+        for group, sums in zip(part.protocol.groups, part.parts, strict=False):  # sums may be of no group
+            if group.randomiser.numbers is not None and sums.reports and (not alone or group.label in sole):
+                numbers.append((group.label, group.randomiser.numbers, sums))
+    return numbers
+
+
+def means(parts: Sequence[RecordSums], estimates: Every, deviations: float, about: About) -> dict[str, Mean]:
+    """Return the mean of every attribute that is reported as a number.
+
+    The unbiased frequencies say how much people differ; an interval reaches so many standard errors.
+    """
+    people = math.inf if about == "population" else sum(part.people for part in parts)
+    result = {}
+    for name, mechanism, sums in number_parts(parts):
+        error = _standard_error(mechanism, estimates[name], sums, people)
+        mean = mechanism.mean(sums)
+        points = mechanism.noise.grid_points
+        least, most = float(points.min()), float(points.max())
+        near, reach = min(max(mean, least), most), deviations * error  # as `Unbiased.interval` has it
+        low, high = max(near - reach, least), min(near + reach, most)
+        result[name] = Mean(name, mean, error, min(low, mean), max(high, mean), tuple(points.tolist()))
+    return result
+
+
+def _standard_error(mechanism: BinnedNumbers, item: Unbiased, sums: Aggregate, people: float) -> float:
+    """Return the standard error of the mean of the reports, about the mean of so many people.
+
+    Noise counts in full; how people differ counts as far as not all of them reported the attribute. Their
+    variance comes from the raw frequencies: projected ones are too even once noise is wide. It is found in
+    steps, since squares of the numbers themselves may leave the range of doubles.
+    """
+    places = mechanism.noise.point_steps
+    middle = (places.min() + places.max()) / 2
+    mean = sums.sums[-1] / sums.reports - middle
+    square = float(item.estimate @ (places - middle) ** 2)
+    spread = float(np.clip(square - mean**2, 0.0, (places.max() - places.min()) ** 2 / 4))
+    variance = (spread + mechanism.noise.noise_variance) / sums.reports - spread / people
+    return math.sqrt(max(variance, 0.0)) * mechanism.noise.step

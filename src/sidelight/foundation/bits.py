@@ -27,7 +27,7 @@ def row_bytes(size: int) -> int:
     >>> [row_bytes(size) for size in (2, 9, 20, 64, 100)]
     [1, 2, 4, 8, 16]
     """
-    small = next((width for width in (1, 2, 4) if size <= 8 * width), 0)
+    small = next((width for width in (1, 2, 4) if size <= 8 * width), 0)  # none lies across two words
     return small or 8 * -(-size // 64)
 
 
@@ -114,6 +114,7 @@ def bit_counts(rows: Rows) -> Whole:
     from sidelight.foundation.kernels import count_bits
 
     flat = np.ascontiguousarray(rows).reshape(-1)
+    # The loop reads whole words; zeros at the end count nothing.
     whole = np.concatenate([flat, np.zeros(-len(flat) % 8, dtype=np.uint8)]) if len(flat) % 8 else flat
     counts = np.zeros(64 * max(1, width // 8), dtype=np.int64)
     count_bits(whole.view("<u8").reshape(-1, max(1, width // 8)), counts)

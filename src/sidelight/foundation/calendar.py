@@ -43,7 +43,7 @@ def moment_of(seconds: float) -> datetime | None:
 def seconds_of(moment: datetime) -> float:
     """Return the seconds from 1970 to a moment; one with a zone is taken in UTC."""
     plain = moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
-    return (plain - _START) // _MICROSECOND / 1e6
+    return (plain - _START) // _MICROSECOND / 1e6  # of a whole number: rounded once
 
 
 def is_writable(seconds: float, *, clock: bool = False) -> bool:
@@ -153,26 +153,22 @@ def clock_text(seconds: float) -> str:
     return moment.time().isoformat(_CLOCK_PARTS.get(_precision([moment]), "minutes"))
 
 
-def moment_labels(edges: Sequence[float]) -> tuple[str, ...]:
-    """Return a label for every bin of dates between inner edges.
+def labels(edges: Sequence[float], *, clock: bool = False) -> tuple[str, ...]:
+    """Return a label for every bin of dates, or of times of day, between inner edges.
 
-    >>> moment_labels([parse_moment(text) for text in ("2018", "2019", "2021")])
+    >>> labels([parse_moment(text) for text in ("2018", "2019", "2021")])
     ('before 2018', '2018', '2019 to before 2021', '2021 or later')
-    """
-    moments = [_moment(edge) for edge in edges]
-    unit = _precision(moments)
-    middle = (_between(low, high, unit) for low, high in pairwise(moments))
-    return (f"before {_written(moments[0], unit)}", *middle, f"{_written(moments[-1], unit)} or later")
-
-
-def clock_labels(edges: Sequence[float]) -> tuple[str, ...]:
-    """Return a label for every bin of times of day between inner edges.
-
-    >>> clock_labels([parse_clock("06:00"), parse_clock("12:30")])
+    >>> labels([parse_clock("06:00"), parse_clock("12:30")], clock=True)
     ('before 06:00', '06:00 to before 12:30', '12:30 or later')
     """
-    texts = [clock_text(edge) for edge in edges]
-    middle = (f"{low} to before {high}" for low, high in pairwise(texts))
+    if clock:
+        texts = [clock_text(edge) for edge in edges]
+        middle = [f"{low} to before {high}" for low, high in pairwise(texts)]
+    else:
+        moments = [_moment(edge) for edge in edges]
+        unit = _precision(moments)
+        texts = [_written(moment, unit) for moment in moments]
+        middle = [_between(low, high, unit) for low, high in pairwise(moments)]
     return (f"before {texts[0]}", *middle, f"{texts[-1]} or later")
 
 

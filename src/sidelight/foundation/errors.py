@@ -9,8 +9,8 @@ A message names the thing, shows the value and says the fix:
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from operator import length_hint
 from typing import SupportsFloat, SupportsIndex
@@ -39,6 +39,15 @@ def invalid(name: str, requirement: str, value: object, fix: str = "") -> InputE
     """Render the one template for a bad argument."""
     message = f"`{name}` must be {requirement}, got {_shown(value)}."
     return InputError(f"{message} {fix}" if fix else message)
+
+
+@contextmanager
+def naming(place: str) -> Iterator[None]:
+    """Let every refusal inside begin with the place it is about."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from None
 
 
 def _shown(value: object) -> str:

@@ -53,7 +53,7 @@ def write_atomically(
         try:
             write(temporary)
             with temporary.open("rb+") as written:
-                os.fsync(written.fileno())
+                os.fsync(written.fileno())  # before it gets its name: a crash must not leave an empty file
             temporary.chmod(0o600 if private else 0o666 & ~mask)
             (Path.replace if replace else _link)(temporary, target)
         finally:

@@ -15,7 +15,7 @@ from sidelight.foundation.randomness import GOLDEN, HALF, LOW, MIX_1, MIX_2
 _EVERY_BYTE = np.uint64(0x0101010101010101)
 _BYTE = np.uint64(0xFF)
 _ROWS_IN_A_BYTE = 255
-_BLOCK = 1024
+_BLOCK = 1024  # what is undecided and what is drawn, 16 KiB together, stay in the first cache
 
 
 @njit(cache=True, inline="always")
@@ -46,7 +46,7 @@ def draw_bits(
         left, below = undecided[first : first + _BLOCK], result[first : first + _BLOCK]
         for turn in range(turns):
             base = start + np.uint64(first) + (np.uint64(turn) << np.uint64(56)) + np.uint64(1)
-            bit = np.uint64(0) - ((threshold >> np.uint64(63 - turn)) & np.uint64(1))
+            bit = np.uint64(0) - ((threshold >> np.uint64(63 - turn)) & np.uint64(1))  # all ones or none
             for i in range(left.shape[0]):
                 word = _word(key, base + np.uint64(i))
                 below[i] |= left[i] & ~word & bit

@@ -66,6 +66,7 @@ def certainty(value: float) -> str:
     >>> certainty(1.0), certainty(40.0), certainty(math.inf)
     ('73.1 %', 'over 99.9 %', '100 %')
     """
+    # Only infinite leakage is certainty; a double would take 37 for it as well.
     return share(1 / (1 + math.exp(-value)) if value < 20 or math.isinf(value) else 1 - 1e-9)
 
 
@@ -77,7 +78,7 @@ def share(value: float) -> str:
     """
     if value in (0.0, 1.0):
         return f"{value:.0%}".replace("%", " %")
-    if value >= 0.9995:
+    if value >= 0.9995:  # one decimal would show 100.0 %
         return "over 99.9 %"
     return f"{100 * value:.1f} %" if value >= 0.001 else "below 0.1 %"
 
@@ -115,4 +116,4 @@ def error(value: float) -> str:
     """
     if math.isnan(value):
         return "not stated"
-    return f"{value:.3g}" if value < 999.5 else f"{float(f'{value:.3g}'):,.0f}"
+    return f"{value:.3g}" if value < 999.5 else f"{float(f'{value:.3g}'):,.0f}"  # no exponents

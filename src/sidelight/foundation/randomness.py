@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,24 +27,6 @@ LOW = np.uint64(0xFFFFFFFF)
 _AGAIN = 1 << 56
 """Words that are drawn again come from positions this far on, which no stream of rows reaches."""
 _KEY_BYTES = 32
-
-
-class Randomness(Protocol):
-    """A source of uniform 64-bit words."""
-
-    @property
-    def is_secure(self) -> bool:
-        """Whether the words may protect a real person's value."""
-
-    @property
-    def compiled(self) -> bool:
-        """Whether the caller's work is large enough for compiled loops."""
-
-    def words(self, start: int, count: int, out: Words | None = None) -> Words:
-        """Return the words number `start` to `start + count`, written to `out` if it is given."""
-
-    def words_at(self, positions: Words) -> Words:
-        """Return the words at the given positions."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +50,8 @@ class Seeded:
 
     def words_at(self, positions: Words) -> Words:
         """Return the words at the given positions."""
-        with np.errstate(over="ignore"):
-            z = (positions + np.uint64(1)) * GOLDEN + np.uint64(self.key)
+        with np.errstate(over="ignore"):  # arithmetic is meant modulo 2^64
+            z = (positions + np.uint64(1)) * GOLDEN + np.uint64(self.key)  # it steps before it mixes
             z = (z ^ (z >> np.uint64(30))) * MIX_1
             z = (z ^ (z >> np.uint64(27))) * MIX_2
             return np.asarray(z ^ (z >> np.uint64(31)))
@@ -80,7 +62,7 @@ class Secure:
     """The operating system's generator, stretched by ChaCha20 with a fresh key for every call."""
 
     compiled: bool = False
-    is_secure: ClassVar[bool] = True
+    is_secure: ClassVar[bool] = True  # the words may protect a real person's value
 
     def words(self, start: int, count: int, out: Words | None = None) -> Words:  # noqa: ARG002 - no address
         """Return `count` fresh words; asking twice for the same position gives other words."""
@@ -95,11 +77,15 @@ class Secure:
         return self.words(0, len(positions))
 
 
+Randomness = Seeded | Secure
+"""A source of uniform 64-bit words; it is `compiled` where the caller's work is worth compiled loops."""
+
+
 def _stretched(key: bytes, count: int) -> Words:
     """Return the first words of the ChaCha20 stream of a key."""
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
-    cipher = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None)
+    cipher = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None)  # a key makes one stream: no nonce
     stream = np.empty(count + 8, dtype=np.uint64)  # the cipher asks for room for one more block
     cipher.encryptor().update_into(bytes(8 * count), stream.view(np.uint8).data)
     return stream[:count]
@@ -116,7 +102,7 @@ def permutation(key: bytes, size: int) -> Positions:
     >>> sorted(permutation(order_key(3), 5).tolist())
     [0, 1, 2, 3, 4]
     """
-    return np.argsort(_stretched(key, size), kind="stable")
+    return np.argsort(_stretched(key, size), kind="stable")  # equal words keep their order on any machine
 
 
 def randomness(seed: int | None, stream: str, *, compiled: bool = False) -> Randomness:
@@ -144,7 +130,7 @@ def below(source: Randomness, start: int, rows: int, bounds: Words) -> NDArray[n
     2019). Row i uses the words from `start + i * len(bounds)` on; bounds stay below 2^32.
     """
     words = source.words(start, rows * len(bounds)).reshape(rows, len(bounds))
-    least = (np.uint64(0) - bounds) % bounds
+    least = (np.uint64(0) - bounds) % bounds  # 2^64 mod bound: the words beyond the last complete run
     if source.compiled:
         from sidelight.foundation.kernels import scale_words
 
@@ -159,7 +145,7 @@ def below(source: Randomness, start: int, rows: int, bounds: Words) -> NDArray[n
 def below_each(source: Randomness, start: int, bounds: Words) -> Words:
     """Return one exactly uniform whole number below each bound; bounds stay below 2^63."""
     words = source.words(start, len(bounds))
-    most = np.uint64((1 << 64) - 1) - (np.uint64(0) - bounds) % bounds
+    most = np.uint64((1 << 64) - 1) - (np.uint64(0) - bounds) % bounds  # the end of the last whole run
     _draw_again(source, start, words, lambda: words > most)
     return np.asarray(words % bounds)
 
@@ -178,5 +164,5 @@ def _key(seed: int, stream: str) -> int:
 
 
 def _digest(seed: int, stream: str, size: int) -> bytes:
-    number = check_whole("seed", seed, at_least=0)
+    number = check_whole("seed", seed, at_least=0)  # it holds no slash, so no two pairs give one text
     return hashlib.blake2b(f"{number}/{stream}".encode(), digest_size=size).digest()

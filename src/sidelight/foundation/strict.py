@@ -2,20 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sidelight.foundation.errors import InputError, unknown
+from sidelight.foundation.files import check_overwrite, is_toml, read_text, strict_json, write_text
 
 T = TypeVar("T", bound=BaseModel)
+Value = TypeVar("Value")
 
 
 class Strict(BaseModel):
     """A part of a file in which nothing is guessed and nothing unknown is allowed."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def write_data(data: Mapping[str, Any], path: str | Path) -> Path:
+    """Write plain data as TOML or JSON, by the file's ending; what is not of ours is not replaced."""
+    text = (toml_text if is_toml(path) else json_text)(data)
+    check_overwrite(path)
+    return write_text(path, text)
+
+
+def toml_text(data: Mapping[str, Any]) -> str:
+    """Return plain data as TOML."""
+    import tomli_w
+
+    return tomli_w.dumps(data)
+
+
+def json_text(data: Mapping[str, Any]) -> str:
+    """Return plain data as JSON that people can read."""
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def read_data(path: str | Path) -> Mapping[str, Any]:
+    """Read a TOML or JSON file as plain data."""
+    parse = tomllib.loads if is_toml(path) else strict_json
+    text = read_text(path, f"{path} is not UTF-8 text; it must be a TOML or JSON file.")
+    return parsed_table(text, str(path), parse)
+
+
+def parsed_table(text: str, label: str, parse: Callable[[str], Any] = strict_json) -> Mapping[str, Any]:
+    """Return the mapping that a text holds."""
+    data = parsed_text(text, label, parse)
+    if not isinstance(data, dict):
+        raise InputError(f"{label} must hold a table of named values, got a {type(data).__name__}.")
+    return data
+
+
+def parsed_text(
+    text: str, label: str, parse: Callable[[str], Any], fault: str = "cannot be parsed: {}."
+) -> Any:
+    """Return what a text holds, or raise the fault with the parser's reason."""
+    try:
+        return parse(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{label} {fault.format(str(error).splitlines()[0])}") from None
+
+
+def check_version(data: Any, label: str, newest: int, noun: str, rule: str = "") -> None:
+    """Raise unless the data say a version that can be read; the `rule` words what to do where they do not."""
+    version = data.get("version") if isinstance(data, Mapping) else None
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        wanted = rule or f"it must have `version = {newest}`, got {version!r}."
+        raise InputError(f"{label} is no {noun}: {wanted}")
+    if version > newest:
+        raise InputError(
+            f"{label} is a {noun} of version {version}; this Sidelight reads up to version {newest}. "
+            "Upgrade Sidelight."
+        )
+
+
+def versioned(model: type[T], data: Any, label: str, newest: int, noun: str, rule: str = "") -> T:
+    """Return data of a version that can be read as the model, or raise."""
+    check_version(data, label, newest, noun, rule)
+    return validated(model, data, label)
 
 
 def validated(model: type[T], data: Mapping[str, Any], label: str) -> T:
@@ -49,3 +117,28 @@ def _inner(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((model for part in get_args(annotation) if (model := _inner(part))), None)
+
+
+class FrozenMapping(Mapping[str, Value]):
+    """Names and their values, copied from `items`; equal to any mapping with the same ones.
+
+    >>> FrozenMapping({"width": 2}) == {"width": 2}
+    True
+    """
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Mapping[str, Value]) -> None:
+        self._items = dict(items)
+
+    def __getitem__(self, name: str) -> Value:
+        return self._items[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return repr(self._items)

@@ -1,18 +1,26 @@
 """All output to the terminal goes through here, so that no name or value in the data can control it.
 
 Text from data may contain escape sequences, line breaks, marks that change the writing direction, or what
-looks like rich's markup. It is shown literally.
+looks like rich's markup. It is shown literally. The error output of programs we start is kept in a file if
+something fails, otherwise removed.
 """
 
 from __future__ import annotations
 
+import atexit
+import os
 import re
 import sys
+import tempfile
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TextIO
 
 _JOINERS = "\u200c\u200d"
 """Invisible, harmless, and needed to write Persian, Hindi and some emoji."""
+_open: list[Path] = []
 
 
 class ClosedPipeError(Exception):
@@ -67,3 +75,37 @@ def _write(text: str, stream: TextIO) -> None:
         stream.flush()
     except BrokenPipeError:
         raise ClosedPipeError from None
+
+
+@contextmanager
+def diverted_errors(program: str) -> Iterator[None]:
+    """Write standard error to a log: this process's for the moment, that of programs it starts for good."""
+    if sys.stderr is None:  # closed by whoever started us
+        yield
+        return
+    handle, name = tempfile.mkstemp(prefix=f"sidelight-{program}-", suffix=".log")
+    _open.append(Path(name))
+    sys.stderr.flush()
+    former = os.dup(2)
+    os.dup2(handle, 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(former, 2)
+        os.close(former)
+        os.close(handle)
+
+
+def kept_logs() -> list[Path]:
+    """Return the logs that say something; from now on they stay."""
+    written = [path for path in _open if path.exists() and path.stat().st_size]
+    for path in written:
+        _open.remove(path)
+    return written
+
+
+@atexit.register
+def _remove() -> None:
+    for path in _open:
+        path.unlink(missing_ok=True)

@@ -6,7 +6,7 @@ from sidelight.knowledge.audit import Layer as Layer, knowledge_audit as knowled
 from sidelight.knowledge.gaussian import gaussian_audit as gaussian_audit
 from sidelight.knowledge.gaussian import gaussian_leakage as gaussian_leakage
 from sidelight.knowledge.gaussian import gaussian_weakest as gaussian_weakest
-from sidelight.knowledge.graph import Edges as Edges, GraphEdge as GraphEdge, WeightedGraph as WeightedGraph
+from sidelight.knowledge.graph import GraphEdge as GraphEdge, WeightedGraph as WeightedGraph
 from sidelight.knowledge.leakage import group_bound as group_bound, posterior as posterior
 from sidelight.knowledge.leakage import prior_leakage as prior_leakage
 from sidelight.knowledge.noise import NoiseChoice as NoiseChoice, least_noise as least_noise

@@ -24,13 +24,10 @@ def check_names(given: Iterable[str], names: Sequence[str]) -> None:
 class Adversary:
     """Someone who attacks one attribute and knows the values of some others (PDP, section III-A).
 
+    The strongest adversary knows all others, the weakest none.
+
     >>> Adversary("income", ("age",)).unknown(("age", "sex", "income"))
     ('sex',)
-
-    Attributes:
-        target: the attribute under attack.
-        known: the attributes whose values are known; the strongest adversary knows all others, the weakest
-            none.
     """
 
     target: str
@@ -84,12 +81,10 @@ def adversary_of(names: Sequence[str], target: int, mask: int) -> Adversary:
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """A figure for every adversary.
+    """A figure for every adversary on some attributes, (n, 2^n).
 
-    Attributes:
-        names: the attributes.
-        table: (n, 2^n): the figure for each target (row) and set of known attributes (column; bit j stands
-            for attribute j); NaN where there is no such adversary or it was not looked at.
+    Rows are targets, columns sets of known attributes (bit j stands for attribute j); NaN where there is no
+    such adversary or it was not looked at.
     """
 
     names: tuple[str, ...]

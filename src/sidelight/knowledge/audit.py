@@ -26,7 +26,7 @@ from sidelight.knowledge.search import all_adversaries, supported_adversaries
 from sidelight.leakage.bounds import Bound
 
 Standing = Literal["weakest", "strongest", "both", "between", "hidden"]
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # two methods compute the same figure in different orders
 _LARGEST_DRAWN = 6
 """The graph of more attributes is left out of a file: it would be most of it."""
 
@@ -36,9 +36,7 @@ class AdversaryAudit:
     """All figures of one adversary.
 
     Attributes:
-        adversary: who.
         exact: the truth for the belief (or for a model); the group bound where it rests on too few records.
-        group: the group bound.
         certified: by sound edges; None where the graph is too large.
         published: by the published graph, no bound; None where it is too large or not defined.
     """
@@ -65,16 +63,8 @@ class AdversaryAudit:
 class Layer:
     """All adversaries who know the same number of attributes.
 
-    Attributes:
-        known: how many attributes they know.
-        adversaries: how many there are.
-        worst: the one who learns most.
-        exact: how much that is.
-        least: how much the one who learns least does.
-        group: the largest group bound.
-        certified: the largest bound by sound edges.
-        published: the largest published figure.
-        understated: the share of adversaries whose published figure is below the truth.
+    `exact` is what the worst of them learns, `least` what the one does who learns least; group, certified and
+    published figures are the layer's largest. `understated` is the share of published ones below the truth.
     """
 
     known: int
@@ -90,18 +80,12 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class KnowledgeAudit:
-    """What a noisy answer tells adversaries with every amount of prior knowledge.
+    """What a noisy answer tells adversaries with every amount of prior knowledge, who all hold one belief.
 
     Attributes:
-        belief: the joint distribution all of them believe in.
-        query: what is asked, and the noise.
-        targets: the attributes under attack.
-        exact: the exact figure of every adversary.
-        group: the group bound of every adversary.
         certified: the bound by sound edges; None where the graph is too large.
         graph: the published graph; None where it is too large or not defined.
-        worst: the worst adversary, in full.
-        named: adversaries that were asked for by name.
+        worst: the worst adversary, in full; `named` are those that were asked for by name.
         noise: the least noise that keeps a limit; None if there is none.
         min_support: figures that rest on fewer records are replaced by the group bound.
         hidden: (n, 2^n) whose figures were replaced; None if none were looked for.
@@ -133,20 +117,14 @@ class KnowledgeAudit:
         return tuple(self._layer(known) for known in range(len(self.exact.names)))
 
     def _layer(self, known: int) -> Layer:
-        worst, value = self.exact.worst(known)
-        exact = self.exact.layer(known)
-        published = None if self.published is None else self.published.layer(known)
-        return Layer(
-            known=known,
-            adversaries=len(exact),
-            worst=worst,
-            exact=value,
-            least=float(exact.min()),
-            group=float(self.group.layer(known).max()),
-            certified=None if self.certified is None else float(self.certified.layer(known).max()),
-            published=None if published is None else float(published.max()),
-            understated=None if published is None else float(np.mean(published < exact - _ROUNDING)),
-        )
+        exact, group = self.exact.layer(known), float(self.group.layer(known).max())
+        figures = (*self.exact.worst(known), float(exact.min()), group)
+        certified = None if self.certified is None else float(self.certified.layer(known).max())
+        if self.published is None:
+            return Layer(known, len(exact), *figures, certified, None, None)
+        published = self.published.layer(known)
+        understated = float(np.mean(published < exact - _ROUNDING))
+        return Layer(known, len(exact), *figures, certified, float(published.max()), understated)
 
     @property
     def standing(self) -> Standing:
@@ -184,14 +162,10 @@ class KnowledgeAudit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain data."""
+        held = self.belief
+        belief = {"kind": held.kind, "source": held.source, "records": held.sample_size}
         return {
-            "belief": {
-                "kind": self.belief.kind,
-                "source": self.belief.source,
-                "records": self.belief.sample_size,
-                "smoothing": self.belief.smoothing,
-                "is_model": self.belief.is_model,
-            },
+            "belief": {**belief, "smoothing": held.smoothing, "is_model": held.is_model},
             "query": self.query.to_dict(),
             "min_support": self.min_support,
             "hidden_adversaries": 0 if self.hidden is None else int(self.hidden.sum()),
@@ -235,6 +209,7 @@ def knowledge_audit(
     hidden = None
     if least:
         exact, supports = supported_adversaries(belief, query, chosen)
+        # Written so that an unknown support hides too.
         hidden = ~np.isnan(exact.table) & ~(supports.table >= least)
     else:
         exact = all_adversaries(belief, query, chosen)

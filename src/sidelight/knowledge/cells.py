@@ -20,12 +20,9 @@ LARGEST_LISTED = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Every record that can occur, with its probability.
+    """Every record that can occur, (cells, n), with its probability.
 
     Attributes:
-        schema: the attributes.
-        codes: (cells, n).
-        weights: (cells,) probabilities.
         records: how many records each cell stands for; None for a belief given by hand or smoothed.
         claim: of an exact figure: "exact", or "model" where the belief is a model of the table.
     """
@@ -95,7 +92,7 @@ def cells_of(belief: Belief, query: Query) -> Cells:
         raise InputError(
             "a pairwise belief knows no joint of the query's attributes; use a joint belief, or a tree."
         )
-    if belief.records is not None and not belief.smoothing:
+    if belief.records is not None and not belief.smoothing:  # smoothing makes every combination possible
         columns = [belief.schema.index(name) for name in schema.names]
         merged = distinct_records(schema, belief.records.codes[:, columns], belief.records.weights)
         counted = None if belief.sample_size is None else merged.weights

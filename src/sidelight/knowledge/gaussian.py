@@ -82,19 +82,12 @@ def gaussian_audit(
     chosen = check_targets(belief.names, targets, named)
     query = _query(belief, scale, reach, weights)
     exact = Values(belief.names, _all_values(belief, query)).of_targets(chosen)
-    return KnowledgeAudit(
-        belief,
-        query,
-        chosen,
-        exact,
-        group=Values(belief.names, np.where(np.isnan(exact.table), np.nan, np.inf)),
-        certified=None,
-        graph=None,
-        worst=_figures(belief, query, exact.worst()[0]),
-        named=tuple(_figures(belief, query, each) for each in named),
-        noise=None if limit is None else _noise(belief, query, exact, limit),
-        corollary_gap=max(_corollary_gap(belief, query, exact, name) for name in chosen),
-    )
+    group = Values(belief.names, np.where(np.isnan(exact.table), np.nan, np.inf))
+    worst, *others = (_figures(belief, query, each) for each in (exact.worst()[0], *named))
+    noise = None if limit is None else _noise(belief, query, exact, limit)
+    gap = max(_corollary_gap(belief, query, exact, name) for name in chosen)
+    figures = (exact, group, None, None, worst, tuple(others), noise)
+    return KnowledgeAudit(belief, query, chosen, *figures, corollary_gap=gap)
 
 
 def gaussian_figures(

@@ -40,45 +40,6 @@ GROUP_UPWARDS = 1 + 2.0**-46
 """The same as a factor for a plain sum of sensitivities."""
 
 
-@dataclass(frozen=True, eq=False)
-class Edges:
-    """The published weight of every edge.
-
-    Attributes:
-        names: the attributes.
-        sensitivities: (n,) how far each attribute moves the answer, in units of the noise's scale: LS/lambda.
-        low: (n, n, 2^n) the least log-ratio for target i, removed attribute j and the set K' that stays
-            known, over all pairs of target values and known values; 0 where there is no such edge.
-        high: the greatest one; for given edges the same array.
-    """
-
-    names: tuple[str, ...]
-    sensitivities: Array
-    low: Array
-    high: Array
-
-    @classmethod
-    def given(cls, weights: ArrayLike, sensitivities: ArrayLike, names: tuple[str, ...] = ()) -> Edges:
-        """Take the weights as they are, with no joint distribution behind them (PDP, section VII).
-
-        Weights are (n, n, 2^n), see `low`; the attributes' names x1, x2 and so on by default.
-        """
-        reach = np.asarray(sensitivities, dtype=np.float64)
-        if reach.ndim != 1 or not len(reach):
-            raise invalid("sensitivities", "a list of numbers, one for each attribute", reach.shape)
-        count = len(reach)
-        if names and (len(names) != count or len(set(names)) != count):
-            raise invalid("names", f"{count} different attributes", list(names))
-        if count > MOST_GIVEN:
-            raise TooLargeError(f"a graph of {count} attributes is too large; take at most {MOST_GIVEN}.")
-        table = np.asarray(weights, dtype=np.float64)
-        if table.shape != (count, count, 1 << count):
-            raise invalid("weights", f"of the shape {(count, count, 1 << count)}", table.shape)
-        if not np.all(np.isfinite(table)) or not np.all(np.isfinite(reach)) or (reach < 0).any():
-            raise InputError("`weights` must be finite, and `sensitivities` finite and at least 0.")
-        return cls(names or tuple(f"x{j + 1}" for j in range(count)), reach, table, table)
-
-
 def group_values(reach: Array) -> Array:
     """Return the group bound for every set of known attributes, (2^n,), rounded up (PDP, eq. (16)).
 
@@ -87,23 +48,6 @@ def group_values(reach: Array) -> Array:
     count = len(reach)
     is_free = (np.arange(1 << count) >> np.arange(count)[:, None] & 1) == 0
     return np.asarray(reach @ is_free * GROUP_UPWARDS)
-
-
-def published_edges(belief: Belief, query: Query) -> Edges:
-    """Return every edge's weight from the belief (PDP, eqs. (9) and (10))."""
-    if query.width != 1:
-        raise InputError(
-            f"the published graph needs one number as an answer, got {query.width}; use the exact figure."
-        )
-    joint, reach, possible = _joint(belief, query)
-    count = joint.ndim
-    low, high = np.zeros((2, count, count, 1 << count))
-    parts = [part[mask, 0] / query.scale for part, mask in zip(query.additive_parts(), possible, strict=True)]
-    for mask, cells in marginals(joint):
-        for i, j, table in _ordered_pairs(cells, mask):
-            known = mask & ~(1 << i) & ~(1 << j)
-            low[i, j, known], high[i, j, known] = _log_ratios(table, parts[i], parts[j])
-    return Edges(query.schema.names, reach, low, high)
 
 
 def certified_bound(values: Values, belief: Belief, adversary: Adversary) -> Bound:
@@ -132,7 +76,7 @@ def certified_values(belief: Belief, query: Query) -> Values:
             added = _generic(table, float(values[j, mask & ~bit_j]))
             node = mask & ~bit_i & ~bit_j
             bound = min((values[i, mask & ~bit_i] + added) * (1 + _UPWARDS), group[node])
-            values[i, node] = np.fmin(values[i, node], bound)
+            values[i, node] = np.fmin(values[i, node], bound)  # fmin: the first bound meets a NaN
     return Values(query.schema.names, values)
 
 
@@ -176,11 +120,13 @@ def _log_ratios(table: Array, own: Array, other: Array) -> tuple[float, float]:
     ordered = table[:, np.argsort(own, kind="stable")]
     with np.errstate(divide="ignore", invalid="ignore"):
         masses = np.log(ordered)
+        # A shift cancels in the ratio, and avoids overflow.
         seen = np.logaddexp.reduce(masses - (other - other.min()), axis=2)
         seen = seen - np.logaddexp.reduce(masses, axis=2)
         ratios = seen[:, :, None] - seen[:, None, :]
     first, second = np.triu_indices(len(own), 1)
     increments = ratios[:, first, second]
+    # Known values that rule a target value out compare nothing.
     increments = increments[np.isfinite(increments)]
     return (float(increments.min()), float(increments.max())) if len(increments) else (0.0, 0.0)
 
@@ -200,11 +146,9 @@ def _generic(table: Array, epsilon: float) -> float:
 
 @dataclass(frozen=True)
 class GraphEdge:
-    """One edge: what forgetting `removed` changes for an adversary.
+    """One edge: what forgetting `removed` changes for an adversary who still knows it.
 
     Attributes:
-        adversary: the one who still knows `removed`.
-        removed: the attribute that is forgotten.
         increment: IC, the weight that the chain rule adds.
         ratio: IR, the increment over LS / lambda; 0 where the attribute does not move the answer.
         sensitivity: LS / lambda of the removed attribute.
@@ -227,24 +171,67 @@ class GraphEdge:
 
 @dataclass(frozen=True, eq=False)
 class WeightedGraph:
-    """The graph with the value of every node by full-space search (PDP, Algorithm 1)."""
+    """The published weight of every edge, and the value of every node by full-space search (Algorithm 1).
 
-    edges: Edges
+    Attributes:
+        names: the attributes.
+        sensitivities: (n,) how far each attribute moves the answer, in units of the noise's scale: LS/lambda.
+        low: (n, n, 2^n) the least log-ratio for target i, removed attribute j and the set K' that stays
+            known, over all pairs of target values and known values; 0 where there is no such edge.
+        high: the greatest one; for given edges the same array.
+    """
+
+    names: tuple[str, ...]
+    sensitivities: Array
+    low: Array
+    high: Array
+
+    @classmethod
+    def given(
+        cls, weights: ArrayLike, sensitivities: ArrayLike, names: tuple[str, ...] = ()
+    ) -> WeightedGraph:
+        """Take the weights as they are, with no joint distribution behind them (PDP, section VII).
+
+        Weights are (n, n, 2^n), see `low`; the attributes' names x1, x2 and so on by default.
+        """
+        reach = np.asarray(sensitivities, dtype=np.float64)
+        if reach.ndim != 1 or not len(reach):
+            raise invalid("sensitivities", "a list of numbers, one for each attribute", reach.shape)
+        count = len(reach)
+        if names and (len(names) != count or len(set(names)) != count):
+            raise invalid("names", f"{count} different attributes", list(names))
+        if count > MOST_GIVEN:
+            raise TooLargeError(f"a graph of {count} attributes is too large; take at most {MOST_GIVEN}.")
+        table = np.asarray(weights, dtype=np.float64)
+        if table.shape != (count, count, 1 << count):
+            raise invalid("weights", f"of the shape {(count, count, 1 << count)}", table.shape)
+        if not np.all(np.isfinite(table)) or not np.all(np.isfinite(reach)) or (reach < 0).any():
+            raise InputError("`weights` must be finite, and `sensitivities` finite and at least 0.")
+        return cls(names or tuple(f"x{j + 1}" for j in range(count)), reach, table, table)
 
     @classmethod
     def from_belief(cls, belief: Belief, query: Query) -> WeightedGraph:
-        """Compute the edges from the joint distribution."""
-        return cls(published_edges(belief, query))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The attributes."""
-        return self.edges.names
+        """Compute every edge's weight from the joint distribution (PDP, eqs. (9) and (10))."""
+        if query.width != 1:
+            raise InputError(
+                f"the published graph needs one number as an answer, got {query.width}; use the exact figure."
+            )
+        joint, reach, possible = _joint(belief, query)
+        count = joint.ndim
+        low, high = np.zeros((2, count, count, 1 << count))
+        parts = [
+            part[mask, 0] / query.scale for part, mask in zip(query.additive_parts(), possible, strict=True)
+        ]
+        for mask, cells in marginals(joint):
+            for i, j, table in _ordered_pairs(cells, mask):
+                known = mask & ~(1 << i) & ~(1 << j)
+                low[i, j, known], high[i, j, known] = _log_ratios(table, parts[i], parts[j])
+        return cls(query.schema.names, reach, low, high)
 
     @cached_property
     def values(self) -> Values:
         """The published leakage to every adversary, by full-space search from the strongest ones."""
-        return Values(self.names, full_search(self.edges))
+        return Values(self.names, full_search(self))
 
     def bound(self, adversary: Adversary) -> Bound:
         """Return the published figure of one adversary."""
@@ -254,13 +241,13 @@ class WeightedGraph:
         """Return the chain rule's value when attributes are forgotten in this order (PDP, eq. (14))."""
         everyone = Adversary.strongest(target, self.names)
         i, mask = everyone.place(self.names)
-        value = float(self.edges.sensitivities[i])
+        value = float(self.sensitivities[i])
         for name in removed:
             if name not in everyone.known or not mask >> self.names.index(name) & 1:
                 raise InputError(f"{name!r} cannot be forgotten: it is the target, unknown or forgotten.")
             j = self.names.index(name)
             mask &= ~(1 << j)
-            value = float(_step(value, self.edges.low[i, j, mask], self.edges.high[i, j, mask]))
+            value = float(_step(value, self.low[i, j, mask], self.high[i, j, mask]))
         return value
 
     def all_edges(self, target: str | None = None) -> Iterator[GraphEdge]:
@@ -276,9 +263,9 @@ class WeightedGraph:
     def _edge(self, i: int, j: int, mask: int) -> GraphEdge:
         before = float(self.values.table[i, mask])
         rest = mask & ~(1 << j)
-        low, high = float(self.edges.low[i, j, rest]), float(self.edges.high[i, j, rest])
+        low, high = float(self.low[i, j, rest]), float(self.high[i, j, rest])
         increment = high if abs(before + high) >= abs(before + low) else low
-        reach = float(self.edges.sensitivities[j])
+        reach = float(self.sensitivities[j])
         ratio = increment / reach if reach > 0 else 0.0
         adversary = adversary_of(self.names, i, mask)
         return GraphEdge(adversary, self.names[j], increment, ratio, reach, abs(before + increment))
@@ -295,8 +282,8 @@ class WeightedGraph:
         free = (np.arange(1 << count) >> np.arange(count)[:, None] & 1) == 0
         # Only where target, removed attribute and known set are apart there is an edge.
         real = free[:, None, :] & free[None, :, :] & ~np.eye(count, dtype=np.bool_)[:, :, None]
-        low, high = self.edges.low[real], self.edges.high[real]
-        reach = np.broadcast_to(self.edges.sensitivities[None, :, None], self.edges.low.shape)[real]
+        low, high = self.low[real], self.high[real]
+        reach = np.broadcast_to(self.sensitivities[None, :, None], self.low.shape)[real]
         if not len(low):
             return "none"
         if np.allclose(low, reach) and np.allclose(high, reach):
@@ -315,12 +302,9 @@ class WeightedGraph:
             if not mask >> i & 1
         ]
         edges = [
-            {
-                "target": edge.adversary.target,
-                "from_known": list(edge.adversary.known),
-                "removed": edge.removed,
-            }
-            | {"ic": edge.increment, "ir": edge.ratio, "ls_over_scale": edge.sensitivity}
+            {"target": edge.adversary.target, "from_known": list(edge.adversary.known)}
+            | {"removed": edge.removed, "ic": edge.increment}
+            | {"ir": edge.ratio, "ls_over_scale": edge.sensitivity}
             for edge in self.all_edges()
         ]
         return {"nodes": nodes, "edges": edges}
@@ -339,18 +323,18 @@ class WeightedGraph:
         return "\n".join([*lines, "}"])
 
 
-def full_search(edges: Edges) -> Array:
+def full_search(graph: WeightedGraph) -> Array:
     """Return every node's value: the least over the edges that lead to it (PDP, Algorithm 1).
 
     With edges of both signs this is not the least over whole paths (Theorem 5): the absolute value is not
     monotone, so a larger value can become the smaller one further on.
     """
-    count = len(edges.names)
+    count = len(graph.names)
     masks = np.arange(1 << count)
     sizes = np.bitwise_count(masks)
     values = np.full((count, 1 << count), np.nan)
     for i in range(count):
-        values[i, masks[-1] & ~(1 << i)] = edges.sensitivities[i]
+        values[i, masks[-1] & ~(1 << i)] = graph.sensitivities[i]
     for known in range(count - 2, -1, -1):
         layer = masks[sizes == known]
         for i in range(count):
@@ -360,20 +344,20 @@ def full_search(edges: Edges) -> Array:
                 open_to = (mine >> j & 1 == 0) & (j != i)
                 chosen = mine[open_to]
                 before = values[i, chosen | 1 << j]
-                after = _step(before, edges.low[i, j, chosen], edges.high[i, j, chosen])
+                after = _step(before, graph.low[i, j, chosen], graph.high[i, j, chosen])
                 best[open_to] = np.minimum(best[open_to], after)
             values[i, mine] = best
     return values
 
 
-def fast_search(edges: Edges) -> list[float]:
+def fast_search(graph: WeightedGraph) -> list[float]:
     """Return the largest value of each layer, keeping only the n largest nodes of a layer (Algorithm 2).
 
     The first entry is the layer of the strongest adversaries, the last that of the weakest.
     """
-    count = len(edges.names)
+    count = len(graph.names)
     everything = (1 << count) - 1
-    nodes = {(i, everything & ~(1 << i)): float(edges.sensitivities[i]) for i in range(count)}
+    nodes = {(i, everything & ~(1 << i)): float(graph.sensitivities[i]) for i in range(count)}
     largest = [max(nodes.values())]
     for _ in range(count - 1):
         below: dict[tuple[int, int], float] = {}
@@ -381,7 +365,7 @@ def fast_search(edges: Edges) -> list[float]:
             for j in range(count):
                 if mask >> j & 1:
                     rest = mask & ~(1 << j)
-                    after = float(_step(value, edges.low[i, j, rest], edges.high[i, j, rest]))
+                    after = float(_step(value, graph.low[i, j, rest], graph.high[i, j, rest]))
                     below[i, rest] = min(after, below.get((i, rest), math.inf))
         nodes = dict(sorted(below.items(), key=lambda item: -item[1])[:count])
         largest.append(max(nodes.values()))

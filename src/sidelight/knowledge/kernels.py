@@ -44,7 +44,7 @@ def largest_ratio(laws: Array, places: Positions, decays: Array) -> float:
             if seen < 2:
                 continue
             for p in range(points):
-                if high[p] > best * low[p]:
+                if high[p] > best * low[p]:  # dividing only where it is a new best
                     best = high[p] / low[p]
     return best
 

@@ -13,8 +13,7 @@ from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, TooLargeError, check_choice, check_is, check_number
 from sidelight.knowledge.adversary import ADVERSARY_FIX, Adversary
 from sidelight.knowledge.cells import LARGEST_LISTED, cells_of, check_one_belief, check_query
-from sidelight.knowledge.densities import normalised
-from sidelight.knowledge.exact import exact_leakage
+from sidelight.knowledge.exact import exact_leakage, normalised
 from sidelight.knowledge.graph import GROUP_UPWARDS, WeightedGraph, certified_bound, certified_values
 from sidelight.knowledge.query import QUERY_FIX, Query
 from sidelight.knowledge.tree import tree_leakage
@@ -28,13 +27,9 @@ def prior_leakage(
 ) -> Bound:
     """Return what a noisy answer tells an adversary who already knows some attributes (PDP, Definition 2).
 
-    Args:
-        belief: the joint distribution the adversary believes in, or several: then the worst of them counts
-            (the set Theta).
-        query: what is asked, and the noise.
-        adversary: what is attacked and what is known.
-        method: "exact"; "certified" (the sound graph); "published" (the paper's graph, no bound); "group"
-            (the sum of all unknown attributes' sensitivities, sound for every belief).
+    Of several beliefs (the set Theta) the worst counts. The method is "exact"; "certified" (the sound graph);
+    "published" (the paper's graph, no bound); or "group" (the sum of all unknown attributes' sensitivities,
+    sound for every belief).
 
     >>> coins = Belief.from_joint([[0.3, 0.2], [0.2, 0.3]], ["a", "b"])
     >>> print(f"{prior_leakage(coins, Query.sum(coins.schema), Adversary('a')).value:.4f}")
@@ -104,6 +99,7 @@ def posterior(
         answers = query.answers[tuple(codes.T)]
     else:
         answers = sum((part[codes[:, j]] for j, part in enumerate(query.additive_parts())), np.zeros(1))
+    # Likelihoods of far answers would all be 0.
     logs = np.log(cells.weights[fits]) - np.abs(answers - seen).sum(axis=1) / query.scale
     masses = np.exp(normalised(logs[None])[0])
     column = codes[:, schema.index(target)]

@@ -22,10 +22,10 @@ from sidelight.knowledge.search import worst_adversary
 from sidelight.leakage.bounds import TOO_FEW, Bound
 
 SUPPRESSED = f"group privacy alone; {TOO_FEW}"
-_PRECISION = 1e-9
+_PRECISION = 1e-9  # finer than any noise that is worth saving
 _TOLERANCE = 1e-12
 """How far a figure at the chosen scale may exceed the limit by rounding alone."""
-_ROUNDS = 256
+_ROUNDS = 256  # each makes at least one more adversary safe; far fewer are ever needed
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,9 @@ class NoiseChoice:
     Attributes:
         limit: how much any adversary may learn, in nats.
         scale: the least scale found; the figure at it is on the safe side.
-        adversary: the worst adversary at that scale.
-        leakage: what it learns there.
-        group_scale: the scale that group privacy needs: the sum of all sensitivities over the limit;
-            infinite for a Gaussian, whose values have no limits.
+        leakage: what the worst adversary learns at that scale.
+        group_scale: the scale that group privacy needs: the sum of all sensitivities over the limit; infinite
+            for a Gaussian, whose values have no limits.
     """
 
     limit: float
@@ -134,4 +133,4 @@ def _safe_scale(
     while high - low > _PRECISION * high:
         middle = (low + high) / 2
         low, high = (low, middle) if is_safe(middle) else (middle, high)
-    return high
+    return high  # the side on which the limit is known to be kept

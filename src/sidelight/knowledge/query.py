@@ -27,9 +27,9 @@ from sidelight.sources.counts import check_dense
 KINDS = ("sum", "mean", "count", "histogram")
 WIDEST = 2.0**40
 """How many scales of noise the answers may span: beyond it the rounding of a double decides."""
-_FINEST = 1000
-_MOST_TICKS = 2.0**52
-_ROUNDING = 2.0**-50
+_FINEST = 1000  # finer steps are hardly ever meant
+_MOST_TICKS = 2.0**52  # so that sums of ticks are whole numbers in a double
+_ROUNDING = 2.0**-50  # a few units in the last place of the largest value
 QUERY_FIX = "Query.sum(belief.schema) makes one."
 
 
@@ -50,12 +50,10 @@ class Lattice:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """A question and the scale of its Laplace noise.
+    """A question about some attributes, and the scale of its Laplace noise, lambda.
 
     Attributes:
-        name: in words.
-        schema: the attributes.
-        scale: the noise's scale, lambda; each cell of a vector gets noise of its own.
+        scale: each cell of a vector gets noise of its own.
         parts: for an additive query what each value of each attribute adds, (values, d).
         answers: for any other query the answer to each combination of values, (*sizes, d).
     """
@@ -89,9 +87,8 @@ class Query:
     @classmethod
     def mean(cls, schema: Schema, scale: float = 1.0) -> Query:
         """Ask for the mean of the coded values."""
-        schema = as_schema(schema)
-        share = 1 / len(schema)
-        return cls.additive(schema, {a.name: share * np.arange(a.size) for a in schema}, scale, name="mean")
+        names = as_schema(schema).names
+        return replace(cls.sum(schema, scale, dict.fromkeys(names, 1 / len(names))), name="mean")
 
     @classmethod
     def count(cls, schema: Schema, of: Mapping[str, Sequence[str]], scale: float = 1.0) -> Query:
@@ -136,13 +133,9 @@ class Query:
 
     @classmethod
     def any(
-        cls,
-        schema: Schema,
-        function: Callable[..., float | Sequence[float]],
-        scale: float = 1.0,
-        *,
+        cls, schema: Schema, function: Callable[..., float | Sequence[float]], scale: float = 1.0, *,
         name: str = "any query",
-    ) -> Query:
+    ) -> Query:  # fmt: skip
         """Ask for any function of the codes of all attributes, one argument for each."""
         schema = as_schema(schema)
         check_dense(schema.sizes)
@@ -186,7 +179,7 @@ class Query:
     def span(self) -> float:
         """How far apart two answers can be at most, in the L1 norm."""
         tables = self.parts if self.parts is not None else (self.answers,)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # an infinite span is refused by name
             widths = [0.0 if t is None else np.ptp(t.reshape(-1, t.shape[-1]), axis=0).sum() for t in tables]
             return float(np.sum(widths))
 
@@ -280,13 +273,9 @@ def checked_weights(names: Sequence[str], weights: Mapping[str, float] | None) -
 
 @dataclass(frozen=True)
 class NumberSum:
-    """A weighted sum of numbers that are not binned, and the scale of its Laplace noise.
+    """A weighted sum of numbers that are not binned, and the scale of its Laplace noise, lambda.
 
-    Attributes:
-        scale: of the noise, lambda.
-        weights: of every attribute in the sum.
-        reaches: how far apart two values of each attribute may be, M.
-        name: of the query, in words.
+    `reaches` says how far apart two values of each attribute may be, M.
     """
 
     scale: float

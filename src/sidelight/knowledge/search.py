@@ -17,8 +17,7 @@ from sidelight.foundation.arrays import Array, Positions, Whole
 from sidelight.foundation.errors import TooLargeError
 from sidelight.knowledge.adversary import Adversary, Values, adversary_of, check_targets
 from sidelight.knowledge.cells import LARGEST_LISTED, Cells, cells_of
-from sidelight.knowledge.densities import normalised, smooth, widest
-from sidelight.knowledge.exact import answers_in_steps, exact_leakage
+from sidelight.knowledge.exact import answers_in_steps, exact_leakage, normalised, smooth, widest
 from sidelight.knowledge.query import Query
 from sidelight.leakage.bounds import Bound
 
@@ -46,9 +45,8 @@ def supported_adversaries(
     is evaluated separately, which is slower than `all_adversaries`.
     """
     cells = cells_of(belief, query)
-    values, supports = _empty(cells), _empty(cells)
-    _one_by_one(cells, query, _positions(cells, targets), values, prune=False, supports=supports)
-    return values, supports
+    values = _empty(cells)
+    return values, _one_by_one(cells, query, _positions(cells, targets), values, prune=False)[1]
 
 
 def worst_adversary(
@@ -76,7 +74,7 @@ def _explore(cells: Cells, query: Query, targets: list[int], *, prune: bool) -> 
     """Evaluate all adversaries, or with pruning all that could be the worst; return how many were."""
     values = _empty(cells)
     if not _is_dense(cells, query):
-        return values, _one_by_one(cells, query, targets, values, prune=prune)
+        return values, _one_by_one(cells, query, targets, values, prune=prune)[0]
     walk = _Walk(cells, query, targets, values.table, prune=prune)
     walk.visit(cells.dense()[..., None], np.zeros(1, dtype=np.int64), 0, 0)
     return values, walk.looked
@@ -111,20 +109,17 @@ def _span(query: Query) -> int:
 def _work(cells: Cells, query: Query) -> float:
     """Return about how many laws of the sum all adversaries have, times their length."""
     sizes = [float(size) for size in cells.schema.sizes]
-    longest = min(1.0 + _span(query), math.prod(sizes))
+    longest = min(1.0 + _span(query), math.prod(sizes))  # no more sums than steps, nor than combinations
     return math.prod(1 + size for size in sizes) * len(sizes) * (1 + longest / 2)
 
 
 def _one_by_one(
-    cells: Cells,
-    query: Query,
-    targets: list[int],
-    values: Values,
-    *,
-    prune: bool,
-    supports: Values | None = None,
-) -> int:
-    """Evaluate adversaries one at a time, those with most unknown attributes first."""
+    cells: Cells, query: Query, targets: list[int], values: Values, *, prune: bool
+) -> tuple[int, Values]:
+    """Evaluate adversaries one at a time, those with most unknown attributes first.
+
+    Return how many were, and how many records are behind each figure.
+    """
     count = len(values.names)
     each = max(8.0 * len(cells.weights), _grid(cells, query))
     work = float(len(targets)) * 2.0 ** (count - 1) * each
@@ -133,7 +128,7 @@ def _one_by_one(
             f"trying every adversary of {count} attributes on {len(cells.weights)} distinct records is too "
             "much; take fewer attributes or coarser bins, a query with fewer cells, or name one adversary."
         )
-    reach = _reach(cells, query)
+    reach, supports = _reach(cells, query), _empty(cells)
     best, looked = -1.0, 0
     for mask in sorted(range(1 << count), key=int.bit_count):
         for target in targets:
@@ -142,10 +137,10 @@ def _one_by_one(
                 continue
             bound = exact_leakage(cells, query, adversary_of(values.names, target, mask))
             values.table[target, mask] = bound.value
-            if supports is not None and bound.support is not None:
+            if bound.support is not None:
                 supports.table[target, mask] = bound.support
             best, looked = max(best, bound.value), looked + 1
-    return looked
+    return looked, supports
 
 
 def _grid(cells: Cells, query: Query) -> float:

@@ -18,7 +18,7 @@ from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.foundation.progress import track
 from sidelight.knowledge.adversary import Adversary
 from sidelight.knowledge.cells import check_query, claim_of
-from sidelight.knowledge.densities import normalised, smooth, widest
+from sidelight.knowledge.exact import normalised, smooth, widest
 from sidelight.knowledge.query import Query
 from sidelight.leakage.bounds import Bound, Witness
 
@@ -110,7 +110,7 @@ def _leakage(
     with np.errstate(divide="ignore"):
         laws = laws + np.log(tree.marginals[root])[:, None]
     rows = np.flatnonzero(np.isfinite(laws).any(axis=1))
-    if len(rows) < 2:
+    if len(rows) < 2:  # what is known leaves no two values to tell apart
         return None
     used = np.flatnonzero(np.isfinite(laws[rows]).any(axis=0))
     places = np.asarray(used * (step / scale), dtype=np.float64)
@@ -156,7 +156,7 @@ def _mixed(conditional: Array, laws: Array) -> Array:
 
 def convolve(first: Array, second: Array) -> Array:
     """Convolve the laws of two sums row by row, in logarithms; the shorter one is walked through."""
-    if first.shape[1] < second.shape[1]:
+    if first.shape[1] < second.shape[1]:  # the loop runs over the shorter law
         first, second = second, first
     length = first.shape[1]
     result = np.full((len(first), length + second.shape[1] - 1), -np.inf)

@@ -33,8 +33,7 @@ class LabelLedger:
     """What one person's rounds have spent.
 
     Attributes:
-        epsilon: the promise for all rounds together.
-        rounds: how many rounds there are at most.
+        epsilon: the promise for all rounds together, of which there are at most `rounds`.
         leakage: PL, what the rounds so far reach at most, as a likelihood ratio.
         product: of the factors so far.
         done: how many rounds are over, silent ones included.
@@ -53,7 +52,7 @@ class LabelLedger:
         check_whole("rounds", self.rounds, at_least=1)
         check_whole("done", self.done, at_least=0, at_most=self.rounds)
         check_number("product", self.product, at_least=1)
-        if not 1 <= self.leakage <= math.exp(self.epsilon) * (1 + _ROUNDING):
+        if not 1 <= self.leakage <= math.exp(self.epsilon) * (1 + _ROUNDING):  # a file may claim anything
             raise invalid("leakage", f"from 1 to e^{self.epsilon:g}, the promise", self.leakage)
 
     @property
@@ -67,8 +66,15 @@ class LabelLedger:
         weight, left = check_omega(omega), self.rounds - self.done
         if left < 1:
             raise InputError(f"all {self.rounds} rounds are over; there is no budget for another.")
-        printed = _printed(self, weight, left)
-        return max(printed, _largest(self)) if rule == "closed" and left == 1 else printed
+        printed = self.epsilon / self.rounds
+        if self.done:
+            rest = math.exp(self.epsilon) / self.leakage
+            most = math.log1p(weight * (rest - 1)) if rest > 1 else 0.0  # log1p keeps small budgets exact
+            printed = min(self.epsilon / left, most * (1 - _MARGIN))
+        if rule == "published" or left > 1:
+            return printed
+        rest = max(math.exp(self.epsilon) - self.leakage, 0.0)  # spent whole: eq. (13) reaches the promise
+        return max(printed, math.log1p(rest / self.product) * (1 - _MARGIN))
 
     def after(self, factor: float, omega: float, budget: float) -> LabelLedger:
         """Return the ledger after a round with these figures; refused where the promise would be broken."""
@@ -86,18 +92,3 @@ class LabelLedger:
     def silent(self) -> LabelLedger:
         """Return the ledger after a round without a report, which spends nothing."""
         return replace(self, done=self.done + 1)
-
-
-def _printed(ledger: LabelLedger, omega: float, left: int) -> float:
-    """Return eq. (15) as printed."""
-    if ledger.done == 0:
-        return ledger.epsilon / ledger.rounds
-    rest = math.exp(ledger.epsilon) / ledger.leakage
-    most = math.log1p(omega * (rest - 1)) if rest > 1 else 0.0
-    return min(ledger.epsilon / left, most * (1 - _MARGIN))
-
-
-def _largest(ledger: LabelLedger) -> float:
-    """Return the budget with which eq. (13) reaches the promise exactly."""
-    rest = max(math.exp(ledger.epsilon) - ledger.leakage, 0.0)
-    return math.log1p(rest / ledger.product) * (1 - _MARGIN)

@@ -13,20 +13,32 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.arrays import AnyCodes, Array, Positions, Whole
+from sidelight.foundation.arrays import AnyCodes, Array, Whole
 from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
 from sidelight.foundation.randomness import below, derive_seed, randomness
 from sidelight.labels.leakage import check_label_budget, check_omega, row_shares
-from sidelight.labels.omega import LabelSample, Omega, OmegaSample, learn_omegas, sample_response
-from sidelight.labels.responses import BasicResponse, HeadsResponse, LabelOnlyResponse, LabelResponse
-from sidelight.labels.widths import WidthRule, chosen_width
+from sidelight.labels.omega import (
+    LabelSample,
+    Omega,
+    WidthRule,
+    chosen_width,
+    learn_omegas,
+    sample_response,
+)
+from sidelight.labels.responses import (
+    AttributeReports,
+    BasicResponse,
+    HeadsResponse,
+    LabelOnlyResponse,
+    LabelResponse,
+)
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.subset import SubsetSelection
 
 ProtocolName = Literal["khr", "basic", "labeldp"]
 OmegaSource = float | Literal["learnt", "known"] | Sequence[Omega]
 PROTOCOLS = ("khr", "basic", "labeldp")
-_LABEL_SHARE = 0.2
+_LABEL_SHARE = 0.2  # a label has few values, so that few reports pin it down
 
 
 @dataclass(frozen=True)
@@ -67,13 +79,9 @@ class LabelSettings:
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """Coded records with a label, as the people hold them.
+    """Coded records with a label, as the people hold them: codes (people, attributes) and labels (people,).
 
-    Attributes:
-        codes: (people, attributes).
-        labels: (people,).
-        sizes: the attributes' numbers of values.
-        classes: the number of labels.
+    The attributes have `sizes` values, the label has `classes`.
     """
 
     codes: AnyCodes
@@ -111,27 +119,6 @@ class LabelledRows:
         return row_shares(self.table(attribute))
 
 
-@dataclass(frozen=True, eq=False)
-class AttributeReports:
-    """The reports about one attribute and the label.
-
-    Attributes:
-        attribute: which one.
-        response: the protocol.
-        reports: one for each person who was dealt to it.
-        people: in a simulation, which row each report came from; None for a real collection.
-    """
-
-    attribute: int
-    response: LabelResponse
-    reports: Reports
-    people: Positions | None = None
-
-    def joint(self) -> Array:
-        """Return the unbiased estimate of the joint of the attribute and the label, (values, labels)."""
-        return self.response.joint(self.response.aggregate(self.reports))
-
-
 def deal(people: int, groups: int, *, seed: int | None, stream: str) -> Whole:
     """Return a uniformly random group for each person."""
     if groups < 1:
@@ -165,14 +152,8 @@ def _learn(rows: LabelledRows, settings: LabelSettings, seed: int | None) -> tup
     order = np.argsort(randomness(seed, "omega/who").words(0, len(rows)))
     sampled, left = np.split(order, [max(1, round(settings.share * len(rows)))])
     about_label, rest = np.split(sampled, [max(1, round(_LABEL_SHARE * len(sampled)))])
-    groups = deal(len(rest), len(rows.sizes), seed=seed, stream="omega")
-    samples = []
-    for attribute, size in enumerate(rows.sizes):
-        response = sample_response(size, rows.classes, settings.epsilon)
-        part = rows[rest[groups == attribute]]
-        noise = derive_seed(seed, f"omega/{attribute}")
-        reports = response.randomise(part.codes[:, attribute], part.labels, seed=noise)
-        samples.append(OmegaSample(response, reports))
+    responses = [sample_response(size, rows.classes, settings.epsilon) for size in rows.sizes]
+    samples = gather(rows[rest], responses, seed=seed, streams=("omega", "omega"))
     selection = SubsetSelection(rows.classes, settings.epsilon)
     noise = derive_seed(seed, "omega/label")
     sample = LabelSample(selection, selection.randomise(rows.labels[about_label], seed=noise))
@@ -199,25 +180,31 @@ def make_responses(
 
 
 def gather(
-    rows: LabelledRows, responses: Sequence[LabelResponse], *, seed: int | None
+    rows: LabelledRows,
+    responses: Sequence[LabelResponse],
+    *,
+    seed: int | None,
+    streams: tuple[str, str] = ("attributes", "attribute"),
 ) -> list[AttributeReports]:
     """Return each attribute's reports (CLLDP, Algorithm 3, user side).
 
-    People are dealt to attributes; with LabelDP everyone sends all attributes and one randomised label.
+    People are dealt to attributes; with LabelDP everyone sends all attributes and one randomised label. The
+    streams name the randomness of the deal and of the noise.
     """
     gathered = []
+    # One label report serves all attributes: more would spend more.
     if isinstance(responses[0], LabelOnlyResponse):
-        sets = responses[0].selection.randomise(rows.labels, seed=derive_seed(seed, "label"))
+        sets = responses[0].mechanism.randomise(rows.labels, seed=derive_seed(seed, "label"))
         for attribute, response in enumerate(responses):
             shown = rows.codes[:, [attribute]].astype(np.uint16)
             reports = Reports(np.concatenate([shown, sets.values], axis=1), None, sets.is_simulation)
             gathered.append(AttributeReports(attribute, response, reports, np.arange(len(rows))))
         return gathered
-    groups = deal(len(rows), len(rows.sizes), seed=seed, stream="attributes")
+    groups = deal(len(rows), len(rows.sizes), seed=seed, stream=streams[0])
     for attribute, response in enumerate(responses):
         people = np.flatnonzero(groups == attribute)
         part = rows[people]
-        noise = derive_seed(seed, f"attribute/{attribute}")
+        noise = derive_seed(seed, f"{streams[1]}/{attribute}")
         reports = response.randomise(part.codes[:, attribute], part.labels, seed=noise)
         gathered.append(AttributeReports(attribute, response, reports, people))
     return gathered

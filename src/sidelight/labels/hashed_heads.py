@@ -13,9 +13,8 @@ The equations are solved without writing their matrix down, so the values may be
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,32 +24,25 @@ from sidelight.foundation.arrays import Array, Mask, Whole, Words
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.foundation.randomness import Seeded, below, derive_seed, randomness
 from sidelight.labels.leakage import belief_curve, check_conditionals, check_label_budget, heaviest_sums
+from sidelight.labels.omega import WidthRule, chosen_width, omega_at
 from sidelight.labels.responses import HeadsResponse, check_labelled
-from sidelight.labels.widths import WidthRule, chosen_width, omega_at
 from sidelight.leakage.bounds import Bound
 from sidelight.mechanisms.arrays import hash_codes
 from sidelight.mechanisms.exact import LARGEST_SIZE
 from sidelight.mechanisms.mechanism import Aggregate, check_estimable, check_reports, impossible
 from sidelight.mechanisms.reports import Reports
 
-_MOST_PLACES = 1 << 26
+_MOST_PLACES = 1 << 26  # half a gigabyte of bucket numbers
 _TOLERANCE = 1e-8
 """The residual, relative to the right side, at which the equations count as solved."""
-_LEAST_SEEDS = 16
+_LEAST_SEEDS = 16  # with fewer, two values may share all their buckets by chance
 _PADDING = 65_535
 """Fills the places of a set that is smaller than the widest; its place tells it from a pair."""
 
 
 @dataclass(frozen=True, eq=False)
 class HashedHeads:
-    """kHR of (bucket, label) for a pool of public hashes; make one with `hashed_heads`.
-
-    Attributes:
-        values: the number of values.
-        labels: the number of labels.
-        seeds: (seeds,) the public pool.
-        responses: kHR of each seed's buckets.
-    """
+    """kHR of (bucket, label) for a public pool of hash `seeds`, a response for each; see `hashed_heads`."""
 
     name: ClassVar[str] = "hashed-khr"
     values: int
@@ -128,34 +120,34 @@ class HashedHeads:
         for i, row in enumerate(aggregate.sums.reshape(-1, width)):
             people = int(row[-1])
             if people > 0:
-                weights[i] = 1 / self.responses[i].total_variance(people)
+                weights[i] = 1 / self.responses[i].total_variance(people)  # more people, less noise
                 right += weights[i] * self.responses[i].joint(Aggregate(people, row[:-1]))[self.places[i]]
         return self._solved(weights, right)
 
     def _solved(self, weights: Array, right: Array) -> Array:
-        """Solve the normal equations, sum of w_h B_h B_h' f = right, by conjugate gradients.
+        """Solve the normal equations, sum of w_h B_h B_h' f = right, label by label.
 
         A known vector is solved for beside the labels: where the hashes leave something open, it does not
         come back, while the labels' columns would quietly lose their part.
         """
-        probe = np.random.default_rng(0).standard_normal(self.values)
-        columns = np.column_stack([right, self._normal(weights, probe[:, None])])
-        solved = _conjugate_gradients(lambda vectors: self._normal(weights, vectors), columns)
-        if not np.allclose(solved[:, -1], probe, rtol=0, atol=1e-4):
-            raise InputError(
-                f"the {np.count_nonzero(weights)} hashes in use do not tell all {self.values} values apart; "
-                "publish more."
-            )
-        return np.asarray(solved[:, :-1])
+        from scipy.sparse.linalg import LinearOperator, cg
 
-    def _normal(self, weights: Array, vectors: Array) -> Array:
-        """Return the sum over seeds of w_h B_h B_h' times each column."""
-        product = np.zeros_like(vectors)
-        for weight, place in zip(weights, self.places, strict=True):
-            if weight > 0:
-                for i, column in enumerate(vectors.T):
-                    product[:, i] += weight * np.bincount(place, column, self.buckets)[place]
-        return product
+        used = [pair for pair in zip(weights, self.places, strict=True) if pair[0] > 0]
+
+        def normal(vector: Array) -> Array:
+            spread = (weight * np.bincount(place, vector, self.buckets)[place] for weight, place in used)
+            return sum(spread, np.zeros(self.values))
+
+        matrix = LinearOperator((self.values, self.values), normal, dtype=np.float64)
+        probe = np.random.default_rng(0).standard_normal(self.values)
+        # Exact arithmetic needs a step for each value at most; more would only chase rounding.
+        solve = partial(cg, matrix, rtol=_TOLERANCE, maxiter=self.values)
+        columns = [solve(side)[0] for side in (*right.T, normal(probe))]
+        if not np.allclose(columns[-1], probe, rtol=0, atol=1e-4):
+            raise InputError(
+                f"the {len(used)} hashes in use do not tell all {self.values} values apart; publish more."
+            )
+        return np.column_stack(columns[:-1])
 
     def leakage(self, conditionals: ArrayLike) -> Bound:
         """Return what a report says about the label, exactly: the worst seed's."""
@@ -164,6 +156,7 @@ class HashedHeads:
             response.leakage(bucket_conditionals(rows, place, self.buckets))
             for place, response in zip(self.places, self.responses, strict=True)
         ]
+        # The seed is public: no average helps who drew the worst.
         return max(bounds, key=lambda bound: bound.value)
 
 
@@ -176,16 +169,11 @@ def hashed_heads(
     seeds: int | None = None,
     pool: int = 1,
 ) -> HashedHeads:
-    """Publish a pool of hashes with kHR for each.
+    """Publish a pool of hashes to so many buckets, with kHR for each.
 
-    Args:
-        epsilon: the budget of the label.
-        limits: (labels, values) Pr(value | label), or upper limits of it; rows that sum to more than 1 are
-            taken as limits, and a bucket weighs at most 1.
-        buckets: g, the number of buckets.
-        k: "search", "published" or a number.
-        seeds: how many hashes; enough to tell all values apart by default.
-        pool: chooses the published hashes; public, and nothing private depends on it.
+    The limits are (labels, values) Pr(value | label), or upper limits of it: rows that sum to more than 1 are
+    taken as limits, and a bucket weighs at most 1. By default there are enough `seeds` to tell all values
+    apart. `pool` chooses the published hashes; it is public, and nothing private depends on it.
     """
     check_label_budget(epsilon)
     weights = np.asarray(limits, dtype=np.float64)
@@ -216,27 +204,6 @@ def _pool_size(values: int, buckets: int, seeds: int | None) -> int:
             f"{values} values under {many} hashes are more than can be solved for; use more buckets or bins."
         )
     return many
-
-
-def _conjugate_gradients(product: Callable[[Array], Array], right: Array) -> Array:
-    """Return X with product(X) = right, column by column at once (Hestenes and Stiefel 1952)."""
-    solved = np.zeros_like(right)
-    rest, direction = right.copy(), right.copy()
-    squares = (rest**2).sum(axis=0)
-    least = _TOLERANCE**2 * squares
-    for _ in range(len(right)):
-        going = squares > least
-        if not going.any():
-            break
-        applied = product(direction)
-        curvature = (direction * applied).sum(axis=0)
-        step = np.divide(squares, curvature, out=np.zeros_like(squares), where=going & (curvature > 0))
-        solved += step * direction
-        rest -= step * applied
-        after = (rest**2).sum(axis=0)
-        direction = rest + direction * np.divide(after, squares, out=np.zeros_like(after), where=going)
-        squares = after
-    return solved
 
 
 def bucket_places(seeds: Words, values: int, buckets: int) -> Whole:

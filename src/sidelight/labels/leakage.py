@@ -21,21 +21,18 @@ from sidelight.foundation.errors import InputError, TooLargeError, check_number,
 from sidelight.leakage.bounds import Bound, Claim, Witness
 from sidelight.mechanisms import Channel, FavouringChannel, as_channel
 from sidelight.mechanisms.channel.logs import log_spans, logs_of
-from sidelight.schema import Attribute
 
 LARGEST_LISTING = 1 << 24
-_MOST_REPORTS = 1 << 16
+_MOST_REPORTS = 1 << 16  # all of them are listed, for every round
 _MOST_BUDGET = 100.0
-_SUM_TOLERANCE = 1e-9
+_SUM_TOLERANCE = 1e-9  # rows come from divisions
 
 
 @dataclass(frozen=True, eq=False)
 class LabelRound:
-    """One report of several about the same record.
+    """One report of several about the same record, through a channel of the pairs (cell, label).
 
-    Attributes:
-        cells: (combinations,) which cell of this round's question each combination of attribute values is in.
-        channel: of the pairs (cell, label).
+    `cells` says which cell of this round's question each combination of attribute values is in.
     """
 
     cells: Positions
@@ -128,23 +125,20 @@ def pair_rows(conditionals: ArrayLike) -> tuple[Array, Positions]:
     return pairs.reshape(len(possible), -1), possible
 
 
-def label_leakage(conditionals: ArrayLike, channel: Channel, label: Attribute | None = None) -> Bound:
-    """Return what one report about the pair (combination, label) says about the label, exactly.
-
-    The channel is that of the pairs; `label` names the labels in the witness, which are numbers without it.
-    """
+def label_leakage(conditionals: ArrayLike, channel: Channel) -> Bound:
+    """Return what one report through a channel of pairs (combination, label) says of the label, exactly."""
     channel = as_channel(channel)
     rows, possible = pair_rows(conditionals)
     if channel.size != rows.shape[1]:
         raise InputError(f"the channel is for {channel.size} pairs, the belief has {rows.shape[1]}.")
     worst = channel.worst_ratio(rows)
-    names = _name(label, int(possible[worst.likelier])), _name(label, int(possible[worst.unlikelier]))
+    names = str(possible[worst.likelier]), str(possible[worst.unlikelier])
     report = f"a report that favours {len(worst.report)} pairs"
     witness = Witness(report, *names) if worst.value > 0 else None
     return Bound(worst.value, channel.claim, "pairs of combination and label", witness)
 
 
-def labeldp_leakage(conditionals: ArrayLike, channel: Channel, label: Attribute | None = None) -> Bound:
+def labeldp_leakage(conditionals: ArrayLike, channel: Channel) -> Bound:
     """Return what true attributes and a randomised label together say about the label (CLLDP, Def. 4).
 
     For two labels it is the channel's ratio plus the attributes' own, ln F[l, s] / F[l', s]: infinite where a
@@ -161,11 +155,12 @@ def labeldp_leakage(conditionals: ArrayLike, channel: Channel, label: Attribute 
     if channel.size != len(rows):
         raise InputError(f"the channel is for {channel.size} labels, the belief has {len(rows)}.")
     possible = _occurring(rows)
+    # The identity: attributes are sent as they are.
     attributes = FavouringChannel(rows.shape[1], "singletons", 0.0).ratio_pairs(rows[possible])
     total = attributes + channel.ratio_pairs(np.eye(len(rows))[possible])
-    np.fill_diagonal(total, 0.0)
+    np.fill_diagonal(total, 0.0)  # no label is told apart from itself
     i, j = np.unravel_index(int(total.argmax()), total.shape)
-    names = _name(label, int(possible[i])), _name(label, int(possible[j]))
+    names = str(possible[i]), str(possible[j])
     witness = Witness("the attributes and the label's report", *names) if total[i, j] > 0 else None
     return Bound(float(total[i, j]), channel.claim, "attributes as they are", witness)
 
@@ -245,7 +240,7 @@ def degraded_guarantee(epsilon: float, omega: float, truth: float) -> float:
     >>> round(degraded_guarantee(1.0, 0.5, 1.0), 4)
     1.4899
     """
-    wrong = max(check_omega(truth, "truth") / check_omega(omega), 1.0)
+    wrong = max(check_omega(truth, "truth") / check_omega(omega), 1.0)  # too high an omega only adds noise
     return math.log1p(wrong * _growth(epsilon))
 
 
@@ -289,7 +284,3 @@ def _check_rounds(factors: Sequence[float], omegas: Sequence[float]) -> list[tup
         )
     checked = [check_number("factor", factor, at_least=1) for factor in factors]
     return list(zip(checked, [check_omega(omega) for omega in omegas], strict=True))
-
-
-def _name(label: Attribute | None, code: int) -> str:
-    return str(code) if label is None else label.values[code]

@@ -1,10 +1,13 @@
-"""Where omega comes from: given, from public records, or learnt from a share of the people.
+"""Omega of kHR: given, from public records, or learnt from a share of the people; and the k that it allows.
 
 The promise of kHR rests on omega(k) not being below the truth (CLLDP, section 4.3). So an omega from a sample
 is by default an upper confidence limit, which holds for every attribute and every k at once. Public records
 use the limits of `belief.credal`. A private sample is collected by subset selection of the pair (value,
 label), and of the label alone by some: a count of reports is binomial with probability q + (p - q) f, so
 Clopper and Pearson limit the pair's frequency from above and the label's from below.
+
+The paper compares k = 1 and k = ceil(m / (e^eps + 1)) (CLLDP, Theorem 3, eq. (8)). Between them omega(k) may
+be flat, so neither need be best; the search looks at every k with the exact total variance.
 """
 
 from __future__ import annotations
@@ -12,18 +15,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.belief.credal import Region
-from sidelight.foundation.arrays import Array
-from sidelight.foundation.errors import InputError, check_number, check_whole
+from sidelight.belief.credal import Region, binomial_limit
+from sidelight.foundation.arrays import Array, Whole
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
 from sidelight.labels.leakage import belief_curve, check_label_budget, check_omega, heaviest_sums, row_shares
-from sidelight.labels.responses import HeadsResponse
-from sidelight.labels.widths import check_curve, omega_at
+from sidelight.labels.responses import AttributeReports, HeadsResponse
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.subset import SubsetSelection
+
+WidthRule = Literal["search", "published"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +49,7 @@ class Omega:
     def __post_init__(self) -> None:
         curve = check_curve("curve", self.curve)
         least = np.arange(1, len(curve) + 1) / len(curve)
+        # More values weigh no less, and k of n at least k/n.
         rising = np.maximum(np.maximum.accumulate(curve), least)
         object.__setattr__(self, "curve", np.minimum(rising, 1.0))
 
@@ -83,7 +89,7 @@ def omegas_from_public(
     counts = [_counts(table) for table in tables]
     if confidence is None:
         return [Omega(belief_curve(row_shares(table)), f"{source}, point estimate", 0.0) for table in counts]
-    risk = (1 - check_number("confidence", confidence, above=0, below=1)) / len(tables)
+    risk = (1 - check_number("confidence", confidence, above=0, below=1)) / len(tables)  # the union bound
     return [Omega(_public_curve(table, risk), source, confidence) for table in counts]
 
 
@@ -114,17 +120,6 @@ def joint_confidence(omegas: Sequence[Omega]) -> tuple[str, float | None]:
     return source, max(0.0, 1 - sum(risks)) if risks else None
 
 
-@dataclass(frozen=True, eq=False)
-class OmegaSample:
-    """What a share of the people sent about one attribute, so that its omega can be learnt.
-
-    The response is kHR with omega = 1, which is subset selection of the pair.
-    """
-
-    response: HeadsResponse
-    reports: Reports
-
-
 def sample_response(values: int, labels: int, epsilon: float) -> HeadsResponse:
     """Return subset selection of (value, label): kHR with omega = 1, k = max(1, floor(m / (e^eps + 1)))."""
     usual = math.floor(values * labels / (math.exp(check_label_budget(epsilon)) + 1))
@@ -140,45 +135,40 @@ class LabelSample:
 
 
 def learn_omegas(
-    samples: Sequence[OmegaSample], labels: LabelSample, *, confidence: float | None = 0.95
+    samples: Sequence[AttributeReports], labels: LabelSample, *, confidence: float | None = 0.95
 ) -> list[Omega]:
     """Return omega for each attribute from the reports of a share of the people.
 
-    Each person is in the sample of one attribute, or in `labels`. The confidence is that no figure of any
-    attribute is below the truth; None for the published point estimate, below it about half of the time.
+    Each person is in the sample of one attribute, by `sample_response`, or in `labels`. The confidence is
+    that no figure of any attribute is below the truth; None for the published point estimate, below it about
+    half of the time.
     """
     people = len(labels.reports) + sum(len(sample.reports) for sample in samples)
     source = f"learnt from {people} people"
     if confidence is None:
         return [Omega(_estimated_curve(sample), f"{source}, point estimate", 0.0) for sample in samples]
+    # Half for pairs, half for labels.
     risk = (1 - check_number("confidence", confidence, above=0, below=1)) / 2
     least = _least_labels(labels, risk)
     return [Omega(_upper_curve(sample, least, risk / len(samples)), source, confidence) for sample in samples]
 
 
-def _estimated_curve(sample: OmegaSample) -> Array:
+def _estimated_curve(sample: AttributeReports) -> Array:
     """Return omega(k) of the estimated joint, negative cells set to 0 (CLLDP, section 7.3)."""
     values = sample.response.values
     if not len(sample.reports):
         return np.ones(values)
-    joint = np.maximum(sample.response.joint(sample.response.aggregate(sample.reports)), 0.0)
+    joint = np.maximum(sample.joint(), 0.0)
     occurring = row_shares(joint.T[joint.sum(axis=0) > 0])
     return np.asarray(np.clip(heaviest_sums(occurring).max(axis=0), 1 / values, 1.0))
 
 
-def _upper_curve(sample: OmegaSample, least: Array, risk: float) -> Array:
+def _upper_curve(sample: AttributeReports, least: Array, risk: float) -> Array:
     """Return an upper limit of omega(k) for all k: the cells' upper limits over the labels' lower ones."""
-    response, people = sample.response, len(sample.reports)
-    if not people:
-        return np.ones(response.values)
-    from scipy.special import betainccinv
-
+    response, people = sample.response, np.array(float(len(sample.reports)))
     counts = response.aggregate(sample.reports).sums.astype(np.float64)
-    inner = counts < people  # a pair in every report has no upper limit below 1 (Clopper and Pearson 1934)
-    level = risk / len(counts)
-    upper = betainccinv(np.where(inner, counts + 1, 1.0), np.where(inner, people - counts, 1.0), level)
     p, q = map(float, response.mechanism.mark_rates)
-    cells = np.clip((np.where(inner, upper, 1.0) - q) / (p - q), 0.0, 1.0)
+    cells = np.clip((binomial_limit(counts, people, risk / len(counts)) - q) / (p - q), 0.0, 1.0)
     ranked = heaviest_sums(cells.reshape(response.values, response.labels).T)
     curves = np.divide(ranked, least[:, None], out=np.ones_like(ranked), where=least[:, None] > 0)
     return np.asarray(np.minimum(np.where(ranked > 0, curves, 1e-12).max(axis=0), 1.0))
@@ -186,13 +176,74 @@ def _upper_curve(sample: OmegaSample, least: Array, risk: float) -> Array:
 
 def _least_labels(sample: LabelSample, risk: float) -> Array:
     """Return lower limits of the labels' frequencies, shape (labels,)."""
-    people = len(sample.reports)
-    if not people:
-        return np.zeros(sample.selection.size)
-    from scipy.special import betaincinv
-
-    counts = sample.selection.aggregate(sample.reports).sums.astype(np.float64)
-    inner, level = counts > 0, risk / len(counts)
-    lower = betaincinv(np.where(inner, counts, 1.0), np.where(inner, people - counts + 1, 1.0), level)
+    people = np.array(float(len(sample.reports)))
+    others = people - sample.selection.aggregate(sample.reports).sums.astype(np.float64)
     p, q = map(float, sample.selection.mark_rates)
-    return np.asarray(np.clip((np.where(inner, lower, 0.0) - q) / (p - q), 0.0, 1.0))
+    lower = 1 - binomial_limit(others, people, risk / len(others))  # a limit of its complement from above
+    return np.asarray(np.clip((lower - q) / (p - q), 0.0, 1.0))
+
+
+def heads_variance(pairs: int, widths: ArrayLike, factors: ArrayLike, *, frequencies: float = 1.0) -> Array:
+    """Return n times the total variance of kHR for each k and its factor theta.
+
+    The sum of CLLDP, eq. (7), over all m pairs: m q(1-q)/(p-q)^2 + (1-p-q)/(p-q), with
+    p = k theta / (k theta + m - k) and q = (k - p)/(m - 1); infinite where theta is 1. `frequencies` = 0
+    leaves the second part out, as the paper does.
+    """
+    k, theta = np.asarray(widths, dtype=np.float64), np.asarray(factors, dtype=np.float64)
+    p = k * theta / (k * theta + pairs - k)
+    q = (k - p) / (pairs - 1)
+    # The difference p - q without its cancellation at small budgets.
+    gap = k * (pairs - k) * (theta - 1) / ((pairs - 1) * (k * theta + pairs - k))
+    safe = np.where(gap > 0, gap, 1.0)
+    variance = pairs * q * (1 - q) / safe**2 + frequencies * (1 - p - q) / safe
+    return np.asarray(np.where(gap > 0, variance, np.inf))
+
+
+def published_width(pairs: int, epsilon: float, omegas: ArrayLike) -> int:
+    """Return 1 or ceil(m / (e^eps + 1)), whichever has the smaller variance (CLLDP, eq. (8)).
+
+    There are m pairs of value and label; the omegas are omega(k) for k = 1, 2, ..., and 1 beyond.
+    """
+    large = min(math.ceil(pairs / (math.exp(check_label_budget(epsilon)) + 1)), pairs - 1)
+    widths = np.array([1, max(large, 1)])
+    scores = heads_variance(pairs, widths, _factors(epsilon, widths, omegas), frequencies=0.0)
+    return int(widths[0] if scores[0] < scores[1] else widths[1])
+
+
+def best_width(pairs: int, epsilon: float, omegas: ArrayLike) -> int:
+    """Return the k of 1 to m - 1 with the least total variance; never worse than `published_width`."""
+    widths = np.arange(1, pairs)
+    return int(widths[heads_variance(pairs, widths, _factors(epsilon, widths, omegas)).argmin()])
+
+
+def chosen_width(rule: WidthRule | int, pairs: int, epsilon: float, omegas: ArrayLike) -> int:
+    """Return k by rule, or the given one after checking it."""
+    if isinstance(rule, str):
+        check_choice("k", rule, ("search", "published"))
+        return (best_width if rule == "search" else published_width)(pairs, epsilon, omegas)
+    return check_whole("k", rule, at_least=1, at_most=pairs - 1)
+
+
+def check_curve(name: str, omegas: ArrayLike) -> Array:
+    """Return omega(k) for k = 1, 2, ... after checking that each is above 0 and at most 1."""
+    curve = np.asarray(omegas, dtype=np.float64)
+    if curve.ndim != 1 or not len(curve):
+        raise InputError(f"`{name}` must list omega(k) for k = 1, 2, ...; it is empty.")
+    for end in (curve.min(), curve.max()):
+        check_omega(float(end))
+    return curve
+
+
+def omega_at(omegas: ArrayLike, width: int) -> float:
+    """Return omega(k) from the curve; 1 beyond its end."""
+    curve = np.asarray(omegas, dtype=np.float64)
+    return float(curve[width - 1]) if width <= len(curve) else 1.0
+
+
+def _factors(epsilon: float, widths: Whole, omegas: ArrayLike) -> Array:
+    """Return theta = 1 + (e^eps - 1) / omega(k) for each k."""
+    curve = check_curve("omegas", omegas)
+    whole = np.ones(max(int(widths.max()), len(curve)))
+    whole[: len(curve)] = curve
+    return np.asarray(1 + math.expm1(check_label_budget(epsilon)) / whole[widths - 1])

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import AnyCodes, Array, Whole
+from sidelight.foundation.arrays import AnyCodes, Array, Positions, Whole
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole
 from sidelight.labels.leakage import check_label_budget, check_omega, label_leakage, labeldp_leakage
@@ -30,13 +30,12 @@ from sidelight.mechanisms.subset import SubsetSelection
 from sidelight.mechanisms.unary import SymmetricUnary
 
 
+@dataclass(frozen=True)
 class LabelResponse(ABC):
-    """The contract: one person's report about a value and a label.
+    """The contract: one person's report about a value and a label, here by a mechanism over pairs of them.
 
     Attributes:
-        name: of the protocol.
         values: the number of values, or of combinations of values.
-        labels: the number of labels.
         budget: the nominal budget of the label.
         width: k, the number of pairs in a report; 0 where it may be any.
         omega: the largest weight of k values under one label.
@@ -45,11 +44,20 @@ class LabelResponse(ABC):
 
     name: ClassVar[str]
     word: ClassVar[type[np.unsignedinteger[Any]]] = np.uint16
+    width = 0
+    omega = 1.0
     values: int
     labels: int
     budget: float
-    width: int = 0
-    omega: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_pairs(self.values, self.labels)
+        check_label_budget(self.budget)
+
+    @property
+    @abstractmethod
+    def mechanism(self) -> SubsetSelection | SymmetricUnary:
+        """The mechanism over pairs; for LabelDP that over labels."""
 
     @property
     @abstractmethod
@@ -57,84 +65,17 @@ class LabelResponse(ABC):
         """What a report says about the label at most, whatever the belief allows; may be infinite."""
 
     @abstractmethod
-    def randomise(
-        self, values: ArrayLike, labels: ArrayLike, *, seed: int | None = None, offset: int = 0
-    ) -> Reports:
-        """Return one report for each person; secure without a seed, a simulation with one."""
-
-    @abstractmethod
-    def aggregate(self, reports: Reports) -> Aggregate:
-        """Add reports up: how often each pair of value and label is reported."""
-
-    @abstractmethod
-    def joint(self, aggregate: Aggregate) -> Array:
-        """Return the unbiased estimate of the joint, shape (values, labels); cells may be negative."""
-
-    @abstractmethod
-    def total_variance(self, reports: int) -> float:
-        """Return the expected squared distance of the estimate from the joint, sampling of people apart."""
-
-    @abstractmethod
-    def leakage(self, conditionals: ArrayLike) -> Bound:
-        """Return what a report says about the label, exactly, given Pr(value | label), (labels, values)."""
-
-    @abstractmethod
     def likelihood(self, reports: Reports, conditionals: Array) -> Array:
         """Return Pr(report | label) up to a factor a report, (people, labels), given Pr(value | label)."""
 
-    def shown_labels(self, reports: Reports) -> Whole | None:  # noqa: ARG002
-        """Return the one label that each report shows; None where it may show any number."""
-        return None
-
-    def shown_values(self, reports: Reports) -> Whole | None:  # noqa: ARG002
-        """Return the values that each report shows, shape (people, width); None for any number."""
-        return None
-
-
-def check_pairs(values: int, labels: int) -> int:
-    """Return the number of pairs after checking that there are two labels and not too many pairs."""
-    check_whole("values", values, at_least=1)
-    check_whole("labels", labels, at_least=2)
-    if values * labels > LARGEST_SIZE:
-        raise TooLargeError(
-            f"{values} values with {labels} labels make {values * labels} pairs, more than {LARGEST_SIZE}; "
-            "use a hashed domain (HashedHeads) or coarser bins."
-        )
-    return values * labels
-
-
-def check_labelled(values: ArrayLike, labels: ArrayLike, sizes: tuple[int, int]) -> tuple[AnyCodes, AnyCodes]:
-    """Return the codes of values and labels after checking them: one label for each value."""
-    codes, marks = check_codes(values, sizes[0]), check_codes(labels, sizes[1], "labels")
-    if len(codes) != len(marks):
-        raise InputError(f"there must be one label for each value, got {len(codes)} and {len(marks)}.")
-    return codes, marks
-
-
-class PairResponse(LabelResponse):
-    """What the protocols for pairs share: a mechanism over pairs makes, adds up and inverts the reports.
-
-    Given a label only the favoured pairs with that label count. So a report that favours the set S has the
-    likelihood 1 + (theta - 1) sum of Pr(value | label) over the pairs of S with this label, up to a factor.
-    """
-
-    @property
-    @abstractmethod
-    def mechanism(self) -> SubsetSelection | SymmetricUnary:
-        """The mechanism over pairs."""
-
-    @abstractmethod
-    def favoured(self, reports: Reports, conditionals: Array) -> Array:
-        """Return Pr(value | label) summed over the favoured pairs of each label, shape (people, labels)."""
-
     @property
     def factor(self) -> Fraction:
-        """Theta: how much likelier a report is under each of its pairs than under another."""
+        """Theta: how much likelier a report is under what it names than under anything else."""
         return self.mechanism.factor
 
     @property
     def channel(self) -> Channel:
-        """The exact law of a report about pairs."""
+        """The exact law of what the mechanism reports."""
         return self.mechanism.channel
 
     @property
@@ -145,34 +86,73 @@ class PairResponse(LabelResponse):
     def randomise(
         self, values: ArrayLike, labels: ArrayLike, *, seed: int | None = None, offset: int = 0
     ) -> Reports:
-        """Return one report for each person: a sorted set of pairs (kHR), or packed bits (basic)."""
+        """Return one report for each person: a sorted set of pairs (kHR), or packed bits (basic).
+
+        The noise is secure without a seed, a simulation with one.
+        """
         first, second = check_labelled(values, labels, (self.values, self.labels))
         pairs = (first.astype(np.int64) * self.labels + second).astype(code_type(self.values * self.labels))
         return self.mechanism.randomise(pairs, seed=seed, offset=offset)
 
     def aggregate(self, reports: Reports) -> Aggregate:
-        """Count how often each pair is reported."""
+        """Add reports up: how often each pair of value and label is reported."""
         return self.mechanism.aggregate(reports)
 
     def joint(self, aggregate: Aggregate) -> Array:
-        """Return the unbiased estimate (c/n - q)/(p - q), shape (values, labels)."""
+        """Return the unbiased estimate (c/n - q)/(p - q), shape (values, labels); cells may be negative."""
         return self.mechanism.estimate(aggregate).reshape(self.values, self.labels)
 
     def total_variance(self, reports: int) -> float:
-        """See `LabelResponse`."""
-        return _counting_variance(self.mechanism, reports)
+        """Return the expected squared distance of the estimate from the joint, sampling of people apart.
+
+        The sum over cells of CLLDP, eq. (7): [m q(1-q)/(p-q)^2 + (1-p-q)/(p-q)] / n.
+        """
+        count, rates = check_whole("reports", reports, at_least=1), self.mechanism.mark_rates
+        p, q = map(float, rates)
+        gap = float(rates[0] - rates[1])  # of the exact rates: p and q may round to the same double
+        return (self.mechanism.size * q * (1 - q) / gap**2 + (1 - p - q) / gap) / count
 
     def leakage(self, conditionals: ArrayLike) -> Bound:
-        """See `LabelResponse`."""
+        """Return what a report says about the label, exactly, given Pr(value | label), (labels, values)."""
         return label_leakage(conditionals, self.channel)
 
-    def likelihood(self, reports: Reports, conditionals: Array) -> Array:
-        """See `LabelResponse`."""
-        return np.asarray(1 + (float(self.factor) - 1) * self.favoured(reports, conditionals))
+    def _likely(self, favoured: Array) -> Array:
+        """Return the likelihood 1 + (theta - 1) of what the favoured pairs weigh, (people, labels).
+
+        Given a label only the favoured pairs with that label count.
+        """
+        return np.asarray(1 + (float(self.factor) - 1) * favoured)
+
+    def shown_labels(self, reports: Reports) -> Whole | None:  # noqa: ARG002
+        """Return the one label that each report shows; None where it may show any number."""
+        return None
+
+    def shown_values(self, reports: Reports) -> Whole | None:  # noqa: ARG002
+        """Return the values that each report shows, shape (people, width); None for any number."""
+        return None
+
+
+def check_pairs(values: int, labels: int) -> None:
+    """Raise unless there are at least two labels and not too many pairs."""
+    check_whole("values", values, at_least=1)
+    check_whole("labels", labels, at_least=2)
+    if values * labels > LARGEST_SIZE:
+        raise TooLargeError(
+            f"{values} values with {labels} labels make {values * labels} pairs, more than {LARGEST_SIZE}; "
+            "use a hashed domain (HashedHeads) or coarser bins."
+        )
+
+
+def check_labelled(values: ArrayLike, labels: ArrayLike, sizes: tuple[int, int]) -> tuple[AnyCodes, AnyCodes]:
+    """Return the codes of values and labels after checking them: one label for each value."""
+    codes, marks = check_codes(values, sizes[0]), check_codes(labels, sizes[1], "labels")
+    if len(codes) != len(marks):
+        raise InputError(f"there must be one label for each value, got {len(codes)} and {len(marks)}.")
+    return codes, marks
 
 
 @dataclass(frozen=True)
-class HeadsResponse(PairResponse):
+class HeadsResponse(LabelResponse):
     """kHR: a set of exactly k pairs, likelier to hold the true one (CLLDP, Algorithms 1 and 2, Theorem 2).
 
     The set is that of subset selection with the factor theta = (e^eps + omega - 1) / omega instead of e^eps:
@@ -181,19 +161,15 @@ class HeadsResponse(PairResponse):
     """
 
     name: ClassVar[str] = "khr"
-    values: int
-    labels: int
-    budget: float
     width: int = 1
     omega: float = 1.0
 
     def __post_init__(self) -> None:
-        pairs = check_pairs(self.values, self.labels)
-        check_label_budget(self.budget)
-        check_whole("width", self.width, at_least=1, at_most=pairs - 1)
+        super().__post_init__()
+        check_whole("width", self.width, at_least=1, at_most=self.values * self.labels - 1)
         check_omega(self.omega)
         least = min(self.width / self.values, 1.0)
-        if self.omega < least * (1 - 1e-9):
+        if self.omega < least * (1 - 1e-9):  # a share of n values may be a rounding error below k/n
             raise InputError(
                 f"`omega` must be at least {least:.4g}, since the likeliest {self.width} of {self.values} "
                 f"values weigh that much, got {self.omega!r}."
@@ -207,7 +183,7 @@ class HeadsResponse(PairResponse):
         limit = (exp_below(self.budget) - 1) / Fraction(self.omega) + 1
         budget = log_factor(limit)
         while exp_below(budget) > limit:
-            budget = math.nextafter(budget, 0.0)
+            budget = math.nextafter(budget, 0.0)  # rounding the logarithm up would break the promise
         return SubsetSelection(self.values * self.labels, budget, self.width)
 
     @property
@@ -215,12 +191,12 @@ class HeadsResponse(PairResponse):
         """The realised promise about the label, ln(omega theta + 1 - omega)."""
         return min(log_factor(Fraction(self.omega) * (self.factor - 1) + 1), self.budget)
 
-    def favoured(self, reports: Reports, conditionals: Array) -> Array:
-        """See `PairResponse`."""
+    def likelihood(self, reports: Reports, conditionals: Array) -> Array:
+        """See `LabelResponse`; the weight of a report's own pairs, label by label."""
         pairs = reports.values.astype(np.int64)
         weights = conditionals.T.reshape(-1)[pairs]
         named = [np.where(pairs % self.labels == label, weights, 0.0) for label in range(self.labels)]
-        return np.stack([part.sum(axis=1) for part in named], axis=1)
+        return self._likely(np.stack([part.sum(axis=1) for part in named], axis=1))
 
     def shown_labels(self, reports: Reports) -> Whole | None:
         """Return the label of the pair, where a report is one pair."""
@@ -232,7 +208,7 @@ class HeadsResponse(PairResponse):
 
 
 @dataclass(frozen=True)
-class BasicResponse(PairResponse):
+class BasicResponse(LabelResponse):
     """The basic solution: a bit for each pair, each kept with the same probability (CLLDP, Theorem 1).
 
     Any set of bits can be reported, so omega is always 1 and the protocol is symmetric unary encoding of the
@@ -241,13 +217,9 @@ class BasicResponse(PairResponse):
 
     name: ClassVar[str] = "basic"
     word: ClassVar[type[np.unsignedinteger[Any]]] = np.uint8
-    values: int
-    labels: int
-    budget: float
 
     def __post_init__(self) -> None:
-        check_pairs(self.values, self.labels)
-        check_label_budget(self.budget)
+        super().__post_init__()
         if self.factor <= 1:
             raise too_small(self.budget)
 
@@ -261,11 +233,11 @@ class BasicResponse(PairResponse):
         """The realised budget of the pair, hence of the label."""
         return self.mechanism.epsilon
 
-    def favoured(self, reports: Reports, conditionals: Array) -> Array:
-        """See `PairResponse`."""
+    def likelihood(self, reports: Reports, conditionals: Array) -> Array:
+        """See `LabelResponse`; the weight of the pairs whose bits are set, label by label."""
         bits = np.unpackbits(reports.values, axis=1, bitorder="little")[:, : self.values * self.labels]
         held = bits.reshape(-1, self.values, self.labels).astype(np.float64)
-        return np.asarray(np.einsum("nvl,lv->nl", held, conditionals))
+        return self._likely(np.einsum("nvl,lv->nl", held, conditionals))
 
 
 @dataclass(frozen=True)
@@ -277,16 +249,9 @@ class LabelOnlyResponse(LabelResponse):
     """
 
     name: ClassVar[str] = "labeldp"
-    values: int
-    labels: int
-    budget: float
-
-    def __post_init__(self) -> None:
-        check_pairs(self.values, self.labels)
-        check_label_budget(self.budget)
 
     @cached_property
-    def selection(self) -> SubsetSelection:
+    def mechanism(self) -> SubsetSelection:
         """The subset selection over labels."""
         return SubsetSelection(self.labels, self.budget)
 
@@ -300,15 +265,15 @@ class LabelOnlyResponse(LabelResponse):
     ) -> Reports:
         """Return the value and a sorted set of labels for each person."""
         codes, marks = check_labelled(values, labels, (self.values, self.labels))
-        sets = self.selection.randomise(marks, seed=seed, offset=offset)
+        sets = self.mechanism.randomise(marks, seed=seed, offset=offset)
         rows = np.concatenate([codes[:, None].astype(np.uint16), sets.values], axis=1)
         return Reports(rows, is_simulation=sets.is_simulation)
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count how often each label is in a set together with each value."""
-        rows = check_reports(reports, "ui", self.selection.width + 1)
+        rows = check_reports(reports, "ui", self.mechanism.width + 1)
         values = check_codes(np.ascontiguousarray(rows[:, 0]), self.values, "reports")
-        sets = self.selection.check(Reports(rows[:, 1:]))
+        sets = self.mechanism.check(Reports(rows[:, 1:]))
         pairs = (values.astype(np.int64)[:, None] * self.labels + sets).reshape(-1)
         return Aggregate(len(rows), code_counts(pairs.astype(np.uint16), self.values * self.labels))
 
@@ -316,36 +281,41 @@ class LabelOnlyResponse(LabelResponse):
         """Return the unbiased estimate, shape (values, labels): the label inverted within each value."""
         check_estimable(aggregate, self.values * self.labels, self.name)
         counts = aggregate.sums.reshape(self.values, self.labels) / aggregate.reports
-        share = counts.sum(axis=1, keepdims=True) / self.selection.width
-        p, q = self.selection.mark_rates
+        share = counts.sum(axis=1, keepdims=True) / self.mechanism.width  # every report names so many labels
+        p, q = self.mechanism.mark_rates
         return np.asarray((counts - float(q) * share) / float(p - q))
-
-    def total_variance(self, reports: int) -> float:
-        """See `LabelResponse`."""
-        return _counting_variance(self.selection, reports)
 
     def leakage(self, conditionals: ArrayLike) -> Bound:
         """Return what the true value and the label's report together say about the label, exactly."""
-        return labeldp_leakage(conditionals, self.selection.channel)
+        return labeldp_leakage(conditionals, self.mechanism.channel)
 
     def likelihood(self, reports: Reports, conditionals: Array) -> Array:
         """See `LabelResponse`."""
-        held = self.selection.marked(Reports(reports.values[:, 1:]))
+        held = self.mechanism.marked(Reports(reports.values[:, 1:]))
         given = conditionals.T[reports.values[:, 0].astype(np.int64)]
-        return np.asarray(given * np.where(held, float(self.selection.factor), 1.0))
+        return np.asarray(given * np.where(held, float(self.mechanism.factor), 1.0))
 
     def shown_labels(self, reports: Reports) -> Whole | None:
         """Return the reported label, where a report names just one."""
-        return reports.values[:, 1].astype(np.int64) if self.selection.width == 1 else None
+        return reports.values[:, 1].astype(np.int64) if self.mechanism.width == 1 else None
 
     def shown_values(self, reports: Reports) -> Whole:
         """Return the value itself."""
         return reports.values[:, :1].astype(np.int64)
 
 
-def _counting_variance(mechanism: SubsetSelection | SymmetricUnary, reports: int) -> float:
-    """Return the sum over cells of eq. (7): [m q(1-q)/(p-q)^2 + (1-p-q)/(p-q)] / n."""
-    count = check_whole("reports", reports, at_least=1)
-    p, q = float(mechanism.mark_if_true), float(mechanism.mark_if_other)
-    gap = float(mechanism.mark_if_true - mechanism.mark_if_other)
-    return (mechanism.size * q * (1 - q) / gap**2 + (1 - p - q) / gap) / count
+@dataclass(frozen=True, eq=False)
+class AttributeReports:
+    """The reports about one attribute and the label, by everyone who was dealt to it.
+
+    In a simulation `people` says which row each report came from; None for a real collection.
+    """
+
+    attribute: int
+    response: LabelResponse
+    reports: Reports
+    people: Positions | None = None
+
+    def joint(self) -> Array:
+        """Return the unbiased estimate of the joint of the attribute and the label, (values, labels)."""
+        return self.response.joint(self.response.aggregate(self.reports))

@@ -1,7 +1,8 @@
-"""Naive Bayes from private reports (CLLDP, Algorithm 3)."""
+"""Naive Bayes from private reports (CLLDP, Algorithm 3), and the contract of all models of a label."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,26 +10,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.arrays import Array
+from sidelight.foundation.arrays import Array, Whole, to_simplex
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.randomness import derive_seed
-from sidelight.foundation.simplex import to_simplex
 from sidelight.labels import AttributeReports, LabelledRows, LabelSettings
 from sidelight.labels.collection import gather, make_responses, settle_omegas
-from sidelight.learning.model import LabelModel
 from sidelight.learning.statement import Statement, single_report_statement
 
-_LEAST = 1e-12
+_LEAST = 1e-12  # a label that nobody seems to have still needs a positive mass to project to
+
+
+class LabelModel(ABC):
+    """What the classifiers, the model files and their readers ask of a model; frozen data."""
+
+    @abstractmethod
+    def probabilities(self, codes: NDArray[Any]) -> Array:
+        """Return Pr(label | record) for each record, shape (records, labels)."""
+
+    @abstractmethod
+    def fits(self, sizes: Sequence[int], labels: int) -> bool:
+        """Whether the model is sound, and about attributes of these sizes and this number of labels."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the model as plain data, for a file."""
+
+    def predict(self, codes: NDArray[Any]) -> Whole:
+        """Return the code of the likeliest label of each record."""
+        return np.asarray(self.probabilities(codes).argmax(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
 class BayesModel(LabelModel):
-    """Naive Bayes over codes.
-
-    Attributes:
-        prior: (labels,) the labels' probabilities.
-        conditionals: for each attribute Pr(value | label), (labels, values).
-    """
+    """Naive Bayes over codes: the labels' prior, and each attribute's Pr(value | label), (labels, values)."""
 
     prior: Array
     conditionals: tuple[Array, ...]
@@ -55,6 +69,7 @@ class BayesModel(LabelModel):
         scores = np.tile(np.log(self.prior), (len(codes), 1))
         for i, table in enumerate(self.conditionals):
             scores += np.log(table).T[codes[:, i]]
+        # The largest becomes 1, so that the sum is never 0.
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
@@ -63,11 +78,7 @@ class BayesModel(LabelModel):
 class BayesFit:
     """A model, the reports it was learnt from, and what they say about the label.
 
-    Attributes:
-        model: Naive Bayes.
-        reports: of each attribute; their `people` count within `rows`.
-        rows: the records of those who reported for the model.
-        statement: what the reports say about the label.
+    `rows` are the records of those who reported for the model; the reports' `people` count within them.
     """
 
     model: BayesModel
@@ -104,7 +115,7 @@ def bayes_from_reports(reports: Sequence[AttributeReports]) -> BayesModel:
 
 def _positive(shares: Array, people: float) -> Array:
     """Give every cell one more report, so that no estimate rules anything out."""
-    raised = shares + 1 / people
+    raised = shares + 1 / people  # logarithms are taken of them
     return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
 
 

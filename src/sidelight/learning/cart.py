@@ -17,7 +17,7 @@ from sidelight.labels.leakage import belief_curve, next_leakage, row_shares
 from sidelight.learning.decision_tree import DecisionTree
 from sidelight.learning.participants import Answers, answer
 from sidelight.learning.questions import Question
-from sidelight.learning.splits import NodeTable, decide
+from sidelight.learning.splits import Evidence, decide
 from sidelight.learning.statement import Spending, Statement, labeldp_statement, private_statement, spending
 from sidelight.learning.tree_rounds import Round, TreeRounds, TreeSettings
 from sidelight.mechanisms.subset import SubsetSelection
@@ -25,13 +25,10 @@ from sidelight.mechanisms.subset import SubsetSelection
 
 @dataclass(frozen=True, eq=False)
 class TreeFit:
-    """A tree, and how it was grown.
+    """A tree, what the reports say about the label, and how it was grown.
 
-    Attributes:
-        tree: the tree.
-        state: the collector's last state; None for LabelDP.
-        statement: what the reports say about the label.
-        rounds: what each round asked for; none for LabelDP.
+    The collector's last state is None for LabelDP, which has no rounds either; else they say what each asked
+    for.
     """
 
     tree: DecisionTree
@@ -53,7 +50,7 @@ def private_tree(
         raise InputError("the tree's settings must have the epsilon and the protocol of the collection.")
     omegas, kept = settle_omegas(rows, settings, seed=derive_seed(seed, "omega"))
     state = TreeRounds.start(tree, rows.sizes, rows.classes, omegas)
-    groups = np.zeros(len(kept), dtype=np.int64)
+    groups = np.zeros(len(kept), dtype=np.int64)  # before the first round nobody has a history
     truth = [(1.0, 1.0)]
     spent = []
     for _ in track(range(tree.depth), "rounds"):
@@ -122,12 +119,11 @@ def label_only_tree(
 
 def _label_only_tables(
     rows: LabelledRows, weights: Array, noise: float, members: Positions
-) -> Mapping[int, NodeTable]:
+) -> Mapping[int, Evidence]:
     tables = {}
     for attribute, size in enumerate(rows.sizes):
         chosen = rows.codes[members, attribute]
-        cells = np.empty((size, rows.classes))
-        for label in range(rows.classes):
-            cells[:, label] = np.bincount(chosen, weights=weights[members, label], minlength=size)
-        tables[attribute] = NodeTable(cells, max(noise * len(members) / len(rows) / size, 1e-12))
+        cells: Array = np.stack([np.bincount(chosen, weight, size) for weight in weights[members].T], axis=1)
+        # No variance may be 0: tables are weighted by its inverse.
+        tables[attribute] = Evidence(cells, 1.0, max(noise * len(members) / len(rows) / size, 1e-12))
     return tables

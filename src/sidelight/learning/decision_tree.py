@@ -14,12 +14,12 @@ from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.strict import Strict
 from sidelight.foundation.terminal import printable
-from sidelight.learning.model import LabelModel
+from sidelight.learning.bayes import LabelModel
 from sidelight.schema import Attribute
 
 Whole = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-_ROUNDING = 1e-6
+_ROUNDING = 1e-6  # shares are quotients: they need not sum to 1 to the last bit
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,13 @@ class Step:
 
 @dataclass(frozen=True)
 class TreeNode:
-    """A node: open (nothing decided yet), a leaf, or a question with two children.
+    """A node: open (the next round decides about it), a leaf, or a question with two children.
 
     Attributes:
         path: the steps from the root.
-        shares: the labels' shares among the records that come here.
-        mass: the share of all records that come here.
-        attribute: the one it asks about; None for a leaf or an open node.
-        value: the value it asks for.
+        shares: the labels' shares among the records that come here, a share `mass` of all records.
+        attribute: the one whose `value` it asks for; None for a leaf or an open node.
         children: the numbers of the nodes for yes and no.
-        is_open: whether the next round decides about it.
     """
 
     path: tuple[Step, ...]
@@ -118,6 +115,7 @@ class DecisionTree(LabelModel):
         for weights, holds in zip(children, (True, False), strict=True):
             mass = float(weights.sum())
             path = (*node.path, Step(attribute, value, holds))
+            # Nobody seems to come here: the parent is the best guess.
             inside = weights / mass if mass > 0 else shares
             made.append(TreeNode(path, tuple(inside.tolist()), mass, is_open=not last))
         numbers = (len(self.nodes), len(self.nodes) + 1)

@@ -7,6 +7,7 @@ numbers and the values of other columns are learnt from X and taken as public.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,44 +17,40 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sidelight.foundation.arrays import Array
-from sidelight.foundation.errors import InputError, invalid
+from sidelight.foundation.arrays import Array, Codes
+from sidelight.foundation.errors import InputError, check_whole, invalid
 from sidelight.labels import AttributeReports, BudgetRule, LabelledRows, LabelSettings, WidthRule
 from sidelight.labels.collection import OmegaSource, ProtocolName
-from sidelight.learning.bayes import bayes_from_reports, private_bayes
+from sidelight.learning.bayes import LabelModel, bayes_from_reports, private_bayes
 from sidelight.learning.cart import private_tree
-from sidelight.learning.columns import check_present, code_columns, learn_attributes
 from sidelight.learning.decision_tree import DecisionTree, tree_text
 from sidelight.learning.diagram import draw_tree
-from sidelight.learning.model import LabelModel
 from sidelight.learning.statement import Statement
 from sidelight.learning.tree_rounds import Scheme, TreeRounds, TreeSettings
-from sidelight.schema import Attribute, categorical
+from sidelight.schema import Attribute, categorical, numeric
 
 
+@dataclass(eq=False, repr=False)
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What the private classifiers share: coding the columns, validation, prediction."""
+    """What the private classifiers share: coding the columns, validation, prediction.
 
-    attributes_: tuple[Attribute, ...]
-    classes_: NDArray[Any]
-    model_: LabelModel
-    statement_: Statement | None
-    promise_: float
+    Nothing is checked before `fit`: scikit-learn wants parameters kept as they are given.
+    """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        protocol: ProtocolName = "khr",
-        omega: OmegaSource = "learnt",
-        k: WidthRule | int = "search",
-        confidence: float | None = 0.95,
-        share: float = 0.1,
-        bins: int = 10,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon, self.protocol, self.omega, self.k = epsilon, protocol, omega, k
-        self.confidence, self.share, self.bins, self.random_state = confidence, share, bins, random_state
+    epsilon: float = 1.0
+    _: KW_ONLY
+    protocol: ProtocolName = "khr"
+    omega: OmegaSource = "learnt"
+    k: WidthRule | int = "search"
+    confidence: float | None = 0.95
+    share: float = 0.1
+    bins: int = 10
+    random_state: int | None = None
+    attributes_: tuple[Attribute, ...] = field(init=False)
+    classes_: NDArray[Any] = field(init=False)
+    model_: LabelModel = field(init=False)
+    statement_: Statement | None = field(init=False)
+    promise_: float = field(init=False)
 
     def __sklearn_tags__(self) -> Any:
         """Say what scikit-learn may expect: noise makes small samples useless, and strings are welcome."""
@@ -148,13 +145,14 @@ class PrivateNaiveBayes(PrivateClassifier):
         return self
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateDecisionTree(PrivateClassifier):
     """A decision tree grown in rounds of private reports (CLLDP, Algorithm 4).
 
     Args:
         epsilon: what all of a person's reports together may say about the label.
         max_depth: the number of rounds.
-        scheme: "turns", "leaves" or "published"; see `learning.rounds`.
+        scheme: "turns", "leaves" or "published"; see `learning.tree_rounds`.
         budgets: "closed" or "published" (eq. (15)).
         protocol, omega, k, confidence, share, bins, random_state: as for `PrivateNaiveBayes`.
         caution: how clearly a value must stand out; 0 is the published stop rule.
@@ -162,27 +160,10 @@ class PrivateDecisionTree(PrivateClassifier):
     After fitting it has the same attributes as `PrivateNaiveBayes`.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        max_depth: int = 5,
-        scheme: Scheme = "turns",
-        budgets: BudgetRule = "closed",
-        protocol: ProtocolName = "khr",
-        omega: OmegaSource = "learnt",
-        k: WidthRule | int = "search",
-        confidence: float | None = 0.95,
-        share: float = 0.1,
-        caution: float = 3.0,
-        bins: int = 10,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon, protocol=protocol, omega=omega, k=k, confidence=confidence, share=share, bins=bins,
-            random_state=random_state,
-        )  # fmt: skip
-        self.max_depth, self.scheme, self.budgets, self.caution = max_depth, scheme, budgets, caution
+    max_depth: int = 5
+    scheme: Scheme = "turns"
+    budgets: BudgetRule = "closed"
+    caution: float = 3.0
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
         """Simulate all rounds and grow the tree from the answers."""
@@ -220,3 +201,88 @@ class PrivateDecisionTree(PrivateClassifier):
             raise InputError("there is no tree to show; fit the estimator first.")
         label = categorical("label", [str(value) for value in self.classes_])
         return self.model_, self.attributes_, label
+
+
+def learn_attributes(columns: NDArray[Any], bins: int, names: Sequence[str]) -> tuple[Attribute, ...]:
+    """Return one attribute for each column: numbers in bins of equal weight, others by their values.
+
+    The edges and the values are taken as public: what is coded here is not part of what is promised.
+    """
+    check_whole("bins", bins, at_least=2, at_most=10_000)
+    learnt = []
+    for name, column in zip(names, columns.T, strict=True):
+        check_present(column, f"column {name!r}")
+        if (numbers := _numbers(column, name)) is None:
+            learnt.append(categorical(name, sorted({str(value) for value in column})))
+        else:
+            learnt.append(numeric(name, _edges(numbers, bins).tolist()))
+    return tuple(learnt)
+
+
+def _edges(numbers: Array, bins: int) -> Array:
+    """Return the edges of equally full bins, with a bin of its own for every value that fills one.
+
+    Plain quantiles would put such a value into one bin with its neighbours, or leave one bin altogether: nine
+    in ten records of a census table have a capital gain of 0.
+    """
+    distinct, counts = np.unique(numbers, return_counts=True)
+    between = (distinct[1:] + distinct[:-1]) / 2
+    if len(distinct) <= bins:
+        return np.unique(between[between > distinct[:-1]])  # neighbouring doubles have no middle
+    is_mass = counts * bins >= len(numbers)  # it fills a bin alone
+    others = numbers[~np.isin(numbers, distinct[is_mass])]
+    cuts = np.quantile(others, np.arange(1, bins) / bins) if len(others) else np.empty(0)
+    around = np.concatenate([distinct[is_mass], between[is_mass[:-1]]])
+    edges = np.unique(np.concatenate([cuts, around]))
+    return np.asarray(edges[(edges > distinct[0]) & (edges <= distinct[-1])])
+
+
+def code_columns(columns: NDArray[Any], attributes: Sequence[Attribute]) -> Codes:
+    """Return the codes of the columns, shape (rows, attributes)."""
+    codes = np.empty((len(columns), len(attributes)), dtype=np.uint16)
+    for i, attribute in enumerate(attributes):
+        codes[:, i] = _code(columns[:, i], attribute)
+    return codes
+
+
+def _code(column: NDArray[Any], attribute: Attribute) -> NDArray[np.integer]:
+    check_present(column, f"column {attribute.name!r}")
+    if attribute.kind == "numeric":
+        numbers = _numbers(column, attribute.name)
+        if numbers is None:
+            raise InputError(f"column {attribute.name!r} must be numbers, as it was in training.")
+        return np.searchsorted(np.asarray(attribute.edges), numbers, side="right")
+    places = {value: code for code, value in enumerate(attribute.values)}
+    texts = [str(value) for value in column]
+    unseen = sorted({text for text in texts if text not in places})
+    if unseen:
+        raise InputError(
+            f"column {attribute.name!r} has the value {unseen[0]!r}, never seen in training; it had "
+            f"{', '.join(attribute.values[:10])}{' ...' if attribute.size > 10 else ''}."
+        )
+    return np.array([places[text] for text in texts], dtype=np.int64)
+
+
+def check_present(column: NDArray[Any], name: str) -> None:
+    """Refuse a column of objects in which something is missing: it would become a value of its own."""
+    if column.dtype.kind != "O":
+        return
+    missing = [row for row, value in enumerate(column) if value is None or value != value]
+    if missing:
+        raise InputError(
+            f"{name} is missing in {len(missing)} records, first in record {missing[0]}; fill it in, or "
+            "leave these records out."
+        )
+
+
+def _numbers(column: NDArray[Any], name: str) -> Array | None:
+    """Return the column as finite numbers, or None if it holds anything else."""
+    if column.dtype.kind in "OUS" and any(isinstance(value, str) for value in column):
+        return None
+    try:
+        numbers = np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    if not np.isfinite(numbers).all():
+        raise InputError(f"column {name!r} must hold finite numbers; leave out records with infinite ones.")
+    return numbers

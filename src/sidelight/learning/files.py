@@ -11,14 +11,14 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import strict_json, write_atomically, write_text
-from sidelight.foundation.strict import Strict, validated
+from sidelight.foundation.errors import InputError, naming
+from sidelight.foundation.files import write_atomically, write_text
+from sidelight.foundation.strict import Strict, parsed_table, read_data, versioned
 from sidelight.labels import BasicResponse, BudgetRule, HeadsResponse, LabelLedger, Omega, WidthRule
 from sidelight.learning.decision_tree import DecisionTree, NodeFile, Whole
 from sidelight.learning.participants import Answer
@@ -26,11 +26,9 @@ from sidelight.learning.questions import Question
 from sidelight.learning.splits import Evidence
 from sidelight.learning.tree_rounds import Choice, Group, Round, Scheme, TreeRounds, TreeSettings
 from sidelight.mechanisms.reports import Reports
-from sidelight.protocols.files import check_version, parsed_text, read_data
 
 STATE_VERSION = 1
 _LARGEST_STATE = 1 << 30
-_File = TypeVar("_File", bound=Strict)
 _Weight = Annotated[float, Field(ge=0)]
 
 
@@ -197,12 +195,10 @@ def load_state(path: str | Path) -> TreeRounds:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
     except (KeyError, ValueError, EOFError, zipfile.BadZipFile):
         raise InputError(f"{path} is not the state of a tree's rounds, or it is damaged.") from None
-    data = parsed_text(text, str(path), strict_json)
-    head = _checked(_StateFile, data, path, "state of a tree's rounds")
-    try:
+    data = parsed_table(text, str(path))
+    head = versioned(_StateFile, data, str(path), STATE_VERSION, "state of a tree's rounds")
+    with naming(str(path)):
         state = _state(head, totals)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
     if state is None:
         raise InputError(f"{path} is damaged: its parts do not fit together; take an earlier state.")
     return state
@@ -234,11 +230,6 @@ def _state(head: _StateFile, totals: dict[str, Any]) -> TreeRounds | None:
     return TreeRounds(settings, tuple(head.sizes), head.classes, omegas, head.number, tree, groups, evidence)
 
 
-def _checked(kind: type[_File], data: Any, path: str | Path, noun: str) -> _File:
-    check_version(data, str(path), STATE_VERSION, noun)
-    return validated(kind, data, str(path))
-
-
 def publish_round(asked: Round, path: str | Path) -> Path:
     """Write what the people are asked in a round as JSON."""
     choices = [[_choice_to_data(choice) for choice in options] for options in asked.choices]
@@ -256,12 +247,10 @@ def _choice_to_data(choice: Choice) -> dict[str, Any]:
 
 def read_round(path: str | Path) -> Round:
     """Read the round that `publish_round` wrote, strictly."""
-    file = _checked(_RoundFile, read_data(path), path, "published round")
-    try:
+    file = versioned(_RoundFile, read_data(path), str(path), STATE_VERSION, "published round")
+    with naming(str(path)):
         choices = tuple(tuple(part.made() for part in options) for options in file.choices)
         return Round(file.round, DecisionTree.from_data(file.tree), choices)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 def write_answers(answers: Sequence[Answer], asked: Round, path: str | Path) -> Path:
@@ -274,7 +263,7 @@ def write_answers(answers: Sequence[Answer], asked: Round, path: str | Path) -> 
 
 def read_answers(path: str | Path, asked: Round) -> list[Answer]:
     """Read the answers that `write_answers` wrote, strictly; `add_up` checks each against its question."""
-    file = _checked(_AnswersFile, read_data(path), path, "file of answers")
+    file = versioned(_AnswersFile, read_data(path), str(path), STATE_VERSION, "file of answers")
     if file.round != asked.number:
         raise InputError(f"{path} answers round {file.round}; round {asked.number} is due.")
     responses = [choice.response for options in asked.choices for choice in options if choice.response]

@@ -15,15 +15,14 @@ from numpy.typing import NDArray
 from sidelight.foundation.arrays import Positions, Whole
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
 from sidelight.foundation.files import check_overwrite, file_name, json_plain, write_text
-from sidelight.foundation.strict import Strict, validated
+from sidelight.foundation.strict import Strict, read_data, versioned
 from sidelight.labels.collection import LabelledRows, LabelSettings
-from sidelight.learning.bayes import BayesModel, private_bayes
+from sidelight.learning.bayes import BayesModel, LabelModel, private_bayes
 from sidelight.learning.cart import private_tree
 from sidelight.learning.decision_tree import DecisionTree, NodeFile
-from sidelight.learning.model import LabelModel
 from sidelight.learning.statement import Spending, Statement, spending
 from sidelight.learning.tree_rounds import TreeSettings
-from sidelight.protocols.files import AttributeFile, attribute_data, check_version, read_data
+from sidelight.protocols.files import AttributeFile, attribute_data
 from sidelight.schema import Attribute, Schema
 from sidelight.sources import Table
 
@@ -37,18 +36,11 @@ class Learnt:
     """A model of a label, with what it was tested on and what its collection leaks.
 
     Attributes:
-        kind: "tree" or "bayes".
-        attributes: what it predicts from.
-        label: what it predicts.
-        model: the model over codes.
-        statement: what the reports say about a person's label.
-        accuracy: the share of right predictions on records that were not collected.
-        lower: of its 95 % interval.
-        upper: of its 95 % interval.
+        model: predicts the label from the attributes, both as codes.
+        accuracy: the share of right predictions on records that were not collected; `lower` and `upper` are
+            the ends of its 95 % interval.
         control: the share of the commonest label among them.
         trained: how many people reported, or helped to learn omega.
-        tested: how many records it was tested on.
-        source: where the records came from.
         spent: what each round of a tree, or each attribute of Naive Bayes, asked for; none for LabelDP.
         references: the accuracy of other models on the same records, by name; see `learn`.
         notes: what else a reader must know; of the run, not of the model, so that no file has them.
@@ -119,16 +111,9 @@ def learn(
 ) -> Learnt:
     """Simulate a collection from a table, learn a model from it and test it on the rest of the records.
 
-    Args:
-        table: the records.
-        label: what to predict.
-        kind: "tree" or "bayes".
-        settings: the protocol and its budget.
-        tree: how a tree is grown; its budget and protocol follow `settings`.
-        test_share: of the records that are kept for testing.
-        compare: whether to train, on the same records, the same kind of model by LabelDP at the same budget
-            and without any protection.
-        seed: for a simulation that can be repeated; without one the noise is secure.
+    The settings are the protocol and its budget, which the `tree` follows. `test_share` of the records are
+    kept for testing. With `compare` the same kind of model is trained on the same records by LabelDP at the
+    same budget and without any protection. Without a seed the noise is secure; with one it can be repeated.
     """
     check_choice("model", kind, MODELS)
     chosen = settings or LabelSettings()
@@ -214,7 +199,7 @@ def split_rows(rows: int, test_share: float, seed: int | None) -> tuple[Position
     if seed is not None:
         check_whole("seed", seed, at_least=0)
     order = np.random.default_rng(seed).permutation(rows)
-    kept = round(rows * (1 - test_share))
+    kept = round(rows * (1 - test_share))  # the rest is for testing, so that nothing is counted twice
     if kept < 1 or kept >= rows:
         raise InputError(f"{rows} records are too few to train and to test on; use more.")
     return order[:kept], order[kept:]
@@ -259,9 +244,7 @@ class _LearntFile(Strict):
 
 def read_model(path: str | Path) -> LabelModel:
     """Read the model of a file that `Learnt.write` wrote, strictly."""
-    data = read_data(path)
-    check_version(data, str(path), MODEL_VERSION, "model file")
-    file = validated(_LearntFile, data, str(path))
+    file = versioned(_LearntFile, read_data(path), str(path), MODEL_VERSION, "model file")
     sizes = [len(attribute.values) for attribute in file.attributes]
     try:
         model = file.model.made()

@@ -46,7 +46,7 @@ def answer(asked: Round, rows: LabelledRows, groups: Whole, *, seed: int | None 
     after = np.empty(len(rows), dtype=np.int64)
     aggregates: dict[Key, Aggregate] = {}
     stream = f"round/{asked.number}"
-    order = np.argsort(groups, kind="stable")
+    order = np.argsort(groups, kind="stable")  # one sort finds the members of all groups
     ends = np.searchsorted(groups[order], np.arange(len(asked.choices) + 1))
     for number, options in enumerate(asked.choices):
         members = order[ends[number] : ends[number + 1]]
@@ -76,8 +76,6 @@ class Participant:
     """One person's side of all rounds; make one with `Participant.join`, and keep it between rounds.
 
     Attributes:
-        codes: the record.
-        label: its label.
         omegas: of each attribute, as published at the start; the promise rests on them.
         ledger: what this person's reports have spent.
         group: the group after the rounds so far.
@@ -130,6 +128,7 @@ class Participant:
         for attribute, part in zip(question.attributes, question.classes, strict=True):
             if not 0 <= attribute < len(self.codes) or len(part) != len(self.omegas[attribute].curve):
                 raise InputError("the question does not fit the record; the published round is damaged.")
+        # The published one, not the one the round claims.
         omega = question_omega(question, self.omegas, response.width)
         return self.ledger.after(float(response.factor), omega, response.budget)
 

@@ -24,11 +24,10 @@ LARGEST_QUESTION = 1 << 13
 
 @dataclass(frozen=True)
 class Question:
-    """A partition of the records.
+    """A partition of the records by some attributes.
 
     Attributes:
-        attributes: the asked attributes.
-        classes: for each of them the class of every code; 0, 1, 2, ... if it is asked in full.
+        classes: for each attribute the class of every code; 0, 1, 2, ... if it is asked in full.
         nodes: the open nodes that a cell also names; one more class stands for all other nodes.
     """
 
@@ -108,11 +107,6 @@ def possible_classes(path: Sequence[Step], attribute: int, classes: Sequence[int
             is_class = np.arange(len(possible)) == classes[step.value]
             possible &= is_class if step.holds else ~is_class
     return possible
-
-
-def leaf_question(sizes: Sequence[int], attribute: int, nodes: tuple[int, ...]) -> Question:
-    """Return the question by leaves: the open node, and one attribute in full."""
-    return Question((attribute,), (tuple(range(sizes[attribute])),), nodes)
 
 
 def product_question(

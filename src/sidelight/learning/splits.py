@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
-from sidelight.foundation.arrays import Array, Mask
-from sidelight.foundation.simplex import to_simplex
+from sidelight.foundation.arrays import Array, Mask, to_simplex
 from sidelight.learning.decision_tree import DecisionTree, Step
 from sidelight.learning.questions import Question, possible_classes
 
@@ -18,12 +18,9 @@ _LEAST_MASS = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """All estimates of one question's joint, added up with weights.
+    """All estimates of one question's joint, added up with weights: (cells, labels), and the weights' sum.
 
-    Attributes:
-        total: (cells, labels) the weighted sum of the estimates.
-        weight: the sum of the weights.
-        squares: the sum of weight^2 x variance of a cell.
+    `squares` is the sum of weight^2 x variance of a cell.
     """
 
     total: Array
@@ -32,7 +29,7 @@ class Evidence:
 
     def plus(self, joint: Array, variance: float, *, equal: bool) -> Evidence:
         """Return the evidence with one more estimate, weighted by its precision, or equally."""
-        weight = 1.0 if equal else 1 / variance
+        weight = 1.0 if equal else 1 / variance  # weights by precision give the least variance of the mean
         squares = self.squares + weight**2 * variance
         return Evidence(self.total + weight * joint, self.weight + weight, squares)
 
@@ -52,40 +49,27 @@ class Evidence:
         return self.squares / self.weight**2
 
 
-@dataclass(frozen=True, eq=False)
-class NodeTable:
-    """The joint of an attribute and the label at a node, with the variance of one entry."""
-
-    cells: Array
-    variance: float
-
-
 def node_tables(
     evidence: Mapping[Question, Evidence], tree: DecisionTree, number: int, attributes: int
-) -> dict[int, NodeTable]:
+) -> dict[int, Evidence]:
     """Return the table of every attribute that some question covers at the node.
 
     Tables from several questions are averaged, each weighted by its precision.
     """
     path = tree.nodes[number].path
-    tables = {}
-    for attribute in range(attributes):
-        total, weight = None, 0.0
-        for question, known in evidence.items():
-            if known.weight > 0 and question.covers(path, number, attribute):
-                cells, added = question.table(known.joint, path, number, attribute)
-                precision = 1 / (known.variance * added)
-                total = precision * cells if total is None else total + precision * cells
-                weight += precision
-        if total is not None:
-            tables[attribute] = NodeTable(np.asarray(total / weight), 1 / weight)
+    tables: dict[int, Evidence] = {}
+    for attribute, (question, known) in product(range(attributes), evidence.items()):
+        if known.weight > 0 and question.covers(path, number, attribute):
+            cells, added = question.table(known.joint, path, number, attribute)
+            before = tables.get(attribute, Evidence(np.zeros_like(cells), 0.0, 0.0))
+            tables[attribute] = before.plus(cells, known.variance * added, equal=False)
     return tables
 
 
 def decide(
     tree: DecisionTree,
     number: int,
-    tables: Mapping[int, NodeTable],
+    tables: Mapping[int, Evidence],
     *,
     last: bool,
     caution: float,
@@ -113,15 +97,16 @@ def decide(
 
 
 def _best_split(
-    tables: Mapping[int, NodeTable], path: Sequence[Step], shares: Array, mass: float, caution: float
+    tables: Mapping[int, Evidence], path: Sequence[Step], shares: Array, mass: float, caution: float
 ) -> tuple[float, int, int, Array] | None:
     """Return the Gini index, attribute and value of the best split, with the attribute's projected table."""
     best: tuple[float, int, int, Array] | None = None
     for attribute, table in tables.items():
-        possible = possible_classes(path, attribute, range(len(table.cells)))  # the others are noise
+        joint = table.joint
+        possible = possible_classes(path, attribute, range(len(joint)))  # the others are noise
         if np.count_nonzero(possible) < 2:
             continue
-        cells, estimates = np.zeros_like(table.cells), table.cells[possible]
+        cells, estimates = np.zeros_like(joint), joint[possible]
         cells[possible] = to_simplex(estimates.ravel(), mass, shift=False).reshape(estimates.shape)
         scores = _gini_after(cells)
         scores[~possible | ~_is_clear(cells, shares, caution**2 * table.variance)] = np.inf
@@ -131,15 +116,15 @@ def _best_split(
     return best
 
 
-def _label_shares(tables: Mapping[int, NodeTable], shares: Array, mass: float) -> tuple[Array, float]:
+def _label_shares(tables: Mapping[int, Evidence], shares: Array, mass: float) -> tuple[Array, float]:
     """Return the labels' shares and the mass of a node, from all its tables.
 
     Where the tables say that nobody comes here, what the parent's table said is kept.
     """
     total, weight = np.zeros_like(shares), 0.0
     for table in tables.values():
-        precision = 1 / (table.variance * len(table.cells))
-        total += precision * table.cells.sum(axis=0)
+        precision = 1 / (table.variance * len(table.total))
+        total += precision * table.joint.sum(axis=0)
         weight += precision
     reached = float(total.sum() / weight) if weight > 0 else 0.0
     if reached <= _LEAST_MASS:
@@ -151,7 +136,7 @@ def _is_clear(cells: Array, shares: Array, noise: float) -> Mask:
     """Whether the labels of each value's records differ from the node's by more than noise."""
     weights = cells.sum(axis=1, keepdims=True)
     distance = ((cells - weights * shares) ** 2).sum(axis=1)
-    rest = cells.sum() - weights[:, 0]
+    rest = cells.sum() - weights[:, 0]  # a value that all records have splits nothing
     return np.asarray((weights[:, 0] > 0) & (rest > 0) & (distance > noise * cells.shape[1]))
 
 
@@ -161,7 +146,7 @@ def _drawn_to(weights: Array, shares: Array, noise: float) -> Array:
     distance = float(((weights - expected) ** 2).sum())
     if distance <= 0:
         return np.asarray(expected)
-    kept = max(0.0, 1 - noise * len(shares) / distance)
+    kept = max(0.0, 1 - noise * len(shares) / distance)  # beyond 0 the estimate would turn round
     return np.asarray(np.maximum(expected + kept * (weights - expected), 0.0))
 
 

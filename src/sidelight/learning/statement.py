@@ -19,16 +19,13 @@ class Statement:
     """The leakage of the label through one person's reports.
 
     Attributes:
-        protocol: "khr", "basic" or "labeldp".
-        epsilon: the budget.
         promise: what the reports say about the label at most, if omega is not below the truth; infinite for
             LabelDP.
-        confidence: the probability that omega is not below the truth; None where that is taken for granted,
-            0 where nothing is known of it.
+        confidence: the probability that omega is not below the truth; None where that is taken for granted, 0
+            where nothing is known of it.
         omega_source: where omega came from, in words.
-        leakage: for an adversary who knows the distribution of the records in hand; the largest over all
-            people, including those whom omega was learnt from.
-        kind: whether that figure is exact or certified.
+        leakage: for an adversary who knows the distribution of the records in hand, exact or certified; the
+            largest over all people, including those whom omega was learnt from.
         labeldp: what LabelDP at the same budget would leak, for the same adversary.
     """
 
@@ -44,7 +41,7 @@ class Statement:
     @property
     def is_kept(self) -> bool:
         """Whether the leakage stays within the budget."""
-        return self.leakage <= self.epsilon * (1 + 1e-9)
+        return self.leakage <= self.epsilon * (1 + 1e-9)  # what adding doubles may cost
 
     def sentence(self) -> str:
         """Say it in words."""
@@ -70,15 +67,11 @@ class Statement:
 
 @dataclass(frozen=True)
 class Spending:
-    """What one question, or one round of questions, asked for.
+    """What one question, or one round of questions, asked for, of how many people, in words and figures.
 
-    Attributes:
-        asked: what was asked, in words.
-        people: how many answered.
-        budgets: the least and the largest nominal budget of an answer.
-        widths: the least and the largest k; 0 for the basic solution, which may favour any number of pairs.
-        omegas: the least and the largest omega.
-        leakage: what the answers up to here say about the label at most, if no omega is below the truth.
+    The pairs are the least and the largest nominal budget of an answer, k (0 for the basic solution, which
+    may favour any number of pairs) and omega. The leakage is what the answers up to here say about the label
+    at most, if no omega is below the truth.
     """
 
     asked: str
@@ -131,16 +124,12 @@ def private_statement(
     the leakage what they say for the records' own distribution, and of which kind that figure is.
     """
     source, confidence = joint_confidence(omegas)
-    worst = max(leakage[0], teaching_leakage(settings, rows.classes))
+    worst = leakage[0]
+    if settings.protocol == "khr" and settings.omega == "learnt":
+        # Of the reports that omega is learnt from those about the label alone say most.
+        worst = max(worst, SubsetSelection(rows.classes, settings.epsilon).epsilon)
     epsilon, full = settings.epsilon, labeldp_of(rows, settings.epsilon)
     return Statement(settings.protocol, epsilon, promise, confidence, source, worst, leakage[1], full)
-
-
-def teaching_leakage(settings: LabelSettings, classes: int) -> float:
-    """Return what the reports say that omega is learnt from: those about the label alone say most."""
-    if settings.protocol != "khr" or settings.omega != "learnt":
-        return 0.0
-    return SubsetSelection(classes, settings.epsilon).epsilon
 
 
 def labeldp_of(rows: LabelledRows, epsilon: float) -> float:

@@ -8,16 +8,15 @@ it are post-processing, so they leak no more about anyone's label than the repor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
-from sidelight.foundation.arrays import Array, Whole
+from sidelight.foundation.arrays import Array, Whole, to_simplex
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import derive_seed
-from sidelight.foundation.simplex import to_simplex
 from sidelight.labels import LabelledRows, LabelResponse, LabelSettings, Omega, joint_confidence
 from sidelight.labels.collection import deal, gather, make_response, make_responses, settle_omegas
 from sidelight.labels.leakage import row_shares
@@ -34,10 +33,8 @@ class SyntheticModel:
     """A distribution of whole records: Naive Bayes with one more parent for some attributes.
 
     Attributes:
-        bayes: the labels and each attribute given the label.
         parents: for each attribute its other parent, or None; a parent comes before its children in `order`.
         tables: for each attribute with a parent Pr(value | label, parent's value), (labels, parent, values).
-        order: the order in which attributes are drawn.
     """
 
     bayes: BayesModel
@@ -58,7 +55,7 @@ class SyntheticModel:
             else:
                 rows = self.tables[attribute][labels, codes[:, parent]]
             drawn = (rng.random((count, 1)) > np.cumsum(rows, axis=1)).sum(axis=1)
-            codes[:, attribute] = np.minimum(drawn, rows.shape[1] - 1)
+            codes[:, attribute] = np.minimum(drawn, rows.shape[1] - 1)  # rows may sum to a little less than 1
         return LabelledRows(codes, labels.astype(np.uint16), self.bayes.sizes, len(self.bayes.prior))
 
 
@@ -86,23 +83,13 @@ def private_synthetic(
     alone = gather(kept[np.flatnonzero(halves == 0)], singles, seed=derive_seed(seed, "singles"))
     bayes = bayes_from_reports(alone)
     joints = _pair_joints(kept[np.flatnonzero(halves == 1)], settings, omegas, derive_seed(seed, "pairs"))
-    alone_figure = single_report_statement(rows, settings, omegas, singles)
-    pairwise = _pair_figures(rows, settings, omegas, joints)
-    worst = max([alone_figure.leakage, *(leakage for leakage, _ in pairwise)])
-    promise = max([alone_figure.promise, *(promised for _, promised in pairwise)])
-    return SyntheticFit(tree_model(bayes, joints), replace(alone_figure, leakage=worst, promise=promise))
-
-
-def _pair_figures(
-    rows: LabelledRows, settings: LabelSettings, omegas: Sequence[Omega], pairs: Iterable[Pair]
-) -> list[tuple[float, float]]:
-    """Return what a report about each pair says about the label: exactly for the records, and as promised."""
-    figures = []
-    for pair in pairs:
+    said = single_report_statement(rows, settings, omegas, singles)
+    for pair in joints:
         response = pair_response(rows, settings, omegas, pair)
-        conditionals = row_shares(rows.counts(_pair_cells(rows, pair), response.values))
-        figures.append((response.leakage(conditionals).value, response.label_epsilon))
-    return figures
+        shares = row_shares(rows.counts(_pair_cells(rows, pair), response.values))
+        worst, promise = response.leakage(shares).value, response.label_epsilon
+        said = replace(said, leakage=max(said.leakage, worst), promise=max(said.promise, promise))
+    return SyntheticFit(tree_model(bayes, joints), said)
 
 
 def _pair_cells(rows: LabelledRows, pair: Pair) -> Whole:
@@ -141,7 +128,7 @@ def pair_response(
     cells = rows.sizes[pair[0]] * rows.sizes[pair[1]]
     # Beyond an attribute's number of values its omega is 1.
     curves = [np.pad(omega.curve, (0, cells - len(omega.curve)), constant_values=1.0) for omega in both]
-    curve = np.minimum(*curves)
+    curve = np.minimum(*curves)  # both are upper limits, so the smaller holds
     return make_response(settings, cells, rows.classes, Omega(curve, *joint_confidence(both)))
 
 
@@ -154,6 +141,7 @@ def tree_model(bayes: BayesModel, joints: Joints) -> SyntheticModel:
     scored = []
     for (i, j), (joint, variance) in joints.items():
         expected = _independent(bayes, i, j)
+        # Twice what noise adds on average: chance pairs are no parents.
         excess = float(((joint - expected) ** 2).sum()) - 2 * variance * joint.size
         if excess > 0:
             scored.append((excess, i, j))
@@ -197,8 +185,9 @@ def _child_table(bayes: BayesModel, joints: Joints, parent: int, child: int) -> 
     joint, variance = joints[key]
     expected = _independent(bayes, *key)
     distance = float(((joint - expected) ** 2).sum())
-    kept = max(0.0, 1 - variance * joint.size / distance)
+    kept = max(0.0, 1 - variance * joint.size / distance)  # James and Stein, positive part, as for a split
     mixed = to_simplex((expected + kept * (joint - expected)).ravel(), shift=False).reshape(joint.shape)
     cells = mixed.transpose(2, 0, 1) if parent == key[0] else mixed.transpose(2, 1, 0)
+    # A parent value without records follows the label alone.
     raised = cells + 1e-6 * bayes.conditionals[child][:, None, :]
     return np.asarray(raised / raised.sum(axis=2, keepdims=True))

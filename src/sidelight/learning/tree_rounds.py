@@ -28,9 +28,9 @@ from sidelight.foundation.errors import InputError, check_choice, check_number, 
 from sidelight.labels import BasicResponse, HeadsResponse, LabelLedger, LabelSettings, Omega
 from sidelight.labels.budgets import RULES, BudgetRule
 from sidelight.labels.leakage import check_label_budget, heads_factor
-from sidelight.labels.widths import WidthRule, chosen_width, heads_variance
+from sidelight.labels.omega import WidthRule, chosen_width, heads_variance
 from sidelight.learning.decision_tree import DecisionTree
-from sidelight.learning.questions import Question, leaf_question, product_question
+from sidelight.learning.questions import Question, product_question
 from sidelight.learning.splits import Evidence, decide, node_tables
 from sidelight.mechanisms.mechanism import Aggregate
 
@@ -48,9 +48,7 @@ class TreeSettings:
     Attributes:
         epsilon: the promise about the label, all rounds together.
         depth: the number of rounds, and the longest path.
-        scheme: "turns", "leaves" or "published".
         budgets: "closed" or "published" (eq. (15)); see `labels.budgets`.
-        protocol: "khr" or "basic".
         k: "search", "published" or a number.
         averaging: of groups with the same question: by "precision", or "equal" as published.
         caution: see `splits.decide`; 0 is the published stop rule.
@@ -89,7 +87,6 @@ class Group:
     """People with the same history.
 
     Attributes:
-        ledger: what they have spent.
         drawn: the attributes they have drawn, in order; SL in the paper.
         question: the last one they answered.
         width: k, fixed in the first round of the published scheme.
@@ -112,14 +109,10 @@ class Group:
 
 @dataclass(frozen=True)
 class Choice:
-    """What a person may draw.
+    """What a person may draw: the attribute, the question (None for a silent round) and how to answer it.
 
-    Attributes:
-        attribute: the drawn one; None where nothing is left to draw.
-        question: what to answer; None for a silent round.
-        response: how to answer it.
-        omega: the belief that the response assumes.
-        turn: the only round in which a person who draws this answers; None for every round.
+    The attribute is None where nothing is left to draw. `omega` is the belief that the response assumes,
+    `turn` the only round in which a person who draws this answers; None for every round.
     """
 
     attribute: int | None
@@ -152,17 +145,10 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class TreeRounds:
-    """The collector's state between rounds; make one with `TreeRounds.start`.
+    """The collector's state after some rounds; make one with `TreeRounds.start`.
 
-    Attributes:
-        settings: how the tree is grown.
-        sizes: the attributes' numbers of values.
-        classes: the number of labels.
-        omegas: the adversary's belief for each attribute.
-        number: how many rounds are over.
-        tree: so far.
-        groups: of people, by number.
-        evidence: what the answers say.
+    It has the tree so far, the adversary's belief for each attribute, the groups of people by number, and
+    what the answers to each question say.
     """
 
     settings: TreeSettings
@@ -207,7 +193,7 @@ class TreeRounds:
         """Return the state after a round, from the added-up reports of each answered (group, choice)."""
         if asked.number != self.number + 1:
             raise InputError(f"round {self.number + 1} is due, got the answers of round {asked.number}.")
-        if asked != self.ask():
+        if asked != self.ask():  # answers to another question would be read as answers to this one
             raise InputError(f"round {asked.number} was changed after it was asked; use the published one.")
         for group, place in answers:
             asked.response(group, place)  # refused where nobody was asked
@@ -223,16 +209,12 @@ class TreeRounds:
                 known = evidence.get(choice.question, nothing)
                 variance = choice.response.total_variance(answer.reports) / known.total.size
                 evidence[choice.question] = known.plus(choice.response.joint(answer), variance, equal=equal)
-        grown = self._grown(evidence, last=asked.number == self.settings.depth)
-        return replace(self, number=asked.number, tree=grown, groups=tuple(groups), evidence=evidence)
-
-    def _grown(self, evidence: Mapping[Question, Evidence], *, last: bool) -> DecisionTree:
-        tree, caution = self.tree, self.settings.caution
+        tree, last = self.tree, asked.number == self.settings.depth
         defer = self.settings.scheme != "published" and not last
-        for number in self.tree.open_nodes:
-            tables = node_tables(evidence, tree, number, len(self.sizes))
-            tree = decide(tree, number, tables, last=last, caution=caution, defer=defer)
-        return tree
+        for node in self.tree.open_nodes:
+            tables = node_tables(evidence, tree, node, len(self.sizes))
+            tree = decide(tree, node, tables, last=last, caution=self.settings.caution, defer=defer)
+        return replace(self, number=asked.number, tree=tree, groups=tuple(groups), evidence=evidence)
 
 
 def _moved(group: Group, choice: Choice) -> Group:
@@ -253,13 +235,13 @@ def _leaf_choices(state: TreeRounds, group: Group) -> tuple[Choice, ...]:
     turns: Sequence[int | None] = [group.turn]
     if state.settings.scheme == "turns" and not group.drawn:
         turns = range(1, state.settings.depth + 1)
-    nodes = state.tree.open_nodes if state.number else ()
+    nodes = state.tree.open_nodes if state.number else ()  # in the first round everyone is at the root
     choices = []
     for attribute, turn in product(attributes, turns):
         if turn is not None and turn != state.number + 1:
             choices.append(Choice(attribute, turn=turn))
             continue
-        question = leaf_question(state.sizes, attribute, nodes)
+        question = Question((attribute,), (tuple(range(state.sizes[attribute])),), nodes)
         width = _best_width(state, group, question, attribute)
         choices.append(replace(_choice(state, group, attribute, question, width), turn=turn))
     return tuple(choices)

@@ -5,7 +5,7 @@ from sidelight.mechanisms.channel import ContinuousChannel as ContinuousChannel,
 from sidelight.mechanisms.channel import FavouringChannel as FavouringChannel, as_channel as as_channel
 from sidelight.mechanisms.channel import GaussianChannel as GaussianChannel
 from sidelight.mechanisms.channel import ImplicitChannel as ImplicitChannel, LaplaceChannel as LaplaceChannel
-from sidelight.mechanisms.form import Grid as Grid, ReportForm as ReportForm
+from sidelight.mechanisms.reports import Grid as Grid, ReportForm as ReportForm
 from sidelight.mechanisms.mechanism import MECHANISMS as MECHANISMS, Aggregate as Aggregate
 from sidelight.mechanisms.mechanism import Mechanism as Mechanism, create as create, make as make
 from sidelight.mechanisms.mechanism import mechanism_class as mechanism_class

@@ -21,11 +21,10 @@ from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.mechanisms.channel import Channel
 from sidelight.mechanisms.checks import check_codes, check_shares
 from sidelight.mechanisms.exact import store
-from sidelight.mechanisms.form import ReportForm
+from sidelight.mechanisms.exponential import inversion_variance, is_inverse
 from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
 from sidelight.mechanisms.numeric import Additive
-from sidelight.mechanisms.reports import Reports
-from sidelight.mechanisms.weights import inversion_variance, is_inverse
+from sidelight.mechanisms.reports import ReportForm, Reports
 
 MOST_CELLS = 1024
 _PIECES = (4, 2)
@@ -105,10 +104,6 @@ class BinnedNumbers(Mechanism):
         codes = check_codes(values, self.size)
         return self.noise.randomise(self.noise.grid_points[codes], seed=seed, offset=offset)
 
-    def cells_of(self, reports: Reports) -> Positions:
-        """Return the cell of each report."""
-        return self._cells(self.check(reports))
-
     def _cells(self, values: Array) -> Positions:
         return np.searchsorted(self.cuts, self.noise.reported_steps(values), side="right")
 
@@ -153,7 +148,7 @@ class BinnedNumbers(Mechanism):
 
     def tabulated(self, reports: Reports) -> tuple[Array, Positions]:
         """Return the law of each cell instead of each number's density, and the cell of each report."""
-        return self.law.T, self.cells_of(reports)
+        return self.law.T, self._cells(self.check(reports))
 
 
 @lru_cache(maxsize=16)
@@ -190,6 +185,7 @@ def _cuts(noise: Additive) -> Whole:
 def cell_law(noise: Additive, cuts: Whole) -> Array:
     """Return Pr(cell | value): how likely the noise moves a value's point into each cell."""
     below = noise.noise_below(cuts - noise.point_steps[:, None])
+    # Far out, differences may round below 0.
     return np.maximum(np.diff(below, axis=1, prepend=0.0, append=1.0), 0.0)
 
 

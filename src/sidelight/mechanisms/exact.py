@@ -11,8 +11,8 @@ from sidelight.foundation.errors import InputError, SidelightError, check_number
 
 WORDS = 1 << 64
 LARGEST_SIZE = 65_536
-_LARGEST_EXPONENT = 100
-_DIGITS = 60
+_LARGEST_EXPONENT = 100  # above e^88.7 = 2^128, the square of the largest ratio of two thresholds
+_DIGITS = 60  # products of two 64-bit thresholds have 39, so what is cut off never decides
 
 
 def store(owner: object, **fields: object) -> None:

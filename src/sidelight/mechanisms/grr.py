@@ -12,7 +12,7 @@ import numpy as np
 from sidelight.foundation.arrays import AnyCodes, Mask
 from sidelight.foundation.randomness import Randomness
 from sidelight.mechanisms.arrays import steps
-from sidelight.mechanisms.channel import FavouringChannel
+from sidelight.mechanisms.channel.sets import Family
 from sidelight.mechanisms.exact import WORDS, least_share
 from sidelight.mechanisms.oracle import FrequencyOracle, SampledCode
 from sidelight.mechanisms.reports import Reports
@@ -27,6 +27,7 @@ class RandomisedResponse(SampledCode, FrequencyOracle):
     """
 
     name: ClassVar[str] = "grr"
+    favours: ClassVar[Family] = "singletons"  # the reported one
     set_size: ClassVar[int] = 1
     degrades: ClassVar[bool] = True  # two responses in a row are a response again
 
@@ -49,20 +50,6 @@ class RandomisedResponse(SampledCode, FrequencyOracle):
     def mark_rates(self) -> tuple[Fraction, Fraction]:
         """The probabilities to report the true value, and a particular other value."""
         return Fraction(self.truth, WORDS), Fraction(self.other, WORDS)
-
-    @property
-    def channel(self) -> FavouringChannel:
-        """A report favours one value, the reported one."""
-        return FavouringChannel(self.size, "singletons", self.other / self.truth, budget=self.epsilon)
-
-    @property
-    def guess_rate(self) -> float:
-        """How often the truth is reported: the guess is the reported value."""
-        return float(self.mark_if_true)
-
-    def guess_channel(self) -> FavouringChannel:
-        """Return the channel itself: the guess is the report, to the last bit of its law."""
-        return self.channel
 
     def sample(self, source: Randomness, start: int, codes: AnyCodes) -> AnyCodes:
         """Return one report for each code, from the words number `start` on."""

@@ -10,16 +10,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.arrays import Array, Mask, Whole, is_large
-from sidelight.foundation.errors import check_whole
+from sidelight.foundation.arrays import Mask, Whole, is_large
 from sidelight.foundation.randomness import randomness
-from sidelight.mechanisms.channel import LARGEST_MATRIX, Channel, DenseChannel, ImplicitChannel
+from sidelight.mechanisms.channel import Channel, channel_of_columns
 from sidelight.mechanisms.checks import check_codes, check_offset
 from sidelight.mechanisms.exact import WORDS, least_share
-from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.mechanism import Aggregate, check_estimable
 from sidelight.mechanisms.oracle import FrequencyOracle, OneCode
-from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.reports import ReportForm, Reports
 
 
 @dataclass(frozen=True)
@@ -58,19 +56,10 @@ class HadamardResponse(OneCode, FrequencyOracle):
     @property
     def channel(self) -> Channel:
         """The matrix where it is small enough, else each report's likelihoods."""
-        if self.size * self.columns > LARGEST_MATRIX:
-            return ImplicitChannel(self.size, self.epsilon, self.likelihood)
-        return DenseChannel(self._probability(self.form.every()).T, self.epsilon)
-
-    def likelihood(self, report: int) -> Array:
-        """Return Pr(report | value) for every value."""
-        check_whole("report", report, at_least=0, at_most=self.columns - 1)
-        return np.asarray(self._probability(Reports(np.array([report])))[0])
-
-    def _probability(self, reports: Reports) -> Array:
         half = self.columns // 2
-        favoured, rest = (WORDS - self.other) / WORDS / half, self.other / WORDS / half
-        return np.where(self.marked(reports), favoured, rest)
+        likely, rest = (WORDS - self.other) / WORDS / half, self.other / WORDS / half
+        law = lambda reports: np.where(self.marked(Reports(reports)), likely, rest)  # noqa: E731
+        return channel_of_columns(self.size, self.columns, self.epsilon, law)
 
     @property
     def form(self) -> ReportForm:
@@ -84,7 +73,7 @@ class HadamardResponse(OneCode, FrequencyOracle):
         compiled = is_large(len(rows))
         column = randomness(seed, f"{self.name}/column", compiled=compiled)
         noise = randomness(seed, f"{self.name}/noise", compiled=compiled)
-        shift = np.uint64(64 - (self.columns.bit_length() - 1))
+        shift = np.uint64(64 - (self.columns.bit_length() - 1))  # high bits, uniform as K is a power of 2
         drawn = (column.words(first, len(rows)) >> shift).astype(np.uint32)
         parity = noise.words(first, len(rows)) < np.uint64(self.other)
         lowest = rows & (~rows + np.uint32(1))

@@ -21,22 +21,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation import arrays
 from sidelight.foundation.arrays import AnyCodes, Mask, Whole, Words, is_large, spans
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.arrays import DROPPED, HASH_BITS, steps
 from sidelight.mechanisms.checks import check_codes, check_offset
 from sidelight.mechanisms.exact import store
-from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.grr import RandomisedResponse
-from sidelight.mechanisms.guess import marked_accuracy
 from sidelight.mechanisms.mechanism import Aggregate
-from sidelight.mechanisms.oracle import FrequencyOracle
-from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.oracle import FrequencyOracle, marked_accuracy
+from sidelight.mechanisms.reports import ReportForm, Reports
 
 _HASHES = 1 << int(HASH_BITS)
-_LARGEST_BUCKETS = 65_536
+_LARGEST_BUCKETS = 65_536  # a bucket fits 16 bits, for which randomised response is exact
 
 
 class Hashing(FrequencyOracle):
@@ -99,15 +96,11 @@ class Hashing(FrequencyOracle):
         step = steps(compiled=large)
         seeds = np.empty(len(codes), dtype=np.uint64)
         out = np.empty(len(codes), dtype=self.form.dtype)
-        truth, other = np.uint64(self.response.truth), np.uint64(self.response.other)
-        bucket = np.empty(min(arrays.CHUNK, len(codes)), dtype=out.dtype)
-        words = np.empty(len(bucket), dtype=np.uint64)
         for span in spans(len(codes)):
-            rows = span.stop - span.start
-            seeding.words(first + span.start, rows, seeds[span])
-            step.hash_codes(seeds[span], codes[span], np.uint64(self.buckets), bucket[:rows])
-            noise.words(first + span.start, rows, words[:rows])
-            step.respond(words[:rows], bucket[:rows], truth, other, out[span])
+            start, bucket = first + span.start, out[span]
+            seeding.words(start, len(bucket), seeds[span])
+            step.hash_codes(seeds[span], codes[span], np.uint64(self.buckets), bucket)
+            out[span] = self.response.sample(noise, start, bucket)
         return Reports(out, seeds, is_simulation=not seeding.is_secure)
 
     def marked(self, reports: Reports) -> Mask:
@@ -129,7 +122,12 @@ class Hashing(FrequencyOracle):
 
     @property
     def guess_rate(self) -> float:
-        """How often a guess among the bucket's values is right, as published (see `guess`)."""
+        """How often a guess among the bucket's values is right, for all functions as a family, as published.
+
+        There the hashes of any number of values are independent; those of the family in use are in pairs
+        only, so that three values or more are guessed right somewhat more or less often, and not all equally
+        often: the channel says that it is a model.
+        """
         return marked_accuracy(self.size, float(self.mark_if_true), 1 / self.buckets)
 
 
@@ -153,10 +151,10 @@ class OptimisedHashing(Hashing):
     tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"g": 5})  # 5 does not divide the number of hashes
     g: int | None = None
 
-    def __post_init__(self) -> None:
+    def settle(self) -> None:
+        """Check the number of buckets."""
         if self.g is not None:
             store(self, g=check_whole("g", self.g, at_least=2, at_most=_LARGEST_BUCKETS))
-        super().__post_init__()
 
     def at(self, nominal_budget: float) -> Self:
         """Return the mechanism at another nominal budget, with as many buckets."""

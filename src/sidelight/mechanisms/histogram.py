@@ -20,11 +20,9 @@ from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms import noise
 from sidelight.mechanisms.channel import FavouringChannel
 from sidelight.mechanisms.checks import check_codes, check_offset, check_shares
-from sidelight.mechanisms.exact import WORDS, check_budget, check_size, check_word_budget, store
-from sidelight.mechanisms.form import Grid, ReportForm
-from sidelight.mechanisms.guess import largest_is_true
+from sidelight.mechanisms.exact import WORDS, check_budget, check_size, store
 from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
-from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.reports import Grid, ReportForm, Reports
 from sidelight.mechanisms.unary import Unary
 
 _ONE = 1 << 20
@@ -78,15 +76,11 @@ class SummedHistogram(Mechanism):
         source = randomness(seed, self.name, compiled=is_large(len(codes) * self.size))
         for span in spans(len(codes), self.size):
             part = out[span]
-            if seed is None:
-                part[:] = noise.secure_noise("laplace", part.size, self.scale).reshape(part.shape)
-            else:
-                noise.simulated_laplace(
-                    source, (first + span.start) * self.size, self.scale, part.reshape(-1)
-                )
+            at = (first + span.start) * self.size
+            noise.draw("wide laplace", source, at, self.scale, part.reshape(-1))
             part *= 1 / _ONE
             part[np.arange(len(part)), codes[span]] += 1.0
-        return Reports(out, is_simulation=seed is not None)
+        return Reports(out, is_simulation=not source.is_secure)
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Add the histograms up, in whole steps of the grid."""
@@ -116,8 +110,22 @@ class SummedHistogram(Mechanism):
 
     @property
     def guess_rate(self) -> float:
-        """How often the largest number is the true value's."""
-        return largest_is_true(self.size, 2 / self.epsilon)
+        """How often the largest number is the true value's.
+
+        It is the integral of f(x - 1) F(x)^(size - 1), with f and F of Laplace noise.
+        """
+        from scipy.integrate import quad
+
+        scale = 2 / self.epsilon
+
+        def below(x: float) -> float:
+            return 0.5 * math.exp(x / scale) if x < 0 else 1 - 0.5 * math.exp(-x / scale)
+
+        def density(x: float) -> float:
+            return math.exp(-abs(x - 1) / scale) / (2 * scale) * below(x) ** (self.size - 1)
+
+        reach = scale * (40 + math.log(self.size))
+        return float(quad(density, -reach, 1 + reach, points=[0.0, 1.0], limit=400, epsabs=1e-12)[0])
 
 
 @dataclass(frozen=True)
@@ -136,13 +144,12 @@ class ThresholdedHistogram(Unary):
     tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"theta": 0.8})
     theta: float = 0.0
 
-    def __post_init__(self) -> None:
-        budget = check_word_budget(self.nominal_budget)
-        theta = check_number("theta", self.theta) or _best_theta(budget)
+    def settle(self) -> None:
+        """Take the best threshold where none is given."""
+        theta = check_number("theta", self.theta) or _best_theta(self.nominal_budget)
         if not 0.5 < theta <= 1:
             raise invalid("theta", "above 0.5 and at most 1", self.theta)
-        store(self, theta=theta, nominal_budget=budget)
-        super().__post_init__()
+        store(self, theta=theta)
 
     @classmethod
     def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:

@@ -5,8 +5,6 @@ Every constant is a 64-bit unsigned number: a mixture of widths would silently b
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -131,9 +129,9 @@ def choose_small_sets(
     for start in range(0, out.shape[0], _ROWS):
         part = slice(start, start + _ROWS)
         include, sets = includes[part], out[part]
-        _copy(codes[part], code)
+        code[: len(include)] = codes[part]
         for j in range(width):
-            _copy(draws[part, j], block[j])
+            block[j, : len(include)] = draws[part, j]
         for i in range(include.shape[0]):
             block[0, i] = _NOTHING if include[i] else block[0, i]
         for j in range(1, width):
@@ -146,12 +144,6 @@ def choose_small_sets(
         for i in range(include.shape[0]):
             for j in range(width):
                 sets[i, j] = block[j, i]
-
-
-@njit(cache=True)
-def _copy(line: NDArray[Any], out: NDArray[np.uint16]) -> None:
-    for i in range(line.shape[0]):
-        out[i] = line[i]
 
 
 @njit(cache=True)

@@ -15,14 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.foundation.arrays import Array, Positions, Whole
 from sidelight.foundation.bits import code_type as code_type
 from sidelight.foundation.errors import InputError, TooLargeError, check_choice, check_whole, invalid
-from sidelight.mechanisms.channel import Channel, DenseChannel
+from sidelight.mechanisms.channel import Channel, DenseChannel, FavouringChannel
 from sidelight.mechanisms.checks import check_codes as check_codes
 from sidelight.mechanisms.checks import check_list as check_list
 from sidelight.mechanisms.checks import check_shares, need_budget, refuse_parameters
 from sidelight.mechanisms.checks import impossible as impossible
-from sidelight.mechanisms.form import ReportForm
-from sidelight.mechanisms.guess import even_guess, likeliest
-from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.reports import ReportForm, Reports
 from sidelight.mechanisms.reports import check_reports as check_reports
 
 if TYPE_CHECKING:
@@ -31,12 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
-    """What a server keeps of reports: sums that can be merged in any order.
+    """What a server keeps of so many reports: sums that can be merged in any order.
 
-    Attributes:
-        reports: how many reports were added up.
-        sums: the mechanism's sufficient sums, whole numbers, so that merging never rounds.
-        mechanism: the name of the mechanism whose sums these are; empty where it is not known.
+    They are the mechanism's sufficient sums, whole numbers, so that merging never rounds. Its name is empty
+    where it is not known.
     """
 
     reports: int
@@ -203,6 +199,28 @@ class Mechanism(ABC):
         return None
 
     @property
+    def loss_rates(self) -> tuple[float, float] | None:
+        """How often ln Pr(report | value) / Pr(report | other) is +epsilon, and -epsilon; else it is 0.
+
+        The report is that of the value; the rates are the same for all two values. None if that is not so.
+        """
+        if self.set_size is None or self.mark_rates is None or self.size < 2:
+            return None
+        # Given that one of two values is marked or not, the other one is as likely marked as any.
+        marked, others = float(self.mark_rates[0]), self.size - 1
+        return marked * (self.size - self.set_size) / others, (1 - marked) * self.set_size / others
+
+    def report_law(self, most: int) -> Array | None:
+        """Return Pr(report | value) of every report, shape (size, reports).
+
+        None if there are more than `most` reports, or they cannot be listed.
+        """
+        channel = self.channel
+        if not channel.is_listable or channel.count_reports() > most:
+            return None
+        return channel.report_rows(np.eye(self.size))
+
+    @property
     def numbers(self) -> BinnedNumbers | None:
         """The mechanism itself where codes stand for numbers and a mean can be estimated too, else None."""
         return None
@@ -235,35 +253,58 @@ class Mechanism(ABC):
     @property
     def guess_rate(self) -> float | None:
         """How often the guess from a report is right, the same for all values; None if not known alike."""
+        said = self._said
+        return None if said is None else 1 / (1 + (self.size - 1) * said.baseline)
+
+    @property
+    def _said(self) -> FavouringChannel | None:
+        """The channel where a report is a value, and so its own guess; None elsewhere."""
+        channel = self.channel
+        if isinstance(channel, FavouringChannel) and channel.family == "singletons":
+            return channel
         return None
 
     def guess_channel(self) -> Channel:
-        """Return the channel from the value to the one value that a report itself suggests, see `guess`."""
-        if self.guess_rate is not None:
-            return even_guess(self.size, self.guess_rate, is_model=self.guess_is_model)
-        return DenseChannel(self._listed_matrix() @ likeliest(self._listed_matrix()).T)
+        """Return the channel to the value guessed by an adversary who throws the report away (CPL, App. B).
+
+        Of a single value that is kept; of a set of bits one of those that are set, or any value where none
+        is; of a hashed bucket one of the values in it, or any value where it is empty; of a subset one of its
+        values; of a noisy histogram the largest entry; of any other report a value under which it is
+        likeliest. The first five treat the other values alike, so that `guess_rate` says everything.
+        Published comparisons look at this channel; a real adversary keeps the whole report, which says more.
+        """
+        if (rate := self.guess_rate) is not None:
+            other = (1 - rate) / max(self.size - 1, 1) / rate
+            # No guess is worse than a blind one; where it is hardly better, rounding must not say that it is.
+            even = FavouringChannel(self.size, "singletons", min(other, 1.0), is_model=self.guess_is_model)
+            return self._said or even  # a report that is a value says so to the last bit of its law
+        cells, guess = self._likeliest()
+        return DenseChannel(cells @ guess.T)
 
     def guess_accuracy(self, frequencies: ArrayLike | None = None) -> float:
         """Return the probability that this guess is right, the values being so frequent; alike by default."""
         even = np.full(self.size, 1 / self.size)
         share = even if frequencies is None else check_shares(frequencies, self.size)
-        if self.guess_rate is not None:
-            return self.guess_rate
-        cells = self._listed_matrix()
-        return float(share @ (cells * likeliest(cells)).sum(axis=1))
+        if (rate := self.guess_rate) is not None:
+            return rate
+        cells, guess = self._likeliest()
+        return float(share @ (cells * guess).sum(axis=1))  # without the channel of the guess, size x size
 
-    def _listed_matrix(self) -> Array:
+    def _likeliest(self) -> tuple[Array, Array]:
+        """Return the channel's matrix, and how likely each value is guessed from each report, evenly."""
         if not self.form.is_listed:
             raise InputError(
                 f"no guess is defined for the mechanism {self.name!r}; look at its whole report instead."
             )
         try:
-            return self.channel.matrix()
+            cells = self.channel.matrix()
         except TooLargeError:
             raise TooLargeError(
                 f"the guess from {self.name!r} needs its matrix, not built for {self.size} values; no guess "
                 "is defined. Group the values, or look at the whole report instead."
             ) from None
+        is_best = cells >= cells.max(axis=0) * (1 - 1e-12)  # equally likely values may round differently
+        return cells, is_best / is_best.sum(axis=0)
 
     def face_value(self, reports: Reports) -> Positions | None:
         """Return each report read as if it were the true code; None where it is no single value."""
@@ -275,7 +316,7 @@ MECHANISMS: dict[str, str] = {
     "grr": "sidelight.mechanisms.grr:RandomisedResponse",
     "sue": "sidelight.mechanisms.unary:SymmetricUnary",
     "oue": "sidelight.mechanisms.unary:OptimisedUnary",
-    "rappor": "sidelight.mechanisms.rappor:Rappor",
+    "rappor": "sidelight.mechanisms.unary:Rappor",
     "blh": "sidelight.mechanisms.hashing:BinaryHashing",
     "olh": "sidelight.mechanisms.hashing:OptimisedHashing",
     "she": "sidelight.mechanisms.histogram:SummedHistogram",
@@ -284,7 +325,7 @@ MECHANISMS: dict[str, str] = {
     "exp": "sidelight.mechanisms.exponential:Exponential",
     "hadamard": "sidelight.mechanisms.hadamard:HadamardResponse",
     "laplace": "sidelight.mechanisms.numeric:Laplace",
-    "gaussian": "sidelight.mechanisms.gaussian:Gaussian",
+    "gaussian": "sidelight.mechanisms.numeric:Gaussian",
     "discrete-laplace": "sidelight.mechanisms.numeric:DiscreteLaplace",
     "interval": "sidelight.mechanisms.exponential:Interval",
     "identity": "sidelight.mechanisms.plain:Identity",

@@ -18,9 +18,11 @@ from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.modules import require
 from sidelight.foundation.randomness import Randomness
 
+Kind = Literal["laplace", "wide laplace", "gaussian"]
+"""Which noise: "wide" is for scales of many steps, where a simulation may round to them."""
 _LARGEST_SCALE = 2.0**46
 """So that a value with its noise is a whole number that a double holds exactly."""
-_LARGEST_STEPS = 2.0**53
+_LARGEST_STEPS = 2.0**53  # beyond it doubles skip whole numbers
 LAPLACE_REACH = 65 * math.log(2)
 """Laplace noise exceeds so many scales with a probability below 2^-64, so a number beyond them is refused.
 
@@ -39,7 +41,7 @@ def safe_scale(steps: int, budget: float) -> float:
     if not math.isfinite(scale):
         return math.inf
     while Fraction(steps) > Fraction(scale) * Fraction(budget):
-        scale = math.nextafter(scale, math.inf)
+        scale = math.nextafter(scale, math.inf)  # the division may round down, and a smaller scale overspends
     return scale
 
 
@@ -73,21 +75,32 @@ def laplace_variance(scale: float) -> float:
     return 2 * math.exp(-1 / scale) / math.expm1(-1 / scale) ** 2
 
 
-def secure_noise(kind: Literal["laplace", "gaussian"], count: int, scale: float) -> Whole:
+def draw(kind: Kind, source: Randomness, start: int, scale: float, out: Array) -> None:
+    """Write noise: exact if the source is secure, else a simulation from the words number `start` on."""
+    if source.is_secure:
+        out[:] = _secure_noise(kind, len(out), scale)
+    else:
+        _SIMULATED[kind](source, start, scale, out)
+
+
+def _secure_noise(kind: Kind, count: int, scale: float) -> Whole:
     """Return discrete noise that may protect a real person's value."""
     opendp: Any = require("opendp.prelude", "numeric", "secure noise on numbers")
     opendp.enable_features("contrib")
     if count == 0:
         return np.zeros(0, dtype=np.int64)
     domain = opendp.vector_domain(opendp.atom_domain(T="i64"))
-    distance = opendp.l1_distance if kind == "laplace" else opendp.l2_distance
-    measurement = getattr(opendp.m, f"make_{kind}")(domain, distance(T="i64"), scale=scale)
+    make, distance = opendp.m.make_laplace, opendp.l1_distance
+    if kind == "gaussian":
+        make, distance = opendp.m.make_gaussian, opendp.l2_distance
+    measurement = make(domain, distance(T="i64"), scale=scale)
     return np.asarray(measurement([0] * count), dtype=np.int64)
 
 
-def simulated_laplace(source: Randomness, start: int, scale: float, out: Array) -> None:
+def _wide_laplace(source: Randomness, start: int, scale: float, out: Array) -> None:
     """Write Laplace noise rounded to steps, for scales of many steps: a word gives -ln(u) and a sign."""
     words = source.words(start, len(out))
+    # One more keeps it above 0, whose logarithm is infinite.
     np.multiply((words >> np.uint64(11)) + np.uint64(1), 2.0**-53, out=out)
     np.log(out, out=out)
     np.copysign(out, (words << np.uint64(63)).view(np.float64), out=out)
@@ -96,7 +109,7 @@ def simulated_laplace(source: Randomness, start: int, scale: float, out: Array) 
     out += 0.0  # a zero has no sign, as in whole numbers
 
 
-def simulated_discrete_laplace(source: Randomness, start: int, scale: float, out: Array) -> None:
+def _discrete_laplace(source: Randomness, start: int, scale: float, out: Array) -> None:
     """Write discrete Laplace noise: the difference of two geometric numbers, rounded-down exponentials."""
     words = source.words(2 * start, 2 * len(out)).reshape(-1, 2)
     exponential = -np.log(((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
@@ -104,9 +117,13 @@ def simulated_discrete_laplace(source: Randomness, start: int, scale: float, out
     np.subtract(geometric[:, 0], geometric[:, 1], out=out)
 
 
-def simulated_gaussian(source: Randomness, start: int, scale: float, out: Array) -> None:
+def _gaussian(source: Randomness, start: int, scale: float, out: Array) -> None:
     """Write rounded Gaussian noise by the inverse of the distribution function."""
     from scipy.special import ndtri
 
     words = source.words(start, len(out))
+    # Half a step off keeps it strictly between 0 and 1, where the inverse is finite.
     out[:] = np.rint(ndtri(((words >> np.uint64(12)) + 0.5) * 2.0**-52) * scale)
+
+
+_SIMULATED = {"laplace": _discrete_laplace, "wide laplace": _wide_laplace, "gaussian": _gaussian}

@@ -1,4 +1,4 @@
-"""Noise on numbers between two bounds: what all such mechanisms share, and the two Laplace mechanisms.
+"""Noise on numbers between two bounds: what such mechanisms share, Laplace and Gaussian noise.
 
 The range between the bounds is a whole number of steps. A number is moved to the nearest step within the
 bounds, noise is a whole number of steps, and a report is the number that they make. What is stated (channel,
@@ -19,37 +19,32 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.arrays import Array, Positions, is_large, spans
-from sidelight.foundation.errors import InputError, check_number, check_whole, invalid
-from sidelight.foundation.randomness import Randomness, randomness
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
+from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms import checks, noise
-from sidelight.mechanisms.channel import ContinuousChannel, LaplaceChannel
+from sidelight.mechanisms.channel import ContinuousChannel, GaussianChannel, LaplaceChannel
 from sidelight.mechanisms.exact import LARGEST_SIZE, check_budget, store
-from sidelight.mechanisms.form import Grid, ReportForm
 from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
-from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.reports import Grid, ReportForm, Reports
 
 FINE_STEPS = 1 << 24
 """Steps between the bounds so fine that a grid of them is taken for the real line."""
-_MOST_STEPS = 1 << 46
+_MOST_STEPS = 1 << 46  # with noise they stay below 2^53, where doubles hold whole numbers
 
 
 @dataclass(frozen=True)
 class Additive(Mechanism):
-    """Noise added to a number.
+    """Noise added to a number, of a scale that is rounded to keep the nominal budget.
 
-    Attributes:
-        size: the number of values whose likelihoods the channel states.
-        nominal_budget: the budget that the scale is rounded to keep.
-        lower: the lower bound; smaller numbers are raised to it.
-        upper: the upper bound; larger numbers are lowered to it.
-        points: the number that stands for each value; by default evenly spaced from bound to bound.
+    Numbers below the lower bound are raised to it, those above the upper one lowered. The channel states the
+    likelihoods of `size` values; a point stands for each, by default evenly spaced from bound to bound.
     """
 
     parameters: ClassVar[tuple[str, ...]] = ("lower", "upper", "points")
     needed: ClassVar[tuple[str, ...]] = ("lower", "upper")
     """The parameters that a plan must give."""
     tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({"lower": -1.0, "upper": 4.0},)
-    kind: ClassVar[Literal["laplace", "gaussian"]]
+    kind: ClassVar[noise.Kind]
     """Which noise is added."""
     takes: ClassVar[Literal["numbers"]] = "numbers"
     estimates: ClassVar[Literal["mean"]] = "mean"
@@ -67,15 +62,11 @@ class Additive(Mechanism):
     points: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        size = check_whole("size", self.size, at_least=1, at_most=LARGEST_SIZE)
+        store(self, size=size, nominal_budget=check_budget(self.nominal_budget))
         lower = check_number("lower", self.lower)
-        store(
-            self,
-            size=check_whole("size", self.size, at_least=1, at_most=LARGEST_SIZE),
-            nominal_budget=check_budget(self.nominal_budget),
-            lower=lower,
-            upper=check_number("upper", self.upper, above=lower),
-            points=checks.check_list("points", self.points),
-        )
+        upper = check_number("upper", self.upper, above=lower)
+        store(self, lower=lower, upper=upper, points=checks.check_list("points", self.points))
         if not math.isfinite(self.upper - self.lower):
             raise invalid("upper", "within a finite range of `lower`", self.upper)
         if self.points and len(self.points) != self.size:
@@ -120,10 +111,6 @@ class Additive(Mechanism):
     @abstractmethod
     def noise_below(self, steps: Array) -> Array:
         """Return the probability that the noise is less than each whole number of steps."""
-
-    @abstractmethod
-    def simulate(self, source: Randomness, start: int, out: Array) -> None:
-        """Write noise for a simulation."""
 
     @property
     def step(self) -> float:
@@ -178,16 +165,14 @@ class Additive(Mechanism):
         source = randomness(seed, self.name, compiled=is_large(len(at)))
         for span in spans(len(at)):
             drawn = np.empty(span.stop - span.start)
-            if seed is None:
-                drawn[:] = noise.secure_noise(self.kind, len(drawn), self.scale)
-            else:
-                self.simulate(source, first + span.start, drawn)
+            noise.draw(self.kind, source, first + span.start, self.scale, drawn)
             at[span] += drawn
-        return Reports(self.lower + at * self.step, is_simulation=seed is not None)
+        return Reports(self.lower + at * self.step, is_simulation=not source.is_secure)
 
     def _nearest_steps(self, values: ArrayLike) -> Array:
         """Return the step nearest to each number, counted from the lower bound."""
         within = np.clip(checks.check_numbers(values), self.lower, self.upper) - self.lower
+        # A product first could overflow.
         return np.asarray(np.rint(within / (self.upper - self.lower) * self.range_steps))
 
     def aggregate(self, reports: Reports) -> Aggregate:
@@ -225,7 +210,7 @@ class Additive(Mechanism):
 
 @dataclass(frozen=True)
 class _LaplaceNoise(Additive):
-    kind: ClassVar[Literal["laplace"]] = "laplace"
+    kind: ClassVar[noise.Kind] = "laplace"
     reach: ClassVar[float] = noise.LAPLACE_REACH
 
     @cached_property
@@ -256,10 +241,6 @@ class _LaplaceNoise(Additive):
     def channel(self) -> LaplaceChannel:
         """The density of a report around each point; on the grid the same ratios hold."""
         return LaplaceChannel(self.grid_points, self.scale * self.step, self.epsilon)
-
-    def simulate(self, source: Randomness, start: int, out: Array) -> None:
-        """Write noise for a simulation."""
-        noise.simulated_discrete_laplace(source, start, self.scale, out)
 
 
 @dataclass(frozen=True)
@@ -295,3 +276,133 @@ class DiscreteLaplace(_LaplaceNoise):
         if abs(steps - round(steps)) > 1e-9 * steps or round(steps) < 1:
             raise invalid("grid", f"a whole part of the range {self.upper - self.lower:g}", self.grid)
         return round(steps)
+
+
+_GRID_MARGIN = 1e-9
+_DELTA_ERROR = 1e-11
+"""More than rounding can cost a delta, as a share of it."""
+_UNSEEN = -39.0
+"""Below so many deviations a delta is less than the least double."""
+_CLOSE = 1.0
+_LEGENDRE = np.polynomial.legendre.leggauss(24)
+"""The nodes and weights that integrate a smooth function from -1 to 1 to the last digits."""
+
+
+@dataclass(frozen=True)
+class Gaussian(Additive):
+    """Gaussian noise with (epsilon, delta), on 2^24 steps.
+
+    "analytic" finds the least deviation that keeps delta (Balle, Wang 2018, Theorem 8); "classic" is
+    sqrt(2 ln(1.25/delta)) (upper - lower) / eps, proven below eps = 1 only (Dwork, Roth 2014, Theorem A.1).
+
+    The deviation is set to keep the wanted delta, `failure`, at the nominal budget.
+    """
+
+    name: ClassVar[str] = "gaussian"
+    parameters: ClassVar[tuple[str, ...]] = ("lower", "upper", "points", "delta", "calibration")
+    needed: ClassVar[tuple[str, ...]] = ("lower", "upper", "delta")
+    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({"lower": -1.0, "upper": 4.0, "delta": 1e-4},)
+    kind: ClassVar[noise.Kind] = "gaussian"
+    range_steps: ClassVar[int] = FINE_STEPS
+    reach: ClassVar[float] = noise.GAUSSIAN_REACH
+    tail: ClassVar[float] = 4.0
+    failure: float = 1e-6
+    calibration: Literal["analytic", "classic"] = "analytic"
+
+    def __post_init__(self) -> None:
+        store(self, failure=check_number("delta", self.failure, above=0, below=1))
+        check_choice("calibration", self.calibration, ("analytic", "classic"))
+        if self.calibration == "classic" and check_budget(self.nominal_budget) >= 1:
+            raise invalid(
+                "epsilon", "below 1 for the classic calibration", self.nominal_budget, "Use 'analytic'."
+            )
+        super().__post_init__()
+
+    @cached_property
+    def scale(self) -> float:
+        """The standard deviation of the noise in steps, with a margin for the grid."""
+        if self.calibration == "classic":
+            multiple = math.sqrt(2 * math.log(1.25 / self.failure)) / self.nominal_budget
+        else:
+            multiple = least_multiple(self.nominal_budget, self.failure)
+        margin = _GRID_MARGIN
+        # A tiny delta may still round to more than the wanted one; then the margin grows until it does not.
+        while gaussian_delta(self.nominal_budget, multiple * (1 + margin)) > self.failure:
+            margin *= 2
+        return multiple * (1 + margin) * FINE_STEPS
+
+    @property
+    def nominal_delta(self) -> float:
+        """The wanted delta."""
+        return self.failure
+
+    @property
+    def delta(self) -> float:
+        """The realised delta at the budget."""
+        return gaussian_delta(self.nominal_budget, self.scale / FINE_STEPS)
+
+    @property
+    def noise_variance(self) -> float:
+        """The variance of the noise, in squared steps."""
+        return self.scale**2
+
+    def noise_below(self, steps: Array) -> Array:
+        """Return the probability that the noise is less than each whole number of steps.
+
+        Noise is on so fine a grid that it is rounded as good as exactly: off by less than 1/scale^2.
+        """
+        from scipy.special import ndtr
+
+        return np.asarray(ndtr((steps - 0.5) / self.scale))
+
+    @property
+    def channel(self) -> GaussianChannel:
+        """The density of a report around each point."""
+        return GaussianChannel(self.grid_points, self.scale * self.step, self.epsilon, self.delta)
+
+
+def gaussian_delta(epsilon: float, multiple: float) -> float:
+    """Return the delta of Gaussian noise whose deviation is `multiple` times the sensitivity, rounded up.
+
+    Balle, Wang 2018, Theorem 8: Phi(a) - e^eps Phi(b) with a, b = +-1/(2m) - eps m. Since e^eps phi(b) is
+    phi(a), this is phi(a) (R(a) - R(b)), R = Phi / phi. Where a and b are close, the difference of the two
+    would lose its digits; it is the integral of R'(x) = 1 + x R(x), which is positive.
+    """
+    from scipy.special import log_ndtr, ndtr
+
+    half, middle = 1 / (2 * multiple), -epsilon * multiple
+    high = middle + half
+    if high < _UNSEEN:
+        delta = 0.0
+    elif high < 0 or half <= _CLOSE:  # elsewhere the two terms differ enough to be subtracted
+        delta = math.exp(math.log(_rise(middle, half)) - high * high / 2) / math.sqrt(2 * math.pi)
+    else:
+        delta = float(ndtr(high)) - math.exp(epsilon + float(log_ndtr(middle - half)))
+    return min(math.nextafter(delta * (1 + _DELTA_ERROR), math.inf), 1.0)
+
+
+def _rise(middle: float, half: float) -> float:
+    """Return R(middle + half) - R(middle - half)."""
+    if half > _CLOSE:
+        return float(_mills(middle + half) - _mills(middle - half))
+    nodes, weights = _LEGENDRE
+    at = middle + half * nodes
+    return half * float(weights @ (1 + at * _mills(at)))
+
+
+def _mills(x: Array | float) -> Array:
+    """Return Phi(x) / phi(x)."""
+    from scipy.special import erfcx
+
+    return np.asarray(math.sqrt(math.pi / 2) * erfcx(-x / math.sqrt(2)))
+
+
+def least_multiple(epsilon: float, delta: float) -> float:
+    """Return the least deviation over sensitivity that keeps delta, from the safe side."""
+    low, high = 0.0, 1.0
+    while gaussian_delta(epsilon, high) > delta:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if gaussian_delta(epsilon, middle) <= delta else (middle, high)
+    return high  # the end that keeps delta in every step

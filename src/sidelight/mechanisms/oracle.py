@@ -8,9 +8,11 @@ it marks than under each that it does not, so the marks are all that it says.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,11 +22,11 @@ from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import Randomness, randomness
 from sidelight.mechanisms.channel import Channel, FavouringChannel
+from sidelight.mechanisms.channel.sets import Family
 from sidelight.mechanisms.checks import check_codes, check_offset, check_shares
 from sidelight.mechanisms.exact import check_factor, check_size, check_word_budget, log_factor, store
-from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
-from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.reports import ReportForm, Reports
 
 LARGEST_TABLE = 1 << 26
 """Tables of reports by values are kept below so many cells."""
@@ -37,9 +39,12 @@ class CodedMechanism(Mechanism):
     nominal_budget: float
 
     def __post_init__(self) -> None:
-        budget = check_word_budget(self.nominal_budget)
-        store(self, size=check_size(self.size), nominal_budget=budget)
-        check_factor(self.factor, budget)
+        store(self, size=check_size(self.size), nominal_budget=check_word_budget(self.nominal_budget))
+        self.settle()
+        check_factor(self.factor, self.nominal_budget)
+
+    def settle(self) -> None:
+        """Check and complete the parameters, once the size and the budget are known to be right."""
 
     @property
     @abstractmethod
@@ -94,6 +99,9 @@ class FrequencyOracle(CodedMechanism):
     Abstract: `name`, `form`, `factor`, `mark_rates`, `marked` and `randomise`.
     """
 
+    favours: ClassVar[Family | None] = None
+    """Which sets reports mark, all of them, see `FavouringChannel`; None where that is not stated."""
+
     @property
     @abstractmethod
     def mark_rates(self) -> tuple[Fraction, Fraction]:
@@ -115,9 +123,10 @@ class FrequencyOracle(CodedMechanism):
 
     @property
     def channel(self) -> Channel:
-        """A report favours the values that it marks; which sets can be marked is not stated."""
+        """A report favours the values that it marks."""
+        family, is_stated, width = self.favours or "all", self.favours is not None, self.set_size or 1
         baseline = float(1 / self.factor)
-        return FavouringChannel(self.size, "all", baseline, realises_all=False, budget=self.epsilon)
+        return FavouringChannel(self.size, family, baseline, width, is_stated, budget=self.epsilon)
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count how often each value is marked."""
@@ -134,6 +143,7 @@ class FrequencyOracle(CodedMechanism):
 
     def estimate(self, aggregate: Aggregate) -> Array:
         """Return the unbiased estimate (c/n - q)/(p - q) of the values' frequencies."""
+        # In fractions: at small budgets doubles would lose the gap.
         q, gap = self.mark_if_other, self.mark_if_true - self.mark_if_other
         return np.asarray((self.mark_counts(aggregate) / aggregate.reports - float(q)) / float(gap))
 
@@ -159,3 +169,12 @@ class FrequencyOracle(CodedMechanism):
             )
         distinct, rows = np.unique(self.marked(reports), axis=0, return_inverse=True)
         return np.where(distinct, 1.0, float(1 / self.factor)), rows.reshape(-1)
+
+
+def marked_accuracy(size: int, if_true: float, if_other: float) -> float:
+    """Return how often a guess among independently marked values is right, or among all where none is.
+
+    With B other values marked, B binomial, E[1 / (1 + B)] = (1 - (1-q)^k) / (k q).
+    """
+    share = -math.expm1(size * math.log1p(-if_other)) / (size * if_other)
+    return if_true * share + (1 - if_true) * (1 - if_other) ** (size - 1) / size

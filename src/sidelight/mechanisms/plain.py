@@ -15,10 +15,9 @@ from sidelight.foundation.errors import InputError, check_whole
 from sidelight.mechanisms.channel import AnyChannel, FavouringChannel
 from sidelight.mechanisms.checks import check_codes, check_offset, check_shares, refuse_parameters
 from sidelight.mechanisms.exact import LARGEST_SIZE, check_budget, check_size, store
-from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
 from sidelight.mechanisms.oracle import OneCode
-from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.reports import ReportForm, Reports
 
 
 class _Plain(Mechanism):
@@ -47,15 +46,6 @@ class _Plain(Mechanism):
     def channel(self) -> FavouringChannel:
         """A report leaves one value possible, or all of them."""
         return FavouringChannel(self.size, "singletons", math.exp(-self.epsilon))
-
-    @property
-    def guess_rate(self) -> float:
-        """1, or that of a blind guess."""
-        return 1 / (1 + (self.size - 1) * self.channel.baseline)
-
-    def guess_channel(self) -> FavouringChannel:
-        """Return the channel itself: the guess is the report, to the last bit of its law."""
-        return self.channel
 
 
 @dataclass(frozen=True)

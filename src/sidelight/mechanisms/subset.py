@@ -7,26 +7,26 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations
 from math import floor
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import Mask, is_large, spans
+from sidelight.foundation.arrays import Array, Mask, is_large, spans
 from sidelight.foundation.bits import code_counts
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import below, randomness
 from sidelight.mechanisms.arrays import steps
-from sidelight.mechanisms.channel import FavouringChannel
+from sidelight.mechanisms.channel.sets import Family
 from sidelight.mechanisms.checks import check_codes, check_offset
-from sidelight.mechanisms.exact import WORDS, check_size, check_word_budget, exp_below, store
-from sidelight.mechanisms.form import ReportForm
+from sidelight.mechanisms.exact import WORDS, check_size, exp_below, store
 from sidelight.mechanisms.mechanism import Aggregate
 from sidelight.mechanisms.oracle import FrequencyOracle
-from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.reports import ReportForm, Reports
 
-_SMALL_SET = 64
+_SMALL_SET = 64  # up to here comparing each draw with all before it is faster than a bitmap
 
 
 @dataclass(frozen=True)
@@ -42,15 +42,15 @@ class SubsetSelection(FrequencyOracle):
 
     name: ClassVar[str] = "ss"
     parameters: ClassVar[tuple[str, ...]] = ("width",)
+    favours: ClassVar[Family] = "subsets"
     degrades: ClassVar[bool] = True  # mixed with a uniform set it is itself at a smaller budget
     width: int = 0
 
-    def __post_init__(self) -> None:
-        store(self, size=check_size(self.size), nominal_budget=check_word_budget(self.nominal_budget))
+    def settle(self) -> None:
+        """Take the usual width where none is given."""
         width = check_whole("width", self.width, at_least=0, at_most=self.size - 1)
         usual = floor(self.size / (math.exp(min(self.nominal_budget, 100.0)) + 1))
         store(self, width=width or max(1, usual))
-        super().__post_init__()
 
     @classmethod
     def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
@@ -78,6 +78,7 @@ class SubsetSelection(FrequencyOracle):
     def include(self) -> int:
         """How many of the 2^64 words put the true value into the set: rounded down, like epsilon."""
         weight = exp_below(self.nominal_budget) * self.width
+        # A set without the truth must stay possible, else one report tells all.
         return min(floor(WORDS * weight / (weight + self.size - self.width)), WORDS - 1)
 
     @property
@@ -92,10 +93,15 @@ class SubsetSelection(FrequencyOracle):
         include = Fraction(self.include, WORDS)
         return include, (self.width - include) / (self.size - 1)
 
-    @property
-    def channel(self) -> FavouringChannel:
-        """A report favours the values of its set."""
-        return FavouringChannel(self.size, "subsets", float(1 / self.factor), self.width, budget=self.epsilon)
+    def report_law(self, most: int) -> Array | None:
+        """Return the probability of every set of the width given every value, see `Mechanism`."""
+        if math.comb(self.size, self.width) > most:
+            return None
+        sets = np.array(list(combinations(range(self.size), self.width)))
+        holds = (sets[None, :, :] == np.arange(self.size)[:, None, None]).any(axis=2)
+        include = float(self.mark_if_true)
+        ways = math.comb(self.size - 1, self.width - 1), math.comb(self.size - 1, self.width)
+        return np.asarray(np.where(holds, include / ways[0], (1 - include) / ways[1]))
 
     @property
     def guess_rate(self) -> float:

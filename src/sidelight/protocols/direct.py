@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -15,7 +15,7 @@ from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import below_each, derive_seed, randomness
 from sidelight.foundation.strict import Strict, validated
 from sidelight.mechanisms import Reports
-from sidelight.mechanisms.form import ReportForm
+from sidelight.mechanisms.reports import ReportForm
 from sidelight.plan import Plan
 from sidelight.protocols import protocol
 from sidelight.protocols.factors import Factor
@@ -41,6 +41,21 @@ class _GroupsFile(Strict):
 
 class GroupProtocol(protocol.Protocol):
     """What protocols share whose every part is the report of one group through a mechanism of its own."""
+
+    short_names: ClassVar[tuple[str, str]]
+    """What people call it: where every attribute is a group by itself, and where several are one."""
+    shares: tuple[int, ...] = ()
+    """How likely a person reports each group, in whole numbers, where one is drawn."""
+
+    @property
+    def name(self) -> str:
+        """Its short name."""
+        return self.short_names[any(len(group.names) > 1 for group in self.groups)]
+
+    @property
+    def part_shares(self) -> tuple[int, ...]:
+        """How likely a person sends each part, see `Protocol`."""
+        return self.shares or super().part_shares
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -98,6 +113,24 @@ class GroupProtocol(protocol.Protocol):
                 return np.asarray(np.unravel_index(cells, group.sizes)[group.names.index(secret)])
         return None
 
+    def to_file(self) -> dict[str, Any]:
+        """Return the protocol as plain data."""
+        shares = {"shares": list(self.shares)} if self.shares else {}
+        return {"protocol": self.kind, **shares, "unit": [group.to_file() for group in self.groups]}
+
+    @classmethod
+    def from_file(cls, data: Mapping[str, Any], schema: Schema) -> Self:
+        """Return the protocol that `to_file` described."""
+        parsed = validated(_GroupsFile, data, "the protocol")
+        if not parsed.unit:
+            raise InputError("a protocol needs at least one `unit`.")
+        groups = tuple(
+            make_group(schema, item.attributes, item.mechanism, item.epsilon, item.parameters)
+            for item in parsed.unit
+        )
+        made: Callable[..., Self] = cls
+        return made(schema, groups, *([tuple(parsed.shares)] if cls.sends_one_part else []))
+
     def _randomised(
         self, group: ReportedGroup, records: AnyCodes, seed: int | None = None, offset: int = 0
     ) -> Reports:
@@ -128,16 +161,12 @@ class Split(GroupProtocol):
     """
 
     kind: ClassVar[str] = "split"
+    short_names: ClassVar[tuple[str, str]] = ("spl", "product")
     schema: Schema
     groups: tuple[ReportedGroup, ...]
 
     def __post_init__(self) -> None:
         check_groups(self.schema, self.groups, disjoint=True)
-
-    @property
-    def name(self) -> str:
-        """SPL by its short name, or "product" where several attributes are one group."""
-        return "product" if any(len(group.names) > 1 for group in self.groups) else "spl"
 
     @property
     def epsilon(self) -> float:
@@ -171,27 +200,17 @@ class Split(GroupProtocol):
             first = (first[:, :, None] * law[:, None, :]).reshape(len(law), -1)
         return first
 
-    def to_file(self) -> dict[str, Any]:
-        """Return the protocol as plain data."""
-        return {"protocol": self.kind, "unit": [group.to_file() for group in self.groups]}
-
-    @classmethod
-    def from_file(cls, data: Mapping[str, Any], schema: Schema) -> Self:
-        """Return the protocol that `to_file` described."""
-        return cls(schema, _groups_of(validated(_GroupsFile, data, "the protocol"), schema))
-
 
 @dataclass(frozen=True)
 class Sample(GroupProtocol):
     """SMP: everyone reports one group, drawn at random and disclosed, with the whole budget.
 
-    Attributes:
-        schema: the attributes of a record.
-        groups: what may be reported; every attribute in at least one.
-        shares: how likely each group is drawn, in whole numbers; all equal by default.
+    Every attribute is in at least one group. `shares` say how likely each group is drawn, in whole numbers;
+    all equal by default.
     """
 
     kind: ClassVar[str] = "sample"
+    short_names: ClassVar[tuple[str, str]] = ("smp", "smp on groups")
     sends_one_part: ClassVar[bool] = True
     schema: Schema
     groups: tuple[ReportedGroup, ...]
@@ -203,18 +222,9 @@ class Sample(GroupProtocol):
         shares = self.shares or (1,) * count
         if len(shares) != count:
             raise InputError(f"`shares` must have one number for each of {count} groups, got {shares}.")
+        # Their sum must fit a word.
         checked = tuple(check_whole("shares", share, at_least=1, at_most=1 << 40) for share in shares)
         object.__setattr__(self, "shares", checked)
-
-    @property
-    def part_shares(self) -> tuple[int, ...]:
-        """How likely each group is drawn, in whole numbers."""
-        return self.shares
-
-    @property
-    def name(self) -> str:
-        """SMP by its short name, "smp on groups" where several attributes are one group."""
-        return "smp on groups" if any(len(group.names) > 1 for group in self.groups) else "smp"
 
     @property
     def epsilon(self) -> float:
@@ -263,26 +273,6 @@ class Sample(GroupProtocol):
         protocol.check_channel_size(len(laws[0]), sum(law.shape[1] for law in laws))
         whole = sum(self.shares)
         return np.hstack([law * (share / whole) for law, share in zip(laws, self.shares, strict=True)])
-
-    def to_file(self) -> dict[str, Any]:
-        """Return the protocol as plain data."""
-        groups = [group.to_file() for group in self.groups]
-        return {"protocol": self.kind, "shares": list(self.shares), "unit": groups}
-
-    @classmethod
-    def from_file(cls, data: Mapping[str, Any], schema: Schema) -> Self:
-        """Return the protocol that `to_file` described."""
-        parsed = validated(_GroupsFile, data, "the protocol")
-        return cls(schema, _groups_of(parsed, schema), tuple(parsed.shares))
-
-
-def _groups_of(parsed: _GroupsFile, schema: Schema) -> tuple[ReportedGroup, ...]:
-    if not parsed.unit:
-        raise InputError("a protocol needs at least one `unit`.")
-    return tuple(
-        make_group(schema, item.attributes, item.mechanism, item.epsilon, item.parameters)
-        for item in parsed.unit
-    )
 
 
 def spl(schema: Schema, epsilon: float, mechanism: str = "grr", parameters: Parameters = None) -> Split:

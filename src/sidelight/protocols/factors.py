@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from sidelight.foundation.arrays import Array, Positions
-from sidelight.schema import Schema
+from sidelight.mechanisms.exact import store
 
 Columns = Mapping[str, Positions]
 """The codes of some records, by attribute."""
@@ -26,12 +26,9 @@ Term = tuple[float, Spoken]
 
 
 class Factor(ABC):
-    """What one part of a report says, for several people at once (rows)."""
+    """What one part of a report says about some attributes, by `names`, for several people at once (rows)."""
 
-    @property
-    @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """The attributes that it is about."""
+    names: tuple[str, ...]
 
     @abstractmethod
     def likely(self, columns: Columns) -> Array:
@@ -51,11 +48,10 @@ class Choice(Factor):
     """A report of one attribute; of several where it is hidden which one it is, then their sum."""
 
     parts: Spoken
+    names: tuple[str, ...] = field(init=False)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The attributes that it may be about."""
-        return tuple(self.parts)
+    def __post_init__(self) -> None:
+        store(self, names=tuple(self.parts))
 
     def likely(self, columns: Columns) -> Array:
         """Return the likelihoods at records, see `Factor`."""
@@ -72,30 +68,21 @@ class Choice(Factor):
 
 @dataclass(frozen=True, eq=False)
 class Cells(Factor):
-    """A report of a group as one value: it favours some cells of the product domain.
+    """A report of a group as one value: it favours some cells of the product domain, shape (width, rows).
 
-    Attributes:
-        group: the attributes.
-        sizes: their numbers of values.
-        favoured: (width, rows) the cells that each report favours.
-        baseline: the likelihood of any other cell over that of a favoured one.
+    `baseline` is the likelihood of any other cell over that of a favoured one.
     """
 
-    group: tuple[str, ...]
+    names: tuple[str, ...]
     sizes: tuple[int, ...]
     favoured: Positions
     baseline: float
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The group."""
-        return self.group
 
     def likely(self, columns: Columns) -> Array:
         """Return the likelihoods at records, see `Factor`."""
         table = np.full((int(np.prod(self.sizes)), self.favoured.shape[1]), self.baseline)
         np.put_along_axis(table, self.favoured, 1.0, axis=0)
-        return table[np.ravel_multi_index(tuple(columns[name] for name in self.names), self.sizes)]
+        return Whole(self.names, self.sizes, table).likely(columns)
 
     def terms(self) -> list[Term]:
         """Return the baseline, and what each favoured cell has above it: one value of every attribute."""
@@ -112,26 +99,19 @@ class Cells(Factor):
 class Whole(Factor):
     """A report of the whole record; the table holds its likelihoods, shape (records in C order, rows)."""
 
-    schema: Schema
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
     table: Array
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All attributes."""
-        return self.schema.names
 
     def likely(self, columns: Columns) -> Array:
         """Return the likelihoods at records, see `Factor`."""
-        return self.table[
-            np.ravel_multi_index(tuple(columns[name] for name in self.names), self.schema.sizes)
-        ]
+        return self.table[np.ravel_multi_index(tuple(columns[name] for name in self.names), self.sizes)]
 
     def terms(self) -> list[Term]:
         """Return one term for each record: its likelihood where every attribute has its value."""
-        names, sizes = self.schema.names, self.schema.sizes
-        terms: list[Term] = []
-        for codes, likely in zip(np.ndindex(*sizes), self.table, strict=True):
-            each = zip(names, sizes, codes, strict=True)
+        first, terms = self.names[0], list[Term]()
+        for codes, likely in zip(np.ndindex(*self.sizes), self.table, strict=True):
+            each = zip(self.names, self.sizes, codes, strict=True)
             said = {name: np.eye(size)[:, [code]] for name, size, code in each}
-            terms.append((1.0, said | {names[0]: said[names[0]] * likely}))
+            terms.append((1.0, said | {first: said[first] * likely}))
         return terms

@@ -24,9 +24,9 @@ from sidelight.foundation.randomness import below, derive_seed, randomness
 from sidelight.foundation.strict import Strict, validated
 from sidelight.mechanisms import Reports
 from sidelight.mechanisms.arrays import respond
-from sidelight.mechanisms.form import ReportForm
 from sidelight.mechanisms.grr import RandomisedResponse
 from sidelight.mechanisms.mechanism import code_type, impossible
+from sidelight.mechanisms.reports import ReportForm
 from sidelight.protocols import protocol
 from sidelight.protocols.factors import Choice, Factor
 from sidelight.protocols.records import RecordReports, RecordSums
@@ -41,9 +41,8 @@ ANY = ""
 SECOND_PHASES = ("corr-rr", "cond-rr")
 """The protocols whose fakes are learnt from a first phase, which their origin names."""
 _ORIGIN = re.compile(r"first phase ([0-9a-f]{24}),")
-_HALF = np.uint64(32)
-_FEW = 24
-_LARGE = 1 << 14
+_HALF = np.uint64(32)  # the laws of fakes have 32 bits, so half of a word draws one exactly
+_LARGE = 1 << 14  # below it, loading the compiled loop takes longer than it saves
 
 
 class _FakeFile(Strict):
@@ -64,13 +63,9 @@ class _FakesFile(Strict):
 class FakeTables(NamedTuple):
     """What the reports and fakes of one group are drawn with, in arrays for a compiled loop.
 
-    Attributes:
-        truth: (members,) how many words keep the true value.
-        other: (members,) how many words report a particular other value.
-        ends: the running weights of every member's fakes, flat.
-        starts: (members,) where a member's weights begin in `ends`.
-        base: (members,) the row of a chosen member's first value.
-        sizes: (members,) numbers of values.
+    By member: how many words keep the true value and how many report a particular other one, where its fakes'
+    running weights start in `ends`, which holds all of them, flat, the row of its first value among those of
+    chosen members (`base`), and its number of values.
     """
 
     truth: Words
@@ -86,9 +81,7 @@ class FakeDataProtocol(protocol.Protocol):
     """In every group one attribute, drawn uniformly, is reported; the others are fakes.
 
     Attributes:
-        schema: the attributes of a record.
         partition: the attributes in groups; each group spends an even share of the budget.
-        nominal_budget: of a record.
         fakes: for (chosen, other) the law of the other's fake given the chosen one's report, shape
             (values of chosen, values of other) in whole numbers; one row, under ("", other), where the
             report does not matter.
@@ -350,14 +343,10 @@ class FakeDataProtocol(protocol.Protocol):
     def to_file(self) -> dict[str, Any]:
         """Return the protocol as plain data."""
         laws = sorted(self.fakes.items())
-        head = {
-            "protocol": self.kind,
-            "name": self.name,
-            "origin": self.origin,
-            "epsilon": self.nominal_budget,
-        }
         fakes = [{"given": given, "of": of, "weights": law.tolist()} for (given, of), law in laws]
-        return {**head, "groups": [list(group) for group in self.partition], "fake": fakes}
+        head = {"protocol": self.kind, "name": self.name, "origin": self.origin}
+        groups = [list(group) for group in self.partition]
+        return {**head, "epsilon": self.nominal_budget, "groups": groups, "fake": fakes}
 
     @classmethod
     def from_file(cls, data: Mapping[str, Any], schema: Schema) -> Self:
@@ -381,10 +370,14 @@ def _fakes_of(chosen: str, other: str) -> str:
     return f"the fakes of {other!r} given {chosen!r}"
 
 
+def uniform(schema: Schema) -> dict[str, Array]:
+    """Return uniform frequencies: what is assumed where nothing is known."""
+    return {attribute.name: np.full(attribute.size, 1 / attribute.size) for attribute in schema}
+
+
 def rs_fd(schema: Schema, epsilon: float) -> FakeDataProtocol:
     """Return RS+FD: uniform fakes (Arcolezi et al. 2021)."""
-    priors = {attribute.name: np.full(attribute.size, 1 / attribute.size) for attribute in schema}
-    return _independent(schema, epsilon, priors, "rs+fd", "uniform")
+    return _independent(schema, epsilon, uniform(schema), "rs+fd", "uniform")
 
 
 def rs_rfd(
@@ -415,13 +408,9 @@ def _response(size: int, epsilon: float) -> RandomisedResponse:
 
 
 def _fill_plainly(
-    codes: AnyCodes,
-    chosen: Positions,
-    words: Words,
-    fakes: Words,
-    tables: FakeTables,
+    codes: AnyCodes, chosen: Positions, words: Words, fakes: Words, tables: FakeTables,
     out: NDArray[np.uint16],
-) -> None:
+) -> None:  # fmt: skip
     """Write the columns of one group, see `kernels.fill`."""
     true = codes[np.arange(len(codes)), chosen].astype(np.uint16)
     said = np.empty_like(true)
@@ -437,8 +426,7 @@ def _fill_plainly(
 def _place(rows: Whole, drawn: Whole, row: Positions) -> Whole:
     """Return the first value whose running weight exceeds what was drawn, each in its own row."""
     size = rows.shape[1]
-    if size <= _FEW:
-        return np.asarray(np.count_nonzero(drawn[:, None] >= rows[row, :-1], axis=1))
+    # One rising line of all rows is searched once: row r starts at r 2^32, where the row before it ends.
     line = (rows + np.arange(len(rows), dtype=np.int64)[:, None] * WHOLE).reshape(-1)
     return np.asarray(np.searchsorted(line, drawn + row * WHOLE, side="right") - row * size)
 

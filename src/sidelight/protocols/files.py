@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
-from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import check_overwrite, is_toml, read_text, strict_json, write_text
-from sidelight.foundation.strict import Strict, validated
+from sidelight.foundation.errors import InputError, naming
+from sidelight.foundation.strict import Strict, check_version, read_data, validated, write_data
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.register import protocol_class
-from sidelight.schema import Attribute, Kind, Missing, Schema, file_version, read_edges, written_edges
+from sidelight.schema import Attribute, Kind, Missing, Schema, alphabet_data, file_version, read_edges
 
 PROTOCOL_VERSION = 2
 """Since version 2 there are dates and times; a protocol without any is written in version 1."""
@@ -48,9 +45,7 @@ def protocol_data(protocol: Protocol) -> dict[str, Any]:
 
 def attribute_data(attribute: Attribute) -> dict[str, Any]:
     """Return an attribute as plain data."""
-    head = {"name": attribute.name, "kind": attribute.kind, "values": list(attribute.values)}
-    edges = written_edges(attribute.kind, attribute.edges)
-    return {**head, "missing": attribute.missing, **({"edges": edges} if edges else {})}
+    return {"name": attribute.name, **alphabet_data(attribute)}
 
 
 def protocol_from(data: Mapping[str, Any], label: str = "the protocol") -> Protocol:
@@ -59,12 +54,14 @@ def protocol_from(data: Mapping[str, Any], label: str = "the protocol") -> Proto
     check_version(data, label, PROTOCOL_VERSION, "protocol")
     rest = {key: value for key, value in data.items() if key not in ("version", "attribute")}
     head = validated(_HeadFile, {key: data[key] for key in ("protocol", "attribute") if key in data}, label)
-    try:
-        return protocol_class(head.protocol).from_file(rest, Schema(tuple(map(_attribute, head.attribute))))
-    except InputError as error:
-        raise InputError(f"{label}: {error}") from None
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise InputError(f"{label}: it is no {head.protocol!r} protocol: {error!r}.") from None
+    with naming(label):
+        try:
+            made = protocol_class(head.protocol)
+            return made.from_file(rest, Schema(tuple(map(_attribute, head.attribute))))
+        except InputError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise InputError(f"it is no {head.protocol!r} protocol: {error!r}.") from None
 
 
 def _attribute(item: AttributeFile) -> Attribute:
@@ -82,35 +79,6 @@ def read_protocol(path: str | Path) -> Protocol:
     return protocol_from(read_data(path), str(path))
 
 
-def write_data(data: Mapping[str, Any], path: str | Path) -> Path:
-    """Write plain data as TOML or JSON, by the file's ending; what is not of ours is not replaced."""
-    toml = is_toml(path)
-    check_overwrite(path)
-    if toml:
-        import tomli_w
-
-        return write_text(path, tomli_w.dumps(data))
-    return write_text(path, json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def read_data(path: str | Path) -> Mapping[str, Any]:
-    """Read a TOML or JSON file as plain data."""
-    parse = tomllib.loads if is_toml(path) else strict_json
-    text = read_text(path, f"{path} is not UTF-8 text; it must be a TOML or JSON file.")
-    return parsed_text(text, str(path), parse)
-
-
-def parsed_text(text: str, label: str, parse: Callable[[str], Any]) -> Mapping[str, Any]:
-    """Return the mapping that a text holds."""
-    try:
-        data = parse(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{label} cannot be parsed: {str(error).splitlines()[0]}.") from None
-    if not isinstance(data, dict):
-        raise InputError(f"{label} must hold a table of named values, got a {type(data).__name__}.")
-    return data
-
-
 KINDS = {"release": "plan", "protocol": "protocol", "second": "parameters"}
 """The part that only one kind of file has, and what it is called, also as an option."""
 
@@ -122,15 +90,3 @@ def check_kind(data: Mapping[str, Any], label: str, wanted: str) -> None:
         kind = kinds[0]
         noun = "a file of published parameters" if kind == "parameters" else f"a {kind}"
         raise InputError(f"{label} is {noun}, no {wanted} file; use --{kind}.")
-
-
-def check_version(data: Mapping[str, Any], label: str, newest: int, noun: str) -> None:
-    """Raise unless the data say a version that can be read."""
-    version = data.get("version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise InputError(f"{label} is no {noun}: it must have `version = {newest}`, got {version!r}.")
-    if version > newest:
-        raise InputError(
-            f"{label} is a {noun} of version {version}; this Sidelight reads up to version {newest}. "
-            "Upgrade Sidelight."
-        )

@@ -29,14 +29,9 @@ BEST = "best"
 
 @dataclass(frozen=True)
 class ReportedGroup:
-    """What is reported as one value.
+    """What is reported as one value, through a mechanism by its name, nominal budget if any, and parameters.
 
-    Attributes:
-        names: the attributes; several are one value of the product domain, the last varying fastest.
-        sizes: their numbers of values.
-        mechanism: the mechanism's name.
-        epsilon: the nominal budget; None where the mechanism has none.
-        parameters: further parameters of the mechanism.
+    Several attributes, of so many values each, are one value of the product domain, the last varying fastest.
     """
 
     names: tuple[str, ...]
@@ -116,15 +111,12 @@ class ReportedGroup:
         """Return the unbiased estimate of the group's joint frequencies, in the shape of `sizes`."""
         return self.randomiser.estimate(aggregate).reshape(self.sizes)
 
-    def moments(self, name: str) -> tuple[float, float] | None:
-        """Return the mean square of one report's estimate of a value: if it is not the truth, if it is.
+    @cached_property
+    def moments(self) -> dict[str, tuple[float, float] | None]:
+        """By attribute, the mean square of one report's estimate of a value: if not the truth, and if it is.
 
         None for a mechanism whose variance is no function of the value's own frequency alone.
         """
-        return self._moments[name]
-
-    @cached_property
-    def _moments(self) -> dict[str, tuple[float, float] | None]:
         mechanism = self.randomiser
         if len(self.names) > 1:
             each = zip(self.names, self.sizes, strict=True)
@@ -201,7 +193,7 @@ def best_mechanism(sizes: Sequence[int], epsilon: float) -> tuple[str, dict[str,
 def _best_width(sizes: tuple[int, ...], epsilon: float) -> int:
     size = domain_size(sizes)
     widths: dict[float, int] = {}
-    usual = size / (np.exp(min(epsilon, 50.0)) + 1)
+    usual = size / (np.exp(min(epsilon, 50.0)) + 1)  # its width is 1 by then, and e^710 overflows
     near = {1, int(usual), int(usual) + 1, round(usual), size // 2} if size > 2 else {1}
     for width in sorted(width for width in near if 1 <= width < size):
         mechanism = create("grr", size, epsilon) if width == 1 else create("ss", size, epsilon, width=width)

@@ -14,22 +14,13 @@ _HALF = np.uint64(32)
 
 @njit(cache=True)
 def fill(
-    codes: AnyCodes,
-    chosen: NDArray[np.uint32],
-    words: Words,
-    fakes: Words,
-    tables: FakeTables,
+    codes: AnyCodes, chosen: NDArray[np.uint32], words: Words, fakes: Words, tables: FakeTables,
     out: NDArray[np.uint16],
-) -> None:
+) -> None:  # fmt: skip
     """Write the columns of one group: the chosen attribute's randomised response, and fakes of the others.
 
-    Args:
-        codes: (people, members) true values.
-        chosen: (people,) which member is reported.
-        words: (people,) for the randomised response.
-        fakes: (members, people) words for the fakes.
-        tables: what they are drawn with.
-        out: (members, people).
+    `codes` are true values, (people, members); `chosen` is which member is reported, (people,). One word a
+    person is for the response, and (members, people) are for the fakes, like `out`.
     """
     for i in range(len(words)):
         j = chosen[i]

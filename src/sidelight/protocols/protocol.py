@@ -22,10 +22,18 @@ from numpy.typing import NDArray
 
 from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions
 from sidelight.foundation.bits import code_counts
-from sidelight.foundation.errors import InputError, check_choice, check_is, check_number, invalid
+from sidelight.foundation.errors import (
+    InputError,
+    TooLargeError,
+    check_choice,
+    check_is,
+    check_number,
+    invalid,
+)
 from sidelight.mechanisms import Aggregate, Mechanism
+from sidelight.mechanisms.channel.dense import largest_ratio
 from sidelight.mechanisms.checks import impossible
-from sidelight.mechanisms.form import ReportForm
+from sidelight.mechanisms.reports import ReportForm
 from sidelight.plan import LARGEST_EPSILON
 from sidelight.protocols.factors import Factor, Whole
 from sidelight.protocols.records import RecordReports, RecordSums, check_people, check_same
@@ -179,13 +187,20 @@ class Protocol(Design):
         return RecordSums(self, collected.people, sums, collected.is_simulation)
 
     @cached_property
-    def _law(self) -> Array:
-        """The law, worked out once for all batches of reports."""
+    def written_law(self) -> Array:
+        """The `matrix`, worked out once for all batches of reports, and not begun where it is too large."""
+        self._check_writable()
         return self.matrix()
+
+    def _check_writable(self) -> None:
+        # Of a part that is no single code the number of reports is not known here, so `matrix` must refuse.
+        counts = [form.count if form.is_listed else 1 for form in self.forms]
+        columns = sum(counts) if self.sends_one_part else math.prod(counts)
+        check_channel_size(domain_size(self.schema.sizes), columns)
 
     @cached_property
     def _is_possible(self) -> Mask:
-        return np.asarray(self._law.max(axis=0) > 0)
+        return np.asarray(self.written_law.max(axis=0) > 0)
 
     def checked_parts(self, collected: RecordReports) -> dict[str, NDArray[Any]]:
         """Return the values of each part, by its label, after checking that they have its form."""
@@ -201,6 +216,7 @@ class Protocol(Design):
         """Return the column of `matrix` that each person's report is."""
         if not all(form.is_listed for form in self.forms):
             raise InputError(f"the reports of {self.name!r} are no single codes, too many to enumerate.")
+        self._check_writable()
         codes = [values.astype(np.intp) for values in self.checked_parts(collected).values()]
         counts = [form.count for form in self.forms]
         if not self.sends_one_part:
@@ -218,19 +234,25 @@ class Protocol(Design):
 
         Asked only where the protocol `is_linear`: the matrix must hold whatever the attributes' joint is.
         """
-        raise NotImplementedError
+        raise self._unstated("expected_counts")
 
-    def report_covariance(self, frequencies: Array) -> Array:
+    def report_covariance(self, frequencies: Array) -> Array:  # noqa: ARG002
         """Return the covariance of one report's indicators, were these the stacked frequencies.
 
         Asked only where the protocol `is_linear`.
         """
-        raise NotImplementedError
+        raise self._unstated("report_covariance")
+
+    def _unstated(self, member: str) -> InputError:
+        return InputError(
+            f"the protocol {self.name!r} says that it `is_linear` but does not define `{member}`; define it "
+            f"in {type(self).__name__}, or leave `is_linear` out, so that whole reports are enumerated."
+        )
 
     @property
     def determines_joint(self) -> bool:
         """Whether reports tell the joint of all attributes, not only their frequencies one by one."""
-        return bool(np.linalg.matrix_rank(self._law) == len(self._law))
+        return bool(np.linalg.matrix_rank(self.written_law) == len(self.written_law))
 
     @property
     def widest_factor(self) -> int:
@@ -242,7 +264,8 @@ class Protocol(Design):
 
         A factor may leave out a scale of its own for each person.
         """
-        return [Whole(self.schema, self._law[:, self.columns_of(collected)])]
+        table = self.written_law[:, self.columns_of(collected)]
+        return [Whole(self.schema.names, self.schema.sizes, table)]
 
     def evidence(self, collected: RecordReports, step: int) -> Iterator[tuple[Rows, list[Factor]]]:
         """Return what people's reports say, up to `step` of them at a time, each person once."""
@@ -284,14 +307,16 @@ def check_records(records: Any, schema: Schema) -> AnyCodes:
 def check_channel_size(rows: int, columns: int) -> None:
     """Refuse to write out a law that is too large."""
     if rows * columns > LARGEST_CHANNEL:
-        raise InputError(
+        raise TooLargeError(
             f"the protocol's law would have {rows} x {columns} cells, more than {LARGEST_CHANNEL}; take "
-            "fewer attributes or values."
+            "fewer attributes or values. Without it there are the stated `epsilon` and, of a protocol that "
+            "states `groups` or `is_linear`, the estimates."
         )
 
 
 def every_record(schema: Schema) -> Positions:
     """Return every record of a schema's domain in C order, shape (attributes, records)."""
+    check_channel_size(domain_size(schema.sizes), 1)
     return np.indices(schema.sizes).reshape(len(schema), -1)
 
 
@@ -302,13 +327,9 @@ def domain_size(sizes: Sequence[int]) -> int:
 
 @dataclass(frozen=True)
 class RecordBudget:
-    """The exact budget of a report between neighbouring records.
+    """The exact budget of a report between neighbouring records: the largest log-ratio of its probabilities.
 
-    Attributes:
-        epsilon: the largest log-ratio of a report's probabilities.
-        neighbours: between which records.
-        nominal: what the protocol states for any two records.
-        method: how it was found.
+    `nominal` is what the protocol states for any two records, `method` how the budget was found.
     """
 
     epsilon: float
@@ -326,19 +347,10 @@ def record_budget(protocol: Protocol, neighbours: Neighbours = "any two records"
     fix = "advise(...).choice is one, and so are the reports' collected.protocol."
     check_is("protocol", protocol, Protocol, fix)
     check_choice("neighbours", neighbours, NEIGHBOURS)
-    law = protocol.matrix()
+    law = protocol.written_law
     if neighbours == "any two records":
-        return RecordBudget(_largest_ratio(law), neighbours, protocol.epsilon)
+        return RecordBudget(largest_ratio(law), neighbours, protocol.epsilon)
     shaped = law.reshape(*protocol.schema.sizes, -1)
     moved = (np.moveaxis(shaped, axis, 0) for axis in range(len(protocol.schema)))
-    worst = max(_largest_ratio(rows.reshape(len(rows), -1)) for rows in moved)
+    worst = max(largest_ratio(rows.reshape(len(rows), -1)) for rows in moved)
     return RecordBudget(worst, neighbours, protocol.epsilon)
-
-
-def _largest_ratio(law: Array) -> float:
-    """Return the largest log-ratio within a column; a zero beside a non-zero is infinite."""
-    high, low = law.max(axis=0), law.min(axis=0)
-    used = high > 0
-    if np.any(low[used] == 0):
-        return float("inf")
-    return float(np.max(np.log(high[used]) - np.log(low[used]), initial=0.0))

@@ -38,10 +38,8 @@ class RecordReports:
     """The reports of many people about several attributes.
 
     Attributes:
-        protocol: what made them.
         parts: one for each of the protocol's labels: the reports of those who sent that part.
         senders: for each part the rows of those who sent it, or None where everyone did.
-        people: how many people reported.
         is_simulation: whether the noise came from a seed, so that it protects nobody.
         phase: the collection that they are the first phase of, if any.
         batch: the id of the whole batch that was read from a file; None for other reports.
@@ -65,14 +63,12 @@ class RecordReports:
         start, stop, step = rows.indices(self.people)
         if step != 1:
             raise invalid("rows", "a run without steps", rows)
-        parts: list[Reports] = []
-        kept: list[Positions | None] = []
+        sent = []
         for part, senders in zip(self.parts, self.senders, strict=True):
             low, high = (start, stop) if senders is None else np.searchsorted(senders, [start, stop])
-            parts.append(part[low:high])
-            kept.append(None if senders is None else senders[low:high] - start)
-        people = max(stop - start, 0)
-        return replace(self, parts=tuple(parts), senders=tuple(kept), people=people, batch=None)
+            sent.append((part[low:high], None if senders is None else senders[low:high] - start))
+        parts, kept = zip(*sent, strict=True)
+        return replace(self, parts=parts, senders=kept, people=max(stop - start, 0), batch=None)
 
     def _repr_html_(self) -> str:
         simulated = "; a simulation, which protects nobody" if self.is_simulation else ""
@@ -88,14 +84,13 @@ class RecordReports:
         order = permutation(key, self.people)
         places = np.empty(self.people, dtype=np.intp)
         places[order] = np.arange(self.people)
-        parts: list[Reports] = []
-        kept: list[Positions | None] = []
+        sent = []
         for part, senders in zip(self.parts, self.senders, strict=True):
             moved = None if senders is None else places[senders]
             own = order if moved is None else np.argsort(moved)
-            parts.append(part[own])
-            kept.append(None if moved is None else moved[own])
-        return replace(self, parts=tuple(parts), senders=tuple(kept), batch=None, is_shuffled=True)
+            sent.append((part[own], None if moved is None else moved[own]))
+        parts, kept = zip(*sent, strict=True)
+        return replace(self, parts=parts, senders=kept, batch=None, is_shuffled=True)
 
     @property
     def collected(self) -> RecordReports:

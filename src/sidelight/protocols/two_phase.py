@@ -17,9 +17,8 @@ from pydantic import Field
 from sidelight.foundation.arrays import Mask
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
 from sidelight.foundation.randomness import randomness
-from sidelight.foundation.strict import Strict, validated
+from sidelight.foundation.strict import Strict, read_data, versioned, write_data
 from sidelight.protocols import files
-from sidelight.protocols.corr_rr import COPYING, Copying
 from sidelight.protocols.direct import Split, spl
 from sidelight.protocols.fake_data import FakeDataProtocol
 from sidelight.protocols.protocol import Design, check_budget
@@ -28,6 +27,8 @@ from sidelight.schema import Schema
 
 Method = Literal["corr-rr", "cond-rr"]
 METHODS = ("corr-rr", "cond-rr")
+Copying = Literal["published", "corrected"]
+COPYING = ("published", "corrected")
 PARAMETERS_VERSION = 1
 _WORDS = 2.0**64
 
@@ -36,13 +37,9 @@ _WORDS = 2.0**64
 class TwoPhase(Design):
     """Corr-RR or Cond-RR: what the first phase does and how the second is derived from it.
 
-    Attributes:
-        schema: the attributes of a record.
-        epsilon: the budget of a record, in either phase.
-        method: "corr-rr" (copy what was reported) or "cond-rr" (draw from conditionals).
-        copying: how Corr-RR sets p_y, "published" or "corrected".
-        share: how many of all people take part in the first phase.
-        groups: into how many groups the second phase divides the attributes (Corr-RR section 3.3.3).
+    The method is to copy what was reported ("corr-rr", with p_y set as `copying` says) or to draw from
+    conditionals ("cond-rr"). The budget is that of a record, in either phase; a share of all people take part
+    in the first, and the second divides the attributes into so many groups (Corr-RR section 3.3.3).
     """
 
     schema: Schema
@@ -91,14 +88,7 @@ def cond_rr(schema: Schema, epsilon: float, share: float = 0.1) -> TwoPhase:
 
 @dataclass(frozen=True, eq=False)
 class SecondPhase:
-    """What the server publishes between the phases.
-
-    Attributes:
-        design: the protocol as a whole.
-        second: the second phase.
-        reports: how many reports of first phases it was learnt from.
-        round_number: which round of refinement this is.
-    """
+    """What the server publishes between the phases: in this round, from so many reports of first phases."""
 
     design: TwoPhase
     second: FakeDataProtocol
@@ -112,15 +102,14 @@ class SecondPhase:
         design = {
             name: value for name, value in vars(self.design).items() if name in _DesignFile.model_fields
         }
-        return files.write_data({**head, "design": design, "second": second}, path)
+        return write_data({**head, "design": design, "second": second}, path)
 
     @classmethod
     def read(cls, path: str | Path) -> SecondPhase:
         """Read parameters from a .toml or .json file."""
-        data = files.read_data(path)
+        data = read_data(path)
         files.check_kind(data, str(path), "parameters")
-        files.check_version(data, str(path), PARAMETERS_VERSION, "parameter file")
-        parsed = validated(_ParametersFile, data, str(path))
+        parsed = versioned(_ParametersFile, data, str(path), PARAMETERS_VERSION, "parameter file")
         second = files.protocol_from(parsed.second, f"{path}: second")
         if not isinstance(second, FakeDataProtocol):
             raise InputError(f"{path}: the second phase must hide its choice, got {second.name!r}.")
@@ -144,8 +133,8 @@ def phase_rows(reports: RecordReports, people: int, parameters: SecondPhase | No
 
 
 def _in_first(share: float, people: int, offset: int = 0) -> Mask:
-    words = randomness(0, "collection/phase").words(offset, people)
-    return np.asarray(words < np.uint64(min(share * _WORDS, _WORDS - 2048)))
+    words = randomness(0, "collection/phase").words(offset, people)  # a public seed: all must agree
+    return np.asarray(words < np.uint64(min(share * _WORDS, _WORDS - 2048)))  # 2^64 would wrap to 0
 
 
 def origin_of(first: Split) -> str:

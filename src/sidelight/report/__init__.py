@@ -3,6 +3,6 @@
 Names are loaded when they are first used: a command that prints one table needs no other.
 """
 
-from sidelight.foundation.lazy import attach
+from sidelight.foundation.modules import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)

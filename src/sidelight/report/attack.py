@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidelight.attacks.intervals import Interval
-from sidelight.attacks.result import AttackComparison, AttackResult
+from sidelight.attacks.result import AttackComparison, AttackResult, Interval
 from sidelight.foundation.arrays import Array
 from sidelight.report.console import print_parts, table_of
 from sidelight.report.page import Figure, Page, plotted

@@ -126,9 +126,9 @@ def _address(kind: type) -> str:
 
 
 def write_report(result: object, path: str | Path) -> Path:
-    """Write what a verb returned, an audit, estimates and so on (`PAGES`), as an HTML file without a network.
+    """Write what a verb returned, an audit, estimates and so on (`PAGES`), as HTML that needs no network.
 
-    The file appears whole or not at all; only a page of Sidelight's is replaced.
+    The one file appears whole or not at all; only a page of Sidelight's is replaced.
     """
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{path} must end in .html.")

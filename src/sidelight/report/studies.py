@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 
 from sidelight.report.console import print_parts, print_plain, table_of
-from sidelight.studies.register import Listing
 from sidelight.studies.runner import Outcome
-from sidelight.studies.study import OURS, Study
-from sidelight.studies.tables import missing_tables
+from sidelight.studies.study import OURS, Listing, Study, missing_tables
 
 if TYPE_CHECKING:  # a list of studies must not wait for what computes benchmarks
     from sidelight.studies.benchmarks import AnalyserBenchmark, MechanismBenchmark
@@ -30,10 +28,10 @@ def print_study(study: Study) -> None:
     if study.paper != OURS:
         told = table_of("Published", ("what", "value"), rows, left=("what",))
     parts = [f"{study.name} ({study.paper}): {study.title}", told]
-    if study.needs:
-        absent = missing_tables(study.needs)
+    if study.tables:
+        absent = missing_tables(study.tables)
         missing = f"; missing: {', '.join(absent)}" if absent else ""
-        parts.append(f"Tables: {', '.join(study.needs)}{missing}")
+        parts.append(f"Tables: {', '.join(study.tables)}{missing}")
     together = f"Computed by the work {study.work.name!r}"
     print_parts([*parts, f"{together}; run it with `sidelight study run {study.name}`."])
 
@@ -42,11 +40,11 @@ def lines_of(outcome: Outcome) -> list[str]:
     """Return an outcome in one line, name, verdict and reason, and its counter-example in another."""
     if outcome.saved is None:
         return [f"{outcome.study.name}: failed: {outcome.error}"]
-    verdict = outcome.saved.verdict
-    taken = "finished before" if outcome.state == "cached" else f"{outcome.saved.seconds:.1f} s"
-    kind = "" if outcome.study.paper == OURS else f"{verdict.kind}: "
-    line = f"{outcome.study.name}: {kind}{verdict.reason} ({taken})"
-    return [line, *([f"    counter-example: {verdict.counter_example}"] if verdict.counter_example else [])]
+    saved = outcome.saved
+    taken = "finished before" if outcome.state == "cached" else f"{saved.seconds:.1f} s"
+    kind = "" if outcome.study.paper == OURS else f"{saved.verdict}: "
+    line = f"{outcome.study.name}: {kind}{saved.reason} ({taken})"
+    return [line, *([f"    counter-example: {saved.counter_example}"] if saved.counter_example else [])]
 
 
 def print_tally(outcomes: Sequence[Outcome]) -> None:
@@ -60,7 +58,7 @@ def print_tally(outcomes: Sequence[Outcome]) -> None:
 def _ending(outcome: Outcome) -> str:
     if outcome.saved is None:
         return "failed"
-    return "of ours" if outcome.study.paper == OURS else outcome.saved.verdict.kind
+    return "of ours" if outcome.study.paper == OURS else outcome.saved.verdict
 
 
 def shown(value: float | str) -> str:

@@ -2,7 +2,7 @@
 
 from sidelight.sources.counts import Counts as Counts, Records as Records
 from sidelight.sources.dictionary import Dictionary as Dictionary
-from sidelight.sources.engine import Engine as Engine, LocalEngine as LocalEngine
+from sidelight.sources.table import Engine as Engine, LocalEngine as LocalEngine
 from sidelight.sources.examples import admissions as admissions, example as example, survey as survey
 from sidelight.sources.examples import survey_joint as survey_joint, titanic as titanic
 from sidelight.sources.reader import ReadOptions as ReadOptions, column_names as column_names

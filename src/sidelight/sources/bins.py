@@ -15,7 +15,7 @@ from types import MappingProxyType
 from sidelight.foundation import calendar
 from sidelight.foundation.calendar import UNITS, Unit, moment_of, seconds_of
 from sidelight.schema import LARGEST_ALPHABET
-from sidelight.sources.summaries import Summary
+from sidelight.sources.source import Summary
 
 Ends = tuple[float, float]
 MOST_EDGES = LARGEST_ALPHABET - 2
@@ -51,13 +51,9 @@ def date_edges(
     bins: int,
     following: Mapping[float, float | None] = MappingProxyType({}),
 ) -> tuple[float, ...]:
-    """Return the inner edges for dates or times.
+    """Return the inner edges for dates or times between two ends; `cuts` make bins of equal weight or width.
 
-    Args:
-        ends: the first and the last.
-        cuts: what cuts them into bins of equal weight or width.
-        bins: how many bins are wanted.
-        following: the dates that fill a bin of their own, each with the one that follows it.
+    Dates that fill a bin of their own are given each with the one that follows it.
     """
     by_calendar = _fitting_calendar(ends, sorted({*cuts, *following}), bins)
     if by_calendar is not None:
@@ -77,6 +73,7 @@ def _fitting_calendar(ends: Ends, values: Sequence[float], bins: int) -> tuple[f
     for span in (ends, (values[0], values[-1])) if values else ():
         for unit in reversed(UNITS):
             starts = _starts(ends, span, unit, bins + _MORE - 1)
+            # A unit that leaves most cuts in one bin would hide what equally full bins tell apart.
             if starts and 3 * len({bisect_right(starts, value) for value in values}) > len(values):
                 return starts
     return None
@@ -96,7 +93,7 @@ def _starts(ends: Ends, span: Ends, unit: Unit, most: int) -> tuple[float, ...] 
 def _rounded(low: float, cuts: Sequence[float]) -> list[float]:
     """Return each cut at the start of its unit: the longest that is at most half the shortest gap."""
     gap = min((b - a for a, b in pairwise([low, *cuts]) if b > a), default=0.0)
-    unit = next((unit for unit in UNITS if 2 * calendar.length(unit) <= gap), None)
+    unit = next((unit for unit in UNITS if 2 * calendar.length(unit) <= gap), None)  # then no two cuts meet
     return [cut if unit is None else _start_of(cut, unit) for cut in cuts]
 
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sidelight.foundation.errors import InputError, invalid
+from sidelight.foundation.html import listed
 from sidelight.sources.sql import literal, quoted
 
 if TYPE_CHECKING:
@@ -43,19 +44,12 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class Form:
-    """A form that the text of a cell can have, such as a number or a date.
+    """A form that the text of a cell can have, such as a number or a date."""
 
-    Attributes:
-        name: what to call its values.
-        pattern: of the cell in lower case, without surrounding spaces.
-        value: SQL for the value of the cell {}; NULL if the cell does not have this form.
-        test: a further SQL condition that a cell must meet.
-    """
-
-    name: str
-    pattern: str
-    value: str
-    test: str = ""
+    name: str  # what to call its values
+    pattern: str  # of the cell in lower case, without surrounding spaces
+    value: str  # SQL for the value of the cell {}; NULL if the cell does not have this form
+    test: str = ""  # a further SQL condition that a cell must meet
 
     def looks(self, cell: str) -> bool:
         """Whether a cell in lower case, without surrounding spaces, may have this form."""
@@ -119,16 +113,13 @@ FORMS = (
 class Stated:
     """What the reader has said about cells.
 
-    Attributes:
-        na: the cells that are missing, in every column, besides the usual ones in columns not of text;
-            where nothing but the empty cell is named, those are none.
-        words: columns that stay text where their values are not all of one form.
-        numbers: columns that are numbers even with leading zeros.
+    Those of `na` are missing in every column, besides the usual ones in columns not of text; where nothing
+    but the empty cell is named, those are none.
     """
 
     na: tuple[str, ...] | None = None
-    words: frozenset[str] = frozenset()
-    numbers: frozenset[str] = frozenset()
+    words: frozenset[str] = frozenset()  # columns that stay text where their values are not all of one form
+    numbers: frozenset[str] = frozenset()  # columns that are numbers even with leading zeros
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -267,7 +258,7 @@ def _is_doubtful(source: LocalSource, column: _Column, stated: Stated) -> bool:
     )[0]
     if kinds > _STRAY or (numbers <= _FEW and others * _SHARE > column.present):
         return False
-    where, line = source.place(row)
+    where, line = source.finder(row) if source.finder is not None else (source.label, f"row {row}")
     raise InputError(
         f"column {column.name!r} of {where} holds {best.name}s, but {others} of its {column.present} values "
         f"{'is' if others == 1 else 'are'} none, the first in {line}; if such a value is missing, name it by "
@@ -288,12 +279,11 @@ def _notes(source: LocalSource, columns: Sequence[_Column]) -> Iterator[str]:
             words = tuple(sorted(word for word, _ in markers))
             alike.setdefault(words, []).append((column.name, sum(count for _, count in markers)))
     for words, counts in alike.items():
-        names = ", ".join(repr(name) for name, _ in counts[:_NAMED])
-        more = f" and {len(counts) - _NAMED} more" if len(counts) > _NAMED else ""
+        names = listed([repr(name) for name, _ in counts], _NAMED)
         shown = ", ".join(repr(word) if word else "blank" for word in words)
         cells = sum(count for _, count in counts)
         yield (
-            f"Column{'s' * (len(counts) > 1)} {names}{more}: {cells} cell{'s' * (cells != 1)} ({shown}) read "
+            f"Column{'s' * (len(counts) > 1)} {names}: {cells} cell{'s' * (cells != 1)} ({shown}) read "
             "as missing; set na='' (--na '') if that is wrong."
         )
 

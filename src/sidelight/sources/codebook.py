@@ -183,8 +183,9 @@ def _looked_up(attribute: Attribute, kind: str) -> Coder | None:
     """
     numbers, has_missing = _whole_numbers(attribute, kind), attribute.missing == "value"
     least, most = min(numbers, default=0), max(numbers, default=0)
+    # A column as it is has no number to spare for what is missing.
     span, is_narrow = most - least, _WHOLE[kind].bits <= 16 and not has_missing
-    if span >= _WIDEST - 2 and not is_narrow:
+    if span >= _WIDEST - 2 and not is_narrow:  # two numbers beyond the span mean missing and other
         return None
     size = 1 << _WHOLE[kind].bits if is_narrow else _WIDEST
     table = np.full(size, attribute.code(OTHER) if attribute.has_other else -1, dtype=np.int32)

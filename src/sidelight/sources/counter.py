@@ -40,19 +40,12 @@ FLUSH_ROWS = 1 << 31
 
 @dataclass(frozen=True)
 class CountingPlan:
-    """Which tables and which bitmaps answer the sets that are asked for.
+    """Which tables and which bitmaps answer the sets that are asked for."""
 
-    Attributes:
-        sizes: the alphabets of all attributes.
-        sets: what is asked for, as positions of attributes.
-        tables: the attributes of each dense table.
-        homes: for each set its table, or -1 where it is counted by bitmaps.
-    """
-
-    sizes: tuple[int, ...]
-    sets: tuple[Term, ...]
-    tables: tuple[Term, ...]
-    homes: tuple[int, ...]
+    sizes: tuple[int, ...]  # the alphabets of all attributes
+    sets: tuple[Term, ...]  # what is asked for, as positions of attributes
+    tables: tuple[Term, ...]  # the attributes of each dense table
+    homes: tuple[int, ...]  # for each set its table, or -1 where it is counted by bitmaps
 
     @property
     def cost(self) -> float:
@@ -81,6 +74,7 @@ class CountingPlan:
             return np.empty((0, 3), dtype=np.int32), {}
         terms, places = np.unique(np.concatenate(grids), axis=0, return_inverse=True)
         ends = np.cumsum([len(grid) for grid in grids])[:-1]
+        # The first, (-1, -1, -1), asks for no bitmap: its count is the number of records.
         return terms[1:], dict(zip(numbers, np.split(places.reshape(-1), ends), strict=True))
 
     def _grid(self, columns: Term) -> NDArray[np.int32]:
@@ -90,7 +84,7 @@ class CountingPlan:
             first = self.bitmaps[column, 1] if self.sizes[column] > 1 else 0
             along = np.moveaxis(grid[..., axis], axis, -1)
             along[..., 1:] = np.arange(first, first + self.sizes[column] - 1)
-        return -np.sort(-grid.reshape(-1, 3), axis=1)
+        return -np.sort(-grid.reshape(-1, 3), axis=1)  # in one order, so that sets share their terms
 
     def shape(self, columns: Sequence[int]) -> tuple[int, ...]:
         """Return the alphabets' sizes of some attributes."""
@@ -136,7 +130,7 @@ def planned(sizes: tuple[int, ...], sets: tuple[Term, ...], shared: float) -> Co
 
 def _suits_bitmaps(sizes: Sequence[int], columns: Sequence[int], shared: float) -> bool:
     """Whether bitmaps are cheaper than this set's share of a table."""
-    if len(columns) > 3:
+    if len(columns) > 3:  # a term has room for three bitmaps
         return False
     terms = math.prod(sizes[column] - 1 for column in columns)
     return terms * TERM_COST <= (TABLE_COST + MEMBER_COST * len(columns)) / shared
@@ -147,6 +141,7 @@ def _covering(sizes: Sequence[int], sets: Sequence[set[int]]) -> list[Term]:
     inside = np.zeros((len(sets), len(sizes)), dtype=bool)
     for row, columns in zip(inside, sets, strict=True):
         row[list(columns)] = True
+    # The largest first: its table can take in small sets, theirs could not take in this one.
     order = sorted(range(len(sets)), key=lambda i: -math.prod(sizes[column] for column in sets[i]))
     open_sets = np.ones(len(sets), dtype=bool)
     tables: list[Term] = []
@@ -167,6 +162,7 @@ def _extended(sizes: Sequence[int], seed: set[int], inside: Mask) -> Mask:
         lacking = inside & ~table
         completed = lacking[lacking.sum(axis=1) == 1].sum(axis=0)
         fits = alphabets * np.prod(alphabets[table]) <= LARGEST_SHARED
+        # Cells multiply, so the logarithm says how much of a table's room an alphabet uses up.
         gains = np.where(fits & ~table, completed / np.log(np.maximum(alphabets, 2)), 0)
         best = int(gains.argmax())
         if gains[best] <= 0:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +14,7 @@ from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.foundation.randomness import Seeded
 from sidelight.schema import Schema
 
-LARGEST_DENSE = 1 << 26
+LARGEST_DENSE = 1 << 26  # half a gigabyte of doubles
 _GRAM_ROWS = 1 << 14
 LARGEST_GRAM = 4096
 """With more values than this, one product of indicators would mostly multiply zeros."""
@@ -62,6 +61,7 @@ class Records:
     schema: Schema
     codes: Codes
     weights: Array
+    _hashes: dict[int, Words] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def total(self) -> float:
@@ -98,10 +98,6 @@ class Records:
             self._hashes[salt] = row_hashes(self.codes, range(len(self.schema)), salt)
         return np.asarray(self._hashes[salt] - row_hashes(self.codes, hidden, salt))
 
-    @cached_property
-    def _hashes(self) -> dict[int, Words]:
-        return {}
-
 
 def check_dense(shape: Sequence[int], way: str = "for a bound that needs no dense table") -> int:
     """Return the number of cells of a table of this shape, or raise if it would not fit in memory.
@@ -124,7 +120,7 @@ def merge_records(parts: Iterable[Records], largest: int) -> Records | None:
     for part in parts:
         pending.append(part)
         waiting += len(part.weights)
-        if waiting > max(1 << 18, distinct):
+        if waiting > max(1 << 18, distinct):  # as many wait as are kept: the work stays linear in the records
             pending = [_merge(pending)]
             waiting, distinct = 0, len(pending[0].weights)
             if distinct > largest:
@@ -143,7 +139,7 @@ def distinct_records(schema: Schema, codes: Codes, weights: Array) -> Records:
     """Merge equal rows and add up their weights."""
     group, distinct = distinct_rows(codes)
     first = np.empty(distinct, dtype=np.intp)
-    first[group[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    first[group[::-1]] = np.arange(len(codes) - 1, -1, -1)  # backwards, since the last to be written stays
     return Records(schema, np.asfortranarray(codes[first]), _weigh(group, weights, distinct))
 
 
@@ -165,7 +161,7 @@ def row_hashes(codes: Codes, columns: Iterable[int], salt: int) -> Words:
     hashes = np.zeros(len(codes), dtype=np.uint64)
     for column in columns:
         values = codes[:, column]
-        table = Seeded(salt).words(column << 17, int(values.max(initial=0)) + 1)
+        table = Seeded(salt).words(column << 17, int(values.max(initial=0)) + 1)  # no two columns share words
         hashes += table.take(values)
     return hashes
 

@@ -1,14 +1,18 @@
-"""Files on this machine: how each format is opened."""
+"""Files on this machine: where they are, by path, glob, folder or standard input, and how each is opened."""
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import sqlite3
+import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import duckdb
 import pyarrow as pa
@@ -19,12 +23,31 @@ from sidelight.foundation.modules import require
 from sidelight.sources.cells import Stated
 from sidelight.sources.faults import are_reports, reading
 from sidelight.sources.local import LocalSource, of_arrow, of_rows, open_query
-from sidelight.sources.locations import STANDARD_INPUT, arrived, locate
-from sidelight.sources.scans import Scan
-from sidelight.sources.sql import literal, quoted
-from sidelight.sources.store import connect
-from sidelight.sources.text import open_text
+from sidelight.sources.scans import Scan, escaped, open_text
+from sidelight.sources.sql import connect, literal, quoted
 
+_TEXTS = {"csv": (".csv",), "tsv": (".tsv", ".tab"), "json": (".json", ".ndjson", ".jsonl")}
+_SUFFIXES = {
+    **{end + zipped: kind for kind, ends in _TEXTS.items() for end in ends for zipped in ("", ".gz")},
+    ".parquet": "parquet", ".pq": "parquet",
+    ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
+    ".xlsx": "excel", ".xlsm": "excel",
+    ".duckdb": "database", ".ddb": "database", ".db": "database",
+    ".sqlite": "database", ".sqlite3": "database",
+}  # fmt: skip
+_ELSEWHERE = {
+    ".xls": "save it as .xlsx or .csv",
+    ".ods": "save it as .xlsx or .csv",
+    ".sav": "read it with pandas.read_spss and hand over the DataFrame, or save it as .csv",
+    ".dta": "read it with pandas.read_stata and hand over the DataFrame, or save it as .csv",
+    ".sas7bdat": "read it with pandas.read_sas and hand over the DataFrame, or save it as .csv",
+    ".orc": "read it with pyarrow.orc.read_table and hand over the table",
+    ".zip": "unpack it first",
+    ".txt": "name it .csv or .tsv, by its separator",
+}
+"""Formats that are not read, and the way to do it all the same."""
+_FOLDERS = ("csv", "tsv", "json", "parquet")
+STANDARD_INPUT = "-"
 _SQLITE_TABLES = (
     "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY 1"
 )
@@ -173,3 +196,75 @@ def _select(sql: str, label: str) -> str:
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise InputError(f"the query on {label} must be one SELECT.")
     return statements[0].query
+
+
+def locate(text: str) -> tuple[str, str]:
+    """Return a glob DuckDB can read and the format of its files."""
+    if not text.strip():
+        raise InputError("the path is empty; name a file, a glob or a folder.")
+    path = Path(text)
+    if path.is_dir():
+        return _locate_in_folder(path)
+    if not path.exists() and "://" in text:
+        raise InputError(
+            f"{text} is an address, and only files of this machine are read; download it first, or use "
+            "--engine spark."
+        )
+    if not path.exists() and not any(sign in text for sign in "*?["):
+        raise InputError(f"there is no file {text}; check the path.")
+    suffix = format_of(text)
+    way = next((way for end, way in _ELSEWHERE.items() if text.lower().endswith(end)), "")
+    if not suffix and way:
+        raise InputError(f"{text} has a format that is not read; {way}.")
+    if not suffix:
+        raise InputError(f"{text} must end in one of {', '.join(_SUFFIXES)}, so that its format is known.")
+    if path.is_file() and path.stat().st_size == 0:
+        raise InputError(f"{text} is empty; it needs a header and at least two rows.")
+    return (escaped(text) if suffix in _FOLDERS and path.exists() else text), suffix
+
+
+def format_of(text: str) -> str:
+    """Return the format of a file by the end of its name; "" where it tells none."""
+    return next((kind for end, kind in _SUFFIXES.items() if text.lower().endswith(end)), "")
+
+
+def _locate_in_folder(folder: Path) -> tuple[str, str]:
+    """Return the glob of a folder's files, sub-folders included, if they are all of one format."""
+    ends = [end for end, kind in _SUFFIXES.items() if kind in _FOLDERS]
+    held = {end for end in ends for file in folder.rglob(f"*{end}") if file.is_file()}
+    if not held:
+        raise InputError(f"the folder {folder} holds no .parquet, .csv, .tsv or .json file.")
+    if len(held) > 1:
+        raise InputError(
+            f"the folder {folder} holds files of several kinds ({', '.join(sorted(held))}); name a glob."
+        )
+    end = held.pop()
+    return str(Path(escaped(str(folder))) / "**" / f"*{end}"), _SUFFIXES[end]
+
+
+_arrivals: dict[int, tuple[str, str]] = {}
+
+
+def arrived() -> tuple[str, str]:
+    """Return where standard input was put, and its format."""
+    stream = sys.stdin.buffer
+    if id(stream) not in _arrivals:
+        _arrivals[id(stream)] = _put_down(stream)
+    path, kind = _arrivals[id(stream)]
+    if not Path(path).stat().st_size:
+        raise InputError("standard input is empty; it needs a header and at least two rows.")
+    return path, kind
+
+
+def _put_down(stream: BinaryIO) -> tuple[str, str]:
+    """Write standard input, which can be read only once, to a file that goes with the process.
+
+    The first bytes tell its format: Parquet, or text with separators that may be compressed.
+    """
+    first = stream.read(1 << 16)
+    zipped = ".gz" if first.startswith(b"\x1f\x8b") else ""
+    with tempfile.NamedTemporaryFile(prefix="sidelight-", suffix=zipped, delete=False) as file:
+        atexit.register(Path(file.name).unlink, missing_ok=True)
+        file.write(first)
+        shutil.copyfileobj(stream, file)
+    return file.name, "parquet" if first.startswith(b"PAR1") else "csv"

@@ -18,7 +18,7 @@ from sidelight.foundation.errors import InputError, unknown
 from sidelight.foundation.progress import track
 from sidelight.schema import BINNED, MISSING, OTHER, Attribute, Kind, Missing, Schema, binned, read_edges
 from sidelight.sources.bins import MOST_EDGES, date_edges, quantile_edges, width_edges
-from sidelight.sources.columns import Coding, Column, Guess, SetAside, Unused
+from sidelight.sources.dictionary import Coding, Column, Guess, SetAside, Unused
 from sidelight.sources.names import are_dates, are_moments, looks_like_a_code, tells_time
 from sidelight.sources.source import Source
 from sidelight.sources.sql import is_temporal
@@ -120,6 +120,7 @@ class _Inference:
     def is_plain_number(self) -> bool:
         """Whether it surely has more than a few numbers, and its name suggests nothing but an amount."""
         is_suspect = looks_like_a_code(self.column, math.inf)
+        # Twice as many as a few and five more: however the approximate count errs, they are not few.
         return self.is_number and self.distinct > 2 * self.coding.few + 5 and not is_suspect
 
     @property
@@ -182,13 +183,14 @@ class _Inference:
         return self._unless_identifier(self._guessed(self._listed(labels), reason, "numeric"))
 
     def _is_identifier(self) -> bool:
+        # The number of different values is approximate; only where all may differ are they counted.
         if self.is_real or self.distinct < 0.8 * self.present or self.present <= _FEW_RECORDS:
             return False
         return self.source.distinct(self.column) == self.present
 
     def _unless_identifier(self, outcome: _Outcome) -> _Outcome:
         """Set a column aside that is called a code and has hardly two records for each value."""
-        is_close = self.present > _FEW_RECORDS and 1.9 * self.distinct > self.present
+        is_close = self.present > _FEW_RECORDS and 1.9 * self.distinct > self.present  # 2 but for its error
         if not is_close or not looks_like_a_code(self.column, 0):
             return outcome
         reason = "seems to identify its records (by its name, and hardly a value occurs twice)"

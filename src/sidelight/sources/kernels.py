@@ -90,13 +90,8 @@ def count_tables(
 ) -> None:
     """Count several dense tables in one pass over the records, a block that stays in the cache at a time.
 
-    Args:
-        codes: (attributes, records).
-        starts: where each table's members begin in `members` and `strides`; last, their number.
-        members: the attributes of the tables, one table after the other.
-        strides: how many cells apart the values of each member are.
-        bases: where each table's cells begin in `counts`; last, their number.
-        counts: the cells of all tables.
+    The codes are (attributes, records), and `counts` are the cells of all tables; the rest is as
+    `CountingPlan` has it in `layout` and `bases`.
     """
     cells = np.empty(_BLOCK, np.uint32)
     for begin in range(0, codes.shape[1], _BLOCK):

@@ -18,10 +18,8 @@ from sidelight.schema import Schema
 from sidelight.sources.cells import Stated, settle
 from sidelight.sources.faults import are_reports, not_columns, reading
 from sidelight.sources.names import ISO
-from sidelight.sources.source import Source
-from sidelight.sources.sql import literal, number, present, quoted, where_complete
-from sidelight.sources.store import Store, connect
-from sidelight.sources.summaries import Summary, summarise
+from sidelight.sources.source import Source, summarise
+from sidelight.sources.sql import Store, connect, literal, number, present, quoted, where_complete
 
 Finder = Callable[[int], tuple[str, str]]
 _serial = count()
@@ -37,24 +35,17 @@ def _fresh_view() -> str:
 class LocalSource(Source):
     """Rows on this machine that DuckDB can scan repeatedly.
 
-    Attributes:
-        start: opens the rows anew, so that one scan does not disturb another. A relation of the caller's own
-            connection can only be scanned once at a time.
-        arrow: the rows, where they are an Arrow table in memory.
-        loader: reads the named columns once, where each scan would read the whole text again.
-        store: where the rows are kept once they were read.
-        finder: says in which file and in which line a row is, the first being 1; by default its number.
-        view: its name in queries.
+    It opens the rows anew at every `start`, so that one scan does not disturb another; a relation of the
+    caller's own connection can only be scanned once at a time.
     """
 
     start: Callable[[], duckdb.DuckDBPyRelation | None]
-    arrow: pa.Table | None = None
-    loader: Callable[[Sequence[str]], LocalSource] | None = None
-    store: Store | None = None
-    finder: Finder | None = None
-    view: str = field(default_factory=_fresh_view)
+    arrow: pa.Table | None = None  # the rows, where they are a table in memory
+    loader: Callable[[Sequence[str]], LocalSource] | None = None  # reads columns once, not at each scan
+    store: Store | None = None  # where the rows are kept once they were read
+    finder: Finder | None = None  # says in which file and line a row is, the first being 1; else its number
+    view: str = field(default_factory=_fresh_view)  # its name in queries
     _frequent: dict[str, tuple[int, list[str]]] = field(default_factory=dict, init=False, repr=False)
-    _summaries: dict[str, Summary] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def columns(self) -> dict[str, str]:
@@ -89,10 +80,6 @@ class LocalSource(Source):
         for name, column in zip(values, changed.columns, strict=True):
             arrow = arrow.set_column(places[name], arrow.column_names[places[name]], column)
         return of_arrow(arrow, self.label, self.notes)
-
-    def place(self, row: int) -> tuple[str, str]:
-        """Return where a row is, the first being 1: in what, and in which of its lines or rows."""
-        return self.finder(row) if self.finder is not None else (self.label, f"row {row}")
 
     def rows(self, select: str, rest: str = "", column: str = "", origin: str = "") -> list[tuple[Any, ...]]:
         """Run `SELECT select FROM source rest` and return its (few) rows; an error names the `column`.
@@ -146,11 +133,6 @@ class LocalSource(Source):
             some = new[start : start + at_once]
             summaries = summarise(partial(self._figures, some), len(some), bins)
             self._summaries.update(zip(some, summaries, strict=True))
-
-    def summary(self, column: str, bins: int) -> Summary:
-        """Return what is needed to cut a column of numbers into `bins` bins."""
-        self.foresee([column], bins)
-        return self._summaries[column]
 
     @cached_property
     def _count(self) -> int:

@@ -12,15 +12,13 @@ import numpy as np
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.schema import Kind, Missing, Schema
 from sidelight.sources.cells import Stated, stated_na
-from sidelight.sources.columns import Binning, Coding, SetAside, Unused
-from sidelight.sources.dictionary import Dictionary, as_dictionary
-from sidelight.sources.engine import Engine, LocalEngine
+from sidelight.sources.dictionary import Binning, Coding, Dictionary, SetAside, Unused, as_dictionary
 from sidelight.sources.files import open_path
 from sidelight.sources.inference import check_names, check_varied, infer
 from sidelight.sources.local import LocalSource, open_object, open_query
 from sidelight.sources.session import is_spark
 from sidelight.sources.source import Source
-from sidelight.sources.table import Table
+from sidelight.sources.table import Engine, LocalEngine, Table
 
 MOST_COLUMNS = 1_000
 """An audit of this many columns has half a million pairs; more would take too long."""

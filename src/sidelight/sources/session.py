@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from sidelight.foundation.errors import InputError, MissingExtraError
-from sidelight.foundation.logs import diverted_errors
 from sidelight.foundation.modules import require
-from sidelight.sources.files import refuse_reports
-from sidelight.sources.locations import format_of, locate
+from sidelight.foundation.terminal import diverted_errors
+from sidelight.sources.files import format_of, locate, refuse_reports
 
 PURPOSE = "the Spark engine"
 OLDEST_JAVA = 17

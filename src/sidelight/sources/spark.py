@@ -13,11 +13,11 @@ import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,21 +26,24 @@ from sidelight.foundation.arrays import Codes, offsets
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.modules import require
 from sidelight.schema import Schema
-from sidelight.sources import engine
 from sidelight.sources.cells import Stated
 from sidelight.sources.counter import CountingPlan
 from sidelight.sources.counts import Counts, Records, distinct_records, merge_records
-from sidelight.sources.engine import Place
 from sidelight.sources.local import LocalSource, open_object
 from sidelight.sources.names import ISO
 from sidelight.sources.session import PURPOSE
-from sidelight.sources.source import Source
-from sidelight.sources.sql import is_temporal
-from sidelight.sources.store import connect
-from sidelight.sources.summaries import Summary
-
-if TYPE_CHECKING:
-    from sidelight.sources.table import Table
+from sidelight.sources.source import Source, Summary
+from sidelight.sources.sql import connect, is_temporal
+from sidelight.sources.table import (
+    Engine,
+    Place,
+    Table,
+    coded_batches,
+    count_source,
+    counted,
+    is_worth_compiling,
+    plan_of,
+)  # fmt: skip
 
 F: Any = require("pyspark.sql.functions", "spark", PURPOSE)
 T = TypeVar("T")
@@ -73,7 +76,6 @@ class SparkSource(Source):
     """A DataFrame that can be asked about."""
 
     frame: Any
-    _summaries: dict[str, Summary] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def columns(self) -> dict[str, str]:
@@ -115,11 +117,10 @@ class SparkSource(Source):
         is_date = value.rlike(f"^({ISO})$") & value.try_cast("timestamp_ntz").isNotNull()
         return int(self._row(self.frame.agg(F.count_if(is_date)))[0])
 
-    def summary(self, column: str, bins: int) -> Summary:
-        """Return what is needed to cut a column of numbers into `bins` bins; it is computed once."""
-        if column not in self._summaries:
-            self._summaries[column] = self._summarised(column, bins)
-        return self._summaries[column]
+    def foresee(self, columns: Sequence[str], bins: int) -> None:
+        """Find out the summaries of columns of numbers that are not known yet, one after the other."""
+        new = [column for column in columns if column not in self._summaries]
+        self._summaries.update((column, self._summarised(column, bins)) for column in new)
 
     def _summarised(self, column: str, bins: int) -> Summary:
         value = F.col("value")
@@ -194,34 +195,33 @@ def named(column: str) -> Any:
     return F.col("`" + column.replace("`", "``") + "`")
 
 
-class SparkEngine(engine.Engine):
+class SparkEngine(Engine):
     """A cluster: workers code and count their partitions, Spark adds up."""
 
     keeps_row_numbers: ClassVar[bool] = False
 
     def counts(self, table: Table, sets: Sequence[Sequence[str]]) -> list[Counts]:
         """Return the counts of every listed set of attributes, from one pass over the rows."""
-        plan = engine.plan_of(table.schema, sets)
-        work = Partition.of(table)
-        cells = _mapped(table, lambda batches: work.counts(batches, plan), "cell long, count long")
+        plan = plan_of(table.schema, sets)
+        cells = _mapped(table, lambda work, batches: work.counts(batches, plan), "cell long, count long")
         merged = gathered(cells.groupBy("cell").sum("count"))
         shapes = [plan.shape(columns) for columns in plan.sets]
         at = offsets([math.prod(shape) for shape in shapes])
         flat = np.zeros(at[-1], dtype=np.int64)
         flat[merged.column(0).to_numpy()] = merged.column(1).to_numpy()
         parts = zip(pairwise(at), shapes, strict=True)
-        return engine.counted(table.schema, sets, [flat[a:b].reshape(shape) for (a, b), shape in parts])
+        return counted(table.schema, sets, [flat[a:b].reshape(shape) for (a, b), shape in parts])
 
     def records(self, table: Table, largest: int) -> Records | None:
         """Return the distinct records and how often each occurs; None if there are more than `largest`."""
-        schema, work = table.schema, Partition.of(table)
-        distinct = _mapped(table, lambda each: work.distinct(each, largest), "record binary, weight long")
+        columns = "record binary, weight long"
+        distinct = _mapped(table, lambda work, batches: work.distinct(batches, largest), columns)
         merged = gathered(distinct.groupBy("record").sum("weight").limit(largest + 1))
         if merged.num_rows > largest or merged.column(0).null_count:
             return None
         packed = b"".join(merged.column(0).to_pylist())
-        codes = np.frombuffer(packed, dtype=np.uint16).reshape(-1, len(schema))
-        return distinct_records(schema, codes, merged.column(1).to_numpy().astype(np.float64))
+        codes = np.frombuffer(packed, dtype=np.uint16).reshape(-1, len(table.schema))
+        return distinct_records(table.schema, codes, merged.column(1).to_numpy().astype(np.float64))
 
     def map_batches(self, table: Table, function: Callable[[Codes, Place], T]) -> Iterator[T]:
         """Apply `function` to batches of codes on the workers; its results are brought here in order."""
@@ -243,11 +243,10 @@ def map_frame(table: Table, function: Callable[[Codes, Place], dict[str, Any]], 
     The function runs on the workers and gives the further columns, by name; `columns` are the names and types
     of all, as Spark writes them.
     """
-    work = Partition.of(table)
-    return _mapped(table, lambda batches: work.apply(batches, function), columns)
+    return _mapped(table, lambda work, batches: work.apply(batches, function), columns)
 
 
-def _mapped(table: Table, work: Callable[[Batches], Batches], columns: str) -> Any:
+def _mapped(table: Table, work: Callable[[Partition, Batches], Batches], columns: str) -> Any:
     """Return the DataFrame of what some work makes of each partition's batches.
 
     Columns get plain names, since for workers Spark refuses some signs in a name.
@@ -256,7 +255,8 @@ def _mapped(table: Table, work: Callable[[Batches], Batches], columns: str) -> A
         kind = type(table.engine).__name__
         raise invalid("table", "read from a Spark DataFrame", kind, "Use `collect`.")
     chosen = (named(name).alias(f"c{i}") for i, name in enumerate(table.schema.names))
-    return table.source.frame.select(*chosen).mapInArrow(work, columns)
+    part = Partition(table.schema, table.source.label, is_worth_compiling(table))
+    return table.source.frame.select(*chosen).mapInArrow(lambda batches: work(part, batches), columns)
 
 
 @dataclass(frozen=True)
@@ -270,16 +270,11 @@ class Partition:
     label: str
     compiled: bool
 
-    @classmethod
-    def of(cls, table: Table) -> Partition:
-        """Return the work on a table's partitions."""
-        return cls(table.schema, table.source.label, engine.is_worth_compiling(table))
-
     def counts(self, batches: Batches, plan: CountingPlan) -> Iterator[pa.RecordBatch]:
         """Give the cells that the records are in, all sets in one line, and how many each has."""
         source = self._arriving(batches)
         if source is not None:
-            cells = engine.count_source(source, self.schema, plan, self.compiled, threads=1)
+            cells = count_source(source, self.schema, plan, self.compiled, threads=1)
             flat = np.concatenate([part.reshape(-1) for part in cells])
             places = np.flatnonzero(flat)
             yield pa.record_batch({"cell": places.astype(np.int64), "count": flat[places]})
@@ -318,7 +313,7 @@ class Partition:
 
     def _coded(self, batches: Batches) -> Iterator[Codes]:
         source = self._arriving(batches)
-        return iter(()) if source is None else engine.coded_batches(source, self.schema, self.compiled)
+        return iter(()) if source is None else coded_batches(source, self.schema, self.compiled)
 
     def _arriving(self, batches: Batches) -> LocalSource | None:
         """Return batches as something DuckDB scans once, in this thread; None if there are none."""

@@ -1,25 +1,47 @@
-"""Table: where the rows are and how they are coded, and the engine that reads them."""
+"""Table: where rows are and how they are coded; Engine: what counts and maps them, anywhere alike."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import sys
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
+from operator import iadd
 from pathlib import Path
+from queue import SimpleQueue
+from typing import ClassVar, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 
-from sidelight.foundation.arrays import Codes
+from sidelight.foundation.arrays import Codes, Whole
 from sidelight.foundation.errors import invalid
 from sidelight.foundation.files import write_atomically
 from sidelight.foundation.html import html_table, listed
+from sidelight.foundation.progress import track
 from sidelight.schema import OTHER, Schema
-from sidelight.sources.columns import Guess, SetAside
-from sidelight.sources.counts import Counts, Records, check_dense
-from sidelight.sources.engine import Engine
+from sidelight.sources.codebook import Codebook
+from sidelight.sources.counter import Counter, CountingPlan, plan_counting
+from sidelight.sources.counts import Counts, Records, check_dense, distinct_records, merge_records
+from sidelight.sources.dictionary import Guess, SetAside
+from sidelight.sources.local import LocalSource
 from sidelight.sources.source import Source
 from sidelight.sources.sql import quoted, where_complete
+
+T = TypeVar("T")
+
+BATCH_ROWS = 1 << 16
+_COUNTED_ROWS = 1 << 17
+LARGE_VALUES = 1 << 23
+"""With this many values or more, the compiled loops save more time than loading them takes."""
+
+_LARGEST_COPIED = 1 << 21
+"""Counters with more cells are not copied for each thread: one thread counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +120,154 @@ class Table:
         columns = ", ".join(quoted(name) for name in self.schema.names)
         rest = where_complete(self.schema, self.source.columns)
         return self.source.reader(columns, rest).__arrow_c_stream__(requested_schema)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a batch lies: in which part of the table, and at which of the part's rows it starts.
+
+    The local engine has one part, number 0; Spark has one for each partition.
+    """
+
+    part: int
+    start: int
+
+
+class Engine(ABC):
+    """What counts and maps the rows of a table; all engines agree to the last count.
+
+    It `keeps_row_numbers` if a row has the same number whenever the table is read.
+    """
+
+    keeps_row_numbers: ClassVar[bool] = True
+
+    @abstractmethod
+    def counts(self, table: Table, sets: Sequence[Sequence[str]]) -> list[Counts]:
+        """Return the counts of every listed set of attributes, from one pass over the rows."""
+
+    @abstractmethod
+    def records(self, table: Table, largest: int) -> Records | None:
+        """Return the distinct records and how often each occurs; None if there are more than `largest`."""
+
+    @abstractmethod
+    def map_batches(self, table: Table, function: Callable[[Codes, Place], T]) -> Iterator[T]:
+        """Apply `function` to batches of codes (rows, attributes) and their places, in the table's order.
+
+        The function runs where the rows are.
+        """
+
+
+class LocalEngine(Engine):
+    """One machine: DuckDB streams the rows, threads code and count them."""
+
+    def counts(self, table: Table, sets: Sequence[Sequence[str]]) -> list[Counts]:
+        """Return the counts of every listed set of attributes, from one pass over the rows."""
+        plan, compiled = plan_of(table.schema, sets), is_worth_compiling(table)
+        threads, batches = processors() if compiled else 1, -(-table.rows // _COUNTED_ROWS)
+        cells = count_source(_source(table), table.schema, plan, compiled, threads, batches)
+        return counted(table.schema, sets, cells)
+
+    def records(self, table: Table, largest: int) -> Records | None:
+        """Return the distinct records and how often each occurs; None if there are more than `largest`."""
+        schema = table.schema
+        parts = self.map_batches(table, lambda codes, _: distinct_records(schema, codes, np.ones(len(codes))))
+        return merge_records(parts, largest)
+
+    def map_batches(self, table: Table, function: Callable[[Codes, Place], T]) -> Iterator[T]:
+        """Apply `function` to batches of codes (rows, attributes) and their places, in the table's order."""
+        total = -(-table.rows // BATCH_ROWS)
+        batches = coded_batches(_source(table), table.schema, is_worth_compiling(table))
+        start = 0
+        for codes in track(batches, "counting", total):
+            yield function(codes, Place(0, start))
+            start += len(codes)
+
+
+def _source(table: Table) -> LocalSource:
+    return cast(LocalSource, table.source)  # `read` chooses the engine that fits the source
+
+
+def is_worth_compiling(table: Table) -> bool:
+    """Whether a table has enough values for compiled loops."""
+    return table.rows * len(table.schema) >= LARGE_VALUES
+
+
+def plan_of(schema: Schema, sets: Sequence[Sequence[str]]) -> CountingPlan:
+    """Return the plan that counts the named sets."""
+    return plan_counting(schema.sizes, [[schema.index(name) for name in names] for names in sets])
+
+
+def counted(schema: Schema, sets: Sequence[Sequence[str]], cells: Sequence[Whole]) -> list[Counts]:
+    """Return cells as counts of the sets they belong to."""
+    return [Counts(schema.select(names), part) for names, part in zip(sets, cells, strict=True)]
+
+
+def coded_batches(source: LocalSource, schema: Schema, compiled: bool) -> Iterator[Codes]:
+    """Return the codes of a source in its order, batch by batch, shape (rows, attributes)."""
+    book = Codebook(schema, source.columns, source.label, compiled)
+    for batch in source_batches(source, book, BATCH_ROWS):
+        yield book.codes(batch).astype(np.uint16, copy=False).T
+
+
+def count_source(
+    source: LocalSource,
+    schema: Schema,
+    plan: CountingPlan,
+    compiled: bool,
+    threads: int,
+    batches: int | None = None,
+) -> list[Whole]:
+    """Count the sets of a plan in a source, in constant memory.
+
+    So many threads code and count; one, where each would need a large table of its own. The number of
+    batches to expect is for a progress bar.
+    """
+    book = Codebook(schema, source.columns, source.label, compiled)
+    threads = threads if int(plan.bases[-1]) <= _LARGEST_COPIED else 1
+    counters = [Counter(plan, compiled) for _ in range(threads)]
+    free: SimpleQueue[Counter] = SimpleQueue()
+    for counter in counters:
+        free.put(counter)
+
+    def count(batch: pa.RecordBatch) -> None:
+        counter = free.get()
+        try:
+            counter.add(book.codes(batch))
+        finally:
+            free.put(counter)
+
+    _in_threads(track(source_batches(source, book, _COUNTED_ROWS), "counting", batches), count, threads)
+    return reduce(iadd, counters).results()
+
+
+def source_batches(source: LocalSource, book: Codebook, rows: int) -> Iterator[pa.RecordBatch]:
+    """Return what a codebook asks for, batch by batch; columns in memory that need no work are not copied."""
+    if source.arrow is not None and book.is_plain:
+        places = {name: place for place, name in enumerate(source.columns)}  # DuckDB renames like names
+        yield from source.arrow.select([places[name] for name in book.schema.names]).to_batches(rows)
+    else:
+        yield from source.batches(book.select, where_complete(book.schema, book.types), rows)
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def _in_threads(items: Iterable[T], work: Callable[[T], None], threads: int) -> None:
+    """Do the work on every item, in several threads; no more items wait than there are threads."""
+    if threads == 1:
+        for item in items:
+            work(item)
+        return
+    waiting: deque[Future[None]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > threads:  # the reader waits, so that memory stays bounded
+                waiting.popleft().result()
+        for future in waiting:
+            future.result()
 
 
 def write_table(table: Table, path: str | Path) -> Path:

@@ -65,17 +65,11 @@ class AnalyserPoint:
 
 @dataclass(frozen=True)
 class AnalyserBenchmark:
-    """The first benchmark on one table.
+    """The first benchmark on one table."""
 
-    Attributes:
-        reference: what the estimates are held against.
-        points: analyser by analyser.
-        refused: why an analyser cannot be used on this table, by name.
-    """
-
-    reference: str
-    points: tuple[AnalyserPoint, ...]
-    refused: Mapping[str, str] = field(default_factory=dict)
+    reference: str  # what the estimates are held against
+    points: tuple[AnalyserPoint, ...]  # analyser by analyser
+    refused: Mapping[str, str] = field(default_factory=dict)  # why one cannot be used here, by its name
 
 
 @dataclass(frozen=True)
@@ -172,7 +166,7 @@ def _matrix(belief: Belief, analyser: Analyser, epsilon: float, name: str) -> Ar
         raise invalid(*wanted, said) from error
     if matrix.shape != (count, count):
         raise invalid(*wanted, matrix.shape)
-    np.fill_diagonal(matrix, 0.0)
+    np.fill_diagonal(matrix, 0.0)  # what a report says about its own attribute is no correlation
     if not np.isfinite(matrix).all() or matrix.min() < 0:
         raise InputError(f"what {name} returns must be finite leakages of at least 0; some are not.")
     return matrix
@@ -258,7 +252,7 @@ def frequency_error(belief: Belief, made: Mapping[str, Mechanism], people: int) 
     for name, mechanism in made.items():
         shares = belief.prior(name)
         spread = mechanism.variance(people, shares)
-        if spread.shape != shares.shape or not np.isfinite(spread).all():
+        if spread.shape != shares.shape or not np.isfinite(spread).all():  # it estimates no frequencies
             return None
         error += float((spread - shares * (1 - shares) / people).sum())
         size += float((shares**2).sum())
@@ -293,7 +287,7 @@ def statistical_matrix(
     matrix = np.zeros((len(names), len(names)))
     infinite = 0
     for (i, seen), (j, secret) in permutations(enumerate(names), 2):
-        place = seed + i * len(names) + j
+        place = seed + i * len(names) + j  # every pair has random numbers of its own
         view = {seen: views[seen]}
         estimate = statistical_leakage(belief, view, secret, replicates=replicates, seed=place)
         matrix[i, j] = estimate.finite

@@ -31,8 +31,7 @@ from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.files import lock
 from sidelight.studies.outputs import RESULT, Saved, load, save
 from sidelight.studies.register import all_studies, sharing
-from sidelight.studies.study import Work, run_together
-from sidelight.studies.tables import table_file
+from sidelight.studies.study import Work, run_together, table_file
 
 _DIGITS = 16
 KEY = rf"[a-z0-9-]+-(quick|full)-[0-9a-f]{{{_DIGITS}}}"
@@ -59,10 +58,10 @@ def default_store() -> Path:
 
 @cache
 def code_version() -> str:
-    """Return a digest of every module of the package."""
+    """Return a digest of every module of the package, and of what is published, which verdicts rest on."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
+    for path in sorted([*package.rglob("*.py"), *package.rglob("*.toml")]):
         digest.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
@@ -70,7 +69,7 @@ def code_version() -> str:
 def key_of(work: Work, quick: bool) -> str:
     """Return the name of a work's folder."""
     studies = sharing(work)
-    names = sorted({*work.tables, *work.uses, *(name for study in studies for name in study.tables)})
+    names = sorted({*work.uses, *(name for study in studies for name in study.tables)})
     parts = [work.name, str(quick), code_version(), *(_table_state(name) for name in names)]
     parts += [sys.version, *(f"{name} {_version(name)}" for name in _LIBRARIES)]
     parts += sorted(study.name for study in studies)
@@ -135,6 +134,7 @@ def compute(work: Work, store: Path, *, quick: bool) -> None:
         (whole / USED).touch()
         if target.exists():
             shutil.move(target, Path(temporary) / "old")
+        # one step: whoever looks sees the old folder, none, or the whole new one
         whole.rename(target)
 
 
@@ -163,13 +163,7 @@ def holding(store: Path) -> Iterator[None]:
 
 
 def clean(store: Path, *, unused_days: float = 0.0, everything: bool = False) -> Cleaned:
-    """Remove works that this version does not take.
-
-    Args:
-        store: the cache.
-        unused_days: only those that have not been used for so many days.
-        everything: also those that this version takes.
-    """
+    """Remove works that this version does not take, or `everything`, if unused for so many days."""
     if not store.exists():
         return Cleaned()
     if not store.is_dir():

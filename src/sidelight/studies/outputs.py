@@ -8,13 +8,13 @@ import json
 import math
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import json_number, strict_json, write_atomically, write_text
-from sidelight.studies.study import Kind, Study, StudyResult, Value, Verdict
+from sidelight.studies.study import Kind, Study, StudyResult, Value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,29 +28,17 @@ _DOTS = 110
 
 @dataclass(frozen=True)
 class Saved:
-    """A result as it lies in a folder."""
+    """A result as it lies in a folder, key by key as its JSON has them."""
 
     study: str  # its name
     quick: bool  # whether it was computed quickly
-    verdict: Verdict  # against what is published
+    verdict: Kind  # against what is published
+    reason: str  # of the verdict, in one line
+    counter_example: str  # of a refuted statement
     published: dict[str, Value]  # what the paper says
     ours: dict[str, Value]  # our value for each of them
     figures: tuple[tuple[str, str], ...]  # file name without ending, and title
     seconds: float  # how long the work behind it took
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return {
-            "study": self.study,
-            "quick": self.quick,
-            "verdict": self.verdict.kind,
-            "reason": self.verdict.reason,
-            "counter_example": self.verdict.counter_example,
-            "published": {name: _known(value) for name, value in self.published.items()},
-            "ours": {name: _known(value) for name, value in self.ours.items()},
-            "figures": [list(figure) for figure in self.figures],
-            "seconds": round(self.seconds, 3),
-        }
 
 
 def save(study: Study, result: StudyResult, folder: Path, *, quick: bool, seconds: float) -> Saved:
@@ -66,25 +54,19 @@ def save(study: Study, result: StudyResult, folder: Path, *, quick: bool, second
         for kind in _KINDS:
             save_figure(figure, folder / f"{drawing.name}.{kind}")
     figures = tuple((drawing.name, drawing.title) for drawing in result.drawings)
-    values = (dict(study.published), dict(result.ours))
-    saved = Saved(study.name, quick, result.verdict, *values, figures, seconds)
-    write_text(folder / RESULT, json.dumps(saved.to_dict(), indent=2, ensure_ascii=False) + "\n")
+    said, ours = ({name: _known(each) for name, each in of.items()} for of in (study.published, result.ours))
+    words = (result.verdict.reason, result.verdict.counter_example)
+    saved = Saved(study.name, quick, result.verdict.kind, *words, said, ours, figures, round(seconds, 3))
+    write_text(folder / RESULT, json.dumps(asdict(saved), indent=2, ensure_ascii=False) + "\n")
     return saved
 
 
 def load(folder: Path) -> Saved:
     """Read what `save` wrote; raise OSError or ValueError if it is something else, or incomplete."""
-    data = strict_json((folder / RESULT).read_text(encoding="utf-8"))
-    try:
-        verdict = Verdict(data["verdict"], data["reason"], data["counter_example"])
-        figures = tuple((name, title) for name, title in data["figures"])
-        values = (dict(data["published"]), dict(data["ours"]))
-        saved = Saved(data["study"], data["quick"], verdict, *values, figures, float(data["seconds"]))
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"{folder / RESULT} is not the result of a study") from error
-    if verdict.kind not in get_args(Kind):
-        raise ValueError(f"{folder / RESULT} has the verdict {verdict.kind!r}, which does not exist")
-    files = {f"{name}.{kind}" for name, _ in figures for kind in _KINDS}
+    from pydantic import TypeAdapter
+
+    saved = TypeAdapter(Saved).validate_python(strict_json((folder / RESULT).read_text(encoding="utf-8")))
+    files = {f"{name}.{kind}" for name, _ in saved.figures for kind in _KINDS}
     if not files <= {path.name for path in folder.iterdir()}:
         raise ValueError(f"{folder} lacks a figure of its result")
     return saved
@@ -122,6 +104,7 @@ def save_figure(figure: Figure, path: Path) -> Path:
     from matplotlib import rc_context
 
     kind = path.suffix.removeprefix(".").lower()
+    # with the date in it the same figure would give another file every time
     options: dict[str, Any] = {"metadata": {"Date": None}} if kind == "svg" else {"dpi": _DOTS}
     with rc_context(SETTINGS):
         return write_atomically(path, lambda temporary: figure.savefig(temporary, format=kind, **options))

@@ -15,23 +15,9 @@ from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import write_atomically, write_text
 from sidelight.foundation.numbers import significant
 from sidelight.studies.outputs import RESULT, TABLE, Saved, load
-from sidelight.studies.register import CATALOGUE, find_study
+from sidelight.studies.register import CATALOGUE, PAPERS, find_study
 from sidelight.studies.study import OURS, Kind, Value
 
-PAPERS = {
-    "CPL": "The Hidden Cost of Correlation: Rethinking Privacy Leakage in Local Differential Privacy "
-    "(Jayawardana, Ulukus, Ding, Thilakarathna)",
-    "PDP": "Impact of Prior Knowledge and Data Correlation on Privacy Leakage: A Unified Analysis (Li, Ren, "
-    "Yang, Yang)",
-    "Corr-RR": "Frequency Estimation of Correlated Multi-attribute Data under Local Differential Privacy "
-    "(Seeam, Zheng, Hu)",
-    "CLLDP": "LabelDP Leaks Privacy: A Tightened Correlation-aware Privacy Model for Labeled Training Data "
-    "(Xue et al.)",
-    "Reconstruction": "Exploiting attribute correlation for reconstruction attacks on differentially private "
-    "multi-attributed data (Jiang et al.)",
-    OURS: "Benchmarks of ours that no paper has.",
-}
-"""What each short name stands for."""
 KINDS: tuple[Kind, ...] = ("reproduced", "differs", "refuted", "not possible")
 _COLOURS = 64
 _MADE = (
@@ -64,7 +50,7 @@ def write_pages(results: Path, folder: Path) -> list[Path]:
 
 
 def _index(saved: Mapping[str, Saved], of: Mapping[str, list[str]]) -> str:
-    kinds = {paper: Counter(saved[name].verdict.kind for name in names) for paper, names in of.items()}
+    kinds = {paper: Counter(saved[name].verdict for name in names) for paper, names in of.items()}
     counts = {paper: [number[kind] for kind in KINDS] for paper, number in kinds.items() if paper != OURS}
     quick = sum(result.quick for result in saved.values())
     numbers = {"benchmarks": len(of[OURS]), "quick": quick, "count": len(saved)}

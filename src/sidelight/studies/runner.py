@@ -89,6 +89,7 @@ def run_studies(studies: Sequence[Study], settings: Settings) -> Iterator[Outcom
                 yield from _outcomes(by_work[work], settings, "cached", done)
         if waiting:
             check_folder("store", settings.store)
+        # so that no long one is left to run alone at the end
         waiting.sort(key=lambda work: -work.minutes)
         for work, failure in _in_processes(waiting, settings):
             done = None if failure else finished(settings.store, work, settings.quick)

@@ -6,13 +6,15 @@ figures of one simulation), which is then computed once.
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sidelight.foundation.errors import MissingExtraError
-from sidelight.studies.tables import data_folder, missing_tables
+from sidelight.foundation.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,6 +75,11 @@ def judged(is_met: bool, reason: str) -> Verdict:
     return Verdict("reproduced" if is_met else "differs", reason)
 
 
+def measured(reason: str, rows: Sequence[Any]) -> StudyResult:
+    """Return the result of a benchmark whose rows are dataclasses, where nothing is published."""
+    return StudyResult(Verdict("measured", reason), {}, *plain_table(rows))
+
+
 def gaps(ours: Mapping[str, Value], published: Mapping[str, Value]) -> dict[str, float]:
     """Return how far our number is from each published one."""
     return {name: abs(float(ours[name]) - float(printed)) for name, printed in published.items()}
@@ -103,40 +110,45 @@ class Work:
 
     name: str  # of the computation
     compute: Callable[[bool], Any]  # takes whether to be quick, returns what the studies read
-    tables: tuple[str, ...] = ()  # the public tables it needs, by the names of their files
-    uses: tuple[str, ...] = ()  # further tables it reads if they are there
+    uses: tuple[str, ...] = ()  # tables that it reads if they are there, beyond those that its studies need
     minutes: float = 0.1  # about how long it takes in full, to start the longest first
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a study is read from a work, and what is published about it."""
+    """How a study is read from a work."""
 
     work: Work  # the computation behind it
-    read: Callable[[Any], StudyResult]  # turns what the work computed into the result
-    # the values and claims that the paper's text gives, by name; none for a study of ours
-    published: Mapping[str, Value] = field(default_factory=dict)
-    tables: tuple[str, ...] = ()  # tables it needs beyond those of its work
+    judge: Callable[[Any], StudyResult]  # turns what the work computed into the result
+    # draws what the work computed, as the figure that has the study's name; None where it has none
+    draw: Callable[[Any], Figure] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Study(Reading):
-    """One table or figure with what is published about it.
+class Listing:
+    """What is known of a study before its code is loaded."""
 
-    Attributes:
-        name: like "cpl-fig4a".
-        paper: the paper's short name, or "ours".
-        title: what it shows.
-    """
+    name: str  # like "cpl-fig4a"
+    paper: str  # the paper's short name, or "ours"
+    title: str  # what it shows
+    home: str = ""  # the module of this room whose `STUDIES` has its reading
+    figure: str = ""  # the title of its drawing
+    tables: Sequence[str] = ()  # the public tables without which it is not possible, by their files' names
+    # the values and claims that the paper's text gives, by name; none for a study of ours
+    published: Mapping[str, Value] = field(default_factory=dict)
 
-    name: str
-    paper: str
-    title: str
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The tables without which it is not possible."""
-        return tuple(dict.fromkeys((*self.work.tables, *self.tables)))
+@dataclass(frozen=True)
+class Study(Reading, Listing):
+    """One table or figure with what is published about it, and how ours is found."""
+
+    def read(self, computed: Any) -> StudyResult:
+        """Return the result from what the work computed, the drawing that has the study's name first."""
+        result = self.judge(computed)
+        if self.draw is None:
+            return result
+        own = Drawing(self.name, self.figure, partial(self.draw, computed))
+        return replace(result, drawings=(own, *result.drawings))
 
     def run(self, quick: bool = False) -> StudyResult:
         """Compute the study; a missing table or extra gives the verdict "not possible", never an error."""
@@ -145,15 +157,13 @@ class Study(Reading):
 
 def run_together(studies: tuple[Study, ...], quick: bool) -> list[StudyResult]:
     """Return the results of studies that share a work, computed once."""
-    work = studies[0].work
-    absent = missing_tables(work.tables)
-    if absent:
-        return [_without(absent)] * len(studies)
+    absences = [missing_tables(study.tables) for study in studies]
+    if all(absences):
+        return list(map(_without, absences))
     try:
-        computed = work.compute(quick)
+        computed = studies[0].work.compute(quick)
     except MissingExtraError as error:
         return [StudyResult(Verdict("not possible", str(error)))] * len(studies)
-    absences = [missing_tables(study.tables) for study in studies]
     return [_without(a) if a else s.read(computed) for s, a in zip(studies, absences, strict=True)]
 
 
@@ -161,3 +171,28 @@ def _without(absent: list[str]) -> StudyResult:
     files = ", ".join(f"{name}.parquet" for name in absent)
     reason = f"{files} missing: put it into {data_folder()}, or set SIDELIGHT_DATA to the folder that has it"
     return StudyResult(Verdict("not possible", reason))
+
+
+def data_folder() -> Path:
+    """Return the folder of the public tables: SIDELIGHT_DATA, else `shared/data` beside the repository."""
+    beside = Path(__file__).resolve().parents[4] / "shared" / "data"
+    return Path(os.environ.get("SIDELIGHT_DATA", beside))
+
+
+def table_file(name: str) -> Path:
+    """Return the file in which a public table is looked for."""
+    return data_folder() / f"{name}.parquet"
+
+
+def missing_tables(names: Iterable[str]) -> list[str]:
+    """Return the tables among `names` that are not there."""
+    return [name for name in names if not table_file(name).is_file()]
+
+
+def existing_table(name: str) -> Path:
+    """Return the file of a public table; raise with the folder's name where it is not there."""
+    path = table_file(name)
+    if not path.is_file():
+        where = f"there is no {path.name} in {path.parent}"
+        raise InputError(f"{where}; set SIDELIGHT_DATA to the folder of the tables.")
+    return path

@@ -17,26 +17,32 @@ import pyarrow as pa
 from sidelight.estimation.estimates import Estimates, Estimator, estimate
 from sidelight.estimation.unbiased import About
 from sidelight.foundation.errors import InputError, invalid
+from sidelight.foundation.html import listed
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordSums, fingerprint
-from sidelight.transport.batches import Sealer, Stamp, check_seal, stamp_of
-from sidelight.transport.report_files import Form, HeadFile, collected_of, form_of, head_of
+from sidelight.transport.report_files import (
+    Form,
+    HeadFile,
+    Sealer,
+    Stamp,
+    check_seal,
+    collected_of,
+    form_of,
+    head_of,
+    stamp_of,
+)
 
 ROWS = 1 << 18
 """So many reports of a file are in memory at a time."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Batch:
     """What is kept of a batch beside its part of the sums: its seal, and its protocol's fingerprint."""
 
     seal: str
     people: int
     protocol: str
-
-    def to_data(self) -> dict[str, str | int]:
-        """Return the batch as plain data."""
-        return {"seal": self.seal, "people": self.people, "protocol": self.protocol}
 
 
 class Aggregator:
@@ -119,7 +125,7 @@ class Aggregator:
         key = form.fingerprint
         stamp = stamp_of(schema.metadata, label)
         self._check_belongs(form, label)
-        sums = _added_up(chunks, form, head, stamp, label)
+        sums = _added_up(chunks, form, head, stamp, label)  # first: damage must not pass for a repetition
         taken = self.batches.get(stamp.id)
         if taken is not None:
             if taken.seal == stamp.seal:
@@ -128,6 +134,7 @@ class Aggregator:
                 f"{label} carries the id {stamp.id!r} of a batch that was taken already, with other reports; "
                 "give it an id of its own."
             )
+        # Last of all, so that a batch that is refused has changed nothing.
         self._sums[key] = self._sums[key] + sums if key in self._sums else sums
         self._forms[key] = form
         self.batches[stamp.id] = Batch(stamp.seal, sums.people, key)
@@ -160,10 +167,8 @@ class Aggregator:
         """Merge two aggregators of one collection that took different batches."""
         shared = sorted(self.batches.keys() & other.batches.keys())
         if shared:
-            more = f" and {len(shared) - 3} more" if len(shared) > 3 else ""
-            raise InputError(
-                f"both aggregators took the batches {', '.join(shared[:3])}{more}; merged, they count twice."
-            )
+            names = listed(shared, most=3)
+            raise InputError(f"both aggregators took the batches {names}; merged, they count twice.")
         sums = dict(self._sums)
         for key, part in other._sums.items():
             self._check_belongs(other._forms[key], "the other aggregator")

@@ -23,41 +23,28 @@ from pydantic import Field
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import lock, read_text, strict_json, sync_folder, write_text
-from sidelight.foundation.strict import Strict, validated
+from sidelight.foundation.strict import Strict, parsed_table, validated, versioned
 from sidelight.mechanisms import Aggregate
-from sidelight.protocols.files import check_version, parsed_text, protocol_data, protocol_from
+from sidelight.protocols.files import protocol_data, protocol_from
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordSums, fingerprint
 from sidelight.transport.aggregator import Aggregator, Batch
-from sidelight.transport.batches import check_batch_id
+from sidelight.transport.report_files import check_batch_id
 
 CHECKPOINT_VERSION = 1
 _CHECKSUM_BYTES = 16
 _Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Seen:
-    """A file of a followed folder that was looked at.
+    """A file of a followed folder that was looked at."""
 
-    Attributes:
-        size: in bytes.
-        changed: when, in nanoseconds.
-        inode: its number in the file system.
-        batch: the id of the batch in it; empty if it was refused.
-        refused: why; empty if it was not.
-    """
-
-    size: int
-    changed: int
-    inode: int
-    batch: str = ""
-    refused: str = ""
-
-    def to_data(self) -> dict[str, str | int]:
-        """Return the file as plain data."""
-        stated = {"size": self.size, "changed": self.changed, "inode": self.inode}
-        return stated | {"batch": self.batch, "refused": self.refused}
+    size: int  # in bytes
+    changed: int  # when, in nanoseconds
+    inode: int  # its number in the file system
+    batch: str = ""  # the id of the batch in it; empty if it was refused
+    refused: str = ""  # why; empty if it was not
 
     def is_still(self, status: os.stat_result) -> bool:
         """Whether a file is as it was when it was looked at."""
@@ -126,12 +113,12 @@ def write_checkpoint(
     that were looked at, by name.
     """
     check_ending(path)
-    aggregator.check()
+    aggregator.check()  # sums and ids that disagree must not replace a checkpoint that is whole
     state = {
         "is_simulation": aggregator.is_simulation,
         "sums": {fingerprint(part.protocol): sums_to_data(part) for part in aggregator.sums},
-        "batches": {name: batch.to_data() for name, batch in aggregator.batches.items()},
-        "files": {name: seen.to_data() for name, seen in (files or {}).items()},
+        "batches": {name: vars(batch) for name, batch in aggregator.batches.items()},
+        "files": {name: vars(seen) for name, seen in (files or {}).items()},
     }
     text = state_text(state)
     head = f'"version": {CHECKPOINT_VERSION}, "checksum": "{checksum_of(text)}"'
@@ -156,11 +143,10 @@ def read_checkpoint(
     label = str(path)
     text = read_text(path, f"{label} is no checkpoint: it is not UTF-8 text.")
     try:
-        data = parsed_text(text, label, partial(strict_json, halves=True))
+        data = parsed_table(text, label, partial(strict_json, halves=True))
     except InputError as error:
         raise InputError(f"{error} The checkpoint is damaged; take an older one, or start anew.") from None
-    check_version(data, label, CHECKPOINT_VERSION, "checkpoint")
-    whole = validated(_CheckpointFile, data, label)
+    whole = versioned(_CheckpointFile, data, label, CHECKPOINT_VERSION, "checkpoint")
     if not _is_sealed(whole):
         wrong = "was damaged or changed: its checksum is wrong"
         raise InputError(f"{label} {wrong}; take an older one, or start anew.")

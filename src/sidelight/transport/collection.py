@@ -20,7 +20,7 @@ from sidelight.protocols.records import RecordReports, joined
 from sidelight.protocols.two_phase import SecondPhase, TwoPhase
 from sidelight.schema import Schema
 from sidelight.sources import Table
-from sidelight.sources.engine import Place
+from sidelight.sources.table import Place
 
 NO_ROW_NUMBERS = (
     "two phases need rows that keep their numbers, and those of a Spark DataFrame do not; split it by a "
@@ -118,7 +118,7 @@ def reporter(
     columns = [table.schema.index(name) for name in protocol.schema.names]
 
     def report(codes: AnyCodes, place: Place) -> RecordReports:
-        own = derive_seed(seed, f"part {place.part}") if place.part else seed
+        own = derive_seed(seed, f"part {place.part}") if place.part else seed  # one part: as a local table
         return protocol.randomise(codes[:, columns], seed=own, offset=place.start)
 
     return report

@@ -42,12 +42,9 @@ _LONGEST_REASON = 500
 
 @dataclass(frozen=True)
 class Pace:
-    """How often a checkpoint is written: when either number is reached, if it does not cost too much.
+    """How often a checkpoint is written: after so many batches or seconds, if it does not cost too much.
 
-    Attributes:
-        batches: taken since the last one.
-        seconds: since the last one.
-        share: of the time that may go into checkpoints; they wait where they would take more.
+    No more than the `share` of the time goes into checkpoints; they wait where they would take more.
     """
 
     batches: int = 256
@@ -57,19 +54,12 @@ class Pace:
 
 @dataclass(frozen=True)
 class Scan:
-    """What one look at the folder found.
+    """What one look at the folder found."""
 
-    Attributes:
-        taken: the files whose batches are new.
-        repeated: those whose batches were counted already.
-        refused: those that were refused, with the reason.
-        left: how many are still to be looked at.
-    """
-
-    taken: tuple[str, ...]
-    repeated: tuple[str, ...]
-    refused: tuple[tuple[str, str], ...]
-    left: int = 0
+    taken: tuple[str, ...]  # the files whose batches are new
+    repeated: tuple[str, ...]  # those whose batches were counted already
+    refused: tuple[tuple[str, str], ...]  # those that were refused, with the reason
+    left: int = 0  # how many are still to be looked at
 
     @property
     def is_news(self) -> bool:
@@ -256,7 +246,7 @@ class Follower:
                 reason = ""
             except InputError as error:
                 batch, is_new, reason = "", False, _shortened(str(error))
-        self._note(name, Seen(size, changed if is_settled else 0, inode, batch, reason))
+        self._note(name, Seen(size, changed if is_settled else 0, inode, batch, reason))  # 0: never the same
         return is_new
 
     def _note(self, name: str, seen: Seen) -> None:

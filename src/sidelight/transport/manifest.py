@@ -18,8 +18,7 @@ from pathlib import Path
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import lock, sync_folder, write_text
-from sidelight.foundation.strict import Strict, validated
-from sidelight.protocols.files import check_version, read_data
+from sidelight.foundation.strict import Strict, read_data, versioned
 from sidelight.protocols.records import RecordReports, fingerprint
 
 MANIFEST = ".unfinished.json"
@@ -30,26 +29,15 @@ _LEFTOVER = re.compile(rf"\.(\d{{6,}}-[0-9a-f]{{12}}\.parquet|{re.escape(MANIFES
 
 
 class Manifest(Strict):
-    """What an unfinished collection must be continued with.
+    """What an unfinished collection must be continued with."""
 
-    Attributes:
-        records: the digest of what the reports are made from.
-        protocol: the fingerprint of what makes them.
-        people: how many report.
-        batches: how many files they are written to.
-        order: the key of the order they are written in, as hexadecimal digits; "" for the table's own.
-        key: what the batches' ids are derived from.
-        done: how many files are finished; they are written in order.
-        version: of the file.
-    """
-
-    records: str
-    protocol: str
-    people: int
-    batches: int
-    order: str
-    key: str
-    done: int = 0
+    records: str  # the digest of what the reports are made from
+    protocol: str  # the fingerprint of what makes them
+    people: int  # how many report
+    batches: int  # how many files they are written to
+    order: str  # the key of the order they are written in, as hexadecimal digits; "" for the table's own
+    key: str  # what the batches' ids are derived from
+    done: int = 0  # how many files are finished; they are written in order
     version: int = MANIFEST_VERSION
 
     @classmethod
@@ -81,7 +69,7 @@ class Manifest(Strict):
 
     def write(self, folder: Path) -> Manifest:
         """Write the manifest into the folder."""
-        write_text(folder / MANIFEST, self.model_dump_json() + "\n", private=True)
+        write_text(folder / MANIFEST, self.model_dump_json() + "\n", private=True)  # it can undo the order
         return self
 
     def resumed(self, wanted: Manifest, folder: Path) -> Manifest:
@@ -108,9 +96,7 @@ def read_manifest(folder: Path) -> Manifest | None:
     path = folder / MANIFEST
     if not path.is_file():
         return None
-    data = read_data(path)
-    check_version(data, str(path), MANIFEST_VERSION, "manifest of a collection")
-    return validated(Manifest, data, str(path))
+    return versioned(Manifest, read_data(path), str(path), MANIFEST_VERSION, "manifest of a collection")
 
 
 @contextmanager

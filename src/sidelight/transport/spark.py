@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sidelight.foundation.arrays import offsets
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.mechanisms import Aggregate
 from sidelight.plan import Plan
@@ -26,10 +27,6 @@ from sidelight.transport.report_files import from_arrow, to_arrow
 
 COLUMNS = "part int, start long, people long, reports binary"
 """A batch of reports: where its records lay, how many they are, and the reports as an Arrow stream."""
-
-_PEOPLE = -1
-_SIMULATED = -2
-_REPORTS = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,19 +43,16 @@ class SparkReports:
         def add(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield from _sums(batches, protocol)
 
-        partial = self.frame.select("reports").mapInArrow(add, "part int, place long, sum long")
-        merged = gathered(partial.groupBy("part", "place").sum("sum"))
+        partial = self.frame.select("reports").mapInArrow(add, "place long, sum long")
+        merged = gathered(partial.groupBy("place").sum("sum"))
         template = protocol.nobody().aggregate().parts
-        sums = [np.zeros(len(part.sums) + 1, dtype=np.int64) for part in template]
-        counts = {_PEOPLE: 0, _SIMULATED: 0}
-        for part, place, value in zip(*(column.to_pylist() for column in merged.columns), strict=True):
-            if part in counts:
-                counts[part] = value
-            else:
-                sums[part][place] = value
-        each = zip(sums, template, strict=True)
-        parts = tuple(Aggregate(int(sums[_REPORTS]), sums[:-1], part.mechanism) for sums, part in each)
-        return RecordSums(protocol, counts[_PEOPLE], parts, counts[_SIMULATED] > 0)
+        at = offsets([2, *(len(part.sums) + 1 for part in template)])
+        flat = np.zeros(at[-1], dtype=np.int64)
+        flat[merged.column(0).to_numpy()] = merged.column(1).to_numpy()
+        (people, simulated), *each = np.split(flat, at[1:-1])
+        added = zip(each, template, strict=True)
+        parts = tuple(Aggregate(int(sums[0]), sums[1:], part.mechanism) for sums, part in added)
+        return RecordSums(protocol, int(people), parts, bool(simulated))
 
 
 def collect_into(table: Table, plan: Plan | Protocol, path: str, seed: int | None = None) -> SparkReports:
@@ -115,9 +109,9 @@ def _unpacked(packed: bytes) -> RecordReports:
 
 
 def _sums(batches: Iterable[pa.RecordBatch], protocol: Protocol) -> Iterator[pa.RecordBatch]:
-    """Give a partition's sums as rows: the part, the place of the sum (-1: how many reports), its value.
+    """Give a partition's sums, all in one line, as rows: the place of each and its value.
 
-    Two parts are none: how many people there are, and whether their noise came from a seed.
+    First come how many people there are and whether their noise came from a seed; of each part, its reports.
     """
     total: RecordSums | None = None
     for batch in batches:
@@ -128,9 +122,6 @@ def _sums(batches: Iterable[pa.RecordBatch], protocol: Protocol) -> Iterator[pa.
             total = sums if total is None else total + sums
     if total is None:
         return
-    rows = [(_PEOPLE, _REPORTS, total.people), (_SIMULATED, _REPORTS, int(total.is_simulation))]
-    for part, aggregate in enumerate(total.parts):
-        rows.append((part, _REPORTS, aggregate.reports))
-        rows += [(part, place, int(value)) for place, value in enumerate(aggregate.sums)]
-    types = {"part": pa.int32(), "place": pa.int64(), "sum": pa.int64()}
-    yield pa.record_batch(list(zip(*rows, strict=True)), schema=pa.schema(types))
+    head = [total.people, int(total.is_simulation)]
+    flat = np.concatenate([head, *([part.reports, *part.sums] for part in total.parts)]).astype(np.int64)
+    yield pa.record_batch({"place": np.arange(len(flat), dtype=np.int64), "sum": flat})

@@ -19,7 +19,7 @@ import numpy as np
 
 from sidelight.belief import Belief, check_belief
 from sidelight.foundation.arrays import Array
-from sidelight.foundation.errors import check_is, check_number, check_whole, unknown
+from sidelight.foundation.errors import check_is, check_number, check_whole, invalid, unknown
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound, Claim, Witness
 from sidelight.leakage.divergence import epsilon_at
@@ -28,6 +28,7 @@ from sidelight.leakage.totals.certificate import Draws
 from sidelight.leakage.totals.composition import Losses, Releases, composed_losses
 from sidelight.leakage.totals.coupling import coupled_losses
 from sidelight.leakage.totals.delta_leakage import DeltaLeakage, DeltaPoint
+from sidelight.leakage.totals.device import DeviceSampler
 from sidelight.leakage.totals.draws import ReleaseSampler
 from sidelight.plan import PLAN_FIX, Plan, Release
 
@@ -35,8 +36,10 @@ DELTAS = (1e-2, 1e-3, 1e-4)
 """Figures stand at all of these: one alone hides who is exposed beyond it."""
 BETA = 1e-6
 _LARGEST_EXACT = 1 << 20
+_MOST_REPORTS = 1 << 12
 _MOST_TIMES = 64
 _MOST_DRAWS = 1 << 23
+_LEAST_DRAWN = 1e-5
 _FEWEST_BEYOND = 32
 
 
@@ -51,6 +54,7 @@ def leakage_at(
     precision: float | None = None,
     beta: float = BETA,
     seed: int | None = None,
+    device: str = "cpu",
 ) -> DeltaLeakage:
     """Return the leakage of the secret at delta, and at the usual deltas beside it.
 
@@ -66,6 +70,7 @@ def leakage_at(
             many nats where it is below 1.
         beta: the probability, over our own coin flips, with which a sampled figure may be too low.
         seed: for figures that can be repeated; else the operating system's coins.
+        device: where releases are drawn: "cpu", or "cuda" for a table whose reports can be listed.
     """
     question = Question.of(belief, plan, secret, through)
     asked = check_number("delta", delta, above=0, below=1)
@@ -77,7 +82,7 @@ def leakage_at(
     if not question.runnable or not belief.knows_joints:
         return question.bounded(asked, deltas, beta)
     wanted = usual_draws(asked, beta) if draws is None else check_whole("draws", draws, at_least=16)
-    drawn = question.drawn((asked, deltas[0]), wanted, beta, seed)
+    drawn = question.drawn((asked, deltas[0]), wanted, beta, seed, device)
     if precision is not None:
         drawn = question.drawn_on(drawn, asked, check_number("precision", precision, above=0), beta)
     return question.sampled(drawn, asked, deltas, beta)
@@ -115,12 +120,14 @@ def usual_draws(delta: float, beta: float = BETA) -> int:
     """Return how many draws bring the certified figure within a few hundredths of the truth.
 
     Below ln(1/beta)/delta of them nothing can be certified; what is needed beyond that grows more slowly
-    than 1/delta.
+    than 1/delta. Nobody waits for what deltas below 1e-5 need: there the bounds without draws decide, and
+    the draws are those of the least usual delta.
 
-    >>> usual_draws(1e-2), usual_draws(1e-3), usual_draws(1e-4)
-    (20000, 89337, 414466)
+    >>> usual_draws(1e-2), usual_draws(1e-3), usual_draws(1e-4), usual_draws(1e-9)
+    (20000, 89337, 414466, 414466)
     """
-    return math.ceil(max(20_000 * math.pow(1e-2 / delta, 0.65), -3 * math.log(beta) / delta))
+    drawn = delta if delta >= _LEAST_DRAWN else DELTAS[-1]
+    return math.ceil(max(20_000 * math.pow(1e-2 / drawn, 0.65), -3 * math.log(beta) / drawn))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +140,7 @@ class _Drawn:
         moves: block by block, by how much each release moves the odds.
     """
 
-    sampler: ReleaseSampler
+    sampler: ReleaseSampler | DeviceSampler
     draws: Draws
     moves: tuple[Array, ...]
 
@@ -216,7 +223,9 @@ class Question:
         moves = logs.max(axis=0) - logs.min(axis=0)
         return self._result(asked, points, 0, beta, moves, self._priors @ sent)
 
-    def drawn(self, deltas: tuple[float, float], wanted: int, beta: float, seed: int | None) -> _Drawn:
+    def drawn(
+        self, deltas: tuple[float, float], wanted: int, beta: float, seed: int | None, device: str = "cpu"
+    ) -> _Drawn:
         """Draw so many releases for each value, in blocks of which each settles the stakes on the next.
 
         Args:
@@ -224,8 +233,9 @@ class Question:
             wanted: how many.
             beta: the probability with which the figure shown may be too low.
             seed: where the coins come from.
+            device: where they are tossed.
         """
-        sampler = ReleaseSampler.of(self.belief.view(self.secret), self.runnable, seed)
+        sampler = self._sampler(seed, device)
         reach = [max(1, wanted // part) for part in (16, 8, 4, 2, 1)]
         first = sampler.block(reach[0], 0.0)
         draws = Draws((first.ratios,), wanted, 0.0)
@@ -238,6 +248,15 @@ class Question:
         for count in track(np.diff(reach).tolist(), running):
             drawn = drawn.and_more(count)
         return drawn
+
+    def _sampler(self, seed: int | None, device: str) -> ReleaseSampler | DeviceSampler:
+        if device == "cpu":
+            return ReleaseSampler.of(self.belief.view(self.secret), self.runnable, seed)
+        tables = {name: _report_table(item) for name, item in self.runnable.items()}
+        listed = {name: table for name, table in tables.items() if table is not None}
+        if missing := [name for name in tables if name not in listed]:
+            raise invalid("device", f"'cpu', since the reports of {missing[0]!r} cannot be listed", device)
+        return DeviceSampler.of(self.belief, listed, self.secret, device, seed)
 
     def drawn_on(self, drawn: _Drawn, delta: float, precision: float, beta: float) -> _Drawn:
         """Draw on until the certified figure is this close to the estimate."""
@@ -370,12 +389,10 @@ def _budget(release: Release) -> float:
 
 def _report_table(release: Release) -> Array | None:
     """Return Pr(reports | value), shape (values, reports), where they can be listed."""
-    channel = release.randomiser().channel
-    if not channel.is_listable or release.times * math.log(channel.count_reports()) > math.log(
-        _LARGEST_EXACT
-    ):
+    once = release.randomiser().report_law(_MOST_REPORTS)
+    if once is None or release.times * math.log(once.shape[1]) > math.log(_LARGEST_EXACT):
         return None
-    table = once = channel.report_rows(np.eye(channel.size))
+    table = once
     for _ in range(release.times - 1):
         table = (table[:, :, None] * once[:, None, :]).reshape(len(once), -1)
     return table

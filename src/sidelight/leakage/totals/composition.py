@@ -27,8 +27,10 @@ Mixture = tuple[Positions, Array]
 """Which sets of reports are mixed, and how much of each."""
 _CELLS = 1 << 13
 _MOST_TIMES = 1000
+"""More reports than these are not added up one by one."""
 _MARGIN = 1e-12
 _EQUAL = 1e-6
+"""Budgets this close count as equal."""
 _BLOCK = 1 << 16
 """So many cells are worked on at a time, so that they stay in the processor's cache."""
 
@@ -50,19 +52,6 @@ class LossLaw:
     lost: float = 0.0
 
     @classmethod
-    def of_marks(cls, epsilon: float, size: int, marked: int) -> LossLaw:
-        """Return the loss of reports that mark so many values, every such set with the true value alike.
-
-        >>> LossLaw.of_marks(1.0, 4, 1).none
-        0.3496...
-        """
-        odds = math.exp(epsilon) * marked / (size - marked)
-        with_true = odds / (1 + odds)
-        gain = with_true * (size - marked) / (size - 1)
-        lose = (1 - with_true) * marked / (size - 1)
-        return cls(epsilon, gain, max(0.0, 1 - gain - lose))
-
-    @classmethod
     def of_any(cls, epsilon: float, delta: float = 0.0) -> LossLaw:
         """Return a law that dominates the loss of every report of this budget."""
         if math.isinf(epsilon):
@@ -73,10 +62,10 @@ class LossLaw:
     def of_release(cls, release: Release) -> LossLaw:
         """Return a law that dominates the loss of one report of a release."""
         mechanism = release.randomiser()
-        marked = mechanism.set_size
-        if marked is None or mechanism.delta or not 0 < mechanism.epsilon < math.inf:
+        rates = mechanism.loss_rates
+        if rates is None or mechanism.delta or not 0 < mechanism.epsilon < math.inf:
             return cls.of_any(mechanism.epsilon, mechanism.delta)
-        return cls.of_marks(mechanism.epsilon, mechanism.size, marked)
+        return cls(mechanism.epsilon, rates[0], max(0.0, 1 - sum(rates)))
 
     def reach(self, step: float) -> int:
         """Return by how many cells a report raises or lowers the loss at most."""
@@ -144,6 +133,8 @@ class Losses:
         """Return the least limit at which no mixture has more divergence than delta, rounded up."""
         if self.lost.max(initial=0.0) > delta:
             return math.inf
+        if not delta:  # the rarest sums may have probabilities below what doubles hold
+            return self.budget
         level, margin = 0.0, _MARGIN
         while len(excess := self.mass @ hockey_stick(self.losses, level) + self.lost):
             worst = int(excess.argmax())

@@ -142,10 +142,11 @@ def _side_by_side(begins: Mask, masses: Array) -> tuple[Positions, Positions, Ar
     ends = np.maximum.accumulate(ends, axis=1)
     marks = np.sort(ends.ravel(), kind="stable")  # which merges two sorted runs
     lengths = np.diff(marks, prepend=0.0)
-    matched = lengths > _LEAST
-    middles = (marks - lengths / 2)[matched]
+    kept = lengths > _LEAST
+    middles = (marks - lengths / 2)[kept]
     one, other = (np.minimum(np.searchsorted(column, middles), len(column) - 1) for column in ends)
-    return one, other, lengths[matched]
+    agree = group[one] == group[other]  # but for rounding where two groups meet
+    return one[agree], other[agree], lengths[kept][agree]
 
 
 def _mixtures(

@@ -8,5 +8,6 @@ from sidelight.mechanisms.channel.continuous import GaussianChannel as GaussianC
 from sidelight.mechanisms.channel.continuous import LaplaceChannel as LaplaceChannel
 from sidelight.mechanisms.channel.dense import DenseChannel as DenseChannel, as_channel as as_channel
 from sidelight.mechanisms.channel.dense import as_channels as as_channels
+from sidelight.mechanisms.channel.dense import channel_of_columns as channel_of_columns
 from sidelight.mechanisms.channel.sets import AnyChannel as AnyChannel, FavouringChannel as FavouringChannel
 from sidelight.mechanisms.channel.sets import ImplicitChannel as ImplicitChannel

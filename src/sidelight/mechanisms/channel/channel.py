@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -16,12 +17,12 @@ import numpy as np
 from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import TooLargeError, check_number, invalid
 from sidelight.mechanisms.channel.generic import Worst as Worst
-from sidelight.mechanisms.channel.generic import baseline_at
-from sidelight.mechanisms.channel.logs import contract_logs, fits_doubles, log_pairs, log_spans, logs_of
+from sidelight.mechanisms.channel.generic import baseline_at, worst_column
+from sidelight.mechanisms.channel.logs import contract_logs, fits_doubles, log_gains, log_pairs, logs_of
 from sidelight.schema import Attribute
 
 ChannelClaim = Literal["exact", "certified", "published"]
-LARGEST_MATRIX = 1 << 22
+LARGEST_MATRIX = 1 << 22  # 32 MiB of doubles
 LARGEST_LIST = 1 << 10
 _LOST = 34.0
 _ROUNDED_UP = 1e-5  # whole-number weights leave a few millionths open
@@ -106,18 +107,12 @@ class Channel(ABC):
 
     def worst_ratio(self, rows: Array) -> Worst:
         """Return the largest log-ratio between two of the rows."""
-        logs = self._reported_logs(rows)
-        spans = log_spans(logs)
-        report = int(spans.argmax())
-        column = logs[:, report]
-        value = min(float(spans[report]), self._most)
-        return Worst(value, int(column.argmax()), int(column.argmin()), np.array([report]))
+        worst = worst_column(self._reported_logs(rows))
+        return replace(worst, value=min(worst.value, self._most))
 
     def worst_of_pair(self, rows: Array, pair: tuple[int, int]) -> Worst:
         """Return the largest log-ratio of one row to another."""
-        top, bottom = self._reported_logs(rows[list(pair)])
-        with np.errstate(invalid="ignore"):  # both are minus infinity where neither row sends the report
-            logs = np.where(top > -np.inf, top - bottom, -np.inf)
+        logs = log_gains(*self._reported_logs(rows[list(pair)]))
         report = int(np.argmax(logs))
         return Worst(min(max(0.0, float(logs[report])), self._most), *pair, np.array([report]))
 
@@ -140,10 +135,8 @@ class Channel(ABC):
         many pairs of rows at once and list nothing.
         """
         top, bottom = (self._reported_logs(part.reshape(-1, self.size)) for part in (g, h))
-        top, bottom = top.reshape(*g.shape[:-1], -1), bottom.reshape(*h.shape[:-1], -1)
-        with np.errstate(invalid="ignore"):
-            gains = np.where(top > -np.inf, top - bottom, -np.inf).max(axis=-1)
-        return np.asarray(np.clip(gains, 0.0, self._most))
+        gains = log_gains(top.reshape(*g.shape[:-1], -1), bottom.reshape(*h.shape[:-1], -1))
+        return np.asarray(np.clip(gains.max(axis=-1), 0.0, self._most))
 
     def named(self, report: int) -> Positions:
         """Return what names report number `report` of `all_columns`."""

@@ -19,13 +19,10 @@ from sidelight.schema import Attribute
 
 @dataclass(frozen=True, eq=False)
 class ContinuousChannel(Channel):
-    """Noise added to a number.
+    """Noise added to a number: a point stands for each value, shape (size,).
 
-    Attributes:
-        points: (size,) the number that stands for each value.
-        scale: of the noise: the Laplace scale, or the Gaussian standard deviation.
-        epsilon: the budget spent on any two numbers within the bounds.
-        delta: the probability that it does not hold.
+    The scale is Laplace's, or the Gaussian standard deviation; the budget is that of any two numbers within
+    the bounds, and fails with probability delta.
     """
 
     points: Array
@@ -40,14 +37,10 @@ class ContinuousChannel(Channel):
         points = np.asarray(self.points, dtype=np.float64)
         if points.ndim != 1 or not points.size or not np.isfinite(points).all():
             raise InputError("`points` must be finite numbers, one for each value; some are not.")
-        store(
-            self,
-            points=points,
-            size=len(points),
-            scale=check_number("scale", self.scale, above=0),
-            epsilon=check_number("epsilon", self.epsilon, at_least=0, infinite=True),
-            delta=check_delta(self.delta),
-        )
+        scale = check_number("scale", self.scale, above=0)
+        epsilon = check_number("epsilon", self.epsilon, at_least=0, infinite=True)
+        delta = check_delta(self.delta)
+        store(self, points=points, size=len(points), scale=scale, epsilon=epsilon, delta=delta)
 
     @abstractmethod
     def log_density(self, reports: ArrayLike) -> Array:

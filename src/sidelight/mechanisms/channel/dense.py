@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from sidelight.foundation.arrays import Array
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole, invalid
-from sidelight.mechanisms.channel.channel import Channel, check_matrix_size, check_stated
-from sidelight.mechanisms.channel.sets import AnyChannel
+from sidelight.mechanisms.channel.channel import LARGEST_MATRIX, Channel, check_matrix_size, check_stated
+from sidelight.mechanisms.channel.sets import AnyChannel, ImplicitChannel
 from sidelight.mechanisms.exact import store
 
 
@@ -20,11 +20,7 @@ from sidelight.mechanisms.exact import store
 class DenseChannel(Channel):
     """A channel given by its matrix Pr(report | value), shape (values, reports).
 
-    Attributes:
-        cells: the matrix.
-        budget: the budget really spent, where it is known better than from the rounded matrix.
-        size: the number of values.
-        epsilon: the budget really spent.
+    `budget` is what is really spent, where that is known better than from the rounded matrix.
     """
 
     cells: Array
@@ -40,7 +36,7 @@ class DenseChannel(Channel):
         check_matrix_size(*cells.shape)
         if np.abs(cells.sum(axis=1) - 1).max(initial=0) > 1e-9:
             raise InputError("every row of a channel must sum to 1.")
-        epsilon = _largest_ratio(cells)
+        epsilon = largest_ratio(cells)
         if self.budget is not None:
             epsilon = check_stated(self.budget, epsilon)
             store(self, budget=epsilon)
@@ -56,7 +52,19 @@ class DenseChannel(Channel):
         return self.cells
 
 
-def _largest_ratio(cells: Array) -> float:
+def channel_of_columns(size: int, reports: int, epsilon: float, law: Callable[[Positions], Array]) -> Channel:
+    """Return the channel of a law of report numbers, shape (reports, size): a matrix if small enough."""
+    if size * reports <= LARGEST_MATRIX:
+        return DenseChannel(law(np.arange(reports)).T, epsilon)
+
+    def likelihood(report: int) -> Array:
+        check_whole("report", report, at_least=0, at_most=reports - 1)
+        return np.asarray(law(np.array([report]))[0])
+
+    return ImplicitChannel(size, epsilon, likelihood)
+
+
+def largest_ratio(cells: Array) -> float:
     """Return the largest log-ratio within a column; reports that are never sent do not count."""
     used = cells[:, cells.max(axis=0) > 0]
     low, high = used.min(axis=0), used.max(axis=0)

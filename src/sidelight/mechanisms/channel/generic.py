@@ -15,7 +15,7 @@ Dinkelbach's iteration.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,19 +33,23 @@ STEP = 4e-15
 
 @dataclass(frozen=True)
 class Worst:
-    """The largest log-ratio between two rows.
+    """The largest log-ratio between two rows: the one under which a report is likelier, and the other one.
 
-    Attributes:
-        value: the log-ratio.
-        likelier: the row under which the report is likelier.
-        unlikelier: the other row.
-        report: what names the report that reaches it: the values it favours (see `Channel.named`).
+    `report` is what names that report: the values it favours (see `Channel.named`).
     """
 
     value: float
     likelier: int
     unlikelier: int
     report: Positions
+
+
+def worst_column(logs: Array) -> Worst:
+    """Return the largest difference within a column, the two rows that it lies between, and the column."""
+    spans = log_spans(logs)
+    report = int(spans.argmax())
+    column = logs[:, report]
+    return Worst(float(spans[report]), int(column.argmax()), int(column.argmin()), np.array([report]))
 
 
 def baseline_at(budget: float) -> float:
@@ -85,14 +89,10 @@ def _saturated(rows: Array) -> Worst:
 
     Then the ratio of a set is at most that of one of its values, and logarithms hold what doubles do not.
     """
-    logs = logs_of(rows)
-    spans = log_spans(logs)
-    value = float(spans.max())
-    column = logs[:, int(spans.argmax())]
-    likelier, unlikelier = int(column.argmax()), int(column.argmin())
+    worst = worst_column(logs_of(rows))
     with np.errstate(over="ignore"):
-        favoured = favoured_set(rows[likelier], rows[unlikelier], float(np.exp(value)))
-    return Worst(value, likelier, unlikelier, np.flatnonzero(favoured))
+        favoured = favoured_set(rows[worst.likelier], rows[worst.unlikelier], float(np.exp(worst.value)))
+    return replace(worst, report=np.flatnonzero(favoured))
 
 
 def generic_pairs(rows: Array, baseline: float, width: int | None = None) -> Array:
@@ -145,6 +145,7 @@ def favoured_set(g: Array, h: Array, ratio: float, width: int | None = None) -> 
     favoured = g > ratio * h
     if favoured.any():
         return np.asarray(favoured)
+    # The ratio was rounded itself, so its set is sought a hair below.
     return np.asarray((g >= ratio * (1 - 1e-12) * h) & (g > 0))
 
 
@@ -191,7 +192,7 @@ def _search(rows: Array, baseline: float, width: int | None) -> tuple[float, int
 
 def _dinkelbach(g: Array, h: Array, baseline: float, start: float, width: int | None) -> float:
     """Climb from `start` to the largest ratio of the pair; returns `start` if the pair does not beat it."""
-    ratio = probe = start
+    ratio = probe = start  # `climb` for one pair, in half its time: most rows have few pairs left to try
     while _excess(gains := g - probe * h, g, baseline, probe, width) > 0:
         favoured = _best_set(gains, width)
         top = baseline + (1 - baseline) * float(g[favoured].sum())

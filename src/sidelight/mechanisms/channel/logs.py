@@ -40,6 +40,12 @@ def log_spans(logs: Array) -> Array:
     return np.asarray(np.where(np.isnan(spans), 0.0, spans))
 
 
+def log_gains(top: Array, bottom: Array) -> Array:
+    """Return how far `top` is above `bottom`; minus infinity where `top` is, as nothing is gained there."""
+    with np.errstate(invalid="ignore"):  # both may be minus infinity
+        return np.asarray(np.where(top > -np.inf, top - bottom, -np.inf))
+
+
 def log_ratios(high: Array, low: Array) -> Array:
     """Return ln(high / low): infinite where only `low` is 0, 0 where both are, which never happens."""
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -21,20 +21,15 @@ import numpy as np
 
 from sidelight.foundation import errors
 from sidelight.foundation.arrays import Array, Positions
+from sidelight.mechanisms.channel import channel as base
 from sidelight.mechanisms.channel import generic
-from sidelight.mechanisms.channel.channel import (
-    LARGEST_LIST,
-    Channel,
-    check_delta,
-    check_matrix_size,
-    check_stated,
-)
-from sidelight.mechanisms.channel.logs import logs_of
+from sidelight.mechanisms.channel.channel import LARGEST_LIST, Channel
+from sidelight.mechanisms.channel.logs import log_spans, logs_of
 from sidelight.mechanisms.exact import store
 from sidelight.schema import Attribute
 
 Family = Literal["singletons", "subsets", "all"]
-LARGEST_STACK = 1 << 22
+LARGEST_STACK = 1 << 22  # 32 MiB of doubles; larger searches go one by one
 
 
 class SetChannel(Channel):
@@ -142,17 +137,11 @@ class SetChannel(Channel):
 
 
 def _stacked_singles(rows: Array, floors: Array, budgets: Array) -> list[generic.Worst]:
-    columns = floors + (1 - floors) * rows
-    high, low = columns.argmax(axis=1), columns.argmin(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(columns)
-        highest, lowest = (np.take_along_axis(logs, at[:, None], 1)[:, 0] for at in (high, low))
-        spans = highest - lowest
-    spans = np.where(np.isnan(spans), 0.0, spans)  # infinity less infinity: a report that is never sent
-    report = spans.argmax(axis=1)
-    at = np.arange(len(rows))
-    values = np.minimum(spans[at, report], budgets)
-    worst = zip(values, high[at, report], low[at, report], report, strict=True)
+    logs = logs_of(floors + (1 - floors) * rows)
+    spans = log_spans(np.moveaxis(logs, 1, 0))
+    at, report = np.arange(len(rows)), spans.argmax(axis=1)
+    values, column = np.minimum(spans[at, report], budgets), logs[at, :, report]
+    worst = zip(values, column.argmax(axis=1), column.argmin(axis=1), report, strict=True)
     return [generic.Worst(float(value), int(i), int(j), np.array([y])) for value, i, j, y in worst]
 
 
@@ -203,7 +192,7 @@ class FavouringChannel(SetChannel):
             raise errors.invalid("baseline", "at most 1", self.baseline)
         epsilon = math.inf if baseline == 0 else -math.log(baseline)
         if self.budget is not None:
-            epsilon = check_stated(self.budget, epsilon)
+            epsilon = base.check_stated(self.budget, epsilon)
             store(self, budget=epsilon)
         store(self, size=size, width=width, baseline=baseline, epsilon=epsilon)
         single, every = self.family == "singletons", self.family == "all"
@@ -241,7 +230,7 @@ class FavouringChannel(SetChannel):
                 f"a channel over {self.size} values whose reports are sets has too many of them for a "
                 "matrix; leakage uses its favoured sets instead."
             )
-        check_matrix_size(self.size, self.size)
+        base.check_matrix_size(self.size, self.size)
         cells = np.full((self.size, self.size), self.baseline)
         np.fill_diagonal(cells, 1.0)
         return cells / (1 + (self.size - 1) * self.baseline)
@@ -307,12 +296,9 @@ class AnyChannel(SetChannel):
     within: Channel | None = None
 
     def __post_init__(self) -> None:
-        store(
-            self,
-            size=errors.check_whole("size", self.size, at_least=1),
-            epsilon=errors.check_number("epsilon", self.epsilon, at_least=0, infinite=True),
-            delta=check_delta(self.delta),
-        )
+        epsilon = errors.check_number("epsilon", self.epsilon, at_least=0, infinite=True)
+        size = errors.check_whole("size", self.size, at_least=1)
+        store(self, size=size, epsilon=epsilon, delta=base.check_delta(self.delta))
         if self.within is not None and self.within.claim == "published":
             store(self, claim="published")  # its budget is that of the idealised mechanism
 

@@ -3,27 +3,94 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import groupby, pairwise
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from sidelight.foundation.progress import track
 from sidelight.labels import BasicResponse, HeadsResponse, LabelResponse, Omega, best_width, published_width
 from sidelight.labels.leakage import adversarial_belief, correlation_excess
-from sidelight.studies.clldp import records
-from sidelight.studies.clldp.points import Point, drawing_of, line_of, mean_point, result_of
-from sidelight.studies.clldp.records import FEVER, LABELS, SYNTHETIC, VALUES, synthetic_conditionals
-from sidelight.studies.study import Reading, StudyResult, Value, Work, gaps, judged
+from sidelight.studies.clldp.records import (
+    FEVER,
+    LABELS,
+    SYNTHETIC,
+    VALUES,
+    synthetic_conditionals,
+    synthetic_rows,
+)
+from sidelight.studies.figures import STYLES, canvas, finish, legend_beside
+from sidelight.studies.register import CATALOGUE, beside
+from sidelight.studies.study import (
+    Drawing,
+    Reading,
+    StudyResult,
+    Value,
+    Verdict,
+    Work,
+    gaps,
+    judged,
+    plain_table,
+)
 
 COMPARED = ("basic", "kHR, k = 1", "kHR, k = floor")
 """What Fig. 3 holds the published choice of k against."""
 BUDGETS = (0.5, 1.0, 2.0, 4.0, 8.0)
-PRINTED_1: dict[str, Value] = {"omega(1)": 0.77, "omega(2)": 0.99, "LabelDP's excess": math.log(68)}
-PRINTED_4: dict[str, Value] = {"U(1,50)": 0.020, "N(25,1)": 0.383, "N(25,0.3)": 0.638, "D(25)": 1.0}
 _PAIRS = VALUES * LABELS
-_LOWEST = "k by eq. (8) has the lowest error"
-_BEST_K = "U(1,50): best k"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a figure or table."""
+
+    figure: str  # which one
+    data: str  # the set of records
+    line: str  # the method
+    x: float  # the budget, k, or the number of a table's column
+    value: float  # the figure
+    error: float = 0.0  # its standard error; 0 for an exact one
+
+
+def mean_point(figure: str, data: str, line: str, x: float, values: Sequence[float]) -> Point:
+    """Return the mean of several runs as a point, with its standard error."""
+    spread = float(np.std(values, ddof=1) / math.sqrt(len(values))) if len(values) > 1 else 0.0
+    return Point(figure, data, line, x, float(np.mean(values)), spread)
+
+
+def line_of(points: Sequence[Point], figure: str, line: str) -> dict[tuple[str, float], float]:
+    """Return one line of a figure: its values by set of records and x."""
+    chosen = [point for point in points if (point.figure, point.line) == (figure, line)]
+    return {(point.data, point.x): point.value for point in chosen}
+
+
+def result_of(
+    points: Sequence[Point], figure: str, verdict: Verdict, ours: Mapping[str, Value], *drawings: Drawing
+) -> StudyResult:
+    """Return the result of a study with the table of its own points."""
+    columns, rows = plain_table([point for point in points if point.figure.startswith(figure)])
+    return StudyResult(verdict, ours, (*columns[:-1], "standard error"), rows, drawings)
+
+
+def points_figure(figure: str, points: Sequence[Point]) -> Figure:
+    """Draw one figure, a panel for each set of records."""
+    chosen = [point for point in points if point.figure == figure]
+    names = list(dict.fromkeys(point.data for point in chosen))
+    drawing, panels = canvas(3.6 * len(names) + 1.6, 3.6, len(names))
+    is_error = figure in ("figure 3", "figure 6")
+    measure = "l2 error of the joint" if is_error else "share of right labels"
+    for axes, name in zip(panels, names, strict=True):
+        here = [point for point in chosen if point.data == name and not point.line.startswith("leakage")]
+        for number, line in enumerate(dict.fromkeys(point.line for point in here)):
+            places = ((point.x, point.value, point.error) for point in here if point.line == line)
+            x, y, error = zip(*places, strict=True)
+            axes.errorbar(x, y, error, linestyle=STYLES[number % 4], label=line, linewidth=1.2)
+        axes.set_yscale("log" if is_error else "linear")
+        finish(axes, "k" if figure == "figure 6" else "epsilon", measure, title=name, size=9)
+    legend_beside(panels[-1])
+    return drawing
 
 
 def budgets(quick: bool) -> tuple[float, ...]:
@@ -85,7 +152,7 @@ def figure_6(people: int, repeats: int, *, step: int) -> Iterator[Point]:
 
 
 def _joint_error(name: str, response: LabelResponse, people: int, seed: int) -> float:
-    rows = records.synthetic_rows(name, people, np.random.default_rng(seed))
+    rows = synthetic_rows(name, people, np.random.default_rng(seed))
     reports = response.randomise(rows.codes[:, 0], rows.labels, seed=seed)
     joint = response.joint(response.aggregate(reports))
     return float(np.sqrt(((joint - rows.table(0).T / people) ** 2).sum()))
@@ -94,21 +161,25 @@ def _joint_error(name: str, response: LabelResponse, people: int, seed: int) -> 
 WORK = Work("labels-joint", joint_points, minutes=4)
 
 
-def _read_table_1(points: Sequence[Point]) -> StudyResult:
-    ours: dict[str, Value] = {point.line: point.value for point in points if point.figure == "table 1"}
-    close = max(gaps(ours, PRINTED_1).values()) < 5e-3
+def _values(points: Sequence[Point], figure: str) -> list[float]:
+    return [point.value for point in points if point.figure == figure]
+
+
+def _judge_table_1(points: Sequence[Point]) -> StudyResult:
+    ours = beside("clldp-table1", *_values(points, "table 1"))
+    close = max(gaps(ours, CATALOGUE["clldp-table1"].published).values()) < 5e-3
     return result_of(points, "table 1", judged(close, "exact, from the table's six probabilities"), ours)
 
 
-def _read_table_4(points: Sequence[Point]) -> StudyResult:
-    ours: dict[str, Value] = {point.data: point.value for point in points if point.figure == "table 4"}
-    gap = max(gaps(ours, PRINTED_4).values())
+def _judge_table_4(points: Sequence[Point]) -> StudyResult:
+    ours = beside("clldp-table4", *_values(points, "table 4"))
+    gap = max(gaps(ours, CATALOGUE["clldp-table4"].published).values())
     exact = float(ours["N(25,0.3)"])
     reason = f"to {gap:.1g}; N(25,0.3) is exactly {exact:.4f}, which the paper cuts to 0.638"
     return result_of(points, "table 4", judged(gap < 1e-3, reason), ours)
 
 
-def _read_figure_3(points: Sequence[Point]) -> StudyResult:
+def _judge_figure_3(points: Sequence[Point]) -> StudyResult:
     """Judge k by eq. (8): whether it is the best of those compared, to a thousandth."""
     rule = line_of(points, "figure 3", "kHR, k by eq. (8), stated")
     others = [line_of(points, "figure 3", f"{line}, stated") for line in COMPARED]
@@ -116,47 +187,31 @@ def _read_figure_3(points: Sequence[Point]) -> StudyResult:
     lowest = sum(excess <= 1e-9 for excess in above)  # a tie but for rounding is the lowest too
     best = line_of(points, "figure 3", "kHR, k by search, stated")
     spared = max(1 - best[key] / rule[key] for key in rule)
-    ones, settings = _best_is_one(points)
-    ours: dict[str, Value] = {
-        _LOWEST: f"in {lowest} of {len(rule)} settings, else within {max(above):.2g} of the lowest",
-        _BEST_K: f"1 in {ones} of {settings} budgets",
-    }
+    one = line_of(points, "figure 3", "kHR, k = 1, stated")
+    same = [one[key] <= value * (1 + 1e-9) for key, value in best.items() if key[0] == "U(1,50)"]
+    ours = beside(
+        "clldp-fig3",
+        f"in {lowest} of {len(rule)} settings, else within {max(above):.2g} of the lowest",
+        f"1 in {sum(same)} of {len(same)} budgets",
+    )
     reason = (
         f"the stated error of k by eq. (8) is at most {100 * max(*above, 0):.2g} % above the least of those "
         f"compared, and that of the best of all k at most {100 * spared:.2g} % below it"
     )
-    title = "l2 error of the estimated joint against the budget"
-    drawing = drawing_of(points, "figure 3", "clldp-fig3", title)
-    verdict = judged(max(above) < 1e-3 and ones == settings, reason)
-    return result_of(points, "figure 3", verdict, ours, drawing)
+    verdict = judged(max(above) < 1e-3 and all(same), reason)
+    return result_of(points, "figure 3", verdict, ours)
 
 
-def _best_is_one(points: Sequence[Point]) -> tuple[int, int]:
-    """Return at how many budgets no k is better than 1 on U(1,50), and of how many."""
-    one, best = (line_of(points, "figure 3", f"kHR, {line}, stated") for line in ("k = 1", "k by search"))
-    same = [one[key] <= value * (1 + 1e-9) for key, value in best.items() if key[0] == "U(1,50)"]
-    return sum(same), len(same)
-
-
-_SHAPES = {
-    "U(1,50)": "rises",
-    "N(25,1)": "rises, falls, rises",
-    "N(25,0.3)": "rises, falls, rises",
-    "D(25)": "falls, rises",
-}
-
-
-def _read_figure_6(points: Sequence[Point]) -> StudyResult:
+def _judge_figure_6(points: Sequence[Point]) -> StudyResult:
     exact, seen = (line_of(points, "figure 6", line) for line in ("stated", "simulated"))
     gap = max(abs(seen[key] / exact[key] - 1) for key in exact)
     reason = f"over all k the simulated error is within {gap:.1%} of the stated one"
-    shapes = {name: _shape(name) for name in _SHAPES}
-    unlike = [name for name, shape in shapes.items() if shape != _SHAPES[name]]
+    ours = beside("clldp-fig6", *map(_shape, SYNTHETIC))
+    printed = CATALOGUE["clldp-fig6"].published
+    unlike = [name.partition(": ")[0] for name, shape in ours.items() if shape != printed[name]]
     if unlike:
         reason += f"; the exact error of {', '.join(unlike)} has another course over k = 1 to 100"
-    ours: dict[str, Value] = {f"{name}: error along k": shape for name, shape in shapes.items()}
-    drawing = drawing_of(points, "figure 6", "clldp-fig6", "l2 error against k at epsilon 3")
-    return result_of(points, "figure 6", judged(not unlike, reason), ours, drawing)
+    return result_of(points, "figure 6", judged(not unlike, reason), ours)
 
 
 def _shape(name: str) -> str:
@@ -168,8 +223,8 @@ def _shape(name: str) -> str:
 
 
 STUDIES = {
-    "clldp-table1": Reading(WORK, _read_table_1, PRINTED_1),
-    "clldp-table4": Reading(WORK, _read_table_4, PRINTED_4),
-    "clldp-fig3": Reading(WORK, _read_figure_3, {_LOWEST: "always", _BEST_K: "1 always"}),
-    "clldp-fig6": Reading(WORK, _read_figure_6, {f"{n}: error along k": kind for n, kind in _SHAPES.items()}),
+    "clldp-table1": Reading(WORK, _judge_table_1),
+    "clldp-table4": Reading(WORK, _judge_table_4),
+    "clldp-fig3": Reading(WORK, _judge_figure_3, partial(points_figure, "figure 3")),
+    "clldp-fig6": Reading(WORK, _judge_figure_6, partial(points_figure, "figure 6")),
 }

@@ -19,7 +19,7 @@ from sidelight.labels.collection import LabelledRows
 from sidelight.learning.learnt import labelled_rows
 from sidelight.schema import Attribute
 from sidelight.sources import read
-from sidelight.studies.tables import existing_table
+from sidelight.studies.study import existing_table
 
 VALUES, LABELS = 50, 5
 SYNTHETIC = ("U(1,50)", "N(25,1)", "N(25,0.3)", "D(25)")

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from sidelight.estimation.second_phase import published_copy
 from sidelight.foundation.arrays import Array
 from sidelight.leakage.published import sampling_amplification
-from sidelight.protocols.corr_rr import published_copy
 from sidelight.protocols.fake_data import rs_fd
 from sidelight.protocols.protocol import record_budget
 from sidelight.studies.corr_rr.records import available_tables, correlations, real, schema_of
 from sidelight.studies.figures import canvas
-from sidelight.studies.study import Drawing, Reading, StudyResult, Value, Work, against_exact, judged
+from sidelight.studies.register import beside
+from sidelight.studies.study import Reading, StudyResult, Work, against_exact, judged
 
 TABLE_1 = {"clave": (16, 2, -0.07, 0.05), "nursery": (8, 3, -0.07, 0.05), "mushroom": (9, 6, -0.37, 0.6)}
 """Table 1 as printed: attributes, values, least and largest correlation."""
@@ -43,7 +43,7 @@ class TableRow:
             return True
         attributes, values, least, largest = self.printed
         same = self.attributes == attributes and set(self.values) == {values}
-        return same and abs(self.least - least) < 0.011 and abs(self.largest - largest) < 0.011
+        return same and abs(self.least - least) < 0.011 and abs(self.largest - largest) < 0.011  # to 0.01
 
 
 def _row(name: str) -> TableRow:
@@ -54,17 +54,13 @@ def _row(name: str) -> TableRow:
     return TableRow(name, len(schema), schema.sizes, len(codes), *ends, TABLE_1.get(name), matrix)
 
 
-def _form(attributes: int, values: set[int], least: float, largest: float) -> str:
-    sizes = ", ".join(map(str, sorted(values)))
-    return f"{attributes} attributes, {sizes} values, correlations {least:.2f} to {largest:.2f}"
+def _form(row: TableRow) -> str:
+    sizes = ", ".join(map(str, sorted(set(row.values))))
+    return f"{row.attributes} attributes, {sizes} values, correlations {row.least:.2f} to {row.largest:.2f}"
 
 
-def _read_table_1(rows: list[TableRow]) -> StudyResult:
-    shown = {
-        row.name: _form(row.attributes, set(row.values), row.least, row.largest)
-        for row in rows
-        if row.printed
-    }
+def _judge_table_1(rows: list[TableRow]) -> StudyResult:
+    shown = beside("corr-rr-table1", *(_form(row) for row in rows if row.printed))
     differing = [row.name for row in rows if not row.agrees]
     reason = "clave and mushroom agree to the printed digits"
     if differing:
@@ -77,39 +73,30 @@ def _read_table_1(rows: list[TableRow]) -> StudyResult:
     return StudyResult(judged(not differing, reason), shown, columns, tuple(table))
 
 
-def _read_matrices(rows: list[TableRow]) -> StudyResult:
-    result = _read_table_1(rows)
-    drawing = Drawing("corr-rr-fig3", "correlations of the codes", partial(_matrices_figure, rows))
-    ours = {f"{row.name}: largest correlation": row.largest for row in rows if row.printed is not None}
-    return replace(result, ours=ours, drawings=(drawing,))
+def _judge_matrices(rows: list[TableRow]) -> StudyResult:
+    ours = beside("corr-rr-fig3", *(row.largest for row in rows if row.printed))
+    return replace(_judge_table_1(rows), ours=ours)
 
 
 def _matrices_figure(rows: list[TableRow]) -> Figure:
     figure, panels = canvas(3.2 * len(rows), 3.2, len(rows))
     for axes, row in zip(panels, rows, strict=True):
+        # a constant column has no correlation, which is drawn as none
         shown = axes.imshow(np.nan_to_num(row.matrix), vmin=-1, vmax=1, cmap="RdBu")
         axes.set_title(row.name, fontsize=10)
     figure.colorbar(shown, ax=figure.axes, shrink=0.8)
     return figure
 
 
-_TABLES = Work("corr-rr-tables", lambda _: list(map(_row, available_tables())), tuple(TABLE_1), ("adult",))
-_FORMS = {name: _form(count, {values}, *ends) for name, (count, values, *ends) in TABLE_1.items()}
-_LARGEST = {f"{name}: largest correlation": printed[-1] for name, printed in TABLE_1.items()}
+_TABLES = Work("corr-rr-tables", lambda _: list(map(_row, available_tables())), ("adult",))
 COPY_LINES = (0.1, 0.3, 0.5, 0.7, 0.9)
-FIGURE_2: dict[str, Value] = {
-    "p_y where both marginals are 0.9": "near 1",
-    "p_y where the marginals are 0.9 and 0.1": "near 0",
-    "p_y where both marginals are 0.5": 0.5,
-}
-"""Fig. 2, read off."""
-_RECORD = "budget of a record, two bits"
 
 
-def copy_curves() -> dict[float, Array]:
+def copy_curves(_quick: bool = False) -> dict[float, Array]:
     """Return Fig. 2: the published p_y against one marginal, for several others; shape (points, 2)."""
 
     def copy(first: float, second: float) -> float:
+        # nine tenths of 10,000 people are in the second phase
         return published_copy([first, 1 - first], [second, 1 - second], 1.0, 9000)
 
     grid = np.linspace(0.02, 0.98, 49)
@@ -125,20 +112,19 @@ def _copies_figure(copies: Mapping[float, Array]) -> Figure:
     return figure
 
 
-def _read_copies(curves: Mapping[float, Array]) -> StudyResult:
+def _judge_copies(curves: Mapping[float, Array]) -> StudyResult:
     rows = [(second, float(x), float(y)) for second, curve in curves.items() for x, y in curve]
     alike, unlike, even = (
         float(min(curves[second], key=lambda point: abs(point[0] - first))[1])
         for second, first in ((0.9, 0.9), (0.9, 0.1), (0.5, 0.5))
     )
-    ours: dict[str, Value] = dict(zip(FIGURE_2, (alike, unlike, even), strict=True))
     verdict = judged(
-        alike > 0.9 and unlike < 0.1 and abs(even - 0.5) < 0.05,
+        alike > 0.9 and unlike < 0.1 and abs(even - 0.5) < 0.05,  # as far as a drawing can be read
         "the rule copies a value exactly where two marginals are alike, whether or not the attributes depend "
         "on each other",
     )
-    drawing = Drawing("corr-rr-fig2", "p_y against a marginal", partial(_copies_figure, curves))
-    return StudyResult(verdict, ours, ("second marginal", "first marginal", "p_y"), tuple(rows), (drawing,))
+    columns = ("second marginal", "first marginal", "p_y")
+    return StudyResult(verdict, beside("corr-rr-fig2", alike, unlike, even), columns, tuple(rows))
 
 
 def _amplification(_quick: bool) -> tuple[float, float]:
@@ -147,20 +133,19 @@ def _amplification(_quick: bool) -> tuple[float, float]:
     return 1.0, record_budget(rs_fd(schema_of(2, 2), spent)).epsilon
 
 
-def _read_amplification(budgets: tuple[float, float]) -> StudyResult:
+def _judge_amplification(budgets: tuple[float, float]) -> StudyResult:
     claimed, exact = budgets
     words = (
         f"hiding which attribute was sampled does not lower what a whole record spends: {exact:.4f}, not "
         f"{claimed:g}",
         f"two bits, budget ln(2(e - 1) + 1) = {math.log(2 * (math.e - 1) + 1):.4f} on the sampled one",
     )
-    return against_exact(budgets, words, {_RECORD: exact}, "epsilon", "claimed")
+    return against_exact(budgets, words, beside("corr-rr-amplification", exact), "epsilon", "claimed")
 
 
-_AMPLIFICATION = Work("corr-rr-amplification", _amplification)
 STUDIES = {
-    "corr-rr-table1": Reading(_TABLES, _read_table_1, _FORMS),
-    "corr-rr-fig3": Reading(_TABLES, _read_matrices, _LARGEST),
-    "corr-rr-fig2": Reading(Work("corr-rr-copies", lambda _quick: copy_curves()), _read_copies, FIGURE_2),
-    "corr-rr-amplification": Reading(_AMPLIFICATION, _read_amplification, {_RECORD: 1.0}),
+    "corr-rr-table1": Reading(_TABLES, _judge_table_1),
+    "corr-rr-fig3": Reading(_TABLES, _judge_matrices, _matrices_figure),
+    "corr-rr-fig2": Reading(Work("corr-rr-copies", copy_curves), _judge_copies, _copies_figure),
+    "corr-rr-amplification": Reading(Work("corr-rr-amplification", _amplification), _judge_amplification),
 }

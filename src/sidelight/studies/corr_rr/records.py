@@ -10,14 +10,14 @@ import numpy as np
 
 from sidelight.foundation.arrays import AnyCodes, Array, Whole
 from sidelight.schema import Schema, categorical
-from sidelight.studies.tables import existing_table, missing_tables
+from sidelight.studies.study import existing_table, missing_tables
 
 PEOPLE = 10_000
 BASE = {10: (0.3, 0.2, 0.15, 0.1, 0.08, 0.06, 0.05, 0.03, 0.02, 0.01), 2: (0.9, 0.1)}
 """The first attribute's frequencies, by the number of values; the paper does not print its own."""
 REAL = ("clave", "nursery", "mushroom", "adult")
 _ADULT_BINS = 10
-_KEPT = 200
+_KEPT = 200  # the trials of one model in a full run
 
 
 def schema_of(attributes: int, values: int) -> Schema:
@@ -38,7 +38,7 @@ def star(attributes: int, values: int, correlation: float, trial: int, people: i
     for _ in range(attributes - 1):
         columns.append(np.where(rng.random(people) < correlation, first, rng.integers(0, values, people)))
     records = np.stack(columns, axis=1).astype(np.uint8)
-    records.flags.writeable = False
+    records.flags.writeable = False  # they are cached, and shared by every budget
     return records
 
 

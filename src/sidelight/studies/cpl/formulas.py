@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from sidelight.belief import Belief
@@ -14,25 +12,17 @@ from sidelight.leakage.published import pairwise_sum
 from sidelight.mechanisms import create
 from sidelight.schema import Schema, categorical
 from sidelight.sources import Counts
-from sidelight.studies.study import Reading, StudyResult, Value, Verdict, Work, gaps, judged, plain_table
+from sidelight.studies.register import CATALOGUE, beside
+from sidelight.studies.study import Reading, StudyResult, Verdict, Work, gaps, judged
 
 EXAMPLE = ((0.2, 0, 0, 0), (0, 0.2, 0, 0), (0.1, 0.15, 0.03, 0.02), (0.1, 0.15, 0.03, 0.02))
 """CPL, eq. (28)."""
+Pair = tuple[float, float]
+"""The published sum and the exact total of one attribute's leakage."""
 
 
-@dataclass(frozen=True)
-class ExampleRow:
-    """One budget of Table III: both directions, exact and estimated from 100,000 records."""
-
-    epsilon: float
-    forth: float
-    back: float
-    seen_forth: float
-    seen_back: float
-
-
-def example_rows() -> list[ExampleRow]:
-    """Return Table III: eq. (28), the worst mechanism of the budget, and randomised response counted."""
+def _example(_quick: bool) -> list[tuple[float, ...]]:
+    """Return Table III, eq. (28): budget, the worst mechanism's two directions, and GRR's as counted."""
     names = ["secret", "other"]
     belief = Belief.from_joint(EXAMPLE, names)
     cells = np.rint(np.array(EXAMPLE) * 100_000).astype(np.int64)  # 0.03 x 100,000 is 3,000 but for rounding
@@ -46,87 +36,43 @@ def example_rows() -> list[ExampleRow]:
             statistical_leakage(counted, {through: view}, about, seed=8).value
             for through, about in (("other", "secret"), ("secret", "other"))
         ]
-        rows.append(ExampleRow(epsilon, float(worst[1, 0]), float(worst[0, 1]), *seen))
+        rows.append((epsilon, float(worst[1, 0]), float(worst[0, 1]), *seen))
     return rows
 
 
-def exclusive_or() -> tuple[float, float]:
-    """Return the published sum and the exact total of X = A xor B, fair coins, budget 1 on all three."""
+def _sums(quick: bool) -> list[Pair]:
+    """Return sum and total of X = A xor B with fair coins, budget 1 on all three, and in random joints."""
     a, b, x = np.indices((2, 2, 2))
-    return _sum_and_total(np.where(x == a ^ b, 0.25, 0.0))
-
-
-def random_joints(count: int) -> list[tuple[float, float]]:
-    """Return published sum and exact total of one attribute in random joints of three."""
     rng = np.random.default_rng(150)
-    return [_sum_and_total(rng.dirichlet(np.full(8, 0.5)).reshape(2, 2, 2)) for _ in range(count)]
+    joints = (rng.dirichlet(np.full(8, 0.5)).reshape(2, 2, 2) for _ in range(50 if quick else 500))
+    return [_sum_and_total(cells) for cells in (np.where(x == a ^ b, 0.25, 0.0), *joints)]
 
 
-def _sum_and_total(cells: Array) -> tuple[float, float]:
+def _sum_and_total(cells: Array) -> Pair:
     belief = Belief.from_joint(cells, ["a", "b", "x"])
     channels = {name: create("grr", 2, 1.0).channel for name in belief.schema.names}
     total = total_leakage(belief, channels, "x", "exact")
     return pairwise_sum(belief, channels, "x").value, total.value
 
 
-@dataclass(frozen=True)
-class FormulaStudy:
-    """Table III, and eq. (6) on one small case and on random ones."""
-
-    example: list[ExampleRow]
-    coins: tuple[float, float]
-    joints: list[tuple[float, float]]
-
-
-def run_formulas(quick: bool) -> FormulaStudy:
-    """Compute what needs no table."""
-    return FormulaStudy(example_rows(), exclusive_or(), random_joints(50 if quick else 500))
-
-
-_FORMULAS = Work("cpl-formulas", run_formulas)
-PRINTED_3: dict[str, Value] = {
-    "epsilon 0.5, other to secret": 0.5,
-    "epsilon 0.5, secret to other": 0.2810,
-    "epsilon 1, other to secret": 1.0,
-    "epsilon 1, secret to other": 0.6203,
-    "epsilon 2, other to secret": 2.0,
-    "epsilon 2, secret to other": 1.4340,
-    "epsilon 0.5, other to secret, estimated": 0.5007,
-    "epsilon 0.5, secret to other, estimated": 0.2833,
-    "epsilon 1, other to secret, estimated": 0.9985,
-    "epsilon 1, secret to other, estimated": 0.6222,
-    "epsilon 2, other to secret, estimated": 2.0020,
-    "epsilon 2, secret to other, estimated": 1.4369,
-}
-"""The worst mechanism of the budget, and randomised response estimated from 100,000 records."""
-_BELOW = "random joints in which the sum is below the truth"
-_CASES = ("other to secret", "secret to other", "other to secret, estimated", "secret to other, estimated")
-
-
-def _read_table_3(study: FormulaStudy) -> StudyResult:
-    ours: dict[str, Value] = {}
-    for budget, *figures in plain_table(study.example)[1]:
-        names = (f"epsilon {budget:g}, {case}" for case in _CASES)
-        ours |= dict(zip(names, figures, strict=True))
-    apart = gaps(ours, PRINTED_3)
-    gap, strayed = (
-        max(value for name, value in apart.items() if name.endswith("estimated") == is_estimate)
-        for is_estimate in (False, True)
-    )
+def _judge_table_3(rows: list[tuple[float, ...]]) -> StudyResult:
+    exact = [value for _, forth, back, *_ in rows for value in (forth, back)]
+    ours = beside("cpl-table3", *exact, *(value for row in rows for value in row[3:]))
+    apart = list(gaps(ours, CATALOGUE["cpl-table3"].published).values())
+    gap, strayed = max(apart[: len(exact)]), max(apart[len(exact) :])
     columns = ("epsilon", "other to secret", "secret to other", "estimated forth", "estimated back")
     reason = (
         f"both directions within {gap:.4f}, the printed ones a little above the exact values; the estimates, "
         f"which depend on the draw, within {strayed:.3f}"
     )
-    verdict = judged(gap < 5e-4 and strayed < 0.02, reason)
-    return StudyResult(verdict, ours, columns, plain_table(study.example)[1])
+    return StudyResult(judged(gap < 5e-4 and strayed < 0.02, reason), ours, columns, tuple(rows))
 
 
-def _read_equation_6(study: FormulaStudy) -> StudyResult:
-    stated, exact = study.coins
-    below = [(a, b) for a, b in study.joints if a < b - 1e-9]
+def _judge_equation_6(pairs: list[Pair]) -> StudyResult:
+    (stated, exact), *joints = pairs
+    below = [(a, b) for a, b in joints if a < b - 1e-9]  # by more than rounding
     most = max((1 - a / b for a, b in below), default=0.0)
-    share = f"{len(below)} of {len(study.joints)}"
+    share = f"{len(below)} of {len(joints)}"
     verdict = Verdict(
         "refuted" if exact > stated + 1e-9 else "reproduced",
         f"reports that say nothing one by one can tell all together; the sum is below the truth in {share} "
@@ -134,12 +80,11 @@ def _read_equation_6(study: FormulaStudy) -> StudyResult:
         "X = A xor B with fair coins, randomised response of budget 1 on all three: the sum is "
         f"{stated:.4g}, the truth {exact:.5f}",
     )
-    rows = tuple(("random joint", a, b) for a, b in study.joints)
-    columns = ("case", "published sum", "exact total")
-    return StudyResult(verdict, {_BELOW: share}, columns, (("xor", stated, exact), *rows))
+    rows = (("xor", stated, exact), *(("random joint", a, b) for a, b in joints))
+    return StudyResult(verdict, beside("cpl-eq6", share), ("case", "published sum", "exact total"), rows)
 
 
 STUDIES = {
-    "cpl-table3": Reading(_FORMULAS, _read_table_3, PRINTED_3),
-    "cpl-eq6": Reading(_FORMULAS, _read_equation_6, {_BELOW: "none: it is called a bound"}),
+    "cpl-table3": Reading(Work("cpl-table3", _example), _judge_table_3),
+    "cpl-eq6": Reading(Work("cpl-eq6", _sums), _judge_equation_6),
 }

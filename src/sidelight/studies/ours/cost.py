@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -19,53 +19,45 @@ from sidelight.schema import Schema, categorical
 from sidelight.sources import Counts
 from sidelight.sources.counts import distinct_records
 from sidelight.studies.figures import canvas
-from sidelight.studies.study import Drawing, Reading, StudyResult, Verdict, Work, seconds_of
+from sidelight.studies.study import Reading, StudyResult, Verdict, Work, seconds_of
 
 Ready = Callable[[], object]
 """A step that is ready to be measured."""
 
 
-@dataclass(frozen=True)
-class Cost:
-    """The seconds of one step at growing sizes, after one run that compiles and warms up."""
-
-    step: str  # what is computed
-    unit: str  # what the sizes count
-    sizes: tuple[int, ...]  # the sizes
-    seconds: tuple[float, ...]  # the least of three wall times at each size
+Row = tuple[str, str, int, float]
+"""A step, what its sizes count, one of them, and the least of three wall times there in seconds."""
 
 
-def run(quick: bool = False) -> list[Cost]:
+def run(quick: bool = False) -> list[Row]:
     """Measure every step; with `quick` at the smaller sizes only."""
-    most = 3 if quick else 9
-    counts = (5, 10, 20, 40, 80)[:most]
-    return [
-        _measure("generic bound", "values of secret and neighbour", (30, 100, 300, 1000)[:most], _generic),
-        _measure("all pairs, exact", "binary attributes", counts, partial(_pairs, "grr")),
-        _measure("all pairs, generic", "binary attributes", counts, partial(_pairs, "any")),
-        _measure("exact total", "cells of the joint", (2**10, 2**14, 2**18, 2**22)[:most], exact_total),
-        _measure("tree totals, every secret", "binary attributes", counts, _trees),
-        _measure("surrogates of a pair", "surrogates", (100, 1000, 10_000)[:most], surrogates),
+    counts = (5, 10, 20, 40, 80)
+    steps: list[tuple[str, str, tuple[int, ...], Callable[[int], Ready]]] = [
+        ("generic bound", "values of secret and neighbour", (30, 100, 300, 1000), _generic),
+        ("all pairs, exact", "binary attributes", counts, partial(_pairs, "grr")),
+        ("all pairs, generic", "binary attributes", counts, partial(_pairs, "any")),
+        ("exact total", "cells of the joint", (2**10, 2**14, 2**18, 2**22), exact_total),
+        ("tree totals, every secret", "binary attributes", counts, _trees),
+        ("surrogates of a pair", "surrogates", (100, 1000, 10_000), surrogates),
     ]
+    rows = []
+    for step, unit, sizes, prepare in steps:
+        for size in sizes[: 3 if quick else None]:
+            work = prepare(size)
+            work()  # compiles and warms up, which is not what is measured
+            # the least of three: what else the machine does only ever adds time
+            rows.append((step, unit, size, min(seconds_of(work) for _ in range(3))))
+    return rows
 
 
-def cost_figure(costs: Sequence[Cost]) -> Figure:
+def cost_figure(rows: Sequence[Row]) -> Figure:
     """Return the six costs as small panels of seconds against size, both on logarithmic scales."""
     figure, panels = canvas(10, 5.5, 3, 2)
-    for panel, cost in zip(panels, costs, strict=True):
-        panel.loglog(cost.sizes, cost.seconds, marker="o")
-        panel.set(title=cost.step, xlabel=cost.unit, ylabel="seconds")
+    for panel, ((step, unit), points) in zip(panels, groupby(rows, lambda row: row[:2]), strict=True):
+        panel.loglog(*zip(*(point[2:] for point in points), strict=True), marker="o")
+        panel.set(title=step, xlabel=unit, ylabel="seconds")
         panel.grid(visible=True, which="both", alpha=0.3)
     return figure
-
-
-def _measure(step: str, unit: str, sizes: Sequence[int], prepare: Callable[[int], Ready]) -> Cost:
-    seconds = []
-    for size in sizes:
-        work = prepare(size)
-        work()  # compiles and warms up, which is not what is measured
-        seconds.append(min(seconds_of(work) for _ in range(3)))
-    return Cost(step, unit, tuple(sizes), tuple(seconds))
 
 
 def _generic(size: int) -> Callable[[], object]:
@@ -112,14 +104,11 @@ def surrogates(count: int) -> Callable[[], object]:
     return lambda: statistical_leakage(belief, {"u": view}, "x", surrogates=count, seed=1)
 
 
-def _read_cost(costs: list[Cost]) -> StudyResult:
-    rows = [(c.step, c.unit, *point) for c in costs for point in zip(c.sizes, c.seconds, strict=True)]
-    slowest = max(costs, key=lambda cost: cost.seconds[-1])
-    size = f"{slowest.sizes[-1]} {slowest.unit}"
-    reason = f"the slowest, {slowest.step}, takes {slowest.seconds[-1]:.2g} s for {size}"
-    drawing = Drawing("leakage-cost", "seconds against size", partial(cost_figure, costs))
-    columns = ("step", "unit", "size", "seconds")
-    return StudyResult(Verdict("measured", reason), {}, columns, tuple(rows), (drawing,))
+def _judge_cost(rows: Sequence[Row]) -> StudyResult:
+    largest = {row[0]: row for row in rows}  # the last of each step
+    step, unit, size, seconds = max(largest.values(), key=lambda row: row[-1])
+    reason = f"the slowest, {step}, takes {seconds:.2g} s for {size} {unit}"
+    return StudyResult(Verdict("measured", reason), {}, ("step", "unit", "size", "seconds"), tuple(rows))
 
 
-STUDIES = {"leakage-cost": Reading(Work("leakage-cost", run, minutes=1), _read_cost)}
+STUDIES = {"leakage-cost": Reading(Work("leakage-cost", run, minutes=1), _judge_cost, cost_figure)}

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -18,10 +17,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sidelight.attacks.floating_point import FloatingPointResult, attack_naive, attack_release
-from sidelight.attacks.intervals import mean_interval, paired_interval
+from sidelight.attacks.result import mean_interval, paired_interval
 from sidelight.foundation.errors import MissingExtraError
 from sidelight.studies.figures import canvas, finish, legend_beside
-from sidelight.studies.study import Drawing, Reading, StudyResult, Verdict, Work, plain_table
+from sidelight.studies.study import Reading, StudyResult, Verdict, Work, plain_table
 
 CANDIDATES: Mapping[str, tuple[int, ...]] = {
     "0 or 1": (0, 1),
@@ -114,12 +113,6 @@ def _row(name: str, epsilon: float, release: str, test: str, result: FloatingPoi
     return FloatingPointRow(*named, *shares, result.mean_size, *astuple(gain))
 
 
-def meets(rows: Sequence[FloatingPointRow], low: float, high: float) -> bool:
-    """Whether the shares recovered at these budgets, with their intervals, meet the range of a reference."""
-    least, most = min(row.recovered_lower for row in rows), max(row.recovered_upper for row in rows)
-    return least <= high and most >= low
-
-
 def recovery_figure(study: FloatingPointStudy) -> Figure:
     """Return the share recovered, and the share of the candidates that are left, against the budget."""
     figure, panels = canvas(9.5, 4.2, 2)
@@ -128,7 +121,7 @@ def recovery_figure(study: FloatingPointStudy) -> Figure:
         _lines(panels, study.of(NAIVE, candidates=name), f"{NAIVE}, {name}", "-", colour)
         _lines(panels, study.of(SIMULATED, GRID, name), "" if number else "ours, all three", "--", "black")
         panels[0].axhspan(*REFERENCE[name][1:], color=colour, alpha=0.15, linewidth=0)
-    panels[0].set_yscale("symlog", linthresh=1e-3)
+    panels[0].set_yscale("symlog", linthresh=1e-3)  # a plain logarithm could not show 0, which is ours
     panels[0].set(ylim=(-2e-4, 1.3), ylabel="share recovered for certain (shaded: reference)")
     panels[1].set(ylim=(0, 1.05), ylabel="mean share of the candidates that are left")
     legend_beside(panels[1])
@@ -147,13 +140,11 @@ def _lines(panels: list[Axes], rows: list[FloatingPointRow], label: str, style: 
         finish(axes, "budget")
 
 
-def _read_floating_point(study: FloatingPointStudy) -> StudyResult:
+def _judge_floating_point(study: FloatingPointStudy) -> StudyResult:
     sampler, meets_reference = _naive_sampler(study)
     release, resists = _our_release(study)
-    title = "what is recovered, and what is left"
-    drawing = Drawing("floating-point", title, partial(recovery_figure, study))
     verdict = Verdict("measured" if meets_reference and resists else "differs", f"{sampler}; {release}")
-    return StudyResult(verdict, {}, *plain_table(study.rows), (drawing,))
+    return StudyResult(verdict, {}, *plain_table(study.rows))
 
 
 def _naive_sampler(study: FloatingPointStudy) -> tuple[str, bool]:
@@ -165,7 +156,9 @@ def _naive_sampler(study: FloatingPointStudy) -> tuple[str, bool]:
         left = _range([row.left for row in rows], ".3g")
         beside = f"reference {words}; {left} of {rows[0].values} candidates are left"
         parts.append(f"{share} where values are {name} ({beside})")
-        missed += [] if meets(rows, low, high) else [name]
+        # met where the shares of all budgets, with their intervals, overlap the range
+        if min(row.recovered_lower for row in rows) > high or max(row.recovered_upper for row in rows) < low:
+            missed.append(name)
     words = f"the naive sampler gives away for certain {', '.join(parts)}"
     return words + (f", which is not the reference on {', '.join(missed)}" if missed else ""), not missed
 
@@ -187,4 +180,4 @@ def _range(values: Sequence[float], digits: str) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-STUDIES = {"floating-point": Reading(Work("floating-point", run), _read_floating_point)}
+STUDIES = {"floating-point": Reading(Work("floating-point", run), _judge_floating_point, recovery_figure)}

@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 from matplotlib.figure import Figure
 
 from sidelight.belief import Belief, Gaussian
 from sidelight.knowledge import Adversary, Query, gaussian_leakage, prior_leakage
 from sidelight.studies.figures import canvas
-from sidelight.studies.study import Drawing, Reading, StudyResult, Value, Work, against_exact, gaps, judged
+from sidelight.studies.register import CATALOGUE, beside
+from sidelight.studies.study import Reading, StudyResult, Work, against_exact, gaps, judged
 
 _JOINTS = {
-    "Example 2, (a), knows x2": ([[0.3, 0.2], [0.2, 0.3]], 1.0, ("x2",), 1.0),
-    "Example 2, (a), knows nothing": ([[0.3, 0.2], [0.2, 0.3]], 1.0, (), 1.19),
-    "Example 2, (b), knows nothing": ([[0.2, 0.3], [0.3, 0.2]], 1.0, (), 0.82),
-    "Example 3, (a'), knows nothing": ([[0.49, 0.01], [0.01, 0.49]], 1.0, (), 1.95),
-    "Example 3, (b'), knows nothing": ([[0.01, 0.49], [0.49, 0.01]], 1.0, (), 0.05),
-    "Example 4, (c), knows nothing": ([[0.5, 0.0], [0.0, 0.5]], 1.0, (), 2.0),
-    "Example 4, (d), knows nothing": ([[0.5, 0.0], [0.0, 0.5]], 5.0, (), 6.0),
+    "Example 2, (a), knows x2": ([[0.3, 0.2], [0.2, 0.3]], 1.0, ("x2",)),
+    "Example 2, (a), knows nothing": ([[0.3, 0.2], [0.2, 0.3]], 1.0, ()),
+    "Example 2, (b), knows nothing": ([[0.2, 0.3], [0.3, 0.2]], 1.0, ()),
+    "Example 3, (a'), knows nothing": ([[0.49, 0.01], [0.01, 0.49]], 1.0, ()),
+    "Example 3, (b'), knows nothing": ([[0.01, 0.49], [0.49, 0.01]], 1.0, ()),
+    "Example 4, (c), knows nothing": ([[0.5, 0.0], [0.0, 0.5]], 1.0, ()),
+    "Example 4, (d), knows nothing": ([[0.5, 0.0], [0.0, 0.5]], 5.0, ()),
 }
-"""Examples 2 to 4: the joint of x1 and x2, the value of x2's second code, what is known, what is printed."""
-PRINTED: dict[str, Value] = {name: example[-1] for name, example in _JOINTS.items()}
-PRINTED |= {"Example 5, correlation 0.5": 1.5, "Example 5, correlation -0.5": 0.5}
-PRINTED_2: dict[str, Value] = {
-    "perfectly positive, weak adversary": "s1 = 1 with high confidence",
-    "perfectly negative, weak adversary": "nothing",
-    "perfectly negative, strong adversary": "s1 = 0 for certain",
-    "independent, strong against weak adversary": "no gain",
-}
+"""Examples 2 to 4: the joint of x1 and x2, the value of x2's second code, and what is known."""
 _PRIORS = {
     "perfectly positive": ((0.5, 0.0), (0.0, 0.5)),
     "positive": ((0.3, 0.2), (0.2, 0.3)),
@@ -43,7 +35,7 @@ _ANSWER = 2.0
 def _examples(_quick: bool) -> dict[str, float]:
     """Return the exact leakage of Examples 2 to 4, and of 5: two Gaussian tuples of variance 1."""
     exact = {}
-    for name, (cells, second, known, _) in _JOINTS.items():
+    for name, (cells, second, known) in _JOINTS.items():
         belief = Belief.from_joint(cells, ["x1", "x2"])
         query = Query.additive(belief.schema, {"x1": [0, 1], "x2": [0, second]})
         exact[name] = prior_leakage(belief, query, Adversary("x1", known)).value
@@ -53,9 +45,10 @@ def _examples(_quick: bool) -> dict[str, float]:
     return exact
 
 
-def _read_examples(exact: dict[str, float]) -> StudyResult:
-    gap = max(gaps(exact, PRINTED).values())
-    rows = tuple((name, value, PRINTED[name]) for name, value in exact.items())
+def _judge_examples(exact: dict[str, float]) -> StudyResult:
+    printed = CATALOGUE["pdp-examples"].published
+    gap = max(gaps(exact, printed).values())  # at most 0.0054: two digits are printed, one example rounded up
+    rows = tuple((name, value, printed[name]) for name, value in exact.items())
     reason = f"every example within {gap:.4f}; Example 2(b), 0.8146, is printed as 0.82"
     return StudyResult(judged(gap < 0.006, reason), exact, ("example", "exact", "printed"), rows)
 
@@ -71,22 +64,20 @@ def _posteriors(_quick: bool) -> dict[str, tuple[float, float, float]]:
     return posteriors
 
 
-def _read_posteriors(posteriors: dict[str, tuple[float, float, float]]) -> StudyResult:
+def _judge_posteriors(posteriors: dict[str, tuple[float, float, float]]) -> StudyResult:
     together, apart = posteriors["perfectly positive"], posteriors["perfectly negative"]
     alone = posteriors["independent"]
-    shares = (f"s1 = 1 with probability {share:.3f}" for share in (together[0], apart[0]))
-    values = (
-        *shares,
+    ours = beside(
+        "pdp-fig2",
+        *(f"s1 = 1 with probability {share:.3f}" for share in (together[0], apart[0])),
         f"s1 = 0 with probability {1 - apart[1]:.3f}",
         f"{alone[1]:.3f} against {alone[0]:.3f}",
     )
-    ours = dict(zip(PRINTED_2, values, strict=True))
     rows = tuple((name, *values) for name, values in posteriors.items())
     holds = together[0] > 0.8 and apart[:2] == (0.5, 0.0) and abs(alone[0] - alone[1]) < 1e-9
     verdict = judged(holds, "posteriors after the answer 2, noise of scale 1")
     columns = ("correlation", "weak after r = 2", "strong after r = 2", "strong before")
-    drawing = Drawing("pdp-fig2", "posteriors of s1 = 1", partial(_bars, posteriors))
-    return StudyResult(verdict, ours, columns, rows, (drawing,))
+    return StudyResult(verdict, ours, columns, rows)
 
 
 def _bars(posteriors: dict[str, tuple[float, float, float]]) -> Figure:
@@ -109,18 +100,18 @@ def _theorem_2(_quick: bool) -> tuple[float, float]:
     return published.value, prior_leakage(belief, query, Adversary("x1")).value
 
 
-def _read_theorem_2(figures: tuple[float, float]) -> StudyResult:
+def _judge_theorem_2(figures: tuple[float, float]) -> StudyResult:
     published, exact = figures
     words = (
         f"Theorem 2 looks at one end of the answers only: it gives {published:.4f}, the truth is {exact:.4f}",
         "two bits, Pr(x2 = 1 | x1 = 0) = 0 and Pr(x2 = 1 | x1 = 1) = 0.1, noise of scale 1, nothing known",
     )
-    ours = {"is an upper bound": f"{published:.4f} against the exact {exact:.4f}"}
+    ours = beside("pdp-theorem2", f"{published:.4f} against the exact {exact:.4f}")
     return against_exact(figures, words, ours, "leakage")
 
 
 STUDIES = {
-    "pdp-examples": Reading(Work("pdp-examples", _examples), _read_examples, PRINTED),
-    "pdp-fig2": Reading(Work("pdp-posteriors", _posteriors), _read_posteriors, PRINTED_2),
-    "pdp-theorem2": Reading(Work("pdp-theorem2", _theorem_2), _read_theorem_2, {"is an upper bound": "yes"}),
+    "pdp-examples": Reading(Work("pdp-examples", _examples), _judge_examples),
+    "pdp-fig2": Reading(Work("pdp-posteriors", _posteriors), _judge_posteriors, _bars),
+    "pdp-theorem2": Reading(Work("pdp-theorem2", _theorem_2), _judge_theorem_2),
 }

@@ -16,9 +16,10 @@ from matplotlib.figure import Figure
 from sidelight.belief import Gaussian
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
-from sidelight.knowledge import Adversary, Edges, gaussian_leakage
+from sidelight.knowledge import Adversary, WeightedGraph, gaussian_leakage
 from sidelight.knowledge.graph import fast_search, full_search
 from sidelight.studies.figures import canvas, finish
+from sidelight.studies.register import beside
 from sidelight.studies.study import Drawing, Reading, StudyResult, Value, Verdict, Work, judged, seconds_of
 
 TUPLES = 15
@@ -57,7 +58,7 @@ class Panel:
         return Drawing(f"pdp-{self.key}", self.title, partial(_figure, self))
 
 
-def read_panel(key: str, ours: Callable[[Panel], dict[str, Value]], panels: list[Panel]) -> StudyResult:
+def judge_panel(key: str, ours: Callable[[Panel], Sequence[Value]], panels: list[Panel]) -> StudyResult:
     """Return the result of the study that consists of one panel."""
     panel = next(panel for panel in panels if panel.key == key)
     rows = [
@@ -66,7 +67,8 @@ def read_panel(key: str, ours: Callable[[Panel], dict[str, Value]], panels: list
         for place, (x, y) in enumerate(zip(curve.x, curve.y, strict=True))
     ]
     columns = ("line", *panel.axes, "standard deviation")
-    return StudyResult(panel.verdict, ours(panel), columns, tuple(rows), (panel.drawing,))
+    said = beside(f"pdp-{key}", *ours(panel))
+    return StudyResult(panel.verdict, said, columns, tuple(rows), (panel.drawing,))
 
 
 def _figure(panel: Panel) -> Figure:
@@ -95,13 +97,13 @@ def run(quick: bool = False) -> list[Panel]:
     ]
 
 
-def beta_edges(tuples: int, mean: float, seed: int) -> Edges:
+def beta_edges(tuples: int, mean: float, seed: int) -> WeightedGraph:
     """Return a graph whose edges are beta-distributed around a mean, with that mean's sign."""
     rng = np.random.default_rng(seed)
     size = abs(mean) * CONCENTRATION
     # beta(a, b) has the mean a / (a + b), so a = mean x (a + b)
     drawn = rng.beta(size, CONCENTRATION - size, size=(tuples, tuples, 1 << tuples))
-    return Edges.given(np.copysign(drawn, mean), np.ones(tuples))
+    return WeightedGraph.given(np.copysign(drawn, mean), np.ones(tuples))
 
 
 def _floats(values: Iterable[float]) -> tuple[float, ...]:
@@ -167,11 +169,12 @@ def search_values(tuples: int, mean: float, runs: int, key: str) -> Panel:
     """Compare the largest value of full-space and fast search (PDP, Figs. 5(a) to 5(c))."""
     full, fast = np.empty((2, tuples, runs))
     for row, seed in np.ndindex(tuples, runs):
+        # graphs of different sizes must not share their random numbers
         edges = beta_edges(row + 1, mean, 1000 * (row + 1) + seed)
         full[row, seed], fast[row, seed] = np.nanmax(full_search(edges)), max(fast_search(edges))
     is_above = bool(np.all(fast.mean(axis=1) >= full.mean(axis=1) - 1e-9))
     gap = float((fast.mean(axis=1) / full.mean(axis=1)).max())
-    is_close = mean not in CLOSE or gap <= 1.1
+    is_close = mean not in CLOSE or gap <= 1.1  # "very close", as we read it
     reason = f"fast is {'never' if is_above else 'sometimes'} below full in the mean of {runs} runs"
     reason += f", and up to {gap:.2f} times as large"
     if not is_close:
@@ -191,6 +194,7 @@ def search_times(tuples: int, runs: int) -> Panel:
     for count in counts:
         edges = beta_edges(count, 0.5, count)
         for name, search in (("full space", full_search), ("fast", fast_search)):
+            # the least of the runs: whatever else the machine does only adds time
             times[name].append(min(seconds_of(partial(search, edges)) for _ in range(min(runs, 5))))
     ratio = times["full space"][-1] / times["fast"][-1]
     curves = tuple(Curve(name, _floats(counts), tuple(values)) for name, values in times.items())
@@ -198,46 +202,33 @@ def search_times(tuples: int, runs: int) -> Panel:
     return Panel("fig5d", "time of full and fast search", ("tuples", "seconds"), curves, verdict, log="y")
 
 
-def _worst_layer(panel: Panel) -> dict[str, Value]:
+def _worst_layer(panel: Panel) -> Sequence[Value]:
     """Return in which layer each line has its largest value."""
     layers = {int(curve.x[curve.y.index(max(curve.y))]) for curve in panel.curves}
     last = int(max(panel.curves[0].x))
-    return {_LAYER: f"{', '.join(str(layer) for layer in sorted(layers))} (of {last})"}
+    return [f"{', '.join(str(layer) for layer in sorted(layers))} (of {last})"]
 
 
-def _gaps(panel: Panel) -> dict[str, Value]:
+def _gaps(panel: Panel) -> Sequence[Value]:
+    """Return fast search over full search at most, and whether it is never below it."""
     full, fast = (np.array(curve.y) for curve in panel.curves)
-    return {_MOST: float((fast / full).max()), _ABOVE: str(bool((fast >= full - 1e-9).all())).lower()}
+    return float((fast / full).max()), str(bool((fast >= full - 1e-9).all())).lower()
 
 
-def _times(panel: Panel) -> dict[str, Value]:
-    return {_TIME: panel.curves[0].y[-1] / panel.curves[1].y[-1]}
+def _times(panel: Panel) -> Sequence[Value]:
+    return [panel.curves[0].y[-1] / panel.curves[1].y[-1]]
 
 
-def _negative(panel: Panel) -> dict[str, Value]:
+def _negative(panel: Panel) -> Sequence[Value]:
     shown = ", ".join(curve.name.removeprefix("correlation ") for curve in panel.curves)
-    return {_DRAWN: f"{shown}; the others are no covariance"}
+    return [f"{shown}; the others are no covariance"]
 
 
-_LAYER = "layer of the largest leakage"
-_MOST = "fast search over full search, at most"
-_ABOVE = "fast search is never below full search"
-_TIME = "full search over fast search, time at the most tuples"
-_DRAWN = "correlations drawn"
 _FIGURES = Work("pdp-figures", run, minutes=3)
-
-
-def _panel(key: str, ours: Callable[[Panel], dict[str, Value]], published: dict[str, Value]) -> Reading:
-    return Reading(_FIGURES, partial(read_panel, key, ours), published)
-
-
-STUDIES = {
-    "pdp-fig4a": _panel("fig4a", _worst_layer, {_LAYER: "the last: the weakest adversary"}),
-    "pdp-fig4b": _panel("fig4b", _worst_layer, {_LAYER: "1: the strongest adversary"}),
-    "pdp-fig4c": _panel("fig4c", _worst_layer, {_LAYER: "the last: the weakest adversary"}),
-    "pdp-fig4d": _panel("fig4d", _negative, {_DRAWN: "-0.2, -0.4, -0.6, -0.8"}),
-    "pdp-fig5a": _panel("fig5a", _gaps, {_MOST: "larger", _ABOVE: "generally"}),
-    "pdp-fig5b": _panel("fig5b", _gaps, {_MOST: "very close to 1", _ABOVE: "generally"}),
-    "pdp-fig5c": _panel("fig5c", _gaps, {_MOST: "very close to 1", _ABOVE: "generally"}),
-    "pdp-fig5d": _panel("fig5d", _times, {_TIME: "far more"}),
+_OURS: dict[str, Callable[[Panel], Sequence[Value]]] = {
+    **dict.fromkeys(("fig4a", "fig4b", "fig4c"), _worst_layer),
+    "fig4d": _negative,
+    **dict.fromkeys(_FIG5, _gaps),
+    "fig5d": _times,
 }
+STUDIES = {f"pdp-{key}": Reading(_FIGURES, partial(judge_panel, key, ours)) for key, ours in _OURS.items()}

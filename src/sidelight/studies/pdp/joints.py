@@ -13,7 +13,8 @@ import numpy as np
 from sidelight.belief import Belief, Tree
 from sidelight.foundation.arrays import Array
 from sidelight.knowledge import Adversary, Query, all_adversaries, knowledge_audit, prior_leakage
-from sidelight.studies.pdp.figures import TUPLES, Curve, Panel, read_panel
+from sidelight.studies.pdp.figures import TUPLES, Curve, Panel, judge_panel
+from sidelight.studies.register import beside
 from sidelight.studies.study import Reading, StudyResult, Verdict, Work, seconds_of
 
 
@@ -41,7 +42,7 @@ def drawn(tuples: int, strength: float) -> Array:
     """Return a random joint; the stronger, the less even."""
     rng = np.random.default_rng(round(100 * strength))
     # normalised gamma variates are Dirichlet; a smaller shape puts the mass on fewer cells
-    joint = rng.gamma(max(1 - strength, 0.05), size=(2,) * tuples)
+    joint = rng.gamma(max(1 - strength, 0.05), size=(2,) * tuples)  # a shape must be above 0
     return np.asarray(joint / joint.sum())
 
 
@@ -101,14 +102,14 @@ def weakest_of_chain(length: int) -> float:
     return prior_leakage(belief, Query.sum(belief.schema), Adversary(f"x{length // 2}")).value
 
 
-def _read_joints(panels: list[Panel]) -> StudyResult:
+def _judge_joints(panels: list[Panel]) -> StudyResult:
     curves = [(panel.key, curve) for panel in panels for curve in panel.curves]
     rows = [(key, curve.name, x, y) for key, curve in curves for x, y in zip(curve.x, curve.y, strict=True)]
     broken = [panel for panel in panels if panel.verdict.kind == "refuted"]
     reason = "; ".join(f"{panel.key.removeprefix('joint-')}: {panel.verdict.reason}" for panel in panels)
     return StudyResult(
         Verdict("refuted" if broken else "reproduced", reason, _COUNTER),
-        {"the graph is a bound": f"below the truth in {len(broken)} of {len(panels)} families of joints"},
+        beside("pdp-joints", f"below the truth in {len(broken)} of {len(panels)} families of joints"),
         ("joint", "figure", "layer", "largest leakage"),
         tuple(rows),
         tuple(panel.drawing for panel in panels),
@@ -116,14 +117,9 @@ def _read_joints(panels: list[Panel]) -> StudyResult:
 
 
 _COUNTER = "pdp-theorem2: two bits, 1.0653 published against 1.1586 exact"
+_JOINTS = Work("pdp-joints", lambda quick: [joint_curves(name, 5 if quick else 7) for name in FAMILIES])
+_COST = Work("pdp-cost", lambda quick: [cost(10 if quick else TUPLES)])
 STUDIES = {
-    "pdp-joints": Reading(
-        Work("pdp-joints", lambda quick: [joint_curves(name, 5 if quick else 7) for name in FAMILIES]),
-        _read_joints,
-        {"the graph is a bound": "yes"},
-    ),
-    "pdp-cost": Reading(
-        Work("pdp-cost", lambda quick: [cost(10 if quick else TUPLES)]),
-        partial(read_panel, "cost", lambda _panel: {}),
-    ),
+    "pdp-joints": Reading(_JOINTS, _judge_joints),
+    "pdp-cost": Reading(_COST, partial(judge_panel, "cost", lambda _panel: ())),
 }

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from sidelight.attacks.attack import attack
 from sidelight.attacks.floating_point import FloatingPointAttacker, naive_laplace, naive_test
-from sidelight.attacks.networks import MODELS, Schedule
+from sidelight.attacks.learners import MODELS, Schedule
 from sidelight.attacks.owner import Family, Noise, protect
 from sidelight.attacks.reconstruction import Reconstructor, fit_aware, fit_published
 from sidelight.attacks.result import AttackResult
@@ -26,6 +26,7 @@ from sidelight.foundation.arrays import Array
 from sidelight.foundation.progress import track
 from sidelight.studies.figures import canvas, finish
 from sidelight.studies.reconstruction.records import StudyTable, study_tables
+from sidelight.studies.register import CATALOGUE
 from sidelight.studies.study import Drawing, Kind, Reading, StudyResult, Value, Verdict, Work, plain_table
 
 BUDGETS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
@@ -89,12 +90,11 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class AttackStudy:
-    """All rows, and the distributions of distances that are drawn."""
+    """All rows, and the distances whose distributions are drawn."""
 
     rows: tuple[Row, ...]  # every attack in every setting
-    # (bins,) by table and line, over `edges`: the distances of the MLP at one budget
-    densities: dict[tuple[str, str], Array] = field(default_factory=dict)
-    edges: dict[str, Array] = field(default_factory=dict)  # (bins + 1,) by table
+    # by table and line, (records,): the distances of the MLP at one budget
+    distances: dict[str, dict[str, Array]] = field(default_factory=dict)
 
 
 def run(quick: bool = False) -> AttackStudy:
@@ -103,21 +103,18 @@ def run(quick: bool = False) -> AttackStudy:
     if quick:
         settings = [replace(each, levels=each.levels[1:4:2], models=each.models[:2]) for each in SETTINGS]
     rows: list[Row] = []
-    densities: dict[tuple[str, str], Array] = {}
-    edges: dict[str, Array] = {}
+    distances: dict[str, dict[str, Array]] = {}
     for table in study_tables(quick=quick):
-        attacked, drawn = _run_table(table, settings, quick)
+        attacked, distances[table.name] = _run_table(table, settings, quick)
         rows += attacked
-        edges[table.name], heights = _densities(drawn)
-        densities |= {(table.name, line): height for line, height in heights.items()}
-    return AttackStudy(tuple(rows), densities, edges)
+    return AttackStudy(tuple(rows), {name: lines for name, lines in distances.items() if lines})
 
 
 def _run_table(
     table: StudyTable, settings: Sequence[Setting], quick: bool
-) -> tuple[list[Row], dict[str, AttackResult]]:
-    """Return the rows of a table, and the results whose distances are drawn."""
-    own, target = table.numbers.halves(seed=1)
+) -> tuple[list[Row], dict[str, Array]]:
+    """Return the rows of a table, and the distances that are drawn, by line."""
+    own, target = table.numbers.halves(seed=1)  # he learns from one half and attacks the other
     short = Schedule(epochs=3) if quick else None
     models = settings[0].models
     published = {model: fit_published(own, table.secrets, model, schedule=short) for model in models}
@@ -145,7 +142,12 @@ def _run_table(
                         drawn[kind] = result
             if setting.figure == "Fig. 2" and len(table.secrets) == 1:
                 rows.append(_floating_row(setting, table, target.columns(table.secrets)[:, 0], level))
-    return rows, drawn
+    lines = {kind: result.losses for kind, result in drawn.items()}
+    for first in list(drawn.values())[:1]:  # whose control and release are those of all
+        lines["without a release"] = first.control_losses
+        if first.baseline_losses is not None:
+            lines["release itself"] = first.baseline_losses
+    return rows, lines
 
 
 def _row(
@@ -162,6 +164,7 @@ def _floating_row(setting: Setting, table: StudyTable, true: Array, level: float
     Its control is the nearest candidate, what the report says without the trick; the other rows' is not.
     """
     candidates = np.unique(table.numbers.columns(table.secrets)[:, 0])
+    # values lie in a range of 1, which is the sensitivity, so the scale is 1 / epsilon
     reports = naive_laplace(true, 1 / level, seed=3)
     attacker = FloatingPointAttacker(tuple(candidates.tolist()), naive_test(1 / level), "naive")
     guess = attacker.guess(reports, table.secrets[0], 0.95)
@@ -173,36 +176,11 @@ def _floating_row(setting: Setting, table: StudyTable, true: Array, level: float
     return _row(setting, table, (level, "floating-point", "baseline"), release, result)
 
 
-def _densities(drawn: dict[str, AttackResult]) -> tuple[Array, dict[str, Array]]:
-    if not drawn:
-        return np.zeros(1), {}
-    lines = {kind: result.losses for kind, result in drawn.items()}
-    first = next(iter(drawn.values()))
-    lines["without a release"] = first.control_losses
-    if first.baseline_losses is not None:
-        lines["release itself"] = first.baseline_losses
-    # the last fiftieth of the distances would squeeze all others into the first bins
-    end = max(float(np.quantile(losses, 0.98)) for losses in lines.values())
-    edges = np.linspace(0, end, _BINS + 1)
-    width = edges[1] - edges[0]
-    return edges, {line: np.histogram(seen, edges)[0] / (len(seen) * width) for line, seen in lines.items()}
-
-
-PRINTED_SHARES = {
-    ("Fig. 2", "vehicular"): 0.4684,
-    ("Fig. 2", "finance"): 0.5050,
-    ("Fig. 4", "vehicular"): 0.3858,
-    ("Fig. 4", "finance"): 0.1871,
-    ("Fig. 5", "vehicular"): 0.3328,
-}
-"""The share of noise that the paper's CNN (Fig. 5: its attack) removes, at an unstated budget."""
 _STRICTER = "Fig. 2, stricter secret"
 _STRONGEST: tuple[Kind, ...] = ("differs", "reproduced", "not possible")
 _CONTROL = "settings in which the published attack beats the guess without a release"
 _NEARER = "settings in which the published attack is nearer to the truth than the release"
-_WORK = Work(
-    "attacks", run, tables=("nyse_fundamentals",), uses=("geolife_sample", "sf_cabs_sample"), minutes=15
-)
+_WORK = Work("attacks", run, uses=("geolife_sample", "sf_cabs_sample"), minutes=15)
 
 
 def rows_of(rows: Sequence[Row], figure: str) -> list[Row]:
@@ -211,8 +189,9 @@ def rows_of(rows: Sequence[Row], figure: str) -> list[Row]:
     return [row for row in rows if row.figure == figure or (row.figure == "Fig. 2" and row.model in beside)]
 
 
-def levels_figure(rows: Sequence[Row], title: str) -> Figure:
+def levels_figure(title: str, study: AttackStudy) -> Figure:
     """Draw the mean distance against the level, a panel for each table and family."""
+    rows = rows_of(study.rows, title)
     panels = list(dict.fromkeys((row.table, row.family) for row in rows))
     figure, many = canvas(4.2 * len(panels), 3.8, len(panels))
     for axes, (table, family) in zip(many, panels, strict=True):
@@ -243,34 +222,35 @@ def _levels_panel(axes: Axes, rows: Sequence[Row], title: str) -> None:
 
 def distances_figure(study: AttackStudy) -> Figure:
     """Draw density and cumulative share of the distances, a row for each table."""
-    tables = list(dict.fromkeys(table for table, _ in study.densities))
-    figure, many = canvas(9, 3.2 * len(tables), 2, len(tables))
-    for density, cumulative, table in zip(many[::2], many[1::2], tables, strict=True):
-        edges = study.edges[table]
-        for (owner, line), heights in study.densities.items():
-            if owner == table:
-                density.plot((edges[1:] + edges[:-1]) / 2, heights, label=line)
-                cumulative.plot(edges[1:], np.cumsum(heights) * (edges[1] - edges[0]), label=line)
+    figure, many = canvas(9, 3.2 * len(study.distances), 2, len(study.distances))
+    panels = zip(many[::2], many[1::2], strict=True)
+    for (density, cumulative), (table, lines) in zip(panels, study.distances.items(), strict=True):
+        # the last fiftieth of the distances would squeeze all others into the first bins
+        end = max(float(np.quantile(losses, 0.98)) for losses in lines.values())
+        edges = np.linspace(0, end, _BINS + 1)
+        width = edges[1] - edges[0]
+        for line, losses in lines.items():
+            heights = np.histogram(losses, edges)[0] / (len(losses) * width)
+            density.plot((edges[1:] + edges[:-1]) / 2, heights, label=line)
+            cumulative.plot(edges[1:], np.cumsum(heights) * width, label=line)
         finish(density, "distance to the truth", f"{table}: density")
         finish(cumulative, "distance to the truth", "share of records within", legend=8)
     return figure
 
 
-def _read_figure(number: str, study: AttackStudy) -> StudyResult:
+def _judge_figure(number: str, study: AttackStudy) -> StudyResult:
     rows = rows_of(study.rows, f"Fig. {number}")
     stricter = rows_of(study.rows, _STRICTER) if number == "2" else []
-    name = f"reconstruction-fig{number}"
-    drawn = [(name, "mean distance to the truth", partial(levels_figure, rows, f"Fig. {number}"))]
+    drawings = []
     if stricter:
         title = "mean distance where the secret has half of the others' budget"
-        drawn.append((f"{name}-stricter", title, partial(levels_figure, stricter, _STRICTER)))
-    if number == "2" and study.densities:
-        drawn.append(
-            (f"{name}-distances", "density and share of distances", partial(distances_figure, study))
-        )
-    drawings = tuple(Drawing(*each) for each in drawn)
+        draw = partial(levels_figure, _STRICTER, study)
+        drawings.append(Drawing("reconstruction-fig2-stricter", title, draw))
+    if number == "2" and study.distances:
+        title, draw = "density and share of distances", partial(distances_figure, study)
+        drawings.append(Drawing("reconstruction-fig2-distances", title, draw))
     table = plain_table((*rows, *stricter), "removed")
-    return StudyResult(_verdict(number, study.rows), _ours(number, rows), *table, drawings)
+    return StudyResult(_verdict(number, study.rows), _ours(number, rows), *table, tuple(drawings))
 
 
 def _verdict(number: str, rows: Sequence[Row]) -> Verdict:
@@ -302,11 +282,13 @@ def _table_verdict(rows: Sequence[Row]) -> Verdict:
     published = [row for row in rows if row.attacker == "published"]
     aware = [row for row in rows if row.attacker == "noise-aware"]
     removed = [row.removed for row in published if row.model in ("mlp", "cnn")]
-    paper = PRINTED_SHARES.get((rows[0].figure.partition(",")[0], rows[0].kind))
+    study = CATALOGUE[f"reconstruction-fig{rows[0].figure.partition(',')[0][-1]}"]
+    printed = study.published.get(f"{rows[0].kind}: share of the noise removed")
     kind: Kind = "not possible"
     words, beside = "", "the paper states no share"
-    if paper is not None:
-        within = min(removed) <= paper <= max(removed)
+    if printed is not None:
+        paper = float(str(printed).rstrip("%")) / 100
+        within = min(removed) <= paper <= max(removed)  # its budget is unstated: any of ours may be it
         kind = "reproduced" if within else "differs"
         words = "reproduced at some budget, which is weak: " if within else "differs: "
         beside = f"the paper states {paper:.1%} at an unstated budget"
@@ -326,12 +308,16 @@ def _wins(rows: Sequence[Row]) -> int:
 
 def _ours(number: str, rows: Sequence[Row]) -> dict[str, Value]:
     published = [row for row in rows if row.attacker == "published"]
-    ours: dict[str, Value] = {
-        **{name: _removed([row for row in published if name.startswith(row.kind)]) for name in _SHARES},
+    found = {
+        **{
+            kind: _removed([row for row in published if row.kind == kind])
+            for kind in ("vehicular", "finance")
+        },
         _NEARER: f"{sum(row.score < row.release for row in published)} of {len(published)}",
         _CONTROL: f"{_wins(published)} of {len(published)}",
     }
-    return {name: ours[name] for name in _PUBLISHED[number]}
+    names = CATALOGUE[f"reconstruction-fig{number}"].published
+    return {name: found[name.partition(": ")[0]] for name in names}
 
 
 def _removed(rows: Sequence[Row]) -> Value:
@@ -341,16 +327,7 @@ def _removed(rows: Sequence[Row]) -> Value:
     return f"{min(shares):.1%} to {max(shares):.1%}, by budget and model"
 
 
-_VEHICULAR = "vehicular: share of the noise removed"
-_FINANCE = "finance: share of the noise removed"
-_SHARES = (_VEHICULAR, _FINANCE)
-_PUBLISHED: dict[str, dict[str, Value]] = {
-    "2": {_VEHICULAR: "46.84%", _FINANCE: "50.50%", _CONTROL: "no control"},
-    "3": {_NEARER: "all", _CONTROL: "no control"},
-    "4": {_VEHICULAR: "38.58%", _FINANCE: "18.71%", _CONTROL: "no control"},
-    "5": {_VEHICULAR: "33.28%", _CONTROL: "no control"},
-}
 STUDIES = {
-    f"reconstruction-fig{number}": Reading(_WORK, partial(_read_figure, number), published)
-    for number, published in _PUBLISHED.items()
+    f"reconstruction-fig{n}": Reading(_WORK, partial(_judge_figure, n), partial(levels_figure, f"Fig. {n}"))
+    for n in "2345"
 }

@@ -14,7 +14,7 @@ import numpy as np
 
 from sidelight.attacks.numbers import Numbers
 from sidelight.foundation.arrays import Array
-from sidelight.studies.tables import missing_tables, table_file
+from sidelight.studies.study import missing_tables, table_file
 
 MOST_RECORDS = 20_000
 _PARTS = (
@@ -23,9 +23,9 @@ _PARTS = (
 )  # fmt: skip
 _TOTAL = "Total Current Assets"
 _SPACING = 60
-_LONGEST = 300
+_LONGEST = 300  # seconds: over a longer gap the recording paused, and the way is not known
 _DAY = 86_400
-_FASTEST = 60.0
+_FASTEST = 60.0  # metres a second: faster is an error of the position, no drive
 _EARTH = 6_371_000.0
 
 
@@ -82,7 +82,7 @@ def _trips(name: str, vehicle: str, time: str, longitude: str, table: Any) -> St
     start, end, duration = start[used], end[used], duration[used]
     distance, direction = _displacement(places[start], places[end])
     fine = np.flatnonzero(distance / duration <= _FASTEST)
-    chosen = np.random.default_rng(0).permutation(fine)[:MOST_RECORDS]
+    chosen = np.random.default_rng(0).permutation(fine)[:MOST_RECORDS]  # the first are the first vehicles
     columns = {
         "vehicle": codes[start],
         "start_lat": places[start, 0],
@@ -102,5 +102,6 @@ def _trips(name: str, vehicle: str, time: str, longitude: str, table: Any) -> St
 def _displacement(start: Array, end: Array) -> tuple[Array, Array]:
     """Return the metres and the bearing in 0..1 from one place to another; flat over so short a way."""
     north = np.radians(end[:, 0] - start[:, 0]) * _EARTH
+    # a degree of longitude shrinks with the cosine of the latitude
     east = np.radians(end[:, 1] - start[:, 1]) * _EARTH * np.cos(np.radians(start[:, 0]))
     return np.hypot(north, east), np.arctan2(east, north) / (2 * np.pi) % 1.0

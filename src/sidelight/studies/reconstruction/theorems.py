@@ -10,6 +10,7 @@ from sidelight.belief import Belief
 from sidelight.leakage import reconstruction_advanced, reconstruction_sum, total_leakage
 from sidelight.leakage.divergence import delta_at
 from sidelight.mechanisms import create
+from sidelight.studies.register import beside
 from sidelight.studies.study import Reading, StudyResult, Work, against_exact
 
 _SLACK = 1e-6
@@ -38,27 +39,19 @@ def _failure(belief: Belief) -> float:
     return float(delta_at(rows / rows.sum(axis=1, keepdims=True), stated)[0])
 
 
-def _read_theorem(name: str, what: str, case: str, figures: dict[str, tuple[float, float]]) -> StudyResult:
-    published, exact = figures[name]
+def _judge_theorem(number: int, case: str, found: dict[str, tuple[float, float]]) -> StudyResult:
+    published, exact = figures = found[f"theorem {number}"]
     reason = f"the secret's own report and the others' are seen together: {exact:.4g}, not {published:g}"
-    return against_exact(figures[name], (reason, f"C = A + B, fair bits, {case}"), {what: exact}, what)
+    ours = beside(f"reconstruction-theorem{number}", exact)
+    return against_exact(figures, (reason, f"C = A + B, fair bits, {case}"), ours, *ours)
 
 
-_FORMULAS = Work("reconstruction-theorems", _theorems)
-
-
-def _theorem(name: str, what: str, printed: float, case: str) -> Reading:
-    return Reading(_FORMULAS, partial(_read_theorem, name, what, case), {what: printed})
-
-
+_THEOREMS = Work("reconstruction-theorems", _theorems)
+_CASES = {
+    1: "randomised response of budget 1 on all three",
+    2: "budget 1 on C and 0.1 on A and B, slack 1e-6",
+}
 STUDIES = {
-    "reconstruction-theorem1": _theorem(
-        "theorem 1", "budget spent on C", 2.0, "randomised response of budget 1 on all three"
-    ),
-    "reconstruction-theorem2": _theorem(
-        "theorem 2",
-        "probability that budget 1 fails",
-        _SLACK,
-        "budget 1 on C and 0.1 on A and B, slack 1e-6",
-    ),
+    f"reconstruction-theorem{number}": Reading(_THEOREMS, partial(_judge_theorem, number, case))
+    for number, case in _CASES.items()
 }
