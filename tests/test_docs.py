@@ -96,10 +96,14 @@ def half_of_it(belief, epsilon):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if told(page)], ids=lambda page: page.name)
-def test_transcripts_come_out_as_shown(page: Path, tables: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+def test_transcripts_come_out_as_shown(
+    page: Path, tables: Path, tmp_path: Path, monkeypatch, capsys, request: pytest.FixtureRequest
+) -> None:
     commands = [command for command, _ in transcript(page.read_text("utf-8"))]
     made = [words[words.index("-o") + 1] for words in map(shlex.split, commands) if "-o" in words]
     shutil.copytree(tables, tmp_path, ignore=shutil.ignore_patterns(*made), dirs_exist_ok=True)
+    if any("adult.parquet" in command for command in commands):
+        shutil.copy(request.getfixturevalue("data") / "adult.parquet", tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import enumeration
 import sidelight as sl
-from sidelight.calibration.constraint import Constraint, ConstraintName, constraint_of
+from sidelight.calibration.constraint import ConstraintName, WorstCase, constraint_of
 from sidelight.calibration.problem import LARGEST_BUDGET, Problem, choice_of, limits_of
 from sidelight.calibration.unequal import certificate, unequal_budgets
 from sidelight.calibration.uniform import excess, uniform_budget
-from sidelight.mechanisms import Channel
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -41,14 +38,14 @@ def test_every_constraint_tells_its_changes(seed: int) -> None:
     rng = np.random.default_rng(seed)
     problem = problem_of(random_belief(rng, (2, 3, 2)))
     budgets = rng.uniform(0.1, 2.0, size=3)
-    now, moved = problem.channels(budgets), problem.channels(budgets * 1.05)
     names: tuple[ConstraintName, ...] = ("table", "tree", "published")
     for name in names:
         rule = constraint_of(problem, name)
-        found = rule.changes(now, {"x0": moved["x0"], "x2": moved["x2"]})
-        assert found.shape == (3, 2)
-        for column, moving in zip(found.T, ("x0", "x2"), strict=True):
-            true = rule.figures({**now, moving: moved[moving]}) - rule.figures(now)
+        found = rule.growth(budgets, budgets * 1.05)
+        assert found.shape == (3, 3)
+        for moving, column in enumerate(found.T):
+            moved = budgets * np.where(np.arange(3) == moving, 1.05, 1.0)
+            true = rule.figures(moved) - rule.figures(budgets)
             assert (column <= true + 1e-12).all()
             assert (column >= 0.5 * true - 1e-12).all()
 
@@ -57,11 +54,11 @@ def problem_of(belief: sl.Belief) -> Problem:
     return Problem.of(belief, limits_of(belief, 1.0), choice_of(belief), reports=100)
 
 
-class Silent(Constraint):
+class Silent(WorstCase):
     """A constraint whose figures grow by nothing for sure."""
 
-    def changes(self, channels: Mapping[str, Channel], moved: Mapping[str, Channel]) -> np.ndarray:
-        return np.zeros_like(super().changes(channels, moved))
+    def growth(self, budgets: np.ndarray, raised: np.ndarray) -> np.ndarray:
+        return np.zeros_like(super().growth(budgets, raised))
 
 
 @given(SEEDS)

@@ -66,6 +66,32 @@ def test_a_plan_for_a_model_exits_as_an_audit_of_it(run, tmp_path: Path) -> None
     assert run("calibrate", data, "--decide-by", "model")[0] == 2
 
 
+@pytest.mark.parametrize("options", [(), ("--decide-by", "population")])
+def test_limits_at_delta(run, table: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
+    plan = tmp_path / "plan.toml"
+    command = ("calibrate", table, "--secret", "income=0.5", "--delta", "0.01", "--seed", "1", *options)
+    code, out, err = run(*command, "-o", plan)
+    assert (code, err) == (0, "")
+    for words in ("delta 0.0001", "1 person in 100", "safe at delta 0.01", "The plan is in"):
+        assert words in out
+    plain = json.loads(run(*command, "--json")[1])
+    assert plain["decide_by"] == (options[1] if options else "table")
+    assert plain["within_limits"]
+    assert plain["leakage_at_delta"]["income"]["delta"] == 0.01
+    assert json.loads(sl.Plan.read(plan).to_json()) == plain["plan"]
+
+
+def test_the_page_at_delta(table: Path) -> None:
+    belief = sl.Belief.from_data(sl.read(str(table)))
+    result = sl.calibrate(belief, 1.0, secrets=["income"], delta=0.01, frontier=[0.5, 1], compare=True)
+    shown = render(page_of(result))
+    assert "certified to stay within its limit at delta 0.01" in shown
+    assert "delta 0.01 (limit)" in shown
+    assert "composition at delta 0.01" in shown
+    assert "table at delta 0.01 (in use)" in shown
+    assert "1 % more breaks" not in shown
+
+
 def test_named_secrets_alone_are_limited_without_a_limit(run, table: Path) -> None:
     code, out, _ = run("calibrate", table, "--secret", "income=0.5", "--json")
     data = json.loads(out)
@@ -178,6 +204,10 @@ def test_a_plan_without_a_limit_lends_none(
         (["--plan", "none.toml"], "none.toml cannot be read"),
         (["--collected", "none.parquet"], "none.parquet"),
         (["--confidence", "0.9"], "`confidence` is for the constraint 'robust', got 0.9 for 'table'"),
+        (["--delta", "1"], "`delta` must be a finite number above 0 and below 1, got 1"),
+        (["--delta", "0.01", "--decide-by", "report"], "`--decide-by` must be one of 'population', 'table'"),
+        (["--delta", "0.01", "--constraint", "tree"], "`decide_by` says who the limits are kept for"),
+        (["--delta", "0.01", "--limit", "0"], "`limit of age at delta` must be a number above 0"),
         (["--constraint", "robust", "--confidence", "1"], "`confidence` must be a finite number above 0 and"),
     ],
 )

@@ -16,7 +16,7 @@ from scipy import stats
 
 import enumeration
 from release_cases import release_rows, report_table
-from sidelight.leakage.divergence import epsilon_at
+from sidelight.leakage.divergence import epsilon_at, loss_epsilon
 from sidelight.leakage.totals.certificate import DrawnRatios, Draws
 from sidelight.plan import Release
 from sidelight.schema import categorical
@@ -165,3 +165,13 @@ def test_too_few_draws_certify_nothing() -> None:
     quiet = Draws(({(0, 1): DrawnRatios.of(np.zeros(1000), 0.0)},), 1000, 0.0)
     assert quiet.certified(1e-3, 1e-6) == math.inf
     assert quiet.certified(0.1, 1e-6) == 0.0
+
+
+def test_losses_beyond_doubles_are_not_passed_over() -> None:
+    """e^720 is no double; the crossing is where .02 + .03 (1 - e^(L - 720)) is .04."""
+    figure = loss_epsilon(np.array([800.0, 720.0, 1.0]), np.array([0.02, 0.03, 0.95]), 0.04)
+    assert figure == pytest.approx(720 - math.log(3), rel=1e-12)
+    infinite = np.array([math.inf, math.inf, 1.0])
+    assert loss_epsilon(infinite, np.array([0.02, 0.03, 0.95]), 0.01) == math.inf
+    figure = loss_epsilon(infinite, np.array([0.02, 0.0, 0.98]), 0.03)
+    assert figure == pytest.approx(1 + math.log(0.97 / 0.98))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sidelight.auditing.result import Audit, SecretAudit, published_sum
+from sidelight.auditing.stories import Sampling, Stories
 from sidelight.auditing.suppression import suppressed
 from sidelight.auditing.verdict import AdversaryName, adversary_of, check_decider
 from sidelight.belief import Belief, check_belief
@@ -20,26 +21,37 @@ from sidelight.leakage.totals import TotalMethod, composition, total_leakage, tr
 from sidelight.mechanisms import Channel
 from sidelight.plan import PLAN_FIX, Plan, View
 
+_USUAL = Sampling()
+
 
 def audit(
     belief: Belief,
     plan: Plan,
     secrets: Iterable[str] | None = None,
     *,
+    delta: float | None = None,
+    sampling: Sampling = _USUAL,
     method: TotalMethod = "auto",
     adversary: View = "report",
     model: bool = False,
     confidence: float | None = None,
     synergies: int = 0,
     min_support: int = 0,
-    decide_by: AdversaryName = "report",
+    decide_by: AdversaryName | None = None,
 ) -> Audit:
     """Compute what a plan reveals about each secret to an adversary who holds the belief.
+
+    Without a delta the figures are worst cases: of all reports, however unlikely. With one, every secret
+    also gets the figures at delta for someone who knows the population and for someone who knows the table,
+    each beside what a table without any connection shows.
 
     Args:
         belief: what the adversary knows.
         plan: what is released.
         secrets: the attributes to protect; all of the belief's by default.
+        delta: the probability, averaged over the people with a value, with which a release may say more
+            than the figures at delta: 0.01 lets one person in a hundred be exposed.
+        sampling: how releases are drawn for them.
         method: of the upper end of the total, see `total_leakage`.
         adversary: "report" keeps whole reports; "guess" keeps one guessed value of each, as in published
             comparisons.
@@ -48,13 +60,19 @@ def audit(
             leaves open.
         synergies: how many pairs of reports to name that say more together than apart.
         min_support: replace figures that rest on fewer records by what the budgets alone say.
-        decide_by: for whom the limits must be kept: an adversary who sees the whole "report" and knows the
-            table, or a weaker one whose figures are asked for: "guess", "model", or "model guess" for both.
-            It changes no figure.
+        decide_by: for whom the limits must be kept. With a delta: someone who knows the "table" (so by
+            default) or the "population", at delta; of a belief that is a model, its own name. In the worst
+            case: an adversary who sees the whole "report" and knows the table (the default without a delta),
+            or a weaker one whose figures are asked for: "guess", "model", or "model guess" for both. It
+            changes no figure.
     """
     check_whole("min_support", min_support, at_least=0)
     check_whole("synergies", synergies, at_least=0)
-    question = _Question(belief, plan, method, adversary, min_support, decide_by)
+    check_belief("belief", belief)
+    check_is("plan", plan, Plan, PLAN_FIX)
+    stories = None if delta is None else Stories.of(belief, plan, delta, sampling)
+    decide_by = decide_by or (stories.adversaries[-1] if stories else "report")
+    question = _Question(belief, plan, method, adversary, min_support, decide_by, stories)
     return question.audit(secrets, model=model, confidence=confidence, synergies=synergies)
 
 
@@ -68,10 +86,7 @@ class _Question:
     view: View
     min_support: int
     decide_by: AdversaryName
-
-    def __post_init__(self) -> None:
-        check_belief("belief", self.belief)
-        check_is("plan", self.plan, Plan, PLAN_FIX)
+    stories: Stories | None
 
     @cached_property
     def channels(self) -> Mapping[str, Channel]:
@@ -92,14 +107,15 @@ class _Question:
         for name in self.plan.limits:
             _check_known(belief, name, "has a limit for")
         check_plan(belief, self.plan)
-        check_decider(self.decide_by, self.view, is_model=belief.is_model, has_model=model)
+        told = self.stories.adversaries if self.stories else ()
+        check_decider(self.decide_by, self.view, is_model=belief.is_model, has_model=model, told=told)
         pairs = pair_matrix(belief, channels, names)
         models = tree_totals(Belief.tree_of(belief), channels, names) if model else {}
         credal = None if confidence is None else belief.credal(confidence)
         audited = {}
         for column, name in enumerate(track(names, "totals")):
             item = self._secret(name, [leakage for row in pairs if (leakage := row[column]) is not None])
-            item = replace(item, model=models.get(name))
+            item = replace(self._told(item), model=models.get(name))
             if credal is not None:
                 others = [other for other in channels if other != name]
                 robust = {other: robust_pair(credal, channels[other], name, other) for other in others}
@@ -107,7 +123,10 @@ class _Question:
                 item = replace(item, robust=total, robust_neighbours=robust)
             audited[name] = self._suppressed(item) if self.min_support else item
         together = self._synergies(audited, synergies) if synergies else ()
-        return Audit(belief, self.plan, audited, self.min_support, self.view, confidence, together)
+        result = Audit(belief, self.plan, audited, self.min_support, self.view, confidence, together)
+        if self.stories is None:
+            return result
+        return replace(result, delta=self.stories.delta, population=self.stories.population)
 
     def _secret(self, name: str, neighbours: Sequence[Leakage]) -> SecretAudit:
         """Put a secret's figures together; beside a weaker adversary's total, that of the whole report."""
@@ -133,6 +152,16 @@ class _Question:
             decide_by=self.decide_by,
         )
 
+    def _told(self, item: SecretAudit) -> SecretAudit:
+        """Add what the release says at delta, and the worst case of a table without connections."""
+        if self.stories is None:
+            return item
+        tables = self.stories.null_tables(item.secret)
+        nulls = [total_leakage(table, self.reports, item.secret, self.method) for table in tables]
+        own = direct_leakage(self.belief, self.reports.get(item.secret), item.secret)
+        null = max(nulls, key=lambda leakage: leakage.lower.value, default=own)
+        return replace(item, stories=self.stories.of_secret(item.secret, tables), null=null)
+
     def _whole(self, secret: str) -> Leakage:
         """Return the total for whoever knows the table and keeps whole reports, as far as it can be told.
 
@@ -149,8 +178,8 @@ class _Question:
 
     def _suppressed(self, item: SecretAudit) -> SecretAudit:
         counts = self.belief.support(item.secret)
-        has_rare = counts is not None and bool(((counts > 0) & (counts < self.min_support)).any())
-        return suppressed(item, self.channels, self.reports, self.min_support, has_rare_value=has_rare)
+        rarest = None if counts is None else int(counts[counts > 0].min())
+        return suppressed(item, self.channels, self.reports, self.min_support, rarest=rarest)
 
     def _synergies(self, audited: Mapping[str, SecretAudit], most: int) -> tuple[Synergy, ...]:
         """Return the pairs of reports that say more together than apart, leaving out those of few records."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sidelight.auditing.stories import Story, rises
 from sidelight.auditing.verdict import NAMES, AdversaryName, Outcome, adversary_of, outcome_of, worded
 from sidelight.belief import Belief
 from sidelight.foundation.arrays import Array
@@ -47,6 +48,9 @@ class SecretAudit:
         whole: the total for an adversary who keeps whole reports and knows the table, where `total` is that
             of a weaker one. Of a table of which only a model is known it is what holds for every table.
         decide_by: the adversary for whom the limit must be kept.
+        stories: what the release says at delta, where that was asked for: to someone who knows the
+            population, then to someone who knows the table. The worst case is the third.
+        null: the worst case of a table whose secret was shuffled, where there are stories.
     """
 
     secret: str
@@ -63,14 +67,36 @@ class SecretAudit:
     adversary: AdversaryName = "report"
     whole: Leakage | None = None
     decide_by: AdversaryName = "report"
+    stories: tuple[Story, ...] = ()
+    null: Leakage | None = None
+
+    @property
+    def worst_case(self) -> Leakage:
+        """The total for whoever keeps whole reports and knows the table."""
+        return self.whole or self.total
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether the worst case does not rise above that of a table without any connection."""
+        return self.null is not None and not rises(self.worst_case.lower.value, self.null.lower.value)
+
+    @property
+    def deciding(self) -> Story | None:
+        """The story that decides; None where a worst case does."""
+        return next((story for story in self.stories if story.adversary == self.decide_by), None)
 
     @property
     def outcomes(self) -> dict[AdversaryName, Outcome]:
         """Whether the limit is kept, for every adversary at hand; first the whole report."""
         own = outcome_of(self.total, self.limit)
-        is_broken = self.adversary == "guess" and own == "exceeded"  # a report says what its guess says
-        whole = "exceeded" if is_broken else outcome_of(self.whole or self.total, self.limit)
-        outcomes: dict[AdversaryName, Outcome] = {"report": whole, self.adversary: own}
+        told = {story.adversary: story.outcome(self.limit) for story in self.stories}
+        # a report says what its guess says, and no figure at delta is above the worst case
+        is_broken = (self.adversary == "guess" and own == "exceeded") or told.get("table") == "exceeded"
+        whole = "exceeded" if is_broken else outcome_of(self.worst_case, self.limit)
+        if whole == "within" and "table" in told:
+            told["table"] = "within"
+        outcomes: dict[AdversaryName, Outcome] = {"report": whole, self.adversary: own} | {"report": whole}
+        outcomes |= told
         if self.model is not None:
             view: View = "guess" if self.adversary in ("guess", "model guess") else "report"
             modelled = Leakage.exactly(self.secret, (), self.model)
@@ -94,7 +120,8 @@ class SecretAudit:
         verdicts = list(dict.fromkeys(worded(self.outcomes[who], who) for who in shown))
         whole = self.outcomes["report"]
         if len(verdicts) > 1:  # side by side each one names its adversary
-            verdicts[verdicts.index(whole)] = f"{whole}, for {NAMES['report']}"
+            named = f", for {NAMES['report']}" if self.deciding is None else " in the worst case"
+            verdicts[verdicts.index(whole)] = f"{whole}{named}"
         return "; ".join(verdicts)
 
     def __repr__(self) -> str:
@@ -114,6 +141,9 @@ class Audit:
         adversary: whether the adversary keeps whole reports or one guessed value of each.
         confidence: with which the robust figures hold together, where there are any.
         synergies: two reports that say more together than apart, worst first, where that was asked for.
+        delta: of the stories, where there are any: the probability, averaged over the people with a value,
+            with which a release may say more.
+        population: what someone knows who knows the population, where a story is about them.
     """
 
     belief: Belief
@@ -123,6 +153,8 @@ class Audit:
     adversary: View = "report"
     confidence: float | None = None
     synergies: tuple[Synergy, ...] = ()
+    delta: float | None = None
+    population: Belief | None = None
 
     def __getitem__(self, secret: str) -> SecretAudit:
         if secret not in self.secrets:
@@ -198,6 +230,8 @@ class Audit:
             "adversary": self.adversary,
             "decide_by": self.decide_by,
             "confidence": self.confidence,
+            "delta": self.delta,
+            "population_gain": _gain(self.population),
             "synergies": [_synergy_to_dict(item) for item in self.synergies],
             "within_limits": self.is_within,
             "secrets": {name: _secret_to_dict(item) for name, item in self.secrets.items()},
@@ -246,7 +280,20 @@ def _secret_to_dict(item: SecretAudit) -> dict[str, Any]:
         "model": None if item.model is None else item.model.to_dict(),
         "robust": None if item.robust is None else _leakage_to_dict(item.robust),
         "robust_neighbours": {name: _leakage_to_dict(x) for name, x in item.robust_neighbours.items()},
+        "stories": [*(story.to_dict() for story in item.stories), _worst_case_to_dict(item)],
     }
+
+
+def _worst_case_to_dict(item: SecretAudit) -> dict[str, Any]:
+    """Return the last story; it has a null where there are others."""
+    null = None if item.null is None else _leakage_to_dict(item.null)
+    told = {"adversary": "report", **_leakage_to_dict(item.worst_case)}
+    return {**told, "null": null, "is_noise": item.is_noise}
+
+
+def _gain(population: Belief | None) -> float | None:
+    """Return by how many nats a record a population predicts better than independence does."""
+    return None if population is None or population.population is None else population.population.gain
 
 
 def _leakage_to_dict(leakage: Leakage) -> dict[str, Any]:

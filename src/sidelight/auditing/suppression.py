@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from sidelight.auditing.result import SUPPRESSED, SecretAudit, is_rare, published_sum
-from sidelight.leakage import Bound, Leakage
+from sidelight.auditing.stories import Story
+from sidelight.leakage import Bound, DeltaPoint, Leakage
 from sidelight.leakage.totals import composition
 from sidelight.mechanisms import Channel
 
@@ -17,13 +20,16 @@ def suppressed(
     reports: Mapping[str, Channel],
     min_support: int,
     *,
-    has_rare_value: bool,
+    rarest: int | None,
 ) -> SecretAudit:
     """Replace every figure of a secret that rests on fewer records by what the budgets alone say.
 
     Where the secret has a rare value, exact shares would tell how rare: they are rounded or left out.
-    `channels` are as the adversary sees them, `reports` as one does who keeps whole reports.
+    `channels` are as the adversary sees them, `reports` as one does who keeps whole reports; `rarest` is how
+    many records have the rarest value, where that is known.
     """
+    has_rare_value = rarest is not None and rarest < min_support
+    budget = composition(reports).value
     direct = _direct(item.direct, min_support)
     neighbours = [_pair(leakage, channels, min_support) for leakage in item.neighbours]
     neighbours.sort(key=lambda leakage: -leakage.value)
@@ -42,7 +48,31 @@ def suppressed(
         robust=item.robust and _total(item.robust, channels, direct, min_support),
         robust_neighbours=robust,
         whole=item.whole and _total(item.whole, reports, direct, min_support),
+        stories=tuple(_story(story, budget, rarest or 0, min_support) for story in item.stories),
+        null=item.null and _total(item.null, reports, direct, min_support),
     )
+
+
+def _story(story: Story, budget: float, rarest: int, min_support: int) -> Story:
+    """Replace every figure at delta that fewer people decide by what holds for every table.
+
+    A figure at delta is decided by a share delta of the people with a value: of a value that few have, or at
+    a small delta, by hardly anyone. How far releases move odds is kept as long as enough people are moved
+    further; all that is said beyond is the budget.
+    """
+    leakage = story.leakage
+    kept = {point.delta for point in leakage.points if point.delta * rarest >= min_support}
+    points = [point if point.delta in kept else _composed(point) for point in leakage.points]
+    place = int(np.searchsorted(leakage.shares, 1 - min_support / max(rarest, min_support)))
+    moves, shares = np.append(leakage.moves[:place], budget), np.append(leakage.shares[:place], 1.0)
+    nulls = {delta: null for delta, null in story.nulls.items() if delta in kept}
+    shown = replace(leakage, points=tuple(points), moves=moves, shares=shares)
+    return replace(story, leakage=shown, nulls=nulls)
+
+
+def _composed(point: DeltaPoint) -> DeltaPoint:
+    """Return a point of which only what holds for every table is left."""
+    return DeltaPoint(point.delta, replace(point.composed, method=SUPPRESSED), None, point.composed)
 
 
 def _pair(leakage: Leakage, channels: Mapping[str, Channel], min_support: int) -> Leakage:

@@ -5,24 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from sidelight.auditing import AdversaryName, Audit, audit, check_decider
+from sidelight.auditing import AdversaryName, Audit, Story, audit, check_decider
 from sidelight.belief import Belief, check_belief
+from sidelight.calibration.at_delta import AtDelta, at_delta, composed_at_delta, knower_of, known_belief
 from sidelight.calibration.constraint import Constraint, ConstraintName, check_constraint, constraint_of
+from sidelight.calibration.delta_search import (
+    certificate_at_delta,
+    certified,
+    unequal_at_delta,
+    uniform_at_delta,
+)
 from sidelight.calibration.problem import Problem, Utility, choice_of, limits_of, usual_limit
 from sidelight.calibration.result import Alternative, Budgets, Calibration, FrontierPoint, Setting, is_capped
-from sidelight.calibration.unequal import FEW, certificate, unequal_budgets
+from sidelight.calibration.unequal import FEW, Certificate, certificate, unequal_budgets
 from sidelight.calibration.uniform import check_feasible, excess, shares_over, uniform_budget
 from sidelight.foundation.arrays import Array
-from sidelight.foundation.errors import check_choice, check_is, check_number
+from sidelight.foundation.errors import InputError, check_choice, check_is, check_number, check_whole
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound
-from sidelight.leakage.totals import TotalMethod, check_order
+from sidelight.leakage.totals import DeltaLeakage, TotalMethod, check_order
 from sidelight.mechanisms.mechanism import check_list
 from sidelight.plan import Plan
 
 COMPARED: tuple[ConstraintName, ...] = ("table", "tree", "published")
+Rule = TypeVar("Rule", bound=Constraint)
 _SETTLINGS = 3  # a mechanism may go to and fro between two; the best so far is kept
 
 
@@ -33,7 +41,8 @@ def calibrate(
     mechanisms: Mapping[str, str] | None = None, fixed: Mapping[str, float] | None = None,
     weights: Mapping[str, float] | None = None, utility: Utility = "variance", reports: int | None = None,
     plan: Plan | None = None, collected: Belief | None = None, frontier: Sequence[float] = (),
-    compare: bool = False, decide_by: AdversaryName = "report",
+    compare: bool = False, delta: float | None = None, decide_by: AdversaryName | None = None,
+    seed: int | None = None,
 ) -> Calibration:  # fmt: skip
     """Return the largest budgets whose certified leakage stays under every limit.
 
@@ -57,27 +66,39 @@ def calibrate(
         collected: a belief about the people the plan will be used on; the plan is audited under it too.
         frontier: factors on all limits at which the weighted error is computed as well.
         compare: whether to say what one budget for all would be under the other constraints.
-        decide_by: for whom limits must hold in the end, "report" or the constraint's "model"; budgets stay.
+        delta: keep the limits at delta instead of in the worst case: the probability, averaged over the
+            people with a value, with which a release may say more than its limit. See `leakage_at`.
+        decide_by: for whom limits must hold in the end. Without a delta, "report" (so by default) or the
+            constraint's "model"; budgets stay. With one, budgets are chosen for it: someone who knows this
+            very "table" (so by default) or the "population", or who takes a "tree" for the population.
+        seed: for a certificate at delta that can be repeated; else the operating system's coins.
     """
-    factors = _checked(belief, constraint, method, confidence, budgets, plan, collected, decide_by, frontier)
+    factors = _checked(belief, constraint, method, confidence, budgets, plan, collected, frontier)
+    question = _Asked(belief, constraint, method, confidence, delta, decide_by)
     choice = choice_of(belief, mechanism, mechanisms, fixed, plan)
     bounds = limits_of(belief, limit, limits, secrets, plan)
     problem = Problem.of(belief, bounds, choice, weights, utility, reports)
-    solution = _solved(problem, lambda asked: constraint_of(asked, constraint, method, confidence), budgets)
-    result = _result(solution, solution.plan(usual_limit(limit, plan)), method, decide_by)
+    usual = usual_limit(limit, plan)
+    if delta is None:
+        solution: _Solution[Any] = _solved(problem, question.worst_case(), budgets)
+        result = _result(solution, solution.plan(usual), _confirmed(solution, usual, question))
+    else:
+        coins = None if seed is None else check_whole("seed", seed, at_least=0)
+        solution, leakages = _certified(_solved(problem, question.at_delta(bounds), budgets), coins)
+        result = _result(solution, solution.plan(usual), _told(solution, usual, leakages))
+        chosen = replace(result.chosen, bounds={name: item.upper for name, item in leakages.items()})
+        uniform = result.uniform if solution.is_unequal else chosen
+        result = replace(result, chosen=chosen, uniform=uniform, delta=delta, leakages=leakages)
     return replace(result, **solution.beside(result, collected, factors, compare))
 
 
 def _checked(
     belief: Belief, constraint: ConstraintName, method: TotalMethod, confidence: float | None,
-    budgets: Budgets, plan: Plan | None, collected: Belief | None, decide_by: AdversaryName,
-    frontier: Sequence[float],
+    budgets: Budgets, plan: Plan | None, collected: Belief | None, frontier: Sequence[float],
 ) -> list[float]:  # fmt: skip
     """Raise before the search for what is wrong in itself; return the factors of the frontier as numbers."""
     check_constraint(constraint, method, confidence)
     check_belief("belief", belief)
-    is_model = belief.is_model or (constraint == "tree" and belief.tree is None)
-    check_decider(decide_by, "report", is_model=is_model, has_model=False)
     check_choice("budgets", budgets, ("unequal", "uniform"))
     if collected is not None:
         check_belief("collected", collected)
@@ -87,11 +108,75 @@ def _checked(
 
 
 @dataclass(frozen=True, eq=False)
-class _Solution:
+class _Search(Generic[Rule]):
+    """How budgets are found under a constraint, and what stands beside it."""
+
+    constrain: Callable[[Problem], Rule]
+    uniform: Callable[[Problem, Rule], float]
+    unequal: Callable[[Problem, Rule, float], Array]
+    certificate: Callable[[Problem, Rule, Array, float], Certificate]
+    beside: Callable[[Problem, Rule], Iterable[Constraint]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What must keep the limits, and for whom; see `calibrate`."""
+
+    belief: Belief
+    constraint: ConstraintName
+    method: TotalMethod
+    confidence: float | None
+    delta: float | None
+    decide_by: AdversaryName | None
+
+    @property
+    def decider(self) -> AdversaryName:
+        """Whose verdict counts in the worst case."""
+        return self.decide_by or "report"
+
+    def worst_case(self) -> _Search[Constraint]:
+        """Return the search under the constraint that was named."""
+        is_model = self.belief.is_model or (self.constraint == "tree" and self.belief.tree is None)
+        check_decider(self.decider, "report", is_model=is_model, has_model=False)
+
+        def constrain(problem: Problem) -> Constraint:
+            return constraint_of(problem, self.constraint, self.method, self.confidence)
+
+        def beside(problem: Problem, rule: Constraint) -> Iterator[Constraint]:
+            return (rule if name == rule.name else constraint_of(problem, name) for name in COMPARED)
+
+        return _Search(constrain, uniform_budget, unequal_budgets, certificate, beside)
+
+    def at_delta(self, limits: Mapping[str, float]) -> _Search[AtDelta]:
+        """Return the search at delta, for whoever decides."""
+        delta = check_number("delta", self.delta, above=0, below=1)
+        if self.constraint != "table" or self.method != "auto":
+            raise InputError(
+                "`constraint` and `method` are for limits in the worst case; at delta, `decide_by` says who "
+                "the limits are kept for: 'population', 'table' or 'tree'."
+            )
+        for name, limit in limits.items():
+            check_number(f"limit of {name} at delta", limit, above=0, infinite=True)
+        knower = knower_of(self.belief, self.decide_by)
+        known = known_belief(self.belief, knower)
+
+        def beside(problem: Problem, rule: AtDelta) -> Iterator[Constraint]:
+            yield from (rule, composed_at_delta(problem, delta))
+            yield from (constraint_of(problem, "table"), constraint_of(problem, "published"))
+
+        return _Search(
+            lambda problem: at_delta(problem, known, knower, delta),
+            uniform_at_delta, unequal_at_delta, certificate_at_delta, beside,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Solution(Generic[Rule]):
     """Nominal budgets that keep the limits of a problem with settled mechanisms, and the largest for all."""
 
+    search: _Search[Rule]
     problem: Problem
-    rule: Constraint
+    rule: Rule
     uniform: float
     budgets: Array
     is_unequal: bool
@@ -107,17 +192,17 @@ class _Solution:
         """Return budgets and what comes of them."""
         problem, parts = self.problem, (budgets, self.problem.errors(budgets))
         chosen, errors = (dict(zip(problem.free, part.tolist(), strict=True)) for part in parts)
-        bounds = self.rule.bounds(problem.channels(budgets))
+        bounds = self.rule.bounds(budgets)
         return Setting(chosen, errors, problem.weighted_error(budgets), bounds)
 
     def is_saturated(self) -> bool:
         """Whether attributes with the largest budget that is searched could be released as they are."""
         problem = self.problem
         chosen = zip(problem.free, self.budgets, strict=True)
-        truth = {name: problem.truth(name) for name, budget in chosen if is_capped(budget)}
-        if not truth:
+        bare = [name for name, budget in chosen if is_capped(budget)]
+        if not bare:
             return False
-        figures = self.rule.figures(problem.channels(self.budgets) | truth)
+        figures = self.rule.figures(self.budgets, bare)
         return bool((shares_over(figures, problem.bounds) <= 0).all())
 
     def beside(
@@ -125,24 +210,25 @@ class _Solution:
     ) -> dict[str, Any]:
         """Return the parts of a result that were asked for beside the budgets, by their names."""
         parts: dict[str, Any] = {}
-        if collected is not None:  # where a model decides, under a tree learnt from it as well
-            by, plan, limits = result.decide_by, result.plan, result.limits
-            parts["collected"] = audit(collected, plan, limits, model=by == "model", decide_by=by)
+        if collected is not None:
+            parts["collected"] = _collected(collected, result)
         if self.is_unequal:
-            parts["certificate"] = certificate(self.problem, self.rule, self.budgets, self.uniform)
+            found = self.search.certificate(self.problem, self.rule, self.budgets, self.uniform)
+            parts["certificate"] = found
         others = tuple(self.alternatives()) if compare else ()
         return parts | {"alternatives": others, "frontier": tuple(self.frontier(factors))}
 
     def alternatives(self) -> Iterator[Alternative]:
-        """Yield one budget for all under the certified, the tree's and the published constraint."""
+        """Yield one budget for all under this constraint and under others."""
         problem, even = self.problem, self.problem.even_split()
-        for name in track(COMPARED, "constraints"):
-            rule = self.rule if name == self.rule.name else constraint_of(problem, name)
+        for rule in track(list(self.search.beside(problem, self.rule)), "constraints"):
             budget = None
-            if excess(problem, rule, problem.alike(problem.least)) <= 0:
-                budget = self.uniform if rule is self.rule else uniform_budget(problem, rule)
+            if rule is self.rule:
+                budget = self.uniform
+            elif excess(problem, rule, problem.alike(problem.least)) <= 0:
+                budget = uniform_budget(problem, rule)
             ratio = math.nan if even is None or budget is None else budget / even
-            yield Alternative(name, budget, ratio, rule.promise, rule.is_sound)
+            yield Alternative(rule.name, budget, ratio, rule.promise, rule.is_sound, rule.delta)
 
     def frontier(self, factors: Sequence[float]) -> Iterator[FrontierPoint]:
         """Yield the weighted errors at limits some times as large, with the mechanisms as they are.
@@ -154,42 +240,51 @@ class _Solution:
             asked = replace(self.problem, limits=limits)  # it shares the channels, which limits do not change
             if excess(asked, self.rule, asked.alike(asked.least)) > 0:
                 continue  # what is fixed already leaks more than this
-            even, uniform, unequal = asked.even_split(), uniform_budget(asked, self.rule), math.nan
+            even, uniform, unequal = asked.even_split(), self.search.uniform(asked, self.rule), math.nan
             split = math.nan if even is None else asked.weighted_error(asked.alike(even))
             if self.is_unequal and len(asked.free) <= FEW:
-                unequal = asked.weighted_error(unequal_budgets(asked, self.rule, uniform))
+                unequal = asked.weighted_error(self.search.unequal(asked, self.rule, uniform))
             yield FrontierPoint(factor, split, asked.weighted_error(asked.alike(uniform)), unequal)
 
 
-def _solved(problem: Problem, constrain: Callable[[Problem], Constraint], budgets: Budgets) -> _Solution:
+def _solved(problem: Problem, search: _Search[Rule], budgets: Budgets) -> _Solution[Rule]:
     """Settle the mechanisms and return the best budgets.
 
     During a search mechanisms and the sizes of sets are frozen at what suits the budgets it starts from. If
     others suit the budgets it ends at, they are tried too, and the better of the two is kept.
     """
     guess = problem.alike(problem.even_split() or problem.least)
-    best: _Solution | None = None
+    best: _Solution[Rule] | None = None
     for _ in range(_SETTLINGS):
         settled = problem.settled(guess)
         if best is not None and settled.is_settled_as(best.problem):
             break
-        rule = constrain(settled)
+        rule = search.constrain(settled)
         check_feasible(settled, rule)
-        uniform = uniform_budget(settled, rule)
-        guess = unequal_budgets(settled, rule, uniform) if budgets == "unequal" else settled.alike(uniform)
+        uniform = search.uniform(settled, rule)
+        guess = search.unequal(settled, rule, uniform) if budgets == "unequal" else settled.alike(uniform)
         if best is None or settled.weighted_error(guess) < best.problem.weighted_error(best.budgets):
-            best = _Solution(settled, rule, uniform, guess, budgets == "unequal")
+            best = _Solution(search, settled, rule, uniform, guess, budgets == "unequal")
     assert best is not None  # noqa: S101 - the loop runs at least once
     return best
 
 
-def _result(solution: _Solution, plan: Plan, method: TotalMethod, decide_by: AdversaryName) -> Calibration:
-    """Audit the plan, and put what it is compared with beside it."""
+def _certified(
+    solution: _Solution[AtDelta], seed: int | None
+) -> tuple[_Solution[AtDelta], dict[str, DeltaLeakage]]:
+    """Return budgets that are certified by fresh draws, and the figures that show it."""
+    sure = certified(solution.problem, solution.rule, solution.budgets, seed)
+    uniform = solution.uniform if solution.is_unequal else float(sure.budgets[0])
+    return replace(solution, budgets=sure.budgets, uniform=uniform), sure.leakages
+
+
+def _result(solution: _Solution[Any], plan: Plan, audited: Audit) -> Calibration:
+    """Put what the budgets are compared with beside them."""
     problem, rule, even = solution.problem, solution.rule, solution.problem.even_split()
-    is_model = rule.name == "tree" and problem.belief.tree is None
+    is_model = rule.delta is None and rule.name == "tree" and problem.belief.tree is None
     return Calibration(
         plan=plan,
-        audit=_confirmed(solution, plan, method, decide_by),
+        audit=audited,
         table_audit=audit(problem.belief, plan, problem.secrets) if is_model else None,
         constraint=rule.name, promise=rule.promise, is_sound=rule.is_sound, limits=problem.limits,
         weights=problem.weights, utility=problem.utility, reports=problem.reports,
@@ -200,14 +295,38 @@ def _result(solution: _Solution, plan: Plan, method: TotalMethod, decide_by: Adv
     )  # fmt: skip
 
 
-def _confirmed(solution: _Solution, plan: Plan, method: TotalMethod, decide_by: AdversaryName) -> Audit:
+def _told(solution: _Solution[AtDelta], limit: float, leakages: Mapping[str, DeltaLeakage]) -> Audit:
+    """Audit the plan in the worst case, and tell what was certified at delta beside it.
+
+    The null of an audit at delta is left out: it says what a figure means, not whether it keeps a limit.
+    """
+    rule, problem = solution.rule, solution.problem
+    checked = audit(problem.belief, solution.plan(limit), problem.secrets)
+    secrets = {
+        name: replace(item, stories=(Story(rule.knower, leakages[name], {}),), decide_by=rule.knower)
+        for name, item in checked.secrets.items()
+    }
+    population = rule.belief if rule.belief.population is not None else None
+    return replace(checked, secrets=secrets, delta=rule.delta, population=population)
+
+
+def _collected(belief: Belief, result: Calibration) -> Audit:
+    """Audit the plan under a belief about the people it will be used on, for whoever decides."""
+    by, plan, limits = result.decide_by, result.plan, result.limits
+    if result.delta is None:  # where a model decides, under a tree learnt from it as well
+        return audit(belief, plan, limits, model=by == "model", decide_by=by)
+    known = Belief.tree_of(belief) if by == "tree" else belief
+    return audit(known, plan, limits, delta=result.delta, decide_by=by)
+
+
+def _confirmed(solution: _Solution[Any], limit: float, question: _Asked) -> Audit:
     """Audit the plan under the constraint's own belief, and raise if its figure breaks a limit after all."""
-    problem, rule = solution.problem, solution.rule
+    problem, rule, plan, by = solution.problem, solution.rule, solution.plan(limit), question.decider
     if rule.name in ("tree", "robust"):
-        checked = audit(rule.belief, plan, problem.secrets, decide_by=decide_by)
-        checked = _with_totals(checked, rule.bounds(plan.channels()))
+        checked = audit(rule.belief, plan, problem.secrets, decide_by=by)
+        checked = _with_totals(checked, rule.bounds(solution.budgets))
     else:
-        checked = audit(problem.belief, plan, problem.secrets, method=method, decide_by=decide_by)
+        checked = audit(problem.belief, plan, problem.secrets, method=question.method, decide_by=by)
     broken = [name for name, item in checked.secrets.items() if item.outcomes[item.adversary] != "within"]
     if broken and rule.name != "published":  # that rule promises nothing, so its limits may break
         raise ArithmeticError(f"the audit does not confirm the limits of {', '.join(broken)}")

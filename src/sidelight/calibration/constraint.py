@@ -6,8 +6,10 @@ budgets and then answers quickly. What is returned in the end is checked by an a
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -22,41 +24,73 @@ from sidelight.leakage.published import pairwise_sum
 from sidelight.leakage.totals import LARGEST_FIGURE, Channels, TotalMethod, Totals, prepare_totals
 from sidelight.mechanisms import Channel
 
-ConstraintName = Literal["table", "tree", "published", "robust"]
+ConstraintName = Literal["table", "tree", "published", "robust", "population", "composition"]
 """What stays under the limits: "table" is certified for the belief, "tree" for an adversary who models the
 population as a tree learnt from it, "robust" for every distribution the sample leaves open; "published" is
-the sum of pairwise figures, which is not a bound."""
+the sum of pairwise figures, which is not a bound. At delta there are "table", "tree", "population", for
+someone who knows the population as well as the sample allows, and "composition", for every belief."""
+WORST_CASES = ("table", "tree", "published", "robust")
+"""Those that can be asked for without a delta."""
 USUAL_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class Constraint:
-    """A figure for every secret, and what keeping it under the limits promises."""
+class Constraint(ABC):
+    """A figure for every secret of a problem, and what keeping it under the limits promises."""
 
     name: ConstraintName
+    problem: Problem  # whose budgets it is asked about
     belief: Belief  # under which the figures hold
-    secrets: tuple[str, ...]
-    totals: tuple[Totals, ...]  # the secrets' figures, some of them together
     promise: str  # for whom keeping it is a promise, in words
     is_sound: bool  # whether that keeps the limits for whole reports and the table, not for a model
 
-    def figures(self, channels: Channels) -> Array:
-        """Return the figure of every secret, shape (secrets,)."""
-        values = {name: value for part in self.totals for name, value in part.values(channels).items()}
-        return np.array([values[name] for name in self.secrets])
+    @property
+    def delta(self) -> float | None:
+        """At which the figures are; None in the worst case."""
+        return None
 
-    def changes(self, channels: Channels, moved: Channels) -> Array:
-        """Return by how much each figure grows with each moved channel alone at least, (secrets, moved).
+    @abstractmethod
+    def figures(self, budgets: Array, bare: Collection[str] = ()) -> Array:
+        """Return the figure of every secret, shape (secrets,); `bare` attributes are released as they are."""
 
-        For small moves that is how much it grows, to first order.
+    @abstractmethod
+    def growth(self, budgets: Array, raised: Array) -> Array:
+        """Return how much each figure grows if one budget alone is raised, shape (secrets, budgets).
+
+        To first order, and never more than it does where figures are exact.
         """
-        changes = {name: row for part in self.totals for name, row in part.changes(channels, moved).items()}
-        return np.array([np.nan_to_num(changes[name], posinf=LARGEST_FIGURE) for name in self.secrets])
 
-    def bounds(self, channels: Channels) -> dict[str, Bound]:
+    @abstractmethod
+    def bounds(self, budgets: Array) -> dict[str, Bound]:
         """Return the figures with what they claim."""
+
+
+@dataclass(frozen=True, eq=False)
+class WorstCase(Constraint):
+    """Figures of the worst of all reports, however unlikely: they follow from the channels alone."""
+
+    totals: tuple[Totals, ...]  # the secrets' figures, some of them together
+
+    def figures(self, budgets: Array, bare: Collection[str] = ()) -> Array:
+        """Return the figure of every secret."""
+        channels = self.problem.channels(budgets) | {name: self.problem.truth(name) for name in bare}
+        values = {name: value for part in self.totals for name, value in part.values(channels).items()}
+        return np.array([values[name] for name in self.problem.secrets])
+
+    def growth(self, budgets: Array, raised: Array) -> Array:
+        """Return how much each figure grows at least with each budget."""
+        channels, larger = self.problem.channels(budgets), self.problem.channels(raised)
+        moved = {name: larger[name] for name in self.problem.free}
+        changes = {name: row for part in self.totals for name, row in part.changes(channels, moved).items()}
+        return np.array([
+            np.nan_to_num(changes[name], posinf=LARGEST_FIGURE) for name in self.problem.secrets
+        ])  # fmt: skip
+
+    def bounds(self, budgets: Array) -> dict[str, Bound]:
+        """Return the figures with what they claim."""
+        channels = self.problem.channels(budgets)
         bounds = {name: bound for part in self.totals for name, bound in part.bounds(channels).items()}
-        return {name: bounds[name] for name in self.secrets}
+        return {name: bounds[name] for name in self.problem.secrets}
 
 
 def constraint_of(
@@ -70,25 +104,24 @@ def constraint_of(
             f"no promise: the published sum of pairwise figures of {origin_of(belief)} keeps the "
             "limits, the true leakage may not"
         )
-        return Constraint(name, belief, secrets, (PublishedTotals(belief, secrets),), promise, is_sound=False)
+        return WorstCase(name, problem, belief, promise, False, (PublishedTotals(belief, secrets),))
     if name == "robust":
         credal = belief.credal(USUAL_CONFIDENCE if confidence is None else confidence)
         promise = (
             f"safe against an adversary who knows the population that {origin_of(credal.belief)} was drawn "
             f"from, with confidence {credal.confidence:g}"
         )
-        totals: tuple[Totals, ...] = (RobustTotals(credal, secrets),)
-        return Constraint(name, credal.belief, secrets, totals, promise, is_sound=True)
+        return WorstCase(name, problem, credal.belief, promise, True, (RobustTotals(credal, secrets),))
     if name == "tree" or (belief.tree is not None and method == "auto"):
         name, belief, method = "tree", Belief.tree_of(belief), "tree"
     channels = problem.channels(problem.alike(problem.least))  # what is prepared holds at every budget
     totals = prepare_totals(belief, channels, secrets, method)
-    return Constraint(name, belief, secrets, totals, _promise(belief), not belief.is_model)
+    return WorstCase(name, problem, belief, _promise(belief), not belief.is_model, totals)
 
 
 def check_constraint(name: str, method: str, confidence: float | None) -> None:
     """Raise if there is no such constraint, or if it does not go with the method or the confidence."""
-    check_choice("constraint", name, get_args(ConstraintName))
+    check_choice("constraint", name, WORST_CASES)
     check_choice("method", method, ("auto", "exact", "joint generic", "composition"))
     if name != "table" and method != "auto":
         raise InputError(f"`method` is for the constraint 'table'; leave it out for {name!r}.")

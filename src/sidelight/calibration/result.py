@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sidelight.auditing import NAMES, AdversaryName, Audit, Outcome
@@ -15,6 +15,7 @@ from sidelight.calibration.unequal import Certificate
 from sidelight.foundation.files import json_number
 from sidelight.foundation.html import html_table, listed
 from sidelight.leakage.bounds import Bound
+from sidelight.leakage.totals import DeltaLeakage
 from sidelight.plan import Plan, Release
 
 Budgets = Literal["unequal", "uniform"]
@@ -77,6 +78,7 @@ class Alternative:
         ratio: that budget over the even split; NaN without one.
         promise: for whom it would keep the limits, in words.
         is_sound: whether it would, for whole reports and the table.
+        delta: at which it would keep them; None in the worst case.
     """
 
     constraint: ConstraintName
@@ -84,6 +86,7 @@ class Alternative:
     ratio: float
     promise: str
     is_sound: bool
+    delta: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +113,8 @@ class Calibration:
         certificate: what is known about unequal budgets; None for a uniform one.
         frontier: weighted error against limit, if it was asked for.
         alternatives: one budget for all under each constraint, if they were asked for.
+        delta: at which the limits are kept; None in the worst case.
+        leakages: the certified figures of every secret at delta, and at the usual deltas beside it.
     """
 
     plan: Plan
@@ -130,6 +135,8 @@ class Calibration:
     certificate: Certificate | None = None
     frontier: tuple[FrontierPoint, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
+    delta: float | None = None
+    leakages: Mapping[str, DeltaLeakage] = field(default_factory=dict)
 
     @property
     def budgets(self) -> Mapping[str, float]:
@@ -173,9 +180,12 @@ class Calibration:
     def notes(self) -> list[str]:
         """Return what a reader of the budgets must know."""
         notes = [f"The plan {'makes' if self.constraint == 'published' else 'is'} {self.promise}."]
-        if not self.is_sound:
+        if self.delta is not None:
+            notes += _delta_words(self.delta, self.leakages)
+            notes.append(f"In the worst case of all reports: {table_words(self.strictest)}")
+        elif not self.is_sound:
             notes.append(f"For an adversary who knows the table itself: {table_words(self.strictest)}")
-        if self.decide_by != "report":
+        if self.decide_by not in ("report", "table"):
             notes.append(f"The limits need to be kept for {NAMES[self.decide_by]} only, as asked.")
         if self.collected is not None:
             notes.append(f"Applied to {origin_of(self.collected.belief)}: {table_words(self.collected)}")
@@ -190,7 +200,10 @@ class Calibration:
             notes.append(
                 f"The limits may fail with a probability of up to {delta:.3g} (the mechanisms' delta)."
             )
-        if self.certificate is not None and len(self.capped) < len(self.budgets):
+        if self.certificate is not None and self.delta is not None:
+            is_drawn = any(item.draws for item in self.leakages.values())
+            notes.append(_gain_words(self.certificate, is_drawn=is_drawn))
+        elif self.certificate is not None and len(self.capped) < len(self.budgets):
             notes.append(_certificate_words(self.certificate, self.raisable, is_any_capped=bool(self.capped)))
         return notes
 
@@ -198,7 +211,8 @@ class Calibration:
         """Return everything as plain data; infinity becomes a string, an error that is not stated None."""
         return {
             "constraint": self.constraint, "promise": self.promise, "is_sound": self.is_sound,
-            "decide_by": self.decide_by, "within_limits": self.is_within,
+            "decide_by": self.decide_by, "within_limits": self.is_within, "delta": self.delta,
+            "leakage_at_delta": {name: item.to_dict() for name, item in self.leakages.items()},
             "limits": {name: number(limit) for name, limit in self.limits.items()},
             "weights": dict(self.weights), "utility": self.utility, "reports": self.reports,
             "chosen": self.chosen.to_dict(), "uniform": self.uniform.to_dict(),
@@ -219,7 +233,8 @@ class Calibration:
         low, high = min(self.budgets.values()), max(self.budgets.values())
         kept = f"limits {'' if self.is_within else 'not '}certified"
         kept += "" if self.decide_by == "report" else f" for {NAMES[self.decide_by]}"
-        return f"Calibration({self.constraint}: {len(self.budgets)} budgets, {low:.4g} to {high:.4g}; {kept})"
+        who = self.constraint if self.delta is None else f"{self.constraint} at delta {self.delta:g}"
+        return f"Calibration({who}: {len(self.budgets)} budgets, {low:.4g} to {high:.4g}; {kept})"
 
     def _repr_html_(self) -> str:
         errors = self.chosen.errors
@@ -256,6 +271,39 @@ def table_words(audit: Audit) -> str:
     counts = {key: verdicts.count(key) for key in parts if key in verdicts}
     words = [f"{count} {parts[key][count > 1]}" for key, count in counts.items()]
     return f"of {len(verdicts)} secrets, {', '.join(words)}."
+
+
+def _delta_words(delta: float, leakages: Mapping[str, DeltaLeakage]) -> list[str]:
+    """Say what a delta allows, and how sure the figures are."""
+    words = [
+        f"Delta averages over people: {delta:g} lets {_one_in(delta)} be exposed beyond a limit, and some "
+        "are more exposed than others. Look at the figures at smaller deltas too."
+    ]
+    beta = max(item.beta for item in leakages.values())
+    if any(item.upper.kind != "exact" and item.draws for item in leakages.values()):
+        words.append(
+            f"The figures at delta were certified with fresh draws; one is too low with a probability of "
+            f"{beta:.1g} at most, over the draws' own coin flips."
+        )
+    return words
+
+
+def _one_in(delta: float) -> str:
+    """Write a small probability as people say it.
+
+    >>> _one_in(0.01), _one_in(0.003)
+    ('1 person in 100', '1 person in 333')
+    """
+    return f"1 person in {1 / delta:.0f}"
+
+
+def _gain_words(known: Certificate, *, is_drawn: bool) -> str:
+    """Say what unequal budgets at delta gain; where releases are drawn, one budget for all is estimated."""
+    gain = f"The weighted error is smaller by a factor of {known.gain:.3g} than with one budget for all"
+    if known.gain <= _GAIN:
+        gain = "The weighted error is that of one budget for all"
+    estimated = ", which is estimated and not certified here" if is_drawn else ""
+    return f"{gain}{estimated}; better budgets may exist, since the search ends near a local optimum."
 
 
 def _kept_words(release: Release) -> str:

@@ -46,14 +46,19 @@ class Certificate:
 def unequal_budgets(problem: Problem, constraint: Constraint, uniform: float) -> Array:
     """Return budgets whose weighted error is at most that of `uniform`, the largest safe one for all."""
     start = problem.alike(uniform)
-    if np.isnan(problem.errors(start)).any():
-        raise InputError(
-            "unequal budgets need mechanisms that state an error; 'any' states none, so name one."
-        )
+    check_errors(problem, start)
     starts = [start, _proportional(problem, uniform)][: 2 if len(start) <= FEW else 1]
     searched = [_on_ray(problem, constraint, _searched(problem, constraint, first)) for first in starts]
     best = min([start, *searched], key=problem.weighted_error)  # a search may end worse than it began
     return _raised(problem, constraint, best)
+
+
+def check_errors(problem: Problem, budgets: Array) -> None:
+    """Raise if some attribute has no error that could be made small."""
+    if np.isnan(problem.errors(budgets)).any():
+        raise InputError(
+            "unequal budgets need mechanisms that state an error; 'any' states none, so name one."
+        )
 
 
 def _proportional(problem: Problem, uniform: float) -> Array:
@@ -75,11 +80,11 @@ def _searched(problem: Problem, constraint: Constraint, start: Array) -> Array:
     scale = problem.weighted_error(start)  # so that the tolerance below is a share of the error
 
     def slack(logs: Array) -> Array:
-        figures = constraint.figures(problem.channels(np.exp(logs)))
+        figures = constraint.figures(np.exp(logs))
         return np.asarray(1 - np.minimum(figures[limited], LARGEST_FIGURE) / problem.bounds[limited])
 
     def slopes(logs: Array) -> Array:
-        grown = _growth(problem, constraint, np.exp(logs), np.exp(logs + _STEP))
+        grown = constraint.growth(np.exp(logs), np.exp(logs + _STEP))
         return np.asarray(-grown[limited] / (problem.bounds[limited, None] * _STEP))
 
     # Each step takes a figure for every budget. For the 40 attributes of CelebA and a tree, five steps
@@ -87,7 +92,7 @@ def _searched(problem: Problem, constraint: Constraint, start: Array) -> Array:
     steps = max(5, min(40, 200 // len(start)))
     result = minimize(
         lambda logs: problem.weighted_error(np.exp(logs)) / scale, np.log(start), method="SLSQP",
-        jac=lambda logs: _error_slopes(problem, logs) / scale,
+        jac=lambda logs: error_slopes(problem, logs) / scale,
         bounds=[(math.log(problem.least), math.log(LARGEST_BUDGET))] * len(start),
         constraints=[{"type": "ineq", "fun": slack, "jac": slopes}], options={"maxiter": steps, "ftol": 1e-7},
     )  # fmt: skip
@@ -95,16 +100,10 @@ def _searched(problem: Problem, constraint: Constraint, start: Array) -> Array:
     return np.asarray(np.clip(budgets, problem.least, LARGEST_BUDGET))
 
 
-def _error_slopes(problem: Problem, logs: Array) -> Array:
+def error_slopes(problem: Problem, logs: Array) -> Array:
     """Return the derivatives of the weighted error by the logarithm of each budget; errors are separate."""
     above, below = (problem.errors(np.exp(logs + step)) for step in (_STEP, -_STEP))
     return np.asarray(problem.weighting * (above - below) / (2 * _STEP))
-
-
-def _growth(problem: Problem, constraint: Constraint, budgets: Array, raised: Array) -> Array:
-    """Return how much every figure grows at least if one budget alone is raised, shape (secrets, budgets)."""
-    larger = problem.channels(raised)
-    return constraint.changes(problem.channels(budgets), {name: larger[name] for name in problem.free})
 
 
 def _on_ray(problem: Problem, constraint: Constraint, budgets: Array) -> Array:
@@ -123,10 +122,10 @@ def _raised(problem: Problem, constraint: Constraint, budgets: Array) -> Array:
     Leakage grows with every budget, so one that was raised to the end stays blocked when others are.
     """
     budgets = budgets.copy()
-    figures = constraint.figures(problem.channels(budgets))
-    grown = _growth(problem, constraint, budgets, budgets * _LEAST_STEP)
+    figures = constraint.figures(budgets)
+    grown = constraint.growth(budgets, budgets * _LEAST_STEP)
     stuck = shares_over(figures + grown.T, problem.bounds).max(axis=1) > 0
-    for position in np.argsort(_error_slopes(problem, np.log(budgets))):  # steepest fall of the error first
+    for position in np.argsort(error_slopes(problem, np.log(budgets))):  # steepest fall of the error first
         if stuck[position]:
             continue
 
@@ -141,19 +140,19 @@ def _raised(problem: Problem, constraint: Constraint, budgets: Array) -> Array:
 
 def certificate(problem: Problem, constraint: Constraint, budgets: Array, uniform: float) -> Certificate:
     """Raise every budget on its own by 1 % and see which limit breaks."""
-    base = constraint.figures(problem.channels(budgets))
+    base = constraint.figures(budgets)
     raised = np.where(budgets * RAISE > LARGEST_BUDGET, budgets, budgets * RAISE)
-    grown = _growth(problem, constraint, budgets, raised)
+    grown = constraint.growth(budgets, raised)
     blocked: dict[str, str | None] = {}
     for position, name in enumerate(problem.free):
         over = shares_over(base + grown[:, position], problem.bounds)
         if over.max() <= 0 and raised[position] > budgets[position]:  # it may have grown by more than that
-            figures = constraint.figures(problem.channels(_with(budgets, position, raised[position])))
+            figures = constraint.figures(_with(budgets, position, raised[position]))
             over = shares_over(figures, problem.bounds)
         worst = int(np.argmax(over))
         blocked[name] = problem.secrets[worst] if over[worst] > 0 else None
     gain = problem.weighted_error(problem.alike(uniform)) / problem.weighted_error(budgets)
-    return Certificate(blocked, gain, _unbalanced(problem, base, grown.T / math.log(RAISE), budgets))
+    return Certificate(blocked, gain, unbalanced(problem, base, grown.T / math.log(RAISE), budgets))
 
 
 def _with(budgets: Array, position: int, budget: float) -> Array:
@@ -163,7 +162,7 @@ def _with(budgets: Array, position: int, budget: float) -> Array:
     return replaced
 
 
-def _unbalanced(problem: Problem, figures: Array, slopes: Array, budgets: Array) -> float:
+def unbalanced(problem: Problem, figures: Array, slopes: Array, budgets: Array) -> float:
     """Return the share of the error's gradient that no sum of the active limits' gradients balances.
 
     These are the conditions of Karush, Kuhn and Tucker. Budgets at the largest one are left out: their own
@@ -171,7 +170,7 @@ def _unbalanced(problem: Problem, figures: Array, slopes: Array, budgets: Array)
     """
     from scipy.optimize import nnls
 
-    gradient = _error_slopes(problem, np.log(budgets))
+    gradient = error_slopes(problem, np.log(budgets))
     inner = budgets * RAISE <= LARGEST_BUDGET
     active = np.isfinite(problem.bounds) & (figures >= problem.bounds * (1 - _ACTIVE))
     if not gradient[inner].any():

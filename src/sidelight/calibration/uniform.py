@@ -34,7 +34,7 @@ def excess(problem: Problem, constraint: Constraint, budgets: Array) -> float:
 
     Limits of 0 are compared as they are.
     """
-    return float(np.max(shares_over(constraint.figures(problem.channels(budgets)), problem.bounds)))
+    return float(np.max(shares_over(constraint.figures(budgets), problem.bounds)))
 
 
 def shares_over(figures: Array, limits: Array) -> Array:
@@ -108,9 +108,9 @@ def _root(over: Callable[[float], float], low: float, high: float) -> float:
 
 def check_feasible(problem: Problem, constraint: Constraint) -> None:
     """Raise if the limits are broken although every free budget is the least one; name the cause."""
-    figures = constraint.figures(problem.channels(problem.alike(problem.least)))
+    figures = constraint.figures(problem.alike(problem.least))
     if (problem.bounds == 0).any():  # the least budgets could pass a rounding error for nothing at all
-        larger = constraint.figures(problem.channels(problem.alike(1.0)))
+        larger = constraint.figures(problem.alike(1.0))
         figures = np.where(problem.bounds == 0, larger, figures)
     over = shares_over(figures, problem.bounds)
     worst = int(np.argmax(over))

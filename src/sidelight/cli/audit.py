@@ -11,7 +11,7 @@ import sidelight as sl
 from sidelight.cli import common
 from sidelight.cli.common import Shown, progress, show
 from sidelight.cli.options import Data, MinSupport, Names, Reading, Smoothing, Withhold, flag, grouped
-from sidelight.foundation.errors import check_choice, check_number, invalid
+from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,11 @@ class Asked:
 
     belief: str = flag("auto", "'auto', 'joint', 'pairwise', or 'tree': also the figure of a tree model.")
     adversary: str = flag("report", "Keeps the whole 'report', or one 'guess' from it.")
-    decide_by: str = flag(
-        "report",
-        "For whom limits must be kept: the whole 'report', or a weaker adversary that was asked "
-        "for: 'guess' (--adversary guess), 'model' (--belief tree), 'model guess' (both).",
+    decide_by: str | None = flag(
+        None,
+        "For whom limits must be kept. With --delta: who knows the 'table' (so by default) or the "
+        "'population'. In the worst case: the whole 'report' (the default without --delta), or a weaker "
+        "adversary that was asked for: 'guess' (--adversary guess), 'model' (--belief tree), 'model guess'.",
     )
     confidence: float | None = flag(None, "Also figures that hold together with this confidence, as 0.95.")
     synergy: int = flag(0, "How many pairs of reports to name that say more together.")
@@ -49,6 +50,36 @@ class Asked:
     method: str = flag("auto", "Of the total: 'auto', 'exact', 'joint generic' or 'composition'.")
     min_support: MinSupport = 0
     save_plan: Path | None = flag(None, "Write the plan that was audited to this file.")
+
+
+@dataclass(frozen=True)
+class AtDelta:
+    """Figures beyond which some people may be exposed."""
+
+    delta: float | None = flag(
+        None,
+        "Also what the release says if this share of people may be exposed beyond it, as 0.001: to someone "
+        "who knows the population and to someone who knows this very table, each beside a shuffled table's.",
+    )
+    draws: int | None = flag(None, "With --delta: how many releases to draw for each value of a secret.")
+    precision: float | None = flag(
+        None, "With --delta: draw on until a figure is within this share of its estimate, as 0.02."
+    )
+    seed: int | None = flag(None, "With --delta: for figures that can be repeated.")
+
+    @property
+    def sampling(self) -> sl.auditing.Sampling:
+        """How releases are drawn."""
+        return sl.auditing.Sampling(self.draws, self.precision, self.seed)
+
+    def check(self) -> None:
+        """Refuse before the work what could not be drawn, or would change nothing."""
+        if self.delta is not None:
+            check_number("delta", self.delta, above=0, below=1)
+            self.sampling  # noqa: B018 - made for its checks
+        drawn = {"--draws": self.draws, "--precision": self.precision, "--seed": self.seed}
+        if self.delta is None and (name := common.first_given(drawn)):
+            raise InputError(f"{name} is for figures at delta; add --delta, as in --delta 0.001.")
 
 
 @grouped()
@@ -63,14 +94,15 @@ def demo(shown: Shown) -> None:
 
 
 @grouped()
-def audit(data: Data, released: Released, reading: Reading, asked: Asked, shown: Shown) -> None:
+def audit(data: Data, released: Released, reading: Reading, at: AtDelta, asked: Asked, shown: Shown) -> None:
     """Tell what a release reveals about each attribute through the others.
 
     Exit code 0 means that every secret is certified to stay within its limit, for the adversary who decides.
     """
     secrets, limits = common.secrets_with_limits(released.secret, released.limit)
     common.check_writable(asked.save_plan, common.SETTINGS)
-    _check(released.epsilon, asked)
+    at.check()
+    _check(released.epsilon, asked, at.delta)
     with progress(quiet=shown.json):
         given = sl.Plan.read(released.plan) if released.plan else None
         common.refuse_both(given, {"--epsilon": released.epsilon, "--mechanism": released.mechanism})
@@ -78,7 +110,7 @@ def audit(data: Data, released: Released, reading: Reading, asked: Asked, shown:
         table = common.read_table(data, reading, given, named, numbered=secrets)
         plan = released.in_full(given, table)
         plan = _limited(plan, released.limit, limits, secrets if given else [])
-        result = _audited(table, plan, secrets, asked)
+        result = _audited(table, plan, secrets, asked, at)
     if asked.save_plan:
         plan.write(asked.save_plan)
     show(result, shown, lambda: sl.report.print_audit(result, table))
@@ -86,7 +118,7 @@ def audit(data: Data, released: Released, reading: Reading, asked: Asked, shown:
         raise typer.Exit(1)
 
 
-def _check(epsilon: float | None, asked: Asked) -> None:
+def _check(epsilon: float | None, asked: Asked, delta: float | None) -> None:
     """Refuse before the work what no table makes right."""
     if epsilon is not None:
         check_number("epsilon", epsilon, above=0)
@@ -94,8 +126,14 @@ def _check(epsilon: float | None, asked: Asked) -> None:
         check_number("confidence", asked.confidence, above=0, below=1)
     check_choice("belief", asked.belief, ("auto", "joint", "pairwise", "tree"))
     check_choice("adversary", asked.adversary, ("report", "guess"))
-    has_model = asked.belief == "tree"
-    sl.auditing.check_decider(asked.decide_by, asked.adversary, is_model=False, has_model=has_model)  # type: ignore[arg-type]
+    told: tuple[sl.auditing.AdversaryName, ...] = (
+        ("table",) if asked.belief == "pairwise" else ("population", "table")
+    )
+    if asked.decide_by is not None:
+        sl.auditing.check_decider(
+            asked.decide_by, asked.adversary, is_model=False, has_model=asked.belief == "tree",  # type: ignore[arg-type]
+            told=() if delta is None else told,
+        )  # fmt: skip
     if asked.method == "tree":  # a model's figure is no bound, so no verdict may rest on it
         fix = "--belief tree shows that figure beside it."
         raise invalid("method", "a bound on the total", asked.method, fix)
@@ -111,11 +149,11 @@ def _limited(plan: sl.Plan, limit: float | None, limits: dict[str, float], secre
     return replace(plan, limits={**plan.limits, **audited, **limits})
 
 
-def _audited(table: sl.Table, plan: sl.Plan, secrets: list[str], asked: Asked) -> sl.Audit:
+def _audited(table: sl.Table, plan: sl.Plan, secrets: list[str], asked: Asked, at: AtDelta) -> sl.Audit:
     kind = "auto" if asked.belief == "tree" else asked.belief
     belief = sl.Belief.from_data(table, kind, smoothing=asked.smoothing)  # type: ignore[arg-type]
     return sl.audit(
-        belief, plan, secrets or None,
+        belief, plan, secrets or None, delta=at.delta, sampling=at.sampling,
         method=asked.method, adversary=asked.adversary, model=asked.belief == "tree",  # type: ignore[arg-type]
         confidence=asked.confidence, synergies=asked.synergy, min_support=asked.min_support,
         decide_by=asked.decide_by,  # type: ignore[arg-type]

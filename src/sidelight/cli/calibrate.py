@@ -116,10 +116,15 @@ class Search:
     )
     method: str = flag("auto", "Of 'table': 'auto', 'exact', 'joint generic', 'composition'.")
     confidence: float | None = flag(None, "Of 'robust', between 0 and 1 [0.95].")
-    decide_by: str = flag(
-        "report",
-        "For whom limits must be kept in the end: the whole 'report', or a 'model' (--constraint tree).",
+    delta: float | None = flag(
+        None, "Keep the limits at this delta, as 0.001: a release may say more with so small a probability."
     )
+    decide_by: str | None = flag(
+        None,
+        "For whom limits must be kept: the whole 'report' [without --delta], or a 'model' (--constraint "
+        "tree); with --delta who knows the 'table' [so by default], the 'population', or a 'tree' of it.",
+    )
+    seed: int | None = flag(None, "With --delta: for draws that can be repeated [the system's coins].")
     utility: str = flag("variance", "'variance' or 'accuracy'.")
     collected: str | None = flag(None, "A table the plan will be used on; it is audited under that too.")
 
@@ -130,9 +135,13 @@ class Search:
 
         check_constraint(self.constraint, self.method, self.confidence)
         check_choice("utility", self.utility, UTILITIES)
+        if self.delta is not None:
+            check_number("delta", self.delta, above=0, below=1)
+            check_choice("decide_by", self.decide_by or "table", sl.auditing.AT_DELTA)
+            return
         # a model may decide only where there is one
         is_model = self.constraint == "tree"
-        sl.auditing.check_decider(self.decide_by, "report", is_model=is_model, has_model=False)
+        sl.auditing.check_decider(self.decide_by or "report", "report", is_model=is_model, has_model=False)
 
 
 @grouped()
@@ -153,6 +162,7 @@ def calibrate(
             "mechanisms": wishes.mechanisms, "mechanism": search.mechanism or "grr", "method": search.method,
             "budgets": "uniform" if search.uniform else "unequal", "constraint": search.constraint,
             "confidence": search.confidence, "utility": search.utility, "decide_by": search.decide_by,
+            "delta": search.delta, "seed": search.seed,
         }  # fmt: skip
         if search.collected is not None:
             rows = sl.read(search.collected, schema=table.schema, encoding=reading.encoding)

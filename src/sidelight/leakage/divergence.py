@@ -74,16 +74,15 @@ def loss_epsilon(losses: Array, weights: Array, delta: float) -> float:
     over = np.flatnonzero(losses > 0)
     order = over[np.argsort(-losses[over])]
     ratios, mass = losses[order], weights[order]
-    # The mass of the likelier value, and of the other one, in the reports that move the odds most.
+    # The mass of the likelier value, and the logarithm of the other one's, in the reports that move the odds
+    # most. As logarithms they hold losses beyond 709 nats too, where e^loss leaves the range of doubles.
     above = np.cumsum(mass)
-    below = np.cumsum(mass * np.exp(-ratios))
-    # At an epsilon equal to the next smaller loss the divergence is largest within each step.
-    steps = np.exp(np.append(ratios[1:], 0.0))
-    at_steps = np.where(below > 0, steps, 0.0) * below
-    reached = np.flatnonzero(above - at_steps > delta)
+    with np.errstate(divide="ignore", invalid="ignore"):  # between two infinite losses there is no step
+        below = np.logaddexp.accumulate(np.log(mass) - ratios)
+        # At an epsilon equal to the next smaller loss the divergence is largest within each step.
+        steps = above - np.exp(np.append(ratios[1:], 0.0) + below)
+    reached = np.flatnonzero(steps > delta)
     if not len(reached):
         return 0.0
     place = int(reached[0])
-    if below[place] == 0:
-        return math.inf
-    return max(0.0, math.log((above[place] - delta) / below[place]))
+    return max(0.0, math.log(above[place] - delta) - float(below[place]))

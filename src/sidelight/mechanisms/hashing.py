@@ -161,6 +161,11 @@ class OptimisedHashing(Hashing):
         return replace(self, nominal_budget=nominal_budget, g=self.buckets)
 
     @property
+    def held(self) -> Mapping[str, Any]:
+        """The buckets: were they to follow the budget, leakage would not always grow with it."""
+        return {"g": self.buckets}
+
+    @property
     def buckets(self) -> int:
         """The number of buckets."""
         if self.g is not None:

@@ -239,6 +239,14 @@ class Mechanism(ABC):
         each = [(likely := channel.likelihood(int(code))) / likely.max() for code in codes]
         return np.take(np.array(each).reshape(len(codes), self.size).T, rows, axis=1).T
 
+    def log_scales(self, reports: Reports) -> Array | None:
+        """Return ln of the factors that `likelihoods` leaves out, shape (reports,); None if not stated.
+
+        They are given up to a number for each report that is the same at every budget.
+        """
+        del reports
+        return None
+
     def tabulated(self, reports: Reports) -> tuple[Array, Positions]:
         """Return the distinct reports' likelihoods, shape (distinct, size), and which one each report is."""
         self._check_listed()

@@ -158,6 +158,10 @@ class FrequencyOracle(CodedMechanism):
         """Return 1 for the values that a report marks and 1 / factor for the others, see `Mechanism`."""
         return np.where(self.marked(reports).T, 1.0, float(1 / self.factor)).T
 
+    def log_scales(self, reports: Reports) -> Array:
+        """Return ln p: given a value, all reports that mark it are equally likely, see `Mechanism`."""
+        return np.full(len(reports), math.log(self.mark_if_true))
+
     def tabulated(self, reports: Reports) -> tuple[Array, Positions]:
         """Return the likelihoods of the distinct sets of marked values, see `Mechanism`."""
         if self.form.is_listed and self.channel.is_listable:

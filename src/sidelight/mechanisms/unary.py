@@ -5,6 +5,7 @@ Basic RAPPOR does so twice: permanent bits that the client stores, and fresh rep
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -77,6 +78,12 @@ class MarkedBits(FrequencyOracle):
         marked = all_sets(self.size).T > 0
         rates = np.where(np.eye(self.size, dtype=np.bool_), p, q)[:, None, :]
         return np.asarray(np.where(marked, rates, 1 - rates).prod(axis=2))
+
+    def log_scales(self, reports: Reports) -> Array:
+        """Return how likely all bits together are if a set one is true, see `Mechanism`."""
+        p, q = map(float, self.mark_rates)
+        others = self.marked(reports).sum(axis=1) - 1
+        return np.asarray(math.log(p) + others * math.log(q) + (self.size - 1 - others) * math.log1p(-q))
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Count how often each bit is set."""

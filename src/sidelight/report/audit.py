@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 import numpy as np
+from rich.table import Table as Grid
 from rich.text import Text
 
 from sidelight.auditing import NAMES, AdversaryName, Audit, Outcome, SecretAudit, worded
@@ -13,7 +14,7 @@ from sidelight.belief import Belief
 from sidelight.foundation.terminal import say
 from sidelight.leakage import Leakage, pairwise_sum, total_leakage
 from sidelight.plan import Plan
-from sidelight.report import pair_figures
+from sidelight.report import pair_figures, stories
 from sidelight.report.audit_figures import heat_figure, interval, is_point, totals_figure, worst_first
 from sidelight.report.console import print_parts, table_of
 from sidelight.report.page import Page, drawn
@@ -38,12 +39,13 @@ def audit_page(audit: Audit) -> Page:
         heat=heat_figure(audit) if any(item.neighbours for item in items) else None,
         curves=pair_figures.curves_figure(curves) if any(curve.values for curve in curves) else None,
         network=pair_figures.network_figure(audit, arrows) if arrows else None,
+        delta=stories.delta_figure(items[0]) if items[0].stories else None,
     )
     counts = Counter(item.decision for item in items)
     context = {
         "audit": audit, "items": items, "names": NAMES, "curves": curves,
         "counts": {verdict: counts[verdict] for verdict in VERDICTS},
-        "verdict": verdict_sentence(counts, audit.decide_by),
+        "verdict": verdict_sentence(counts, audit.decide_by), "told": stories,
         "named": {verdict: worded(verdict, audit.decide_by) for verdict in VERDICTS},
         "weaker": sorted({NAMES[item.adversary] for item in items if item.whole}),
         "has_intervals": not all(is_point(item.total) for item in items),
@@ -106,7 +108,20 @@ def print_audit(audit: Audit, table: Table) -> None:
         f"{decimals(pair.pair_sum)} apart."
         for pair in audit.synergies[:_MOST_SYNERGIES]
     ]
-    print_parts([grid, *synergies], notes(audit, table))
+    print_parts([*_told(audit), grid, *synergies], notes(audit, table))
+
+
+def _told(audit: Audit) -> list[Grid | str]:
+    """Return what stands above the worst cases where figures at delta were asked for."""
+    items = worst_first(audit)
+    if not items[0].stories:
+        return []
+    heads, rows = stories.story_table(items)
+    title, words = (
+        "What the release says at delta, and in the worst case (nats)",
+        ("secret", "told to", "verdict"),
+    )
+    return [stories.headline(items[0]), table_of(title, heads, rows, left=words)]
 
 
 def print_lesson() -> None:
@@ -142,8 +157,8 @@ def notes(audit: Audit, table: Table) -> list[str]:
         "Adding up pairwise figures, as published, would be below the truth here.":
             any(item.published.value < item.total.lower.value - 1e-12 for item in items),
         f"Most totals rest on combinations of fewer than {_FEW_RECORDS} records: those of an adversary "
-        "who knows the table itself. Coarser bins, fewer attributes or --belief tree show a weaker one.":
-            len(few) > len(supports) / 2,
+        "who knows the table itself. Coarser bins, fewer attributes, --delta or --belief tree say less.":
+            len(few) > len(supports) / 2 and audit.delta is None,
         "The tree figure is for an adversary who models the population so; it is no bound.":
             any(item.model for item in items),
         f"Robust figures hold together with confidence {sure or 0:g}, for the values listed.":
@@ -155,7 +170,9 @@ def notes(audit: Audit, table: Table) -> list[str]:
 
 
 def _deciding(audit: Audit) -> list[str]:
-    """Say whose verdict counts, where it may be doubted."""
+    """Say whose verdict counts, where it may be doubted, and what a delta means."""
+    if audit.delta is not None:
+        return [*stories.notes(audit), stories.BRACKETS]
     if audit.decide_by != "report":
         return [f"The limits need to be kept for {NAMES[audit.decide_by]} only, as asked."]
     if any(item.whole for item in audit.secrets.values()):

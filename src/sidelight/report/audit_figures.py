@@ -20,11 +20,12 @@ Grid = list[list[Leakage | None]]
 
 
 def worst_first(audit: Audit) -> list[SecretAudit]:
-    """Return the secrets by verdict, then by the leakage that surely is reached, then by the rest."""
+    """Return the secrets by verdict, then by the figure that decides, then by the worst case."""
     ranks = list(VERDICTS)
 
     def badness(item: SecretAudit) -> tuple[float, ...]:
-        return ranks.index(item.decision), -item.total.lower.value, -item.total.upper.value
+        told = 0.0 if item.deciding is None else item.deciding.leakage.value
+        return ranks.index(item.decision), -told, -item.total.lower.value, -item.total.upper.value
 
     return sorted(audit.secrets.values(), key=badness)
 

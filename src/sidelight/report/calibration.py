@@ -8,7 +8,7 @@ from itertools import chain
 
 from rich.table import Table as Grid
 
-from sidelight.calibration import Calibration, Setting
+from sidelight.calibration import Alternative, Calibration, Setting
 from sidelight.calibration.result import table_words
 from sidelight.calibration.unequal import FEW
 from sidelight.report.console import print_parts, table_of
@@ -121,7 +121,13 @@ def calibration_page(result: Calibration) -> Page:
         frontier=frontier_figure(result),
     )  # fmt: skip
     has_unequal = not all(math.isnan(point.unequal) for point in result.frontier)
-    words = {"headline": headline(result), "error": error, "few": FEW, "has_unequal": has_unequal}
+    words = {
+        "headline": headline(result),
+        "error": error,
+        "few": FEW,
+        "has_unequal": has_unequal,
+        "constraint_name": constraint_name,
+    }
     context = {"result": result, "settings": settings_of(result), **words}
     title = f"Sidelight calibration of {result.audit.belief.source}"
     return Page(title, "calibration.html.j2", context, figures)
@@ -131,16 +137,22 @@ def headline(result: Calibration) -> str:
     """Say in one sentence what was found."""
     count = len(result.limits)
     kept = "Every secret" if count > 1 else "The secret"
+    if result.delta is not None:
+        return f"{kept} is certified to stay within its limit at delta {result.delta:g}{_gained(result)}."
     if result.constraint == "published":
         return "These budgets keep a published formula under the limits, which is no promise."
     if not result.is_sound:
         known = f"For an adversary who knows the table itself, {table_words(result.strictest)}"
         return f"{kept} stays within its limit, for a model. {known}"
+    return f"{kept} is certified to stay within its limit{_gained(result)}."
+
+
+def _gained(result: Calibration) -> str:
+    """Say how much worse the even split would be, where it is."""
     if result.even is None or math.isnan(result.chosen.weighted_error):
-        return f"{kept} is certified to stay within its limit."
+        return ""
     ratio = result.even.weighted_error / result.chosen.weighted_error
-    gain = f", and the even split would have {ratio:.3g} times the error" if ratio > 1.005 else ""
-    return f"{kept} is certified to stay within its limit{gain}."
+    return f", and the even split would have {ratio:.3g} times the error" if ratio > 1.005 else ""
 
 
 def print_calibration(result: Calibration, table: Table) -> None:
@@ -148,7 +160,8 @@ def print_calibration(result: Calibration, table: Table) -> None:
     statement = "Computed from raw data: the budgets are themselves a statement about them."
     weak = weak_budgets({name: channel.epsilon for name, channel in result.plan.channels().items()})
     said = [*result.notes(), *weak, *table.notes(), statement]
-    print_parts([_budgets(result), _leakage(result)], said)
+    grids = [_budgets(result), _leakage(result), *([_at_deltas(result)] if result.leakages else [])]
+    print_parts([*grids, *([_alternatives(result)] if result.alternatives else [])], said)
 
 
 def _budgets(result: Calibration) -> Grid:
@@ -175,3 +188,31 @@ def _leakage(result: Calibration) -> Grid:
         before = "none" if result.even is None else decimals(result.even.bounds[name].value)
         grid.add_row(name, decimals(limit), before, decimals(bound.value), f"{bound.kind} ({bound.method})")
     return grid
+
+
+def _at_deltas(result: Calibration) -> Grid:
+    """Show the chosen budgets at the usual deltas: one figure alone hides who is exposed beyond it."""
+    deltas = [point.delta for point in next(iter(result.leakages.values())).points]
+    columns = ("secret", *(f"delta {delta:g}" for delta in deltas))
+    grid = table_of("Leakage of the chosen budgets at delta (nats)", columns, left=("secret",))
+    for name, leakage in result.leakages.items():
+        grid.add_row(name, *(decimals(leakage.at(delta).upper.value) for delta in deltas))
+    return grid
+
+
+def _alternatives(result: Calibration) -> Grid:
+    columns = ("constraint", "one for all", "over the even split")
+    grid = table_of("One budget for all, by what must keep the limits", columns, left=("constraint",))
+    for item in result.alternatives:
+        ratio = "" if math.isnan(item.ratio) else f"{item.ratio:.3g} times"
+        grid.add_row(
+            constraint_name(item, result), "none" if item.budget is None else budget(item.budget), ratio
+        )
+    return grid
+
+
+def constraint_name(item: Alternative, result: Calibration) -> str:
+    """Name a constraint; where some are at delta, whether it is at delta or in the worst case."""
+    if item.delta is not None:
+        return f"{item.constraint} at delta {item.delta:g}"
+    return item.constraint if result.delta is None else f"{item.constraint} in the worst case"

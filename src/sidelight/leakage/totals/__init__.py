@@ -1,7 +1,7 @@
 """What all released attributes reveal about a secret together: one module for each kind of total."""
 
-from sidelight.leakage.totals.at_delta import DELTAS as DELTAS, leakage_at as leakage_at
-from sidelight.leakage.totals.at_delta import usual_draws as usual_draws
+from sidelight.leakage.totals.at_delta import DELTAS as DELTAS, estimates_at as estimates_at
+from sidelight.leakage.totals.at_delta import leakage_at as leakage_at, usual_draws as usual_draws
 from sidelight.leakage.totals.base import LARGEST_FIGURE as LARGEST_FIGURE, Channels as Channels
 from sidelight.leakage.totals.base import Totals as Totals, check_order as check_order
 from sidelight.leakage.totals.base import composition as composition

@@ -94,6 +94,34 @@ def leakage_at(
     return question.sampled(drawn, asked, deltas, beta)
 
 
+def estimates_at(
+    belief: Belief,
+    plan: Plan,
+    secret: str,
+    deltas: Sequence[float],
+    *,
+    through: Iterable[str] | None = None,
+    draws: int,
+    seed: int | None = None,
+) -> dict[float, float]:
+    """Return the leakage at each delta by a quick look, without a certificate.
+
+    Exact where all releases can be listed, an estimate from so many draws elsewhere, a bound where nothing
+    can be drawn. A delta that so few draws do not reach is left out: their estimate would be too low.
+    """
+    question = Question.of(belief, plan, secret, through)
+    rows = question.exact_rows()
+    if rows is not None:
+        return {delta: epsilon_at(rows, delta)[0] for delta in deltas}
+    if not question.runnable or not belief.knows_joints:
+        points = question.bounded(deltas[0], deltas, BETA).points
+        return {point.delta: point.upper.value for point in points}
+    sampler = ReleaseSampler.of(belief.view(secret), question.runnable, seed)
+    drawn = Draws((sampler.block(draws, 0.0).ratios,), draws, 0.0)
+    reached = [delta for delta in deltas if delta * draws >= 1]
+    return {delta: drawn.estimated(delta)[0] + question.beyond for delta in reached}
+
+
 def usual_draws(delta: float, beta: float = BETA) -> int:
     """Return how many draws bring the certified figure within a few hundredths of the truth.
 
