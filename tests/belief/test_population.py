@@ -114,6 +114,20 @@ def test_the_same_table_gives_the_same_belief_and_another_seed_another() -> None
     assert not np.array_equal(first.blocks, other.blocks)
 
 
+def test_the_rows_and_starts_of_a_fit_come_from_other_coins_than_its_seed_gives_elsewhere() -> None:
+    from sidelight.belief.population import _coins
+
+    uses = [np.random.default_rng(3), _coins(3, 0), _coins(3, 1), _coins(3, 1, 0, 0), _coins(3, 1, 1, 0)]
+    assert len({coins.integers(1 << 62) for coins in uses}) == len(uses)
+
+
+def test_what_a_view_keeps_goes_with_it() -> None:
+    belief = sl.Belief.from_data(sl.example("titanic"), "population")
+    kept = [set(vars(component)) for component in belief.population.components]
+    belief.view("sex").log_probabilities({"class": np.ones((1, 4))})
+    assert [set(vars(component)) for component in belief.population.components] == kept
+
+
 @pytest.mark.parametrize("rows", [1, 2, 10, 19, 20, 45])
 @pytest.mark.parametrize("sizes", [(2,), (1, 3), (4, 5, 1), (2, 7)])
 def test_few_rows_constants_and_values_that_never_occur(rows: int, sizes: tuple[int, ...]) -> None:

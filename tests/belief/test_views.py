@@ -120,6 +120,36 @@ def test_every_view_is_the_enumeration(seed: int) -> None:
         assert error <= 2e-5
 
 
+def test_rare_values_and_small_likelihoods_stay_within_the_range_of_doubles() -> None:
+    cells = np.array([[0.5, 0.25], [0.25, 1e-310]])
+    said = np.array([[1.0, 3.0]])
+    for factor in (1.0, 1e-306):  # likelihoods are given up to a factor
+        view = sl.Belief.from_joint(cells, ["a", "b"]).view("a")
+        found = np.diff(view.log_probabilities({"b": factor * said}))
+        assert found.item() == pytest.approx(np.diff(np.log((cells @ said[0]) / cells.sum(axis=1))).item())
+        assert view.rounding({"b": factor * said}) < 1e-9
+    names = [f"a{place}" for place in range(400)]
+    rows = {("s", name): np.eye(2) for name in names}
+    view = sl.Belief.from_tree(Tree.from_conditionals("s", [1 - 1e-30, 1e-30], rows)).view("s")
+    logs = view.log_probabilities({name: np.exp([[0.0, -3.4]]) for name in names})
+    assert np.diff(logs).item() == pytest.approx(-3.4 * 400)
+
+
+def test_records_that_never_occur_are_left_out() -> None:
+    schema = plain_schema([("a", 2), ("b", 2)])
+    codes = np.array([[0, 0], [0, 1], [1, 0]], dtype=np.uint16)
+    belief = sl.Belief.from_records(Records(schema, codes, np.array([1.0, 0.0, 2.0])))
+    logs = belief.view("a").log_probabilities({"b": np.array([[1.0, 3.0]])})
+    assert logs == pytest.approx(np.zeros((1, 2)), abs=1e-6)
+
+
+def test_rows_that_sum_to_1_nearly_are_taken_as_shares() -> None:
+    rows = np.array([[0.5, 0.5 + 9e-10], [0.25, 0.75]])
+    tree = Tree.from_conditionals("a", [0.5, 0.5], {("a", "b"): rows})
+    logs = sl.Belief.from_tree(tree).view("a").log_probabilities({"b": np.ones((1, 2))})
+    assert logs == pytest.approx(np.zeros((1, 2)), abs=1e-14)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_people_are_drawn_as_often_as_the_belief_says(seed: int) -> None:
     rng = np.random.default_rng([seed, 2])

@@ -200,7 +200,7 @@ class Belief:
     def _of_population(cls, fitted: Population, sample_size: int, smoothing: float, source: str) -> Belief:
         model = fitted.smoothed(smoothing / (sample_size + smoothing)) if smoothing else fitted
         blocks = model.pair_tables() * (sample_size + smoothing)
-        told = f"a population learnt from {source}, {model.gain:.2f} nats a record above independence"
+        told = f"a population learnt from {source}, {_told_gain(model)}"
         return cls(
             model.schema, "population", blocks, None, sample_size, smoothing, told,
             is_model=True, population=model,
@@ -218,9 +218,11 @@ class Belief:
 
     @classmethod
     def from_records(cls, records: Records, *, smoothing: float = 0.0, source: str = "records") -> Belief:
-        """Take distinct records and how often each occurs."""
+        """Take distinct records and how often each occurs; those that never do are left out."""
         amount = _check_smoothing(smoothing)
         _check_weights("records", records.weights)
+        if not (seen := records.weights > 0).all():
+            records = Records(records.schema, records.codes[seen], records.weights[seen])
         return cls._of_records(records, round(records.total), amount, source)
 
     @classmethod
@@ -293,7 +295,9 @@ class Belief:
 
         self.schema.index(secret)  # refuses an unknown name with the list of those that exist
         if self.population is not None:
-            return SecretView(self.schema, secret, self.population.components, self.population.shares)
+            # copies, so that what they keep for a secret goes with its view: wide tables have many secrets
+            components = tuple(replace(component) for component in self.population.components)
+            return SecretView(self.schema, secret, components, self.population.shares)
         if self.tree is not None:
             return SecretView(self.schema, secret, (TreeMixture(np.ones(1), (self.tree,)),), np.ones(1))
         if self.records is None:
@@ -357,13 +361,18 @@ class Belief:
     def __repr__(self) -> str:
         size = "by hand" if self.sample_size is None else f"from {self.sample_size} records"
         if self.population is not None:
-            size += f", {self.population.gain:.2f} nats a record above independence"
+            size += f", {_told_gain(self.population)}"
         return f"Belief({self.kind}, {len(self.schema)} attributes, {size})"
 
     def _repr_html_(self) -> str:
         priors = [(item, self.prior(item.name)) for item in self.schema]
         rows = [[item.name, item.size, item.values[p.argmax()], float(p.max())] for item, p in priors]
         return html_table(repr(self), ("attribute", "size", "commonest value", "its share"), rows)
+
+
+def _told_gain(population: Population) -> str:
+    """Return in words how much better than independence it predicts; never as -0.00."""
+    return f"{round(population.gain, 2) + 0.0:.2f} nats a record above independence"
 
 
 def check_belief(name: str, value: object) -> None:

@@ -26,6 +26,7 @@ from sidelight.sources import Records
 _FURTHER_STEPS = 32
 
 
+@dataclass(frozen=True, eq=False)
 class Component(ABC):
     """One model of the population; attributes are named by their positions."""
 

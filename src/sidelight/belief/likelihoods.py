@@ -59,8 +59,8 @@ def centre(likelihoods: Likelihoods) -> Centred:
         top = np.repeat(high, np.diff(at), axis=1)
         low = np.minimum.reduceat(np.where(lined > 0, lined, top), at[:-1], axis=1)
     high, low = np.log(high), np.log(low)
-    middle = (low + high) / 2
+    middle = np.maximum((low + high) / 2, -DOUBLE_REACH)  # what they are divided by must not overflow
     lined *= np.repeat(np.exp(-middle), np.diff(at), axis=1)
     tables = {place: lined[:, a:b] for place, (a, b) in zip(likelihoods, pairwise(at), strict=True)}
-    reach = float((high - low).sum(axis=1).max(initial=0.0)) / 2
+    reach = float(np.maximum(high - middle, middle - low).sum(axis=1).max(initial=0.0))
     return Centred(tables, middle.sum(axis=1, keepdims=True), reach, has_zeros)

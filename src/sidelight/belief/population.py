@@ -9,7 +9,7 @@ They are mixed by how well they predict the tenth that was held out (stacking; W
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -85,7 +85,7 @@ class Population:
         10 seconds of one core for 16 attributes with 175 values in all, and 130 for 1,000 coins; more values
         than these are fitted to fewer rows in fewer steps.
         """
-        rng = np.random.default_rng(seed)
+        rng = _coins(seed, 0)
         most = min(MOST_ROWS, max(2000, int(_MOST_COUNTS / sum(schema.sizes) ** 2)))
         rows = codes[rng.permutation(len(codes))[:most]]
         held = len(rows) // _HELD_OUT if len(rows) >= _FEWEST_ROWS else 0
@@ -98,24 +98,28 @@ class Population:
 
     def pair_tables(self) -> Array:
         """Return the probabilities of all pairs as blocks of one matrix, see `Belief.blocks`."""
-        return self._mixed([component.pair_tables() for component in self.components])
+        return self._mixed(component.pair_tables() for component in self.components)
 
     def joint(self, names: Sequence[str]) -> Array:
         """Return the joint probabilities of the named attributes, one axis for each."""
         check_dense([self.schema[name].size for name in names], "take the view of a secret")
         places = [self.schema.index(name) for name in names]
-        return self._mixed([component.joint(places) for component in self.components])
+        return self._mixed(component.joint(places) for component in self.components)
 
     def log_records(self, codes: Codes) -> Array:
         """Return ln Pr(record) of whole records, shape (n,)."""
         return log_mixture([component.log_records(codes) for component in self.components], self.shares)
 
     def smoothed(self, share: float) -> Population:
-        """Return the mixture with this share of people spread evenly over all combinations of values."""
+        """Return the mixture with this share of people spread evenly over all combinations of values.
+
+        Its gain remains that of the mixture as it was fitted.
+        """
         shares = np.append((1 - share) * self.shares, share)
         return replace(self, components=(*self.components, LatentClasses.even(self.schema)), shares=shares)
 
-    def _mixed(self, tables: Sequence[Array]) -> Array:
+    def _mixed(self, tables: Iterable[Array]) -> Array:
+        """Add up the components' tables, of which one at a time is in memory."""
         return np.asarray(sum(share * table for share, table in zip(self.shares, tables, strict=True)))
 
 
@@ -124,7 +128,7 @@ def sampled_rows(table: Table, seed: int) -> Codes:
     share = min(1.0, 1.2 * MOST_ROWS / max(table.rows, 1))
 
     def pick(codes: Codes, place: Place) -> Codes:
-        rng = np.random.default_rng([seed, place.part, place.start])
+        rng = _coins(seed, 1, place.part, place.start)
         return codes[rng.random(len(codes)) < share]
 
     return np.concatenate(list(table.engine.map_batches(table, pick)))
@@ -133,9 +137,18 @@ def sampled_rows(table: Table, seed: int) -> Codes:
 def drawn_rows(records: Records, seed: int) -> Codes:
     """Return rows drawn without replacement from distinct records, whose weights are whole numbers."""
     reach = np.cumsum(records.weights.astype(np.int64))
-    rng = np.random.default_rng(seed)
+    rng = _coins(seed, 1)
     rows = rng.choice(reach[-1], min(int(reach[-1]), MOST_ROWS), replace=False)
     return records.codes[np.searchsorted(reach, rows, side="right")]
+
+
+def _coins(seed: int, *use: int) -> np.random.Generator:
+    """Return coins for one use of a seed, other than those of `default_rng(seed)`.
+
+    Someone may draw releases with the same seed, and a certificate asks for coins that the belief has not
+    seen. A list of numbers would not do as a seed: zeros at its end change nothing.
+    """
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=use))
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +288,9 @@ def _class_tree(sample: _Sample, part: Shown) -> Tree:
     counts = ((shown * part[members, None]).T @ shown).astype(np.float64)
     first = slice(0, sample.offsets[1])
     people = counts[first, first].trace()  # as these single-precision counts have it: chances must sum to 1
-    return Tree.learn(sample.schema, (counts + _TREE_RECORDS * sample.pairs) / (people + _TREE_RECORDS))
+    counts += _TREE_RECORDS * sample.pairs  # in place: every thread has such a table
+    counts /= people + _TREE_RECORDS
+    return Tree.learn(sample.schema, counts)
 
 
 def _record_kernel(sample: _Sample, rng: np.random.Generator) -> RecordKernel:

@@ -54,11 +54,10 @@ class RecordSums:
         with np.errstate(divide="ignore"):
             if digits is None:
                 mix_logarithms(np.log(lined), laid.steps, laid.codes, np.log(laid.weights), laid.starts, out)
-            else:
-                weights = laid.weights.astype(digits)
-                mix_records(lined, laid.steps, laid.codes, weights, laid.starts, out)
-                np.log(out, out=out)
-        return np.asarray(out + (likelihoods.shift + math.log(self.weights.min())))
+                return np.asarray(out + likelihoods.shift)
+            weights = (laid.weights / self._least).astype(digits)
+            mix_records(lined, laid.steps, laid.codes, weights, laid.starts, out)
+            return np.asarray(np.log(out) + (likelihoods.shift + math.log(self._least)))
 
     def rounding(self, likelihoods: Centred) -> float:
         """Return a bound of the error of each logarithm.
@@ -71,18 +70,23 @@ class RecordSums:
         steps = 2 * len(likelihoods.tables) + 2 + CHUNK
         digits = self._digits(likelihoods.reach)
         unit = HALF_UNIT if digits is None else float(np.finfo(digits).eps) / 2
-        magnitude = likelihoods.magnitude + abs(math.log(self.weights.min())) + math.log(self._weight_range)
+        magnitude = likelihoods.magnitude + abs(math.log(self._least)) + self._weight_reach
         doubles = 2 * HALF_UNIT * (len(self.weights) + steps * (1 + magnitude))
         return steps * unit / (1 - steps * unit) + doubles
 
     @cached_property
-    def _weight_range(self) -> float:
-        """By how many times the weight of a combination of values can be above the least of a record."""
-        return float(self.weights.sum() / self.weights.min())
+    def _least(self) -> float:
+        """The least weight, of which the others are taken as multiples."""
+        return float(self.weights.min())
+
+    @cached_property
+    def _weight_reach(self) -> float:
+        """How far the logarithm of a weight, or of a sum of them, can be above that of the least."""
+        return math.log(self.weights.sum()) - math.log(self._least)
 
     def _digits(self, reach: float) -> type[np.floating[Any]] | None:
         """Return the precision in which no product of likelihoods and weights loses digits, if any."""
-        total = reach + math.log(self._weight_range)
+        total = reach + self._weight_reach
         return np.float32 if total <= _SINGLE_REACH else np.float64 if total <= DOUBLE_REACH else None
 
     def _laid_out(self, places: tuple[int, ...]) -> _Layout:
@@ -105,7 +109,7 @@ class _Layout:
             likelihoods of one value. Row 0 is 1.
         codes: (records, groups), the row of the record's product in each group; there are 4, 6 or a
             multiple of 4 groups.
-        weights: (records,), as multiples of the least weight.
+        weights: (records,).
         starts: (runs + 1,), where the records of each value start.
     """
 
@@ -124,7 +128,7 @@ def _lay_out(sums: RecordSums, places: tuple[int, ...]) -> _Layout:
     order = np.lexsort((*columns, own))
     ordered = np.stack([column[order].astype(np.int32) for column in (*columns, own)], axis=1)
     firsts = np.flatnonzero(np.append(True, (np.diff(ordered, axis=0) != 0).any(axis=1)))
-    weights = np.add.reduceat(sums.weights[order], firsts) / sums.weights.min()
+    weights = np.add.reduceat(sums.weights[order], firsts)
     starts = np.searchsorted(ordered[firsts, -1], np.arange(sums.sizes[sums.by] + 1)).astype(np.int64)
     return _Layout(products, np.ascontiguousarray(ordered[firsts, :-1]), weights, starts)
 
@@ -148,6 +152,8 @@ def _grouped(sums: RecordSums, places: tuple[int, ...]) -> tuple[NDArray[np.int3
                 products.append(np.stack([keys // size + base, keys % size + first_values[place]], axis=1))
                 base, numbers, rows = rows, both, rows + len(keys)
                 left.remove(place)
+                if len(keys) > most:
+                    break  # a further attribute would not make them fewer
         columns.append(numbers + base)
     return np.concatenate(products).astype(np.int32), columns
 

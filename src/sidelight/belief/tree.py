@@ -199,11 +199,12 @@ class Tree:
             # Without zeros a message is an average of products within `reach`: no digit is lost in doubles.
             if not likelihoods.has_zeros and likelihoods.reach <= DOUBLE_REACH:
                 tables = {position: table.T for position, table in likelihoods.tables.items()}
-                logs = np.log(self._gathered(tables, np.ones((1, 1)), np.multiply, np.matmul) * prior)
+                logs = np.log(self._gathered(tables, np.ones((1, 1)), np.multiply, np.matmul))
             else:
                 tables = {position: np.log(table.T) for position, table in likelihoods.tables.items()}
-                logs = self._gathered(tables, np.zeros((1, 1)), np.add, _log_matmul) + np.log(prior)
-        return np.asarray(logs.T + likelihoods.shift)
+                logs = self._gathered(tables, np.zeros((1, 1)), np.add, _log_matmul)
+            # as logarithms: a rare value's share would take the product out of the range of doubles
+            return np.asarray((logs + np.log(prior)).T + likelihoods.shift)
 
     def _gathered(self, said: dict[int, Array], nothing: Array, join: _Join, carry: _Join) -> Array:
         """Pass what attributes say, (values, n) each, from the leaves to the root (Pearl 1988)."""
@@ -275,7 +276,7 @@ def _checked(schema: Schema, parents: Sequence[int], tables: tuple[Array, ...]) 
             raise InputError(
                 f"the conditional of {own.name!r} must have rows of probabilities that sum to 1."
             )
-        cleaned.append(np.where(possible[:, None], table, 0.0))
+        cleaned.append(_rows(np.where(possible[:, None], table, 0.0)))
     return tuple(cleaned)
 
 
@@ -295,11 +296,13 @@ def _check_pairs(schema: Schema, tables: Mapping[Edge, Array]) -> None:
 def _mutual_information(blocks: Array, at: Positions) -> Array:
     """Return the mutual information of every pair of attributes, shape (attributes, attributes)."""
     marginal = np.diagonal(blocks)
-    expected = np.outer(marginal, marginal)
-    with np.errstate(divide="ignore", invalid="ignore"):  # 0 log 0 is 0, and is chosen by `where`
-        terms = np.where(blocks > 0, blocks * np.log(blocks / expected), 0.0)
-    starts = at[:-1]
-    return np.asarray(np.add.reduceat(np.add.reduceat(terms, starts, axis=0), starts, axis=1))
+    rows = []
+    for start, stop in pairwise(at):  # one attribute at a time, as wide tables leave no room for more copies
+        cells = blocks[start:stop]
+        with np.errstate(divide="ignore", invalid="ignore"):  # 0 log 0 is 0, and is chosen by `where`
+            terms = np.where(cells > 0, cells * np.log(cells / np.outer(marginal[start:stop], marginal)), 0.0)
+        rows.append(np.add.reduceat(terms.sum(axis=0), at[:-1]))
+    return np.stack(rows)
 
 
 def _widest_spanning_tree(weights: Array) -> tuple[int, ...]:

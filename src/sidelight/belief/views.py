@@ -75,11 +75,11 @@ class SecretView:
         """Return how far each of these logarithms may be from the truth, at most.
 
         A mixture of positive numbers has no larger relative error than the worst of them; the steps of mixing
-        are within the components' own bounds. The prior and the own report come on top.
+        are within the components' own bounds. The shares, the prior and the own report come on top.
         """
         others, own = self._divided(likelihoods)
         worst = max(component.rounding(others, self._place) for component in self.components)
-        parts = [self.prior] if own is None else [self.prior, own]
+        parts = [self.shares, self.prior] if own is None else [self.shares, self.prior, own]
         magnitude = sum(float(np.abs(np.log(part[part > 0])).max(initial=0.0)) for part in parts)
         return worst + 8 * HALF_UNIT * (1 + magnitude)
 
