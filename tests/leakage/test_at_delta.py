@@ -388,3 +388,22 @@ def test_adult_income(data) -> None:
     assert result.at(1e-2).estimate == pytest.approx(1.87, rel=0.03)
     calm = sl.Plan.uniform(belief, "grr", 0.602)
     assert sl.leakage.exposure(belief, calm, "income", 1.0, seed=1).mean == pytest.approx(0.0077, rel=0.1)
+
+
+def test_seeds_and_shares_that_are_none_are_refused() -> None:
+    belief = sl.Belief.from_data(sl.example("titanic"))
+    plan = sl.Plan.uniform(belief.schema, "olh")
+    with pytest.raises(sl.InputError, match="`seed` must be"):
+        sl.leakage_at(belief, plan, "survived", 1e-2, draws=100, seed=-1)
+    leakage = sl.leakage_at(belief, plan, "survived", 1e-2, draws=100, seed=1)
+    with pytest.raises(sl.InputError, match="`share` must be"):
+        leakage.moved(7)
+    assert leakage.moved(1.0) == leakage.moves[-1]
+
+
+def test_reports_of_large_budgets_sent_often_do_not_vanish() -> None:
+    """Products of 64 likelihoods of e^-30 leave the range of doubles; what is left of each must not."""
+    belief = sl.Belief.from_joint([[0.3, 0.2], [0.2, 0.3]], ["a", "b"])
+    releases = tuple(sl.Release(attribute, "oue", 30.0, times=64) for attribute in belief.schema)
+    leakage = sl.leakage_at(belief, sl.Plan(releases), "a", 1e-2, through=["b"], draws=3000, seed=2)
+    assert leakage.value == pytest.approx(math.log(1.5), rel=0.2)

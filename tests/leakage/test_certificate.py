@@ -175,3 +175,9 @@ def test_losses_beyond_doubles_are_not_passed_over() -> None:
     assert loss_epsilon(infinite, np.array([0.02, 0.03, 0.95]), 0.01) == math.inf
     figure = loss_epsilon(infinite, np.array([0.02, 0.0, 0.98]), 0.03)
     assert figure == pytest.approx(1 + math.log(0.97 / 0.98))
+
+
+def test_a_ratio_that_is_lost_counts_as_infinite() -> None:
+    draws = DrawnRatios.of(np.array([0.1, math.nan, 2.0, -1.0]), 0.5)
+    assert draws.tail.tolist() == [2.0, math.inf]
+    assert draws.count == 4

@@ -69,8 +69,19 @@ def test_a_device_is_named_where_leakage_is_asked_for() -> None:
     )
     with pytest.raises(InputError, match="device"):
         leakage_at(belief, Plan.uniform(belief.schema, "olh", 1.0), "secret", 1e-2, device="cuda")
-    with pytest.raises(InputError, match="one that this machine has"):
+    with pytest.raises(InputError, match="that this machine has"):
         leakage_at(belief, Plan.uniform(belief.schema, "grr", 1.0), "secret", 1e-2, device="cuda")
+
+
+def test_fewer_digits_than_the_stated_error_needs_are_refused() -> None:
+    torch = pytest.importorskip("torch")
+    belief = Belief.from_counts(joint(1).astype(int), NAMES)
+    torch.set_float32_matmul_precision("medium")
+    try:
+        with pytest.raises(InputError, match="fewer digits"):
+            DeviceSampler.of(belief, tables("grr", 1.0), "secret", "cpu", 3).block(10, 0.0)
+    finally:
+        torch.set_float32_matmul_precision("highest")
 
 
 def test_what_single_precision_cannot_hold_is_refused() -> None:

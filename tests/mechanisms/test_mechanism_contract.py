@@ -372,6 +372,12 @@ def test_the_law_of_few_reports_is_listed(name: str):
 
 
 @pytest.mark.parametrize("name", RUN)
+def test_the_law_of_very_many_reports_is_not_listed(name: str):
+    law = usual(name, 3_000).report_law(1 << 10)
+    assert law is None or law.shape[1] <= 1 << 10
+
+
+@pytest.mark.parametrize("name", RUN)
 def test_encoding_carries_nothing(name: str):
     for mechanism in examples(name, 11):
         if mechanism.form.encoding != "numbers":

@@ -46,11 +46,13 @@ class Sampling:
             few hundredths of the truth.
         precision: draw on until the figure is within this share of its estimate.
         seed: for figures that can be repeated; else the operating system's coins.
+        device: where releases of the table are drawn: "cpu", or "cuda" where all reports can be listed.
     """
 
     draws: int | None = None
     precision: float | None = None
     seed: int | None = None
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         """Refuse before long work what could not be drawn."""
@@ -189,6 +191,7 @@ class Stories:
         leakage = leakage_at(
             belief, self.plan, secret, self.delta,
             draws=options.draws, precision=options.precision, seed=options.seed,
+            device=options.device if adversary == "table" else "cpu",
         )  # fmt: skip
         beyond = Question.of(belief, self.plan, secret, None).beyond if leakage.draws else 0.0
         return Story(adversary, leakage, self._nulls(leakage, null_beliefs), beyond)

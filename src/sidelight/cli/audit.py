@@ -66,11 +66,14 @@ class AtDelta:
         None, "With --delta: draw on until a figure is within this share of its estimate, as 0.02."
     )
     seed: int | None = flag(None, "With --delta: for figures that can be repeated.")
+    device: str | None = flag(
+        None, "With --delta: where releases of the table are drawn, 'cpu' or 'cuda' (extra neural)."
+    )
 
     @property
     def sampling(self) -> sl.auditing.Sampling:
         """How releases are drawn."""
-        return sl.auditing.Sampling(self.draws, self.precision, self.seed)
+        return sl.auditing.Sampling(self.draws, self.precision, self.seed, self.device or "cpu")
 
     def check(self) -> None:
         """Refuse before the work what could not be drawn, or would change nothing."""
@@ -78,6 +81,7 @@ class AtDelta:
             check_number("delta", self.delta, above=0, below=1)
             self.sampling  # noqa: B018 - made for its checks
         drawn = {"--draws": self.draws, "--precision": self.precision, "--seed": self.seed}
+        drawn |= {"--device": self.device}
         if self.delta is None and (name := common.first_given(drawn)):
             raise InputError(f"{name} is for figures at delta; add --delta, as in --delta 0.001.")
 

@@ -40,7 +40,7 @@ _MOST_REPORTS = 1 << 12
 _MOST_TIMES = 64
 _MOST_DRAWS = 1 << 23
 _MOST_RATIOS = 1 << 30
-"""So many log-ratios of a release and an ordered pair of values are drawn, of which a few in a hundred stay."""
+"""So many log-ratios of a release and a pair of values are drawn; a few in a hundred of them are kept."""
 _MOST_COUPLED = 1 << 12
 """So many pairs of values are coupled: some seconds."""
 _LEAST_DRAWN = 1e-5
@@ -236,8 +236,8 @@ class Question:
             return wanted if wanted >= max(16.0, -math.log(beta) / delta) else None
         if check_whole("draws", draws, at_least=16) > self._most_draws:
             raise TooLargeError(
-                f"{draws} draws for each of {len(self._priors)} values of {self.secret!r} are more than memory "
-                f"holds; ask for at most {self._most_draws}, or group the values."
+                f"{draws} draws for each of {len(self._priors)} values of {self.secret!r} are more than "
+                f"memory holds; ask for at most {self._most_draws}, or group the values."
             )
         return draws
 

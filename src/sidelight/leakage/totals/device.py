@@ -8,6 +8,7 @@ are weighed by one product of matrices in single precision and an exponential.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -120,8 +121,14 @@ class DeviceSampler:
     @cached_property
     def _torch(self) -> Any:
         torch = require("torch", "neural", f"drawing on the device {self.device!r}")
-        if self.device.startswith("cuda") and not torch.cuda.is_available():
-            raise invalid("device", "one that this machine has", self.device, "Use 'cpu'.")
+        is_known = self.device == "cpu" or re.fullmatch(r"cuda(:\d+)?", self.device)
+        if not is_known or (self.device != "cpu" and not torch.cuda.is_available()):
+            raise invalid("device", "'cpu', or a 'cuda' that this machine has", self.device)
+        if torch.get_float32_matmul_precision() != "highest":  # the stated error would not hold
+            raise InputError(
+                "torch multiplies matrices with fewer digits than single precision has; undo "
+                "torch.set_float32_matmul_precision, or use the device 'cpu'."
+            )
         return torch
 
     @cached_property
