@@ -80,8 +80,8 @@ class AtDelta:
         if self.delta is not None:
             check_number("delta", self.delta, above=0, below=1)
             self.sampling  # noqa: B018 - made for its checks
-        drawn = {"--draws": self.draws, "--precision": self.precision, "--seed": self.seed}
-        drawn |= {"--device": self.device}
+        names = ("draws", "precision", "seed", "device")
+        drawn = {f"--{name}": value for name, value in vars(self).items() if name in names}
         if self.delta is None and (name := common.first_given(drawn)):
             raise InputError(f"{name} is for figures at delta; add --delta, as in --delta 0.001.")
 
