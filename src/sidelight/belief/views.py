@@ -65,19 +65,29 @@ class SecretView:
 
         The secret's own report counts if it is among the likelihoods. Values that cannot occur get NaN.
         """
-        others, own = self._divided(likelihoods)
+        return self._logs(*self._divided(likelihoods))
+
+    def rounding(self, likelihoods: Mapping[str, Array]) -> float:
+        """Return how far each of these logarithms may be from the truth, at most."""
+        return self._error(*self._divided(likelihoods))
+
+    def with_rounding(self, likelihoods: Mapping[str, Array]) -> tuple[Array, float]:
+        """Return `log_probabilities` and `rounding`, for which likelihoods are prepared once."""
+        divided = self._divided(likelihoods)
+        return self._logs(*divided), self._error(*divided)
+
+    def _logs(self, others: Centred, own: Array | None) -> Array:
         logs = [component.log_joint(others, self._place) for component in self.components]
         with np.errstate(divide="ignore", invalid="ignore"):
             joint = log_mixture(logs, self.shares) - np.log(self.prior)
             return np.asarray(joint if own is None else joint + np.log(own))
 
-    def rounding(self, likelihoods: Mapping[str, Array]) -> float:
-        """Return how far each of these logarithms may be from the truth, at most.
+    def _error(self, others: Centred, own: Array | None) -> float:
+        """Bound the error of the logarithms.
 
         A mixture of positive numbers has no larger relative error than the worst of them; the steps of mixing
         are within the components' own bounds. The shares, the prior and the own report come on top.
         """
-        others, own = self._divided(likelihoods)
         worst = max(component.rounding(others, self._place) for component in self.components)
         parts = [self.shares, self.prior] if own is None else [self.shares, self.prior, own]
         magnitude = sum(float(np.abs(np.log(part[part > 0])).max(initial=0.0)) for part in parts)

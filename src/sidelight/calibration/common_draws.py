@@ -18,10 +18,10 @@ from sidelight.belief.views import SecretView
 from sidelight.foundation.arrays import Array, Codes, Positions
 from sidelight.leakage.totals import LARGEST_FIGURE
 from sidelight.leakage.totals.certificate import DrawnRatios, Draws, Pair
+from sidelight.leakage.totals.composition import Releases
 from sidelight.mechanisms import Reports
 from sidelight.plan import Release
 
-Releases = Mapping[str, Release]
 _BATCH = 1 << 13
 """So many releases are looked at together: their likelihoods fit in memory for thousands of attributes."""
 _FAR = 1.1

@@ -194,15 +194,15 @@ class Question:
         """Return Pr(release | value) of every possible value and release; None if there are too many."""
         if len(self._priors) == 1:  # a secret that is no secret: every release is as likely
             return np.ones((1, 1))
+        others = [name for name in self.releases if name != self.secret]
+        sizes = [self.belief.schema[name].size for name in (self.secret, *others)]
+        if not (self.belief.knows_joints or len(others) <= 1) or math.prod(sizes) > _LARGEST_EXACT:
+            return None
         tables: dict[str, Array] = {}
         for name, item in self.releases.items():
             if (table := _report_table(item)) is None:
                 return None
             tables[name] = table
-        others = [name for name in tables if name != self.secret]
-        sizes = [self.belief.schema[name].size for name in (self.secret, *others)]
-        if not (self.belief.knows_joints or len(others) <= 1) or math.prod(sizes) > _LARGEST_EXACT:
-            return None
         if sizes[0] ** 2 * math.prod(max(table.shape) for table in tables.values()) > _LARGEST_EXACT:
             return None
         cells = self.belief.joint([self.secret, *others])

@@ -103,8 +103,7 @@ class ReleaseSampler:
 
         Shape (people, values), up to a number for each release; NaN for values that cannot occur.
         """
-        likelihoods = self._likelihoods(codes)
-        return self.view.log_probabilities(likelihoods), self.view.rounding(likelihoods)
+        return self.view.with_rounding(self._likelihoods(codes))
 
     def _likelihoods(self, codes: Codes) -> dict[str, Array]:
         """Have everybody report, and return each attribute's Pr(reports | value) up to a factor."""
