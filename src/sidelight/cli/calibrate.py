@@ -100,7 +100,9 @@ class Wishes:
             return None
         names = table.schema.names
         if plan is not None and self.limit is None:
-            names = tuple(name for name in names if plan.limit_of(name) < math.inf)
+            # a plan without any limit leaves all of them to the search
+            unlimited = (math.inf, None) if plan.limits else (math.inf,)
+            names = tuple(name for name in names if plan.limit_of(name) not in unlimited)
         return [name for name in names if name not in free]
 
 
