@@ -19,7 +19,7 @@ PACKAGE = Path(sl.__file__).parent
 ROOMS = (
     "foundation", "schema", "sources", "belief", "mechanisms", "plan", "leakage", "knowledge", "auditing",
     "protocols", "labels", "estimation", "calibration", "transport", "advice", "learning", "attacks",
-    "studies", "report", "doctor", "cli", "__main__",
+    "studies", "report", "project", "doctor", "cli", "__main__",
 )  # fmt: skip
 
 

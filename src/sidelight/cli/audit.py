@@ -86,7 +86,7 @@ class AtDelta:
             raise InputError(f"{name} is for figures at delta; add --delta, as in --delta 0.001.")
 
 
-@grouped()
+@grouped(project=False)
 def demo(shown: Shown) -> None:
     """Audit a bundled table: the 2,201 people of the Titanic."""
     with progress(quiet=shown.json):
@@ -97,7 +97,7 @@ def demo(shown: Shown) -> None:
         sl.report.print_lesson()
 
 
-@grouped()
+@grouped(cached=True)
 def audit(data: Data, released: Released, reading: Reading, at: AtDelta, asked: Asked, shown: Shown) -> None:
     """Tell what a release reveals about each attribute through the others.
 

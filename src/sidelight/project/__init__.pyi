@@ -2,5 +2,5 @@
 
 from sidelight.project.cache import Cache as Cache
 from sidelight.project.draft import Draft as Draft, draft_project as draft_project
-from sidelight.project.file import PROJECT_FILE as PROJECT_FILE, Project as Project
+from sidelight.project.file import Project as Project
 from sidelight.project.run import Outcome as Outcome, run_project as run_project

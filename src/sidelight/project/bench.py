@@ -1,4 +1,4 @@
-"""What the steps of a run work on: the table, the belief, the plan as stated. Made when a step asks for it."""
+"""What the steps of a run work on, made when one asks for it: the table, the belief, the plan as stated."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from sidelight.report.wording import share
 from sidelight.sources import Table
 
 _HEAD = """\
-# What is collected, what must stay secret, and why. `sidelight run` reports on it; the other commands read it too.
+# What is collected, what must stay secret, and why. `sidelight run` reports on it; all commands read it.
 # Lines marked "guessed" were guessed by looking at the table: check them, and write your reasons.
 version = {version}
 purpose = {purpose}   # why the data are collected; the report says it
@@ -26,14 +26,14 @@ _PROTECT = """\
 limit = 1   # guessed: nobody can say it for you. In nats: reports may move the odds about a secret 2.72 times
 reason = ""   # why this limit
 decide_by = "report"   # guessed: limits hold for whoever knows the table, whatever is reported
-# delta = 0.01   # a limit that one person in 100 may be exposed beyond; then decide_by = "table" or "population"
+# delta = 0.01   # limits that 1 person in 100 may be exposed beyond; then decide_by = "table" or "population"
 """
 _RELEASE = """\
 [release]
 mechanism = "auto"   # guessed: for each attribute the mechanism with the least error
 budgets = "calibrate"   # the largest that keep the limits; or a number, or a table of numbers by attribute
 epsilon = 1   # the budget that is audited first, before the calibration
-# mechanisms = {{ {example} = "withheld" }}   # for single attributes: a name, "identity" (as it is) or "withheld"
+# mechanisms = {{ {example} = "withheld" }}   # of single attributes: a name, "identity" (no noise), "withheld"
 
 [wanted]
 people = {people}   # guessed: as many as the table has

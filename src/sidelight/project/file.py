@@ -1,7 +1,7 @@
 """Project: the file `sidelight.toml`, which says what is collected, what must stay secret, and why.
 
 It is TOML, versioned and read strictly. Reading it loads nothing that computes, so that a command that finds
-its result in the cache is done at once; what needs the table or the mechanisms is checked when they are there.
+its result in the cache is done at once; what needs the table or the mechanisms is checked where they are.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from sidelight.foundation.errors import InputError, check_number, check_whole, invalid, naming, unknown
-from sidelight.foundation.files import read_text
+from sidelight.foundation.files import PROJECT_FILE, read_text
 from sidelight.foundation.strict import Strict, parsed_text, versioned
 
-PROJECT_FILE = "sidelight.toml"
 PROJECT_VERSION = 1
 CALIBRATE = "calibrate"
 _LARGEST = 700.0
@@ -172,7 +171,9 @@ class Project:
     @property
     def judges(self) -> bool:
         """Whether any secret has a limit; without one a run describes, and judges nothing."""
-        return any(limit < math.inf for limit in (*self.limits.values(), *([] if self.secrets else self._usual)))
+        return any(
+            limit < math.inf for limit in (*self.limits.values(), *([] if self.secrets else self._usual))
+        )
 
     @property
     def _usual(self) -> list[float]:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import strict_json, write_atomically, write_text
+from sidelight.foundation.files import check_overwrite, strict_json, write_atomically, write_text
 from sidelight.foundation.fingerprint import digest_of_bytes, digest_of_file, sealed, unsealed
 from sidelight.project.cache import Entry
 
 INDEX = "index.html"
 NAMES = (
-    INDEX, "audit.html", "audit.json", "remedies.html", "remedies.json", "calibration.html", "calibration.json",
-    "plan.toml", "collection.html", "estimates.csv", "estimates.json", "attack.html", "attack.json",
+    INDEX, "audit.html", "audit.json", "remedies.html", "remedies.json", "calibration.html",
+    "calibration.json", "plan.toml", "collection.html",
+    "estimates.csv", "estimates.json", "attack.html", "attack.json",
     "results.json",
 )  # fmt: skip
 """All that a run may write into the output folder; anything else stays in the cache."""
@@ -43,23 +45,27 @@ class Publisher:
         return self.folder / INDEX
 
     def check(self, *, force: bool) -> None:
-        """Raise, before any work, if a file is there that this would replace and that people may have written."""
+        """Raise, before any work, if a file that this would replace may have been written by people."""
         ours = self._former()
         for name in () if force else NAMES:
             path = self.folder / name
-            if path.exists() and digest_of_file(path) != ours.get(name):
-                raise InputError(
-                    f"{path} is not as a run left it: somebody wrote or changed it. Move it, name another "
-                    "`output`, or say --force."
-                )
+            if not path.exists() or digest_of_file(path) in ours.get(name, ()):
+                continue
+            fix = "move it, name another `output`, or say --force"
+            if path.suffix == ".html":
+                check_overwrite(path, fix=fix)  # a page of ours can be made again
+            else:
+                raise InputError(f"{path} is not as a run left it: somebody wrote or changed it; {fix}.")
 
     def has(self, published: Any) -> bool:
         """Whether the folder holds these files as they were published; no others of a former run."""
         try:
-            there = {name: digest_of_file(self.folder / name) for name in NAMES if (self.folder / name).exists()}
+            there = {
+                name: digest_of_file(self.folder / name) for name in NAMES if (self.folder / name).exists()
+            }
         except OSError:
             return False
-        return there == published
+        return bool(there == published)
 
     def put(self, entry: Entry) -> None:
         """Publish the files of a finished step."""
@@ -69,7 +75,7 @@ class Publisher:
             self._state(name, entry.digests[name])
             target = self.folder / name
             if not target.exists() or digest_of_file(target) != entry.digests[name]:
-                write_atomically(target, lambda place, path=path: shutil.copyfile(path, place))
+                write_atomically(target, partial(shutil.copyfile, path))
 
     def write(self, name: str, text: str) -> None:
         """Publish a text."""
@@ -84,20 +90,22 @@ class Publisher:
         """Remove what a former run left here and this one did not make."""
         for name in self._former().keys() - self.published.keys():
             (self.folder / name).unlink(missing_ok=True)
-        self._keep(self.published)
+        self._keep({name: [digest] for name, digest in self.published.items()})
 
     def _state(self, name: str, digest: str) -> None:
-        """Write down whose file it will be before it is there: an interruption must not make it foreign."""
+        """Write a digest down before its file is there: an interruption makes neither version foreign."""
         self.published[name] = digest
-        self._keep(self._former() | self.published)
+        former = self._former()
+        self._keep(former | {name: [*former.get(name, [])[-1:], digest]})
 
-    def _former(self) -> dict[str, str]:
+    def _former(self) -> dict[str, list[str]]:
+        """Return the digests that the files of former runs may have, by name."""
         try:
             held = unsealed(strict_json((self.cache / _MANIFEST).read_text("utf-8")), ("files",))
         except (OSError, ValueError, RecursionError):
             return {}
-        files = {} if held is None else held["files"]
-        return {name: files[name] for name in NAMES if isinstance(files.get(name), str)}
+        files = held["files"] if held is not None and isinstance(held["files"], dict) else {}
+        return {name: files[name] for name in NAMES if isinstance(files.get(name), list)}
 
-    def _keep(self, files: dict[str, str]) -> None:
+    def _keep(self, files: dict[str, list[str]]) -> None:
         write_text(self.cache / _MANIFEST, json.dumps(sealed({"files": files})))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,6 @@ class Step:
 
 STEPS = (
     Step("audit", "auditing the plan as stated", asks=("data", "policy", "release", "people", "seed")),
-    Step("remedies", "looking for ways back under the limits", ("audit",), ("people", "precision")),
     Step("plan", "setting the budgets", ("audit",), ("data", "policy", "release", "people", "seed")),
     Step("collection", "simulating the collection", ("plan",), ("data", "seed")),
     Step("estimates", "estimating from the simulated reports", ("plan", "collection"),
@@ -93,15 +92,14 @@ def run_project(
 
 def _places(project: Project) -> tuple[Cache, Publisher]:
     """Return the cache and the output folder, which is made; a file of its name stays and is an error."""
-    folder = project.output_folder
+    folder, cache = project.output_folder, Cache(project.output_folder / FOLDER)
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        cache.open()
     except OSError as error:
         reason = "it is a file" if folder.exists() else error.strerror
-        fix = "name another folder for `output`"
-        raise InputError(f"{project.file}: output: {folder} cannot be the folder of the report: {reason}; {fix}.") from None
-    cache = Cache(folder / FOLDER)
-    cache.open()
+        said = f"{folder} cannot be the folder of the report: {reason}; name another"
+        raise InputError(f"{project.file}: output: {said}.") from None
     return cache, Publisher(folder, cache.folder)
 
 
@@ -113,10 +111,12 @@ def _parts(project: Project, digests: Digests) -> dict[str, Any]:
     schema = project.schema_file
     described = None if schema is None else digests.of(str(schema))
     if schema is not None and described is None:
-        raise InputError(f"{project.file}: data.schema: there is no file {schema}; `sidelight init` drafts one.")
+        raise InputError(
+            f"{project.file}: data.schema: there is no file {schema}; `sidelight schema` makes one."
+        )
     data = {
-        "source": project.source, "content": found, "schema": described, "queried": _queried(project, digests),
-        "reading": project.data.model_dump(by_alias=True),
+        "source": project.source, "content": found, "schema": described,
+        "queried": _queried(project, digests), "reading": project.data.model_dump(by_alias=True),
     }  # fmt: skip
     policy = {
         "secrets": {name: item.model_dump() for name, item in project.secrets.items()},
@@ -153,7 +153,7 @@ def _do(
             told = f"{entry.facts['seconds']:.1f} s"
         done[step.name] = entry
         publisher.put(entry)
-        publisher.write_index(_page(project, done))
+        publisher.write_index(_page(project, done, publisher.published))
         tell(f"{step.title}: {told}")
     return done
 
@@ -176,10 +176,10 @@ def _computed(step: Step, bench: Bench, done: Mapping[str, Entry], cache: Cache,
         return cache.put(step.name, key, facts, {path.name: path for path in sorted(place.iterdir())})
 
 
-def _page(project: Project, done: Mapping[str, Entry]) -> str:
+def _page(project: Project, done: Mapping[str, Entry], files: Collection[str]) -> str:
     from sidelight.project.page import index_html
 
-    return index_html(project, {step.name: step.title for step in STEPS}, _facts(done))
+    return index_html(project, {step.name: step.title for step in STEPS}, _facts(done), files)
 
 
 def _facts(done: Mapping[str, Entry]) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sidelight.attacks import AttackComparison, rehearse
-from sidelight.auditing import NAMES, Audit, SecretAudit, Sampling, audit
+from sidelight.attacks import AttackComparison, BayesAttacker, attack
+from sidelight.auditing import NAMES, Audit, Sampling, SecretAudit, audit
+from sidelight.belief import Belief
 from sidelight.calibration import Calibration, calibrate
 from sidelight.estimation import estimate
 from sidelight.estimation.usefulness import people_for_use, people_needed, usefulness
@@ -23,6 +24,7 @@ from sidelight.project.cache import Entry
 from sidelight.project.file import CALIBRATE
 from sidelight.protocols import planned
 from sidelight.report import write_report
+from sidelight.report.attack import verdict_sentence
 from sidelight.report.audit_figures import worst_first
 from sidelight.report.stories import deciding_witness, headline
 from sidelight.transport import collect, read_reports, write_reports
@@ -140,17 +142,15 @@ def attack_step(bench: Bench, done: Done, place: Path) -> Facts:
     reports = read_reports(done["collection"].files[REPORTS])
     worst = [item["secret"] for item in done["audit"].facts["secrets"]]
     attacked = worst[: _MOST_ATTACKED if bench.project.secrets else _UNNAMED_ATTACKED]
-    found = {secret: rehearse(reports, bench.table, secret) for secret in attacked}
-    results = {secret: next(iter(item.results.values())) for secret, item in found.items()}
-    notes = tuple(dict.fromkeys(note for item in found.values() for note in item.notes))
-    comparison = AttackComparison("Inference of the secrets from simulated reports", results, notes)
+    belief = bench.belief if bench.belief.kind == "joint" else Belief.tree_of(bench.belief)
+    attacker = BayesAttacker(belief)
+    results = {name: attack(reports, attacker, secret=name, truth=bench.table) for name in attacked}
+    comparison = AttackComparison("Inference of the secrets from simulated reports", results, ())
     write_report(comparison, place / "attack.html")
     write_text(place / "attack.json", comparison.to_json() + "\n")
-    order = ("tells", "open", "clear")
-    verdicts = sorted((result.verdict for result in results.values()), key=lambda item: order.index(item.outcome))
     return {
-        "outcome": verdicts[0].outcome, "sentence": verdicts[0].sentence, "attacked": attacked,
-        "left": worst[len(attacked) :], "sentences": [item.sentence for item in verdicts],
+        "outcome": "", "sentence": verdict_sentence(comparison), "attacked": attacked,
+        "left": worst[len(attacked) :],
     }  # fmt: skip
 
 
