@@ -21,9 +21,9 @@ from sidelight.leakage import Bound, DeltaLeakage
 from sidelight.plan import Plan
 from sidelight.protocols.direct import planned
 from sidelight.protocols.protocol import Protocol
-from sidelight.remedying.gauge import AtDelta, Candidate, Gauge, gauge_of
+from sidelight.remedying.gauge import Candidate, Gauge, gauge_of
 from sidelight.remedying.result import Exposed, Kind, Remedies, Remedy
-from sidelight.remedying.sampling import sample_of, sampled_bounds
+from sidelight.remedying.sampling import sample_of
 from sidelight.remedying.search import coarsened, lowered, rates, scaled, withheld
 
 _USUAL_PEOPLE = 10_000
@@ -34,6 +34,8 @@ _MARGIN = 0.985
 _SAME = 0.999
 """A budget that is lowered by less is not said to be."""
 _WORDS = 6
+_ROOM = 0.9
+"""Own reports that use up more of a limit leave no room for others."""
 
 
 def remedies(
@@ -195,7 +197,7 @@ class _Search:
     def withholding(self) -> Iterator[Remedy]:
         """Yield a small set to withhold, and one that leaves the secrets' own reports where they can stay."""
         sets = [self._hidden]
-        if self._hidden is not None and set(self._hidden) & set(self.over):
+        if self._hidden is not None and set(self._hidden) & set(self.over) and self._leaves_room:
             sets.append(withheld(self.gauge, self.start, kept=self.over))
         found = False
         for hidden in sets:
@@ -207,21 +209,22 @@ class _Search:
         if not found:
             self.missing["withhold"] = "the limits are kept only where nothing is collected."
 
+    @property
+    def _leaves_room(self) -> bool:
+        """Whether the secrets' own reports leave something of the limits for other reports."""
+        others = [name for name in self.start.names if name not in self.over]
+        return self.gauge.share(self.start.without(others)) < _ROOM
+
     def lowering(self) -> Iterator[Remedy]:
         """Yield lower budgets: of the attributes that say most for their use, and of all alike."""
-        found = None
-        for even in (False, True):
+        for even in (False, True):  # by one factor where a budget for each does not do
             ways = rates(self.gauge, self.start, self.frequencies, even=even)
             tried = None if ways is None else lowered(self.gauge, ways)
             sure = None if tried is None else self._certified(tried, scaled)
             if sure is not None:
-                made = self._priced("budgets", self._budget_words(sure[0]), *sure)
-                if found is None or made.loss < found.loss:
-                    found = made
-        if found is None:
-            self.missing["budgets"] = "no lower budgets keep the limits: something is released without noise."
-        else:
-            yield found
+                yield self._priced("budgets", self._budget_words(sure[0]), *sure)
+                return
+        self.missing["budgets"] = "no lower budgets keep the limits: something is released without noise."
 
     def coarsening(self) -> Iterator[Remedy]:
         """Yield the first coarser values that keep the limits, or coarser values and lower budgets."""
@@ -252,22 +255,24 @@ class _Search:
 
     def sampling(self) -> Iterator[Remedy]:
         """Yield the protocol that asks each person for one attribute, with budgets no larger than now."""
-        protocol = sample_of(self.start)
+        protocol = sample_of(self.start.releases)
         if protocol is None:
             self.missing["sample"] = "it needs two attributes or more, each reported once with noise."
             return
-        tried = sampled_bounds(self.gauge, self.start)
+        tried = self._sampled(self.start)
         candidate = self.start
         if not self._keeps(tried):
-            factor = _largest_factor(lambda each: self._keeps(sampled_bounds(self.gauge, each)), self.start)
-            if factor is None:
+            lower = _largest_scaled(lambda each: self._keeps(self._sampled(each)), self.start)
+            if lower is None:
                 self.missing["sample"] = "one attribute a person says more than the limits allow."
                 return
-            candidate = factor
-            protocol, tried = sample_of(candidate), sampled_bounds(self.gauge, candidate)
+            candidate, protocol, tried = lower, sample_of(lower.releases), self._sampled(lower)
         count = len(candidate.releases)
         words = (f"one of {count} attributes, drawn for each person", *self._budget_words(candidate))
         yield self._priced("sample", words, candidate, tried, protocol)
+
+    def _sampled(self, candidate: Candidate) -> dict[str, Bound]:
+        return {secret: self.gauge.sampled(candidate, secret) for secret in self.over}
 
     def together(self) -> Iterator[Remedy]:
         """Yield what lies between withholding and lower budgets: the most telling withheld, others lowered."""
@@ -378,7 +383,7 @@ def _names(names: list[str]) -> str:
     return listed(names, _WORDS)
 
 
-def _largest_factor(holds: Callable[[Candidate], bool], candidate: Candidate) -> Candidate | None:
+def _largest_scaled(holds: Callable[[Candidate], bool], candidate: Candidate) -> Candidate | None:
     """Return the candidate with all budgets multiplied by the largest number below 1 that holds, nearly."""
     low, high, best = 0.0, 1.0, None
     for _ in range(12):

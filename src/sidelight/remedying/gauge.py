@@ -20,13 +20,16 @@ from sidelight.belief import Belief
 from sidelight.belief.views import SecretView
 from sidelight.foundation.arrays import Array, Codes, Positions
 from sidelight.leakage import Bound, leakage_at, total_leakage, tree_totals
+from sidelight.leakage.bounds import Claim
 from sidelight.leakage.divergence import epsilon_at
 from sidelight.leakage.totals import LARGEST_FIGURE, usual_draws
 from sidelight.leakage.totals.at_delta import BETA, Question
+from sidelight.leakage.totals.base import joint_claim
 from sidelight.leakage.totals.certificate import DrawnRatios, Draws
 from sidelight.leakage.totals.composition import composed_losses
 from sidelight.plan import Plan, Release, View
 from sidelight.remedying.coarsening import Coarsening, coarse_belief
+from sidelight.remedying.sampling import SAMPLED, sampled_figure
 
 _SEED = 0
 """Of the common draws, fixed: the same audit has the same remedies."""
@@ -37,6 +40,8 @@ _MOST_SEARCHED = 40_000
 _MOST_CELLS = 1 << 26
 """So many likelihoods of common draws are kept: 512 MiB."""
 _BATCH = 1 << 13
+_LARGEST_LISTED = 1 << 20
+"""With more combinations of values than this, no figure is exact."""
 _CERTIFIED_SHARE = 2
 """A certificate takes this part of the usual draws, and is a hundredth looser."""
 AIM = 0.96
@@ -98,6 +103,10 @@ class Gauge(ABC):
     def certified(self, candidate: Candidate, attempt: int, seed: int) -> dict[str, Bound]:
         """Return the figures to act on, of all secrets, at the so manieth attempt (from 1 on)."""
 
+    @abstractmethod
+    def sampled(self, candidate: Candidate, secret: str) -> Bound:
+        """Return what one report says, of an attribute that is drawn for each person and disclosed."""
+
     def share(self, candidate: Candidate, *, quick: bool = False) -> float:
         """Return the largest figure as a share of its limit; nothing released says nothing."""
         if not candidate.releases:
@@ -150,6 +159,13 @@ class WorstCase(Gauge):
         """Return the upper ends of the totals, which need no draws."""
         return self._bounds(candidate, list(self.limits))
 
+    def sampled(self, candidate: Candidate, secret: str) -> Bound:
+        """Return the most that the report of one attribute says."""
+        parts = [self._bounds(Candidate((release,)), [secret])[secret] for release in candidate.releases]
+        worst = max(parts, key=lambda bound: bound.value)
+        kinds = {bound.kind for bound in parts}
+        return Bound(worst.value, "certified" if kinds == {"exact", "certified"} else worst.kind, SAMPLED)
+
     def _bounds(self, candidate: Candidate, secrets: list[str]) -> dict[str, Bound]:
         belief = self.known(candidate)
         channels = Plan(candidate.releases).channels(self.view)
@@ -178,7 +194,9 @@ class AtDelta(Gauge):
         return 1.0 if is_exact else AIM
 
     def _rows(self, candidate: Candidate, secret: str) -> Array | None:
-        if candidate.coarsened and self.table is not None:  # a population is not learnt anew for a look
+        sizes = [item.attribute.size for item in candidate.releases if item.name != secret]
+        is_large = math.prod(sizes) > _LARGEST_LISTED
+        if is_large or (candidate.coarsened and self.table is not None):  # no population is learnt for a look
             return None
         return Question(self.known(candidate), candidate.by_name, secret).exact_rows()
 
@@ -210,6 +228,20 @@ class AtDelta(Gauge):
             )
             bounds[secret] = drawn.upper
         return bounds
+
+    def sampled(self, candidate: Candidate, secret: str) -> Bound:
+        """Return the exact figure; reports that cannot be listed are bounded by their worst case."""
+        laws, beyond = [], [0.0]
+        for release in candidate.releases:
+            rows = Question(self.belief, {release.name: release}, secret).exact_rows()
+            if rows is not None:
+                laws.append(rows)
+            else:
+                alone = total_leakage(self.belief, Plan((release,)).channels(), secret)
+                beyond.append(alone.upper.value)
+        value = sampled_figure(laws, len(candidate.releases), max(beyond), self.delta)
+        claim: Claim = "certified" if len(beyond) > 1 else joint_claim(Plan(candidate.releases).channels())
+        return Bound(value, "model" if self.belief.is_model else claim, SAMPLED)
 
     def _known(self, coarsened: Mapping[str, Coarsening]) -> Belief:
         if self.table is None:
@@ -318,21 +350,3 @@ def gauge_of(audit: Audit, limits: Mapping[str, float]) -> Gauge:
         return AtDelta(belief, limits, delta=audit.delta)
     view: View = "guess" if decider in ("guess", "model guess") else "report"
     return WorstCase(belief, limits, view=view, is_tree=decider in ("model", "model guess"))
-
-
-def listed_rows(belief: Belief, release: Release, secret: str) -> Array | None:
-    """Return Pr(report of one release | value) of every possible value; None where they cannot be listed."""
-    return Question(belief, {release.name: release}, secret).exact_rows()
-
-
-def sampled_figure(parts: Iterable[tuple[float, Array]], unlisted: float, delta: float) -> float:
-    """Return the leakage at delta of a release that draws one part, says which, and sends it alone.
-
-    Which part is sent does not depend on the record, so Pr(part j, report | value) is share_j times
-    Pr_j(report | value), and the hockey-stick divergence is the average of the parts' divergences, by their
-    shares. `parts` are shares with the listed laws of reports; the others leak at most `unlisted`, so that
-    from there on they have no divergence. Nothing is gained for what is sent by drawing: no amplification.
-    """
-    rows = [share * law for share, law in parts]
-    drawn = epsilon_at(np.hstack(rows), delta)[0] if rows else 0.0
-    return max(drawn, unlisted) if math.isfinite(unlisted) else math.inf

@@ -20,8 +20,12 @@ from sidelight.remedying.gauge import Candidate, Gauge
 
 _LESS = 0.7
 """By how much a budget is lowered to see what that does to a figure."""
-_HALVINGS = 9
+_STEPS = 12
+_CLOSE = 0.98
+"""A figure that reaches this share of its aim is near enough."""
 _LEAST_SCALE = 1e-3
+_MOST_RETURNED = 10
+"""Of so many withheld attributes each is tried out again."""
 _NEGLIGIBLE = 1e-3
 """A figure that falls by less than this share is not known to fall at all."""
 _WORTH = 0.995
@@ -41,7 +45,7 @@ def withheld(gauge: Gauge, candidate: Candidate, kept: Collection[str] = ()) -> 
     if least is None or least >= len(candidate.releases):
         return None
     hidden = order[:least]
-    for name in hidden[:-1]:  # the last is needed, or the set before it would have done
+    for name in hidden[:-1] if least <= _MOST_RETURNED else ():  # without the last the limits are not kept
         fewer = [other for other in hidden if other != name]
         if gauge.keeps(candidate.without(fewer)):
             hidden = fewer
@@ -159,20 +163,37 @@ def _noise(release: Release, shares: Array) -> float:
 
 def lowered(gauge: Gauge, ways: Rates) -> Candidate | None:
     """Return the candidate with the largest budgets that seem to keep the limits; None if there are none."""
-    high = ways.most
-    if high <= 0:
-        return None
-    low, best = high * _LEAST_SCALE, ways.at(high * _LEAST_SCALE)
-    if best is None or not gauge.keeps(best):
-        return None
-    for _ in track(range(_HALVINGS), "how far to lower budgets"):
-        middle = math.sqrt(low * high)
-        tried = ways.at(middle)
-        if tried is not None and gauge.keeps(tried):
-            low, best = middle, tried
+    best: Candidate | None = None
+    aim, high = gauge.aim(ways.candidate), (ways.most, gauge.share(ways.candidate))
+    low: tuple[float, float] | None = None
+    level = high[0]
+    for _ in track(range(_STEPS), "how far to lower budgets"):
+        level = _between(low, high, aim)
+        tried = None if level < _LEAST_SCALE * ways.most else ways.at(level)
+        if tried is None:
+            break
+        share = gauge.share(tried)
+        if share <= aim:
+            low, best = (level, share), tried
+            if share >= _CLOSE * aim:
+                break
         else:
-            high = middle
+            high = level, share
     return best
+
+
+def _between(low: tuple[float, float] | None, high: tuple[float, float], aim: float) -> float:
+    """Return a level at which a share is expected a little below the aim, given levels with their shares.
+
+    Figures are nearly powers of budgets.
+    """
+    if low is None or low[1] <= 0:
+        least = 0.0 if low is None else low[0]
+        return max(0.95 * high[0] * max(aim / high[1], 0.1), math.sqrt(least * high[0]))
+    power = math.log(high[1] / low[1]) / math.log(high[0] / low[0])
+    wanted = low[0] * (aim * math.sqrt(_CLOSE) / low[1]) ** (1 / max(power, 0.1))
+    # not too near an end that is known already
+    return min(max(wanted, low[0] * (high[0] / low[0]) ** 0.05), low[0] * (high[0] / low[0]) ** 0.95)
 
 
 def scaled(candidate: Candidate, factor: float) -> Candidate | None:
