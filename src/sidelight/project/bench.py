@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
+from sidelight.auditing import Audit, Sampling, audit
 from sidelight.belief import Belief
 from sidelight.calibration.problem import AUTOMATIC, expected_error
 from sidelight.foundation.arrays import Array
@@ -73,6 +74,11 @@ class Bench:
         with naming(str(self.project.file)):
             releases = [self._release(item) for item in self.table.schema]
             return self.judged(tuple(release for release in releases if release is not None))
+
+    @cached_property
+    def audit(self) -> Audit:
+        """The audit of the plan as stated, for the project's secrets."""
+        return audit(self.belief, self.stated, self.secrets, sampling=Sampling(seed=self.project.seed))
 
     def judged(self, releases: tuple[Release, ...], origin: str = "") -> Plan:
         """Return a plan with the project's limits, reasons and purpose."""

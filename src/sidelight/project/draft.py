@@ -33,7 +33,7 @@ _RELEASE = """\
 mechanism = "auto"   # guessed: for each attribute the mechanism with the least error
 budgets = "calibrate"   # the largest that keep the limits; or a number, or a table of numbers by attribute
 epsilon = 1   # the budget that is audited first, before the calibration
-# mechanisms = {{ {example} = "withheld" }}   # of single attributes: a name, "identity" (no noise), "withheld"
+# mechanisms = {{ {example} = "withheld" }}   # of single attributes: a name, or "identity" or "withheld"
 
 [wanted]
 people = {people}   # guessed: as many as the table has

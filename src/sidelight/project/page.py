@@ -12,6 +12,12 @@ from sidelight.report.page import Page, render
 
 _FILES: dict[str, tuple[tuple[str, str], ...]] = {
     "audit": (("audit.html", "audit"), ("audit.json", "figures")),
+    "remedies": (
+        ("remedy-1.toml", "first"),
+        ("remedy-2.toml", "second"),
+        ("remedy-3.toml", "third"),
+        ("remedies.json", "figures"),
+    ),
     "plan": (
         ("calibration.html", "calibration"),
         ("plan.toml", "plan file"),
@@ -74,6 +80,8 @@ def _said(name: str, facts: Mapping[str, Any]) -> str:
         return (
             f"{facts['records']:,} records, {facts['attributes']} attributes, {len(facts['secrets'])} secrets"
         )
+    if name == "remedies":
+        return str(facts["said"])
     if name == "plan":
         return "budgets calibrated" if facts["calibrated"] else facts["reason"]
     if name == "collection":

@@ -38,6 +38,7 @@ class Step:
 
 STEPS = (
     Step("audit", "auditing the plan as stated", asks=("data", "policy", "release", "people", "seed")),
+    Step("remedies", "looking for ways back under the limits", ("audit",), ("people", "precision", "seed")),
     Step("plan", "setting the budgets", ("audit",), ("data", "policy", "release", "people", "seed")),
     Step("collection", "simulating the collection", ("plan",), ("data", "seed")),
     Step("estimates", "estimating from the simulated reports", ("plan", "collection"),

@@ -7,24 +7,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sidelight.attacks import AttackComparison, BayesAttacker, attack
-from sidelight.auditing import NAMES, Audit, Sampling, SecretAudit, audit
-from sidelight.belief import Belief
+from sidelight.attacks import AttackComparison, rehearse
+from sidelight.auditing import AdversaryName, SecretAudit
 from sidelight.calibration import Calibration, calibrate
 from sidelight.estimation import estimate
 from sidelight.estimation.usefulness import people_for_use, people_needed, usefulness
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import json_plain, write_text
+from sidelight.foundation.progress import track
 from sidelight.plan import Plan
 from sidelight.project.bench import Bench
 from sidelight.project.cache import Entry
 from sidelight.project.file import CALIBRATE
 from sidelight.protocols import planned
+from sidelight.remedying import Remedy, remedies
 from sidelight.report import write_report
-from sidelight.report.attack import verdict_sentence
 from sidelight.report.audit_figures import worst_first
 from sidelight.report.stories import deciding_witness, headline
 from sidelight.transport import collect, read_reports, write_reports
@@ -37,11 +38,26 @@ PLAN = "plan.toml"
 _FRONTIER = (0.25, 0.5, 1.0, 2.0, 4.0)  # evenly spread on the logarithmic axis of the figure
 _MOST_ATTACKED = 8
 _UNNAMED_ATTACKED = 3
+_MOST_REMEDIES = 3
+_USUAL_PRECISION = 0.02
+_WORST = ("tells", "open", "clear")
+"""The outcomes of an attack, the most damning first."""
+_TOLD = "whoever gets a person's reports and"
+_LEARNERS: dict[AdversaryName, str] = {
+    "report": f"{_TOLD} knows every record of the table, though not whose it is",
+    "guess": f"{_TOLD} knows the table, but keeps only a guess from each report",
+    "model": f"{_TOLD} knows a model of the table",
+    "model guess": f"{_TOLD} knows a model of the table, but keeps only a guess from each report",
+    "population": f"{_TOLD} knows how attributes go together among people like these",
+    "table": f"{_TOLD} knows every record of the table, though not whose it is",
+    "tree": f"{_TOLD} takes a tree model for the population",
+}
+"""Who could learn a secret, in words, by the adversary who decides."""
 
 
 def audit_step(bench: Bench, done: Done, place: Path) -> Facts:  # noqa: ARG001 - the first step
     """Audit the plan as stated."""
-    result = audited(bench, bench.stated)
+    result = bench.audit
     write_report(result, place / "audit.html")
     write_text(place / "audit.json", result.to_json() + "\n")
     items = worst_first(result)
@@ -54,11 +70,6 @@ def audit_step(bench: Bench, done: Done, place: Path) -> Facts:  # noqa: ARG001 
     return dict(json_plain(facts))
 
 
-def audited(bench: Bench, plan: Plan) -> Audit:
-    """Return the audit of a plan, for the project's secrets."""
-    return audit(bench.belief, plan, bench.secrets, sampling=Sampling(seed=bench.project.seed))
-
-
 def told(item: SecretAudit) -> Facts:
     """Return what the first page says of a secret."""
     witness = deciding_witness(item)
@@ -66,9 +77,38 @@ def told(item: SecretAudit) -> Facts:
     return {
         "secret": item.secret, "headline": headline(item), "leakage": figure.value, "kind": figure.kind,
         "limit": item.limit, "verdict": item.statement, "decision": item.decision,
-        "to": NAMES[item.decide_by], "likelier": None if witness is None else witness.likelier,
+        "to": _LEARNERS[item.decide_by], "likelier": None if witness is None else witness.likelier,
         "unlikelier": None if witness is None else witness.unlikelier,
     }  # fmt: skip
+
+
+def remedies_step(bench: Bench, done: Done, place: Path) -> Facts:
+    """Look for the cheapest ways back under the limits, where any is broken or not certified to be kept."""
+    found = done["audit"].facts
+    if not found["over"]:
+        reason = "every secret keeps its limit" if found["judged"] else "no secret has a limit"
+        return {"said": f"none needed: {reason}", "remedies": []}
+    wanted = bench.project.wanted.precision
+    within = _USUAL_PRECISION if wanted is None else wanted
+    result = remedies(bench.audit, people=bench.people, within=within, seed=bench.project.seed)
+    write_text(place / "remedies.json", result.to_json() + "\n")
+    listed = result.remedies[:_MOST_REMEDIES]
+    for number, item in enumerate(listed, 1):
+        item.write(place / f"remedy-{number}.toml")
+    return {
+        "said": result.headline(),
+        "remedies": [_remedy(number, item) for number, item in enumerate(listed, 1)],
+    }
+
+
+def _remedy(number: int, item: Remedy) -> Facts:
+    """Return what the first page says of a remedy."""
+    facts = {
+        "says": item.says, "file": f"remedy-{number}.toml", "attributes": item.attributes,
+        "error": item.error, "people_needed": item.people_needed, "use": item.use.headline(),
+        "verdict": item.use.verdict,
+    }  # fmt: skip
+    return dict(json_plain(facts))
 
 
 def plan_step(bench: Bench, done: Done, place: Path) -> Facts:
@@ -84,6 +124,7 @@ def plan_step(bench: Bench, done: Done, place: Path) -> Facts:
     except InputError as error:  # limits that no budget can keep, which is an answer too
         bench.stated.write(place / PLAN)
         return {"calibrated": False, "reason": str(error), "within": found["within"]}
+    result = replace(result, within=bench.project.wanted.precision)
     bench.kept(result.plan).write(place / PLAN)
     write_report(result, place / "calibration.html")
     write_text(place / "calibration.json", result.to_json() + "\n")
@@ -142,20 +183,21 @@ def attack_step(bench: Bench, done: Done, place: Path) -> Facts:
     reports = read_reports(done["collection"].files[REPORTS])
     worst = [item["secret"] for item in done["audit"].facts["secrets"]]
     attacked = worst[: _MOST_ATTACKED if bench.project.secrets else _UNNAMED_ATTACKED]
-    belief = bench.belief if bench.belief.kind == "joint" else Belief.tree_of(bench.belief)
-    attacker = BayesAttacker(belief)
-    results = {name: attack(reports, attacker, secret=name, truth=bench.table) for name in attacked}
-    comparison = AttackComparison("Inference of the secrets from simulated reports", results, ())
+    found = {name: rehearse(reports, bench.table, name) for name in track(attacked, "attacks")}
+    results = {name: next(iter(item.results.values())) for name, item in found.items()}
+    notes = tuple(dict.fromkeys(note for item in found.values() for note in item.notes))
+    comparison = AttackComparison("Inference of the secrets from simulated reports", results, notes)
     write_report(comparison, place / "attack.html")
     write_text(place / "attack.json", comparison.to_json() + "\n")
+    verdicts = sorted((result.verdict for result in results.values()), key=lambda x: _WORST.index(x.outcome))
     return {
-        "outcome": "", "sentence": verdict_sentence(comparison), "attacked": attacked,
-        "left": worst[len(attacked) :],
+        "outcome": verdicts[0].outcome, "sentence": verdicts[0].sentence, "attacked": attacked,
+        "left": worst[len(attacked) :], "notes": list(notes),
     }  # fmt: skip
 
 
 COMPUTE: dict[str, Callable[[Bench, Done, Path], Facts]] = {
-    "audit": audit_step, "plan": plan_step, "collection": collection_step, "estimates": estimates_step,
-    "attack": attack_step,
+    "audit": audit_step, "remedies": remedies_step, "plan": plan_step, "collection": collection_step,
+    "estimates": estimates_step, "attack": attack_step,
 }  # fmt: skip
 """What computes each step of a run, by its name."""

@@ -31,7 +31,7 @@ def code_of(facts: Facts) -> int:
 
 def _risk(audit: Mapping[str, Any]) -> list[str]:
     """Say what the plan as stated reveals about the worst secret, and how many limits it breaks."""
-    said = [f"As stated, with every budget as the project audits it first: {audit['worst']['headline']}"]
+    said = [f"{audit['worst']['headline']} This is about the plan as stated, before any calibration."]
     count, total = len(audit["over"]), len(audit["secrets"])
     if not audit["judged"]:
         said.append("No limit is set, so nothing is judged.")
@@ -58,7 +58,7 @@ def _whom(audit: Mapping[str, Any]) -> list[str]:
 def _advice(facts: Facts) -> list[str]:
     """Say what to do: a remedy where one was found, the calibrated plan, or the plan as it is."""
     plan, audit = facts["plan"], facts["audit"]
-    said = [str(line) for line in facts.get("remedies", {}).get("advice", [])]
+    said = []
     if plan["calibrated"] and plan["keeps"]:
         said.append(
             "Collect by plan.toml: its budgets are the largest that are certified to keep every limit."
@@ -73,6 +73,8 @@ def _advice(facts: Facts) -> list[str]:
         said.append(f"Do not collect by these budgets. No others were found: {plan['reason']}")
     else:
         said.append("Collect as stated: plan.toml keeps every limit.")
+    ways = facts["remedies"]["remedies"] if "remedies" in facts else []
+    said += [f"Another way back, in {ways[0]['file']}: {ways[0]['says']} {ways[0]['use']}"] if ways else []
     return said
 
 
