@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -104,10 +105,10 @@ def run(
     if not file.exists():
         raise InputError(f"there is no project file {file}; `sidelight init DATA` drafts one.")
     project = sl.project.Project.read(file)
-    with progress(quiet=json):
-        outcome = sl.project.run_project(
-            project, fresh=fresh, force=force, tell=None if json else lambda line: say(line, err=True)
-        )
+    outcome = sl.project.run_project(
+        project, fresh=fresh, force=force, tell=None if json else partial(say, err=True),
+        working=partial(progress, quiet=json),
+    )  # fmt: skip
     if json:
         echo_json({"report": str(outcome.page), "is_unchanged": outcome.is_unchanged, "code": outcome.code,
                    "answers": outcome.answers, "steps": outcome.facts})  # fmt: skip

@@ -95,8 +95,7 @@ class Digests:
         files = self._files(source)
         if not files:
             return None
-        parts = {str(path): self._of_file(path) for path in files}
-        return fingerprint(parts)
+        return fingerprint({"files": [[path.name, self._of_file(path)] for path in files]})
 
     def _files(self, source: str) -> list[Path]:
         path = Path(source)

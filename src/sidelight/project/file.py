@@ -143,8 +143,8 @@ class Project:
 
     @property
     def source(self) -> str:
-        """Where the table is; standard input stays what it is."""
-        return self.data.path if self.data.path == "-" else str(self.path_of(self.data.path))
+        """Where the table is: a file, a folder or a pattern, as seen from the working folder."""
+        return str(self.path_of(self.data.path))
 
     @property
     def schema_file(self) -> Path | None:
@@ -230,3 +230,5 @@ def _check(parsed: _ProjectFile) -> None:
     for key, text in (("data.path", parsed.data.path), ("output", parsed.output)):
         if not text.strip():
             raise InputError(f"`{key}` must name a {'file' if key == 'data.path' else 'folder'}, got ''.")
+    if parsed.data.path == "-":
+        raise InputError("`data.path` must name a file that can be read again, not standard input.")

@@ -10,6 +10,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,22 +29,39 @@ _QUOTED = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"")
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a run: its title, the earlier steps it rests on, and the parts of a project it asks for."""
+    """A step of a run.
+
+    Attributes:
+        name: what it is called in the cache and in the results.
+        title: what it does, in words.
+        asks: the parts of a project that it depends on.
+        uses: the earlier steps whose facts it rests on.
+        takes: the files of earlier steps that it reads; their contents count, not how they came about.
+    """
 
     name: str
     title: str
+    asks: tuple[str, ...]
     uses: tuple[str, ...] = ()
-    asks: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+
+    def key(self, parts: Mapping[str, Any], keys: Mapping[str, str], done: Mapping[str, Entry]) -> str:
+        """Return the fingerprint of all that the step depends on."""
+        files = {name: digest for entry in done.values() for name, digest in entry.digests.items()}
+        asked = {name: parts[name] for name in self.asks}
+        used = [keys[name] for name in self.uses]
+        return key_of(self.name, {"uses": used, "takes": [files[name] for name in self.takes], **asked})
 
 
 STEPS = (
-    Step("audit", "auditing the plan as stated", asks=("data", "policy", "release", "people", "seed")),
-    Step("remedies", "looking for ways back under the limits", ("audit",), ("people", "precision", "seed")),
-    Step("plan", "setting the budgets", ("audit",), ("data", "policy", "release", "people", "seed")),
-    Step("collection", "simulating the collection", ("plan",), ("data", "seed")),
-    Step("estimates", "estimating from the simulated reports", ("plan", "collection"),
-         ("data", "people", "precision")),
-    Step("attack", "attacking the simulated reports", ("audit", "collection"), ("data",)),
+    Step("audit", "auditing the plan as stated", ("data", "policy", "release", "people", "seed")),
+    Step("remedies", "looking for ways back under the limits", ("people", "precision", "seed"), ("audit",)),
+    Step("plan", "setting the budgets",
+         ("data", "policy", "release", "people", "precision", "seed"), ("audit",)),
+    Step("collection", "simulating the collection", ("data", "seed"), takes=("plan.toml",)),
+    Step("estimates", "estimating from the simulated reports", ("data", "people", "precision"),
+         takes=("plan.toml", "simulated.parquet")),
+    Step("attack", "attacking the simulated reports", ("data",), ("audit",), ("simulated.parquet",)),
 )  # fmt: skip
 """In their order. A step that has nothing to do says so in its facts."""
 
@@ -68,8 +86,9 @@ class Outcome:
 
 
 def run_project(
-    project: Project, *, fresh: bool = False, force: bool = False, tell: Callable[[str], None] | None = None
-) -> Outcome:
+    project: Project, *, fresh: bool = False, force: bool = False, tell: Callable[[str], None] | None = None,
+    working: Callable[[], AbstractContextManager[object]] = nullcontext,
+) -> Outcome:  # fmt: skip
     """Do all steps of a project that are not done yet, and write its report.
 
     Args:
@@ -77,6 +96,7 @@ def run_project(
         fresh: compute everything again.
         force: replace files of the output folder that were changed by hand.
         tell: is told a line about every step as it is finished.
+        working: makes a context that lasts while something is computed, to show its progress.
     """
     cache, publisher = _places(project)
     digests = cache.digests()
@@ -86,7 +106,8 @@ def run_project(
     known = None if fresh else cache.get("run", whole)
     if known is not None and publisher.has(known.facts["published"]):
         return _outcome(publisher, known, is_unchanged=True)
-    done = _do(project, cache, publisher, parts, fresh=fresh, tell=tell or (lambda _: None))
+    with working():
+        done = _do(project, cache, publisher, parts, fresh=fresh, tell=tell or (lambda _: None))
     cache.keep_digests(digests)
     return _outcome(publisher, _finish(project, cache, publisher, done, whole), is_unchanged=False)
 
@@ -116,7 +137,7 @@ def _parts(project: Project, digests: Digests) -> dict[str, Any]:
             f"{project.file}: data.schema: there is no file {schema}; `sidelight schema` makes one."
         )
     data = {
-        "source": project.source, "content": found, "schema": described,
+        "content": found, "schema": described,
         "queried": _queried(project, digests), "reading": project.data.model_dump(by_alias=True),
     }  # fmt: skip
     policy = {
@@ -144,8 +165,7 @@ def _do(
     done: dict[str, Entry] = {}
     bench: list[Bench] = []
     for step in STEPS:
-        asked = {name: parts[name] for name in step.asks}
-        keys[step.name] = key_of(step.name, {"uses": [keys[name] for name in step.uses], **asked})
+        keys[step.name] = step.key(parts, keys, done)
         entry = None if fresh else cache.get(step.name, keys[step.name])
         told = "unchanged"
         if entry is None:
