@@ -118,7 +118,7 @@ def audit(data: Data, released: Released, reading: Reading, at: AtDelta, asked: 
         plan = _limited(plan, released.limit, limits, secrets if given else [])
         result = _audited(table, plan, secrets, asked, at)
     if asked.save_plan:
-        plan.write(asked.save_plan)
+        plan.write(asked.save_plan, like=released.plan)
     show(result, shown, lambda: sl.report.print_audit(result, table))
     if result.is_within is False:
         raise typer.Exit(1)
