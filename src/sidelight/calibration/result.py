@@ -162,7 +162,7 @@ class Calibration:
     @property
     def is_within(self) -> bool:
         """Whether an audit certifies every limit, for the adversary who decides."""
-        return (self.audit if self.decide_by != "report" else self.strictest).is_within
+        return bool((self.audit if self.decide_by != "report" else self.strictest).is_within)
 
     @property
     def strictest(self) -> Audit:

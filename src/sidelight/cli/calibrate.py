@@ -101,7 +101,9 @@ class Wishes:
             return None
         names = table.schema.names
         if plan is not None and self.limit is None:
-            names = tuple(name for name in names if plan.limit_of(name) < math.inf)
+            # a plan without any limit leaves all of them to the search
+            unlimited = (math.inf, None) if plan.limits else (math.inf,)
+            names = tuple(name for name in names if plan.limit_of(name) not in unlimited)
         return [name for name in names if name not in free]
 
 
@@ -180,7 +182,7 @@ def calibrate(
         result = sl.calibrate(belief, secrets=secrets, plan=given, **rules)
         result = replace(result, within=wanted.within, prior=prior)
     if wishes.output:
-        result.plan.write(wishes.output)
+        result.plan.write(wishes.output, like=search.plan)
     said = [f"The plan is in {wishes.output}."] if wishes.output else []
     if search.plan and not wishes.is_limited:
         said.insert(0, f"Limits that were not given are those of {search.plan}.")
