@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -226,7 +226,7 @@ class Remedies:
         place = check_whole("remedy", number, at_least=1, at_most=len(self.remedies))
         return self.remedies[place - 1]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Remedy]:
         return iter(self.remedies)
 
     @property

@@ -28,7 +28,7 @@ _MOST_RETURNED = 10
 """Of so many withheld attributes each is tried out again."""
 _NEGLIGIBLE = 1e-3
 """A figure that falls by less than this share is not known to fall at all."""
-_WORTH = 0.995
+_WORTH = 0.97
 """A coarsening that leaves more of the figure than this is not worth what it takes away."""
 
 
