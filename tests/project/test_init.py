@@ -41,7 +41,8 @@ def test_a_draft_guesses_marks_and_can_be_read(run) -> None:
     assert set(project.secrets) == {"income", "rare"}
     assert project.data.drop == ["split"]
     for line in ("# guessed: its name is about money", "# guessed: 8.3 % have 'yes'",
-                 "set aside: id, which identifies", "set aside: same, which is constant", 'drop = ["split"]   # guessed:'):  # fmt: skip
+                 "set aside: id, which identifies",
+                 "set aside: same, which is constant", 'drop = ["split"]   # guessed:'):  # fmt: skip
         assert line in text
     assert sl.sources.Dictionary.read("people.schema.toml").columns["id"].kind == "identifier"
     assert "Guessed to be secret: income" in shown.out

@@ -127,7 +127,7 @@ def _settings(command: str, project: Project) -> Given:
     }  # fmt: skip
     wanted = {"people": project.wanted.people, "within": project.wanted.precision}
     if command in ("audit", "calibrate"):
-        return reading | _policy(command, project) | (wanted if command == "calibrate" else {})
+        return reading | _policy(command, project) | wanted
     if command == "learn":
         return reading | {"seed": project.seed}
     if command == "advise":
@@ -185,6 +185,8 @@ def _settled(command: str, project: Project, given: Given, taken: set[str], writ
         void |= {"delta", "seed"}
     if command == "audit" and given["delta"] is None:
         void |= {"seed"}
+    if command == "audit" and not (given["remedies"] or given["remedy"]):
+        void |= {"people", "within"}
     if command == "estimate" and "reports" not in taken:
         void.add("truth")  # only of simulated reports are the true records known
     if command == "attack" and not _is_reports(given["data"]):

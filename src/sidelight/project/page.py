@@ -13,6 +13,7 @@ from sidelight.report.page import Page, render
 _FILES: dict[str, tuple[tuple[str, str], ...]] = {
     "audit": (("audit.html", "audit"), ("audit.json", "figures")),
     "remedies": (
+        ("remedies.html", "remedies"),
         ("remedy-1.toml", "first"),
         ("remedy-2.toml", "second"),
         ("remedy-3.toml", "third"),

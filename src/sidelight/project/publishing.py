@@ -16,7 +16,7 @@ from sidelight.project.cache import Entry
 
 INDEX = "index.html"
 NAMES = (
-    INDEX, "audit.html", "audit.json", "remedies.json", "remedy-1.toml", "remedy-2.toml",
+    INDEX, "audit.html", "audit.json", "remedies.html", "remedies.json", "remedy-1.toml", "remedy-2.toml",
     "remedy-3.toml", "calibration.html",
     "calibration.json", "plan.toml", "collection.html",
     "estimates.csv", "estimates.json", "attack.html", "attack.json",

@@ -91,6 +91,7 @@ def remedies_step(bench: Bench, done: Done, place: Path) -> Facts:
     wanted = bench.project.wanted.precision
     within = _USUAL_PRECISION if wanted is None else wanted
     result = remedies(bench.audit, people=bench.people, within=within, seed=bench.project.seed)
+    write_report(result, place / "remedies.html")
     write_text(place / "remedies.json", result.to_json() + "\n")
     listed = result.remedies[:_MOST_REMEDIES]
     for number, item in enumerate(listed, 1):
