@@ -6,7 +6,7 @@ option that is written wins; then `settled` takes back what the options that wer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,16 +27,22 @@ _READING = (
     "data", "schema", "sql", "encoding", "na", "drop", "column", "bins", "max_values", "missing"
 )  # fmt: skip
 _RULES = ("bins", "max_values", "missing")
-_VOIDED: dict[str, tuple[str, ...]] = {
-    "plan": ("mechanism", "epsilon", *_RULES), "protocol": ("plan",), "parameters": ("plan",),
-    "constraint": ("delta", "decide_by", "seed"), "method": ("delta", "decide_by", "seed"),
-    "first": _READING, "attributes": _READING, "values": _READING, "follow": ("reports", "truth"),
-    "reports": ("truth",),
+_VOIDED: dict[str, dict[str, tuple[str, ...]]] = {
+    "audit": {
+        "plan": ("mechanism", "epsilon", *_RULES), "epsilon": ("plan",), "mechanism": ("plan",)
+    },
+    "calibrate": {
+        "plan": ("mechanism", *_RULES), "constraint": ("delta", "decide_by", "seed"),
+        "method": ("delta", "decide_by", "seed"),
+    },
+    "collect": dict.fromkeys(
+        ("protocol", "parameters", "epsilon", "mechanism", "group", "prior", "share"), ("plan",)
+    ),
+    "advise": dict.fromkeys(("first", "attributes", "values"), _READING),
+    "estimate": {"follow": ("reports", "truth")},
 }  # fmt: skip
-"""What an option makes void of a project's settings: they exclude each other, or are about something else."""
-_VOIDED_BY_COMMAND: Mapping[tuple[str, str], tuple[str, ...]] = {
-    ("collect", name): ("plan",) for name in ("epsilon", "mechanism", "group", "prior", "share")
-} | {("audit", name): ("plan",) for name in ("epsilon", "mechanism")}
+"""By command, what an option makes void of a project's settings: they exclude each other, or are about
+something else."""
 
 
 def _ignore(context: typer.Context, value: bool) -> bool:
@@ -179,8 +185,8 @@ def _about_reports(command: str, project: Project) -> Given:
 
 def _settled(command: str, project: Project, given: Given, taken: set[str], written: set[str]) -> Given:
     """Return the arguments without what the options that were written make void."""
-    void = {part for name in written for part in _VOIDED.get(name, ())}
-    void |= {part for name in written for part in _VOIDED_BY_COMMAND.get((command, name), ())}
+    voided = _VOIDED.get(command, {})
+    void = {part for name in written for part in voided.get(name, ())}
     if command == "calibrate" and given["decide_by"] not in _AT_DELTA:
         void |= {"delta", "seed"}
     if command == "audit" and given["delta"] is None:

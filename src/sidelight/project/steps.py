@@ -35,6 +35,7 @@ Done = Mapping[str, Entry]
 Facts = dict[str, Any]
 REPORTS = "simulated.parquet"
 PLAN = "plan.toml"
+HOME = "index.html"
 _FRONTIER = (0.25, 0.5, 1.0, 2.0, 4.0)  # evenly spread on the logarithmic axis of the figure
 _MOST_ATTACKED = 8
 _UNNAMED_ATTACKED = 3
@@ -58,7 +59,7 @@ _LEARNERS: dict[AdversaryName, str] = {
 def audit_step(bench: Bench, done: Done, place: Path) -> Facts:  # noqa: ARG001 - the first step
     """Audit the plan as stated."""
     result = bench.audit
-    write_report(result, place / "audit.html")
+    write_report(result, place / "audit.html", home=HOME)
     write_text(place / "audit.json", result.to_json() + "\n")
     items = worst_first(result)
     over = [item.secret for item in items if item.decision in ("exceeded", "not certified")]
@@ -91,7 +92,7 @@ def remedies_step(bench: Bench, done: Done, place: Path) -> Facts:
     wanted = bench.project.wanted.precision
     within = _USUAL_PRECISION if wanted is None else wanted
     result = remedies(bench.audit, people=bench.people, within=within, seed=bench.project.seed)
-    write_report(result, place / "remedies.html")
+    write_report(result, place / "remedies.html", home=HOME)
     write_text(place / "remedies.json", result.to_json() + "\n")
     listed = result.remedies[:_MOST_REMEDIES]
     for number, item in enumerate(listed, 1):
@@ -127,7 +128,7 @@ def plan_step(bench: Bench, done: Done, place: Path) -> Facts:
         return {"calibrated": False, "reason": str(error), "within": found["within"]}
     result = replace(result, within=bench.project.wanted.precision)
     bench.kept(result.plan).write(place / PLAN)
-    write_report(result, place / "calibration.html")
+    write_report(result, place / "calibration.html", home=HOME)
     write_text(place / "calibration.json", result.to_json() + "\n")
     within = bool(result.is_within)
     return {
@@ -163,7 +164,7 @@ def estimates_step(bench: Bench, done: Done, place: Path) -> Facts:
     names = reports.protocol.schema.names
     truth = {name: bench.frequencies[name] for name in names}
     compared = estimate(reports).against(truth)
-    write_report(compared, place / "collection.html")
+    write_report(compared, place / "collection.html", home=HOME)
     compared.write(place / "estimates.csv")
     write_text(place / "estimates.json", compared.to_json() + "\n")
     design = planned(Plan.read(done["plan"].files[PLAN]))
@@ -188,7 +189,7 @@ def attack_step(bench: Bench, done: Done, place: Path) -> Facts:
     results = {name: next(iter(item.results.values())) for name, item in found.items()}
     notes = tuple(dict.fromkeys(note for item in found.values() for note in item.notes))
     comparison = AttackComparison("Inference of the secrets from simulated reports", results, notes)
-    write_report(comparison, place / "attack.html")
+    write_report(comparison, place / "attack.html", home=HOME)
     write_text(place / "attack.json", comparison.to_json() + "\n")
     verdicts = sorted((result.verdict for result in results.values()), key=lambda x: _WORST.index(x.outcome))
     return {
