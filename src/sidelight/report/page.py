@@ -25,6 +25,7 @@ from markupsafe import Markup
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import check_overwrite, write_text
 from sidelight.report import wording
+from sidelight.report.glossary import explained
 from sidelight.report.style import DARK, LIGHT, MARKS, VERDICTS, Trace, layout
 
 if TYPE_CHECKING:  # tables on a terminal load this module too
@@ -44,6 +45,8 @@ PAGES: dict[str, str | Callable[[Any], Page]] = {
 """Every kind of result and the function that makes its page; one of ours is loaded when it is asked for."""
 
 _LONGEST_NAME = 80
+_SCRIPTS = ("report", "tables", "terms")
+"""What a page runs, in this order: figures, tables, and the words it explains."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,7 @@ def page_of(result: object) -> Page:
 def render(page: Page) -> str:
     """Return the page as HTML."""
     library = [_packaged("assets/plotly.min.js")] if page.figures else []
-    scripts = [*library, _packaged("templates/report.js")]
+    scripts = [*library, "\n".join(_packaged(f"templates/{name}.js") for name in _SCRIPTS)]
     return (_environment().get_template(page.template)).render(
         page.context, title=page.title, figures=page.figures,
         drawings={name: figure.drawing for name, figure in page.figures.items()},
@@ -172,8 +175,12 @@ def _environment() -> Environment:
     compact = {"allow_nan": False, "ensure_ascii": False, "separators": (",", ":")}
     environment.policies["json.dumps_kwargs"] = compact
     environment.globals.update(colours=VERDICTS, marks=MARKS, is_nan=math.isnan)
-    filters = (wording.nats, wording.factor, wording.certainty, wording.share, wording.whole, wording.budget)
-    environment.filters.update({function.__name__: function for function in (*filters, named, headings)})
+    numbers = (
+        wording.nats, wording.factor, wording.certainty, wording.share, wording.whole, wording.budget,
+        wording.significant,
+    )  # fmt: skip
+    filters = (*numbers, named, headings, explained)
+    environment.filters.update({function.__name__: function for function in filters})
     return environment
 
 

@@ -16,6 +16,7 @@ from sidelight.foundation.numbers import error as error
 from sidelight.foundation.numbers import factor as factor
 from sidelight.foundation.numbers import nats as nats
 from sidelight.foundation.numbers import share as share
+from sidelight.foundation.numbers import significant as significant
 from sidelight.foundation.numbers import whole as whole
 
 if TYPE_CHECKING:
