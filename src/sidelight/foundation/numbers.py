@@ -92,6 +92,17 @@ def whole(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def points(value: float) -> str:
+    """Write a difference of frequencies in percentage points, in two digits.
+
+    >>> points(0.0312), points(0.01), points(0.25), points(0.00001)
+    ('3.1 percentage points', '1 percentage point', '25 percentage points', '0.001 percentage points')
+    """
+    rounded = float(f"{100 * value:.2g}")
+    number = f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:.10f}".rstrip("0").rstrip(".")
+    return f"{number} percentage point{'' if rounded == 1 else 's'}"
+
+
 def budget(value: float) -> str:
     """Write a budget so that whoever types it in keeps the limits: six digits, rounded down.
 
