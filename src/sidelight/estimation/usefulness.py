@@ -149,6 +149,11 @@ class Usefulness:
         """The attributes that a guess would be closer to."""
         return tuple(item.attribute for item in self.attributes if item.verdict == "worse than guessing")
 
+    @property
+    def has_prior(self) -> bool:
+        """Whether a guess could be made from a public prior, of some attribute at least."""
+        return any(item.prior_error is not None for item in self.attributes)
+
     def headline(self) -> str:
         """Say in one sentence what to expect, what is worst first."""
         people = f"with {whole(self.people)} {'person' if self.people == 1 else 'people'}"
@@ -176,8 +181,8 @@ class Usefulness:
         if even := [name for name in self.worse if self[name].uniform_error <= _EVEN]:
             known = "are about equally common, so a guess is right already and little could be learnt"
             notes.append(f"The values of {listed(even, 4)} {known}.")
-        has_prior = any(item.prior_error is not None for item in self.attributes)
-        guess = "that all values are equally common" + (", or the prior where closer" if has_prior else "")
+        prior = ", or the prior where that is closer" if self.has_prior else ""
+        guess = f"that all values are equally common{prior}"
         unknown = " Where frequencies are unknown, errors are means over all that there could be."
         return [*notes, RIGHT_TO, f"The guess is {guess}.{'' if self.is_known else unknown}"]
 

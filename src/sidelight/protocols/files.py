@@ -12,7 +12,16 @@ from sidelight.foundation.errors import InputError, naming
 from sidelight.foundation.strict import Strict, check_version, read_data, validated, write_data
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.register import protocol_class
-from sidelight.schema import Attribute, Kind, Missing, Schema, alphabet_data, file_version, read_edges
+from sidelight.schema import (
+    Attribute,
+    Kind,
+    Missing,
+    Schema,
+    alphabet_data,
+    file_version,
+    read_edges,
+    read_merged,
+)
 
 PROTOCOL_VERSION = 2
 """Since version 2 there are dates and times; a protocol without any is written in version 1."""
@@ -26,6 +35,7 @@ class AttributeFile(Strict):
     values: list[str]
     edges: list[float | str] = Field(default_factory=list)
     missing: Missing = "absent"
+    merged: dict[str, list[str]] = Field(default_factory=dict)
 
 
 class _HeadFile(Strict):
@@ -66,7 +76,8 @@ def protocol_from(data: Mapping[str, Any], label: str = "the protocol") -> Proto
 
 def _attribute(item: AttributeFile) -> Attribute:
     edges = read_edges(item.name, item.kind, item.edges)
-    return Attribute(item.name, item.kind, tuple(item.values), edges, item.missing)
+    merged = read_merged(item.merged)
+    return Attribute(item.name, item.kind, tuple(item.values), edges, item.missing, merged)
 
 
 def write_protocol(protocol: Protocol, path: str | Path) -> Path:
