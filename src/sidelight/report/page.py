@@ -20,7 +20,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import check_overwrite, write_text
@@ -45,8 +45,8 @@ PAGES: dict[str, str | Callable[[Any], Page]] = {
 """Every kind of result and the function that makes its page; one of ours is loaded when it is asked for."""
 
 _LONGEST_NAME = 80
-_SCRIPTS = ("report", "tables", "terms")
-"""What a page runs, in this order: figures, tables, and the words it explains."""
+_SCRIPTS = ("print", "report", "tables", "terms")
+"""What a page runs, in this order: the printed summary, figures, tables, the words it explains."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def _environment() -> Environment:
         wording.nats, wording.factor, wording.certainty, wording.share, wording.whole, wording.budget,
         wording.significant, wording.hundredths,
     )  # fmt: skip
-    filters = (*numbers, named, headings, explained)
+    filters = (*numbers, named, brief, sentence, headings, explained)
     environment.filters.update({function.__name__: function for function in filters})
     return environment
 
@@ -193,6 +193,21 @@ def named(text: str) -> Markup:
     if len(text) <= _LONGEST_NAME:
         return Markup("<bdi>{}</bdi>").format(text)
     return Markup('<bdi title="{}">{}</bdi>').format(text, wording.short(text, _LONGEST_NAME))
+
+
+def brief(text: str) -> Markup:
+    """Return a name or value as a sheet of paper shows it, where every line counts."""
+    return Markup("<bdi>{}</bdi>").format(wording.short(text))
+
+
+def sentence(text: str) -> Markup:
+    """Return a sentence in which the names of the data are set off.
+
+    >>> sentence(f"{wording.marked('<age>')} is odd")
+    Markup('<bdi>&lt;age&gt;</bdi> is odd')
+    """
+    escaped = str(escape(text)).replace(wording.MARK_OPEN, "<bdi>").replace(wording.MARK_CLOSE, "</bdi>")
+    return Markup(escaped)  # noqa: S704 - escaped above
 
 
 def headings(body: str) -> list[tuple[str, Markup]]:
