@@ -11,6 +11,7 @@ import sidelight as sl
 from sidelight.cli import common
 from sidelight.cli.common import Shown, progress, show
 from sidelight.cli.options import Data, MinSupport, Names, Reading, Smoothing, Withhold, flag, grouped
+from sidelight.cli.remedies import Remedied, show_remedies
 from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
 
 
@@ -49,7 +50,7 @@ class Asked:
     smoothing: Smoothing = 0.0
     method: str = flag("auto", "Of the total: 'auto', 'exact', 'joint generic' or 'composition'.")
     min_support: MinSupport = 0
-    save_plan: Path | None = flag(None, "Write the plan that was audited to this file.")
+    save_plan: Path | None = flag(None, "Write the plan that was audited, or that of --remedy, to this file.")
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,10 @@ def demo(shown: Shown) -> None:
 
 
 @grouped()
-def audit(data: Data, released: Released, reading: Reading, at: AtDelta, asked: Asked, shown: Shown) -> None:
+def audit(
+    data: Data, released: Released, reading: Reading, at: AtDelta, asked: Asked, remedied: Remedied,
+    shown: Shown,
+) -> None:  # fmt: skip
     """Tell what a release reveals about each attribute through the others.
 
     Without a limit it describes. With one it judges: exit code 0 means that every secret with a limit is
@@ -106,6 +110,7 @@ def audit(data: Data, released: Released, reading: Reading, at: AtDelta, asked: 
     """
     secrets, limits = common.secrets_with_limits(released.secret, released.limit)
     common.check_writable(asked.save_plan, common.SETTINGS)
+    remedied.check(asked.save_plan, asked.min_support)
     given = sl.Plan.read(released.plan) if released.plan else None
     planned = None if given is None else given.delta
     at.check(planned)
@@ -116,10 +121,17 @@ def audit(data: Data, released: Released, reading: Reading, at: AtDelta, asked: 
         table = common.read_table(data, reading, given, named, numbered=secrets)
         plan = released.in_full(given, table)
         plan = _limited(plan, released.limit, limits, secrets if given else [])
+        remedied.check_limits(plan, secrets)
         result = _audited(table, plan, secrets, asked, at)
-    if asked.save_plan:
+        found = remedied.found(result, at.seed) if remedied.is_asked else None
+    if asked.save_plan and (found is None or remedied.remedy is None):
         plan.write(asked.save_plan)
-    show(result, shown, lambda: sl.report.print_audit(result, table))
+    elif asked.save_plan and found is not None:
+        remedied.chosen(found).write(asked.save_plan)
+    if found is None:
+        show(result, shown, lambda: sl.report.print_audit(result, table))
+    else:
+        show_remedies(found, table, shown)
     if result.is_within is False:
         raise typer.Exit(1)
 

@@ -23,8 +23,9 @@ from sidelight.schema import (
     read_merged,
 )
 
-PROTOCOL_VERSION = 2
-"""Since version 2 there are dates and times; a protocol without any is written in version 1."""
+PROTOCOL_VERSION = 3
+"""Since version 2 there are dates and times, since version 3 merged values. A protocol is written in the
+oldest version that has what it uses."""
 
 
 class AttributeFile(Strict):
@@ -49,7 +50,8 @@ def protocol_data(protocol: Protocol) -> dict[str, Any]:
     if taken := {"version", "attribute"} & stated.keys():
         raise InputError(f"the protocol {protocol.name!r} states {min(taken)!r}, a name that its file needs.")
     attributes = [attribute_data(attribute) for attribute in protocol.schema]
-    version = file_version(protocol.schema, PROTOCOL_VERSION)
+    is_merged = any(attribute.merged for attribute in protocol.schema)
+    version = PROTOCOL_VERSION if is_merged else file_version(protocol.schema, 2)
     return {"version": version, **stated, "attribute": attributes}
 
 

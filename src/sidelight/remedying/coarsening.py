@@ -41,7 +41,7 @@ class Coarsening:
 
     def frequencies(self, shares: Array) -> Array:
         """Return the frequencies of the coarse values."""
-        return np.bincount(self.codes, weights=shares, minlength=self.coarse.size)
+        return np.asarray(np.bincount(self.codes, weights=shares, minlength=self.coarse.size), np.float64)
 
 
 def coarsenings(attribute: Attribute, shares: Array) -> Iterator[Coarsening]:
@@ -89,6 +89,7 @@ def _merged(attribute: Attribute, shares: Array, size: int) -> Coarsening | None
     starts = _starts(shares[:ordered], wanted)
     codes = np.searchsorted(starts, np.arange(attribute.size), side="right") - 1
     codes[ordered:] = wanted + np.arange(len(apart))
+    coarse: Attribute | None
     if attribute.is_binned:
         edges = [attribute.edges[start - 1] for start in starts[1:]]
         coarse = binned(attribute.name, attribute.kind, edges, attribute.missing)
@@ -144,8 +145,8 @@ def coarse_belief(belief: Belief, coarsened: Mapping[str, Coarsening]) -> Belief
         return replace(made, sample_size=belief.sample_size)
     at, fine = offsets(schema.sizes), offsets(belief.schema.sizes)
     merge = np.zeros((int(fine[-1]), int(at[-1])))
-    for place, item in enumerate(belief.schema):
-        given = coarsened.get(item.name)
-        codes_of = np.arange(item.size) if given is None else given.codes
+    for place, attribute in enumerate(belief.schema):
+        given = coarsened.get(attribute.name)
+        codes_of = np.arange(attribute.size) if given is None else given.codes
         merge[np.arange(fine[place], fine[place + 1]), at[place] + codes_of] = 1.0
     return replace(belief, schema=schema, blocks=merge.T @ belief.blocks @ merge)

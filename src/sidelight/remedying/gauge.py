@@ -223,9 +223,7 @@ class AtDelta(Gauge):
             beta = BETA / 2**attempt
             question = Question(belief, candidate.by_name, secret)
             draws = fewer if question.wanted_draws(self.delta, beta, None) is not None else None
-            drawn = leakage_at(
-                belief, plan, secret, self.delta, draws=draws, beta=beta, seed=seed + place
-            )
+            drawn = leakage_at(belief, plan, secret, self.delta, draws=draws, beta=beta, seed=seed + place)
             bounds[secret] = drawn.upper
         return bounds
 
@@ -303,9 +301,7 @@ class CommonLooks:
                     block[row, column] = DrawnRatios.of(logs[:, row] - logs[:, column], 0.0)
         return Draws((block,), self.count, 0.0).estimated(self.delta)[0]
 
-    def _logs(
-        self, row: int, releases: Mapping[str, Release], coarsened: Mapping[str, Coarsening]
-    ) -> Array:
+    def _logs(self, row: int, releases: Mapping[str, Release], coarsened: Mapping[str, Coarsening]) -> Array:
         tables = {
             name: self._likelihoods(row, release, coarsened.get(name)) for name, release in releases.items()
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -177,11 +177,12 @@ class Exposed:
         if self.share <= 0:
             return f"No report moves the odds about {self.secret} by more than the limit."
         about = "" if self.kind == "exact" else "about "
+        fewer = self.people_for_one or 1
+        one = f"; of {whole(fewer)} it would be one" if fewer > 1 else ""
         return (
-            "Asking fewer people lowers nobody's leakage. It lowers how many are exposed: of "
+            "Asking fewer people lowers nobody's leakage, only how many are exposed: of "
             f"{whole(self.people)} people asked, the reports of {about}{whole(max(1, round(self.exposed)))} "
-            f"move the odds about {self.secret} by more than the limit; of {whole(self.people_for_one or 1)} "
-            "it would be one."
+            f"move the odds about {self.secret} by more than the limit{one}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -225,7 +226,7 @@ class Remedies:
         place = check_whole("remedy", number, at_least=1, at_most=len(self.remedies))
         return self.remedies[place - 1]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Remedy]:
         return iter(self.remedies)
 
     @property
@@ -247,8 +248,8 @@ class Remedies:
         if not self.remedies:
             return f"No way to bring {subject} back under {back} was found."
         best = self.remedies[0]
-        count = "one way" if len(self) == 1 else f"{len(self)} ways"
-        return f"There {'is' if len(self) == 1 else 'are'} {count} to bring {subject} back under {back}. {best.says}"
+        count = "There is one way" if len(self) == 1 else f"There are {len(self)} ways"
+        return f"{count} to bring {subject} back under {back}. Cheapest: {best.says}"
 
     def notes(self) -> list[str]:
         """Return what a reader of the remedies must know."""
@@ -257,7 +258,7 @@ class Remedies:
         audit = self.audit
         at = f" at delta {audit.delta:g}" if audit.delta is not None and self.now else ""
         notes = [
-            f"Figures are for {NAMES[audit.decide_by]}{at}, who decides; each was certified anew for its plan.",
+            f"For {NAMES[audit.decide_by]}{at}, who decides; every figure was certified anew for its plan.",
             f"Errors are root-mean-square errors with {whole(self.people)} people; people needed are those "
             f"for {points(self.within)} in every attribute that is still collected.",
             "The loss counts all attributes of the plan as it was: what is withheld has to be guessed.",

@@ -1,11 +1,11 @@
 """Asking each person for one attribute: the protocol, and what such a report says.
 
-Which attribute is sent is drawn without a look at the record and is disclosed, so that for a value s of the
-secret Pr(attribute j, report y | s) = share_j Pr_j(y | s). For two values s and s' the hockey-stick divergence
-at L is the sum over j and y of max(0, share_j Pr_j(y | s) - e^L share_j Pr_j(y | s')), which is the average of
-the attributes' own divergences by their shares. In the worst case the report that says most decides, however
-rarely its attribute is drawn. That others are not sent protects nobody whose attribute is: no amplification
-by sampling is assumed, since the drawn attribute is known.
+Which attribute is sent is drawn without a look at the record and is disclosed, so that for a value s of
+the secret Pr(attribute j, report y | s) = share_j Pr_j(y | s). For two values s and s' the hockey-stick
+divergence at L is the sum over j and y of max(0, share_j Pr_j(y | s) - e^L share_j Pr_j(y | s')), which is
+the average of the attributes' own divergences by their shares. In the worst case the report that says most
+decides, however rarely its attribute is drawn. That others are not sent protects nobody whose attribute is:
+no amplification by sampling is assumed, since the drawn attribute is known.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _MOST_RETURNED = 10
 """Of so many withheld attributes each is tried out again."""
 _NEGLIGIBLE = 1e-3
 """A figure that falls by less than this share is not known to fall at all."""
-_WORTH = 0.995
+_WORTH = 0.97
 """A coarsening that leaves more of the figure than this is not worth what it takes away."""
 
 
@@ -107,7 +107,7 @@ class Rates:
         return max(levels, default=0.0)
 
     def at(self, level: float) -> Candidate | None:
-        """Return the candidate whose budgets are at a level, none above what it was; None if one cannot be."""
+        """Return the candidate with budgets at a level, none above what it was; None if one cannot be."""
         releases = []
         for item in self.candidate.releases:
             budget = item.epsilon
@@ -122,7 +122,9 @@ class Rates:
         return Candidate(tuple(releases), self.candidate.coarsened)
 
 
-def rates(gauge: Gauge, candidate: Candidate, frequencies: Mapping[str, Array], *, even: bool) -> Rates | None:
+def rates(
+    gauge: Gauge, candidate: Candidate, frequencies: Mapping[str, Array], *, even: bool
+) -> Rates | None:
     """Return how budgets are to be lowered; `even` lowers all by one factor. None without any budget."""
     budgets = {item.name: item.epsilon for item in candidate.releases if item.epsilon is not None}
     if not budgets:
@@ -191,9 +193,10 @@ def _between(low: tuple[float, float] | None, high: tuple[float, float], aim: fl
         least = 0.0 if low is None else low[0]
         return max(0.95 * high[0] * max(aim / high[1], 0.1), math.sqrt(least * high[0]))
     power = math.log(high[1] / low[1]) / math.log(high[0] / low[0])
-    wanted = low[0] * (aim * math.sqrt(_CLOSE) / low[1]) ** (1 / max(power, 0.1))
+    wanted = low[0] * math.pow(aim * math.sqrt(_CLOSE) / low[1], 1 / max(power, 0.1))
     # not too near an end that is known already
-    return min(max(wanted, low[0] * (high[0] / low[0]) ** 0.05), low[0] * (high[0] / low[0]) ** 0.95)
+    ends = (low[0] * math.pow(high[0] / low[0], part) for part in (0.05, 0.95))
+    return min(max(wanted, next(ends)), next(ends))
 
 
 def scaled(candidate: Candidate, factor: float) -> Candidate | None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # tables on a terminal load this module too
 
 PAGES: dict[str, str | Callable[[Any], Page]] = {
     "sidelight.auditing.result:Audit": "sidelight.report.audit:audit_page",
+    "sidelight.remedying.result:Remedies": "sidelight.report.remedies:remedies_page",
     "sidelight.knowledge.audit:KnowledgeAudit": "sidelight.report.knowledge:knowledge_page",
     "sidelight.calibration.result:Calibration": "sidelight.report.calibration:calibration_page",
     "sidelight.advice.advice:Advice": "sidelight.report.collection:advice_page",
