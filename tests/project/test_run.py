@@ -154,12 +154,11 @@ def test_each_setting_has_its_steps_computed_again(
 
 
 SECRET = {
-    "secret": "a", "headline": "", "leakage": 1.0, "limit": 1.0, "verdict": "", "decision": "within",
-    "to": "", "likelier": None, "unlikelier": None,
+    "secret": "a", "leakage": 1.0, "limit": 1.0, "verdict": "", "decision": "within",
 }  # fmt: skip
 PLAIN: dict[str, dict[str, object]] = {
-    "audit": {"judged": True, "within": True, "over": [], "worst": SECRET, "secrets": [SECRET], "notes": [],
-              "records": 1, "attributes": 1, "source": ""},
+    "audit": {"judged": True, "within": True, "over": [], "risk": "", "whom": "", "secrets": [SECRET],
+              "notes": [], "records": 1, "attributes": 1, "source": ""},
     "remedies": {"said": "", "remedies": []},
     "plan": {"calibrated": False, "reason": "", "within": True},
     "collection": {"people": 1},
@@ -317,4 +316,4 @@ def test_without_a_limit_a_run_describes(run, folder: Path) -> None:
     (folder / "sidelight.toml").write_text(TEXT.replace("limit = 1", ""))
     shown = run("run")
     assert shown.code == 0
-    assert "No limit is set, so nothing is judged." in shown.out
+    assert "No limit was set, so nothing is judged." in shown.out

@@ -22,6 +22,7 @@ _FILES: dict[str, tuple[tuple[str, str], ...]] = {
     "plan": (
         ("calibration.html", "calibration"),
         ("plan.toml", "plan file"),
+        ("assessment.md", "assessment"),
         ("calibration.json", "figures"),
     ),
     "collection": (),

@@ -18,7 +18,7 @@ INDEX = "index.html"
 NAMES = (
     INDEX, "audit.html", "audit.json", "remedies.html", "remedies.json", "remedy-1.toml", "remedy-2.toml",
     "remedy-3.toml", "calibration.html",
-    "calibration.json", "plan.toml", "collection.html",
+    "calibration.json", "plan.toml", "assessment.md", "collection.html",
     "estimates.csv", "estimates.json", "attack.html", "attack.json",
     "results.json",
 )  # fmt: skip

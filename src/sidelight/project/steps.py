@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sidelight.attacks import AttackComparison, rehearse
-from sidelight.auditing import AdversaryName, SecretAudit
+from sidelight.auditing import Audit, SecretAudit
 from sidelight.calibration import Calibration, calibrate
 from sidelight.estimation import estimate
 from sidelight.estimation.usefulness import people_for_use, people_needed, usefulness
@@ -26,8 +26,10 @@ from sidelight.project.file import CALIBRATE
 from sidelight.protocols import planned
 from sidelight.remedying import Remedy, remedies
 from sidelight.report import write_report
+from sidelight.report.assessment import write_assessment
 from sidelight.report.audit_figures import worst_first
-from sidelight.report.stories import deciding_witness, headline
+from sidelight.report.summary import Answer, for_whom, worst_risk
+from sidelight.report.wording import unmarked
 from sidelight.transport import collect, read_reports, write_reports
 
 Done = Mapping[str, Entry]
@@ -43,17 +45,6 @@ _MOST_REMEDIES = 3
 _USUAL_PRECISION = 0.02
 _WORST = ("tells", "open", "clear")
 """The outcomes of an attack, the most damning first."""
-_TOLD = "whoever gets a person's reports and"
-_LEARNERS: dict[AdversaryName, str] = {
-    "report": f"{_TOLD} knows every record of the table, though not whose it is",
-    "guess": f"{_TOLD} knows the table, but keeps only a guess from each report",
-    "model": f"{_TOLD} knows a model of the table",
-    "model guess": f"{_TOLD} knows a model of the table, but keeps only a guess from each report",
-    "population": f"{_TOLD} knows how attributes go together among people like these",
-    "table": f"{_TOLD} knows every record of the table, though not whose it is",
-    "tree": f"{_TOLD} takes a tree model for the population",
-}
-"""Who could learn a secret, in words, by the adversary who decides."""
 
 
 def audit_step(bench: Bench, done: Done, place: Path) -> Facts:  # noqa: ARG001 - the first step
@@ -64,22 +55,24 @@ def audit_step(bench: Bench, done: Done, place: Path) -> Facts:  # noqa: ARG001 
     items = worst_first(result)
     over = [item.secret for item in items if item.decision in ("exceeded", "not certified")]
     facts = {
-        "judged": bool(result.judged), "within": result.is_within, "over": over, "worst": told(items[0]),
+        "judged": bool(result.judged), "within": result.is_within, "over": over,
+        "risk": _said(worst_risk(result, items)), "whom": _said(for_whom(result, items)),
         "secrets": [told(item) for item in items], "notes": bench.table.notes(), "records": bench.table.rows,
         "attributes": len(bench.table.schema), "source": result.belief.source,
     }  # fmt: skip
     return dict(json_plain(facts))
 
 
+def _said(answer: Answer) -> str:
+    return unmarked(" ".join((answer.short, *answer.details)))
+
+
 def told(item: SecretAudit) -> Facts:
     """Return what the first page says of a secret."""
-    witness = deciding_witness(item)
     figure = item.worst_case.upper if item.deciding is None else item.deciding.leakage.upper
     return {
-        "secret": item.secret, "headline": headline(item), "leakage": figure.value, "kind": figure.kind,
+        "secret": item.secret, "leakage": figure.value, "kind": figure.kind,
         "limit": item.limit, "verdict": item.statement, "decision": item.decision,
-        "to": _LEARNERS[item.decide_by], "likelier": None if witness is None else witness.likelier,
-        "unlikelier": None if witness is None else witness.unlikelier,
     }  # fmt: skip
 
 
@@ -118,24 +111,32 @@ def plan_step(bench: Bench, done: Done, place: Path) -> Facts:
     found = done["audit"].facts
     is_open = bench.project.release.budgets == CALIBRATE
     if not found["judged"] or not (is_open or found["over"]):
-        bench.stated.write(place / PLAN)
+        _write_plan(bench.audit, place)
         reason = "no secret has a limit" if not found["judged"] else "the stated budgets keep every limit"
         return {"calibrated": False, "reason": reason, "within": found["within"]}
     try:
         result = calibrated(bench)
     except InputError as error:  # limits that no budget can keep, which is an answer too
-        bench.stated.write(place / PLAN)
+        _write_plan(bench.audit, place)
         return {"calibrated": False, "reason": str(error), "within": found["within"]}
     result = replace(result, within=bench.project.wanted.precision)
-    bench.kept(result.plan).write(place / PLAN)
+    planned_audit = replace(result.strictest, plan=bench.kept(result.plan))
+    _write_plan(planned_audit, place)
     write_report(result, place / "calibration.html", home=HOME)
     write_text(place / "calibration.json", result.to_json() + "\n")
     within = bool(result.is_within)
     return {
         "calibrated": True, "reason": "", "within": within if is_open else found["within"],
-        "keeps": within, "budgets": {item.name: item.epsilon for item in result.plan.releases},
+        "keeps": within, "risk": unmarked(worst_risk(planned_audit, worst_first(planned_audit)).short),
+        "budgets": {item.name: item.epsilon for item in result.plan.releases},
         "notes": result.notes(),
     }  # fmt: skip
+
+
+def _write_plan(result: Audit, place: Path) -> None:
+    """Write the plan to collect by, and the draft of a data protection assessment of it."""
+    result.plan.write(place / PLAN)
+    write_assessment(result, place / "assessment.md")
 
 
 def calibrated(bench: Bench) -> Calibration:

@@ -12,9 +12,11 @@ def answers_of(facts: Facts) -> list[list[str]]:
     """Return the questions that people come with, each with its answer; those of steps that are done."""
     answers: list[tuple[str, list[str]]] = []
     if "audit" in facts:
+        stated = "This is about the plan as stated, before any calibration."
         answers += [
-            ("What is the worst risk?", _risk(facts["audit"])), ("For whom?", _whom(facts["audit"]))
-        ]  # fmt: skip
+            ("What is the worst risk?", [facts["audit"]["risk"], stated]),
+            ("For whom?", [facts["audit"]["whom"]]),
+        ]
     if "plan" in facts:
         answers.append(("What should we do?", _advice(facts)))
     if "estimates" in facts:
@@ -29,32 +31,6 @@ def code_of(facts: Facts) -> int:
     return 1 if facts["plan"]["within"] is False else 0
 
 
-def _risk(audit: Mapping[str, Any]) -> list[str]:
-    """Say what the plan as stated reveals about the worst secret, and how many limits it breaks."""
-    said = [f"{audit['worst']['headline']} This is about the plan as stated, before any calibration."]
-    count, total = len(audit["over"]), len(audit["secrets"])
-    if not audit["judged"]:
-        said.append("No limit is set, so nothing is judged.")
-    elif count:
-        kept = f"{count} of {total} secrets" if total > 1 else "The secret"
-        said.append(f"{kept} would be beyond the limit, or not certified to keep it.")
-    else:
-        said.append("Every secret keeps its limit.")
-    return said
-
-
-def _whom(audit: Mapping[str, Any]) -> list[str]:
-    """Say whose secret is told, and who learns it."""
-    worst = audit["worst"]
-    said = []
-    if worst["likelier"] is not None:
-        said.append(
-            f"For people whose {worst['secret']} is {worst['likelier']!r}: their reports can tell them from "
-            f"people with {worst['unlikelier']!r}."
-        )
-    return [*said, f"Who could learn it: {worst['to']}."]
-
-
 def _advice(facts: Facts) -> list[str]:
     """Say what to do: a remedy where one was found, the calibrated plan, or the plan as it is."""
     plan, audit = facts["plan"], facts["audit"]
@@ -63,6 +39,7 @@ def _advice(facts: Facts) -> list[str]:
         said.append(
             "Collect by plan.toml: its budgets are the largest that are certified to keep every limit."
         )
+        said.append(f"What is left then: {plan['risk']}")
     elif plan["calibrated"]:
         said.append(
             "Do not collect yet: even the budgets of plan.toml are not certified to keep every limit."

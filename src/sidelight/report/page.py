@@ -20,11 +20,12 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import check_overwrite, write_text
 from sidelight.report import wording
+from sidelight.report.glossary import explained
 from sidelight.report.style import DARK, LIGHT, MARKS, VERDICTS, Trace, layout
 
 if TYPE_CHECKING:  # tables on a terminal load this module too
@@ -45,6 +46,8 @@ PAGES: dict[str, str | Callable[[Any], Page]] = {
 """Every kind of result and the function that makes its page; one of ours is loaded when it is asked for."""
 
 _LONGEST_NAME = 80
+_SCRIPTS = ("print", "report", "tables", "terms")
+"""What a page runs, in this order: the printed summary, figures, tables, the words it explains."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,7 @@ def page_of(result: object) -> Page:
 def render(page: Page, home: str = "") -> str:
     """Return the page as HTML, with a link to its `home` if it has one."""
     library = [_packaged("assets/plotly.min.js")] if page.figures else []
-    scripts = [*library, _packaged("templates/report.js")]
+    scripts = [*library, "\n".join(_packaged(f"templates/{name}.js") for name in _SCRIPTS)]
     return (_environment().get_template(page.template)).render(
         page.context, title=page.title, home=home, figures=page.figures,
         drawings={name: figure.drawing for name, figure in page.figures.items()},
@@ -174,9 +177,12 @@ def _environment() -> Environment:
     compact = {"allow_nan": False, "ensure_ascii": False, "separators": (",", ":")}
     environment.policies["json.dumps_kwargs"] = compact
     environment.globals.update(colours=VERDICTS, marks=MARKS, is_nan=math.isnan)
-    filters = (wording.nats, wording.factor, wording.certainty, wording.share, wording.whole, wording.budget)
-    more = (wording.hundredths, named, headings)
-    environment.filters.update({function.__name__: function for function in (*filters, *more)})
+    numbers = (
+        wording.nats, wording.factor, wording.certainty, wording.share, wording.whole, wording.budget,
+        wording.significant, wording.hundredths,
+    )  # fmt: skip
+    filters = (*numbers, named, brief, sentence, headings, explained)
+    environment.filters.update({function.__name__: function for function in filters})
     return environment
 
 
@@ -189,6 +195,21 @@ def named(text: str) -> Markup:
     if len(text) <= _LONGEST_NAME:
         return Markup("<bdi>{}</bdi>").format(text)
     return Markup('<bdi title="{}">{}</bdi>').format(text, wording.short(text, _LONGEST_NAME))
+
+
+def brief(text: str) -> Markup:
+    """Return a name or value as a sheet of paper shows it, where every line counts."""
+    return Markup("<bdi>{}</bdi>").format(wording.short(text))
+
+
+def sentence(text: str) -> Markup:
+    """Return a sentence in which the names of the data are set off.
+
+    >>> sentence(f"{wording.marked('<age>')} is odd")
+    Markup('<bdi>&lt;age&gt;</bdi> is odd')
+    """
+    escaped = str(escape(text)).replace(wording.MARK_OPEN, "<bdi>").replace(wording.MARK_CLOSE, "</bdi>")
+    return Markup(escaped)  # noqa: S704 - escaped above
 
 
 def headings(body: str) -> list[tuple[str, Markup]]:
