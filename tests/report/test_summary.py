@@ -235,8 +235,6 @@ def test_the_summary_prints_on_one_sheet(
     show(browser, f"{page.as_uri()}?summary")
     for paper in PAPERS.values():
         assert pages_of(browser, paper) == 1
-    show(browser, page)
-    assert pages_of(browser, PAPERS["A4"]) > 3
     assert complaints(browser) == []
 
 
@@ -247,6 +245,8 @@ def test_with_remedies_the_summary_still_prints_on_one_sheet(
     page = sl.write_report(remedies, tmp_path / "page.html")
     show(browser, f"{page.as_uri()}?summary")
     assert [pages_of(browser, paper) for paper in PAPERS.values()] == [1, 1]
+    show(browser, page)
+    assert pages_of(browser, PAPERS["A4"]) > 3
 
 
 @pytest.mark.browser
