@@ -127,7 +127,7 @@ def calibration_page(result: Calibration) -> Page:
         "few": FEW,
         "has_unequal": has_unequal,
         "constraint_name": constraint_name,
-        "use": None if isinstance(result.prospect, str) else result.prospect.usefulness,
+        "use": result.usefulness,
     }
     context = {"result": result, "settings": settings_of(result), **words}
     title = f"Sidelight calibration of {result.audit.belief.source}"
