@@ -156,22 +156,33 @@ class Usefulness:
         """Whether a guess could be made from a public prior, of some attribute at least."""
         return any(item.prior_error is not None for item in self.attributes)
 
-    def headline(self) -> str:
-        """Say in one sentence what to expect, what is worst first."""
-        people = f"with {whole(self.people)} {'person' if self.people == 1 else 'people'}"
-        guess = points(self.guess_error)
+    def summary(self) -> str:
+        """Say in few words what to expect, what is worst first."""
         if math.isinf(self.error):
-            return "Such reports do not determine every frequency, however many people send them."
+            return "Such reports do not determine every frequency, however many people send them"
         if not self.beats_guessing:
-            off = f"off by {points(self.error)} {people}, a guess by {guess}"
-            return f"These estimates would be worse than guessing: {off}."
-        right = f"right to {points(self.error)} {people}, a guess to {guess}"
+            return "These estimates would be worse than guessing"
         if self.worse:
-            count = f"{len(self.worse)} of {len(self.attributes)} attributes ({listed(self.worse, 4)})"
-            return f"For {count} these estimates would be worse than guessing; overall they are {right}."
+            count = f"{len(self.worse)} of {len(self.attributes)} attributes"
+            return f"For {count} these estimates would be worse than guessing"
         if self.verdict == "hardly better than guessing":
-            return f"These estimates would hardly be better than guessing: {right}."
-        return f"Frequencies {right}."
+            return "These estimates would hardly be better than guessing"
+        return f"Frequencies right to {points(self.error)}"
+
+    def headline(self) -> str:
+        """Say the same in a sentence, with the figures."""
+        people = f"with {whole(self.people)} {'person' if self.people == 1 else 'people'}"
+        figures = f"{points(self.error)} {people}, a guess"
+        if math.isinf(self.error):
+            return f"{self.summary()}."
+        if not self.beats_guessing:
+            return f"{self.summary()}: off by {figures} by {points(self.guess_error)}."
+        if self.worse:
+            rest = f"overall they are right to {figures} to {points(self.guess_error)}"
+            return f"{self.summary()} ({listed(self.worse, 4)}); {rest}."
+        if self.verdict == "hardly better than guessing":
+            return f"{self.summary()}: right to {figures} to {points(self.guess_error)}."
+        return f"{self.summary()} {people}, a guess to {points(self.guess_error)}."
 
     def notes(self) -> list[str]:
         """Say what to expect, beginning with the worst, and what the words mean."""
