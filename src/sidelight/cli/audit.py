@@ -129,7 +129,7 @@ def audit(
         result = _audited(table, plan, secrets, asked, at)
         found = remedied.found(result, at.seed) if remedied.is_asked else None
     if asked.save_plan and (found is None or remedied.remedy is None):
-        plan.write(asked.save_plan)
+        plan.write(asked.save_plan, like=released.plan)
     elif asked.save_plan and found is not None:
         remedied.chosen(found).write(asked.save_plan)
     if asked.assessment:

@@ -182,7 +182,7 @@ def calibrate(
         result = sl.calibrate(belief, secrets=secrets, plan=given, **rules)
         result = replace(result, within=wanted.within, prior=prior)
     if wishes.output:
-        result.plan.write(wishes.output)
+        result.plan.write(wishes.output, like=search.plan)
     said = [f"The plan is in {wishes.output}."] if wishes.output else []
     if search.plan and not wishes.is_limited:
         said.insert(0, f"Limits that were not given are those of {search.plan}.")
