@@ -43,12 +43,13 @@ def remedies(
         seed: for certificates that can be repeated; else the operating system's coins.
     """
     check_is("audit", audit, Audit, "sl.audit(belief, plan) makes one.")
-    asked = check_whole("people", people or audit.belief.sample_size or _USUAL_PEOPLE, at_least=1)
+    usual = audit.belief.sample_size or _USUAL_PEOPLE
+    asked = check_whole("people", usual if people is None else people, at_least=1)
     check_number("within", within, above=0, below=1)
     if audit.min_support:
         raise InputError(
-            "remedies have figures of their own, which would show what min_support hides in the audit; audit "
-            "without min_support to find remedies."
+            "remedies have figures of their own, which would show what min_support hides in the audit; "
+            "audit without min_support to find remedies."
         )
     stated = _limits(audit, limit, limits)
     over = {name: value for name, value in stated.items() if not keeps(deciding(audit[name]).value, value)}
@@ -64,7 +65,9 @@ def remedies(
             single[name] = tuple(sorted(alone.quick(), key=lambda item: item.loss))
     told = over if is_told(audit) else {}
     exposed = tuple(_exposed(audit[name], value, asked) for name, value in told.items())
-    return Remedies(audit, over, found.now, made, exposed, asked, within, found.missing, single)
+    return Remedies(
+        audit, over, found.now, made, exposed, asked, within, found.missing, single, found.curve()
+    )
 
 
 def _limits(audit: Audit, limit: float | None, limits: Mapping[str, float] | None) -> dict[str, float]:
