@@ -16,6 +16,8 @@ from sidelight.leakage import DeltaLeakage
 from sidelight.remedying.kinds import Search, deciding, is_told
 from sidelight.remedying.result import Exposed, Remedies
 
+_MOST_SINGLE = 3
+"""Of several secrets over their limits so many, the worst, are also remedied alone."""
 _USUAL_PEOPLE = 10_000
 """Who reports where a belief was given by hand and has no records to count."""
 
@@ -53,6 +55,7 @@ def remedies(
         )
     stated = _limits(audit, limit, limits)
     over = {name: value for name, value in stated.items() if not keeps(deciding(audit[name]).value, value)}
+    over = dict(sorted(over.items(), key=lambda each: -_over(deciding(audit[each[0]]).value, each[1])))
     coins = np.random.default_rng(None if seed is None else check_whole("seed", seed, at_least=0))
     if not over:
         return Remedies(audit, over, None, (), (), asked, within)
@@ -60,7 +63,7 @@ def remedies(
     made = found.all()
     single = {}
     if len(over) > 1:
-        for name in track(list(over), "secrets one by one"):
+        for name in track(list(over)[:_MOST_SINGLE], "secrets one by one"):
             alone = Search(audit, {name: over[name]}, {name: over[name]}, asked, within, coins)
             single[name] = tuple(sorted(alone.quick(), key=lambda item: item.loss))
     told = over if is_told(audit) else {}
@@ -68,6 +71,10 @@ def remedies(
     return Remedies(
         audit, over, found.now, made, exposed, asked, within, found.missing, single, found.curve()
     )
+
+
+def _over(figure: float, limit: float) -> float:
+    return figure / limit if limit > 0 else math.inf
 
 
 def _limits(audit: Audit, limit: float | None, limits: Mapping[str, float] | None) -> dict[str, float]:

@@ -23,7 +23,7 @@ from sidelight.protocols.protocol import Protocol
 from sidelight.remedying.gauge import Candidate, Gauge, gauge_of
 from sidelight.remedying.result import Kind, Remedy, Tradeoff
 from sidelight.remedying.sampling import sample_of
-from sidelight.remedying.search import coarsened, lowered, rates, scaled, withheld
+from sidelight.remedying.search import Rates, coarsened, lowered, rates, scaled, withheld
 
 _ATTEMPTS = 4
 """So often a certificate is drawn for a remedy before it is given up."""
@@ -123,7 +123,7 @@ class Search:
     def lowering(self) -> Iterator[Remedy]:
         """Yield lower budgets: of the attributes that say most for their use, and of all alike."""
         for even in (False, True):  # by one factor where a budget for each does not do
-            ways = rates(self.gauge, self.start, self.frequencies, even=even)
+            ways = rates(self.gauge, self.start, self.frequencies, even=True) if even else self._ways
             tried = None if ways is None else lowered(self.gauge, ways)
             sure = None if tried is None else self._certified(tried, scaled)
             if sure is not None:
@@ -131,9 +131,13 @@ class Search:
                 return
         self.missing["budgets"] = "no lower budgets keep the limits: something is released without noise."
 
+    @cached_property
+    def _ways(self) -> Rates | None:
+        return rates(self.gauge, self.start, self.frequencies, even=False)
+
     def curve(self) -> tuple[Tradeoff, ...]:
         """Return what budgets cost on the way from the plan as it is to far below the limits, estimated."""
-        ways = rates(self.gauge, self.start, self.frequencies, even=False)
+        ways = self._ways
         if ways is None:
             return ()
         points = []
@@ -150,12 +154,12 @@ class Search:
             self.missing["coarsen"] = "a model of the table is not coarsened; audit the table itself."
             return
         last = None
-        for tried in coarsened(self.gauge, self.start, self.frequencies):
+        for tried in coarsened(self.gauge, self.start, self.frequencies, self.stated):
             last = tried
             if self.gauge.keeps(tried):
                 break
         if last is None:
-            self.missing["coarsen"] = "fewer values of other attributes would not say less about the secret."
+            self.missing["coarsen"] = "fewer values of attributes that are no secrets would not say less."
             return
         words = tuple(item.says for item in last.coarsened.values())
         if self.gauge.keeps(last):

@@ -69,7 +69,9 @@ class Remedy:
     @property
     def says(self) -> str:
         """What is done, in one sentence."""
-        done = "; ".join(self.changes).removeprefix("budgets: ").removeprefix("without ")
+        done = "; ".join(self.changes)
+        if self.kind in ("withhold", "budgets"):  # the title says as much
+            done = done.removeprefix("budgets: ").removeprefix("without ")
         return f"{self.title}: {done}." if done else f"{self.title}."
 
     @property
@@ -218,7 +220,7 @@ class Remedies:
         within: the wanted precision, a root-mean-square error of every attribute.
         missing: why kinds of remedies are not among them, by kind.
         curve: what other budgets would leak and cost, estimated.
-        single: where several secrets are over their limits, the ways back for each of them alone.
+        single: where several secrets are over their limits, quick ways back for the worst of them alone.
     """
 
     audit: Audit
