@@ -291,7 +291,8 @@ def test_the_page_of_an_attack_in_a_browser(browser: Chrome, pages, name: str, s
     assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
     boxes = ".stamp" if name == "distances" else ".tiles li, .stamp"
     overlap = browser.execute_script(
-        "const boxes = [...document.querySelectorAll(arguments[0])].map((box) => box.getBoundingClientRect());"
+        "const found = [...document.querySelectorAll(arguments[0])];"
+        "const boxes = found.map((box) => box.getBoundingClientRect());"
         "return [boxes.length, boxes.slice(1).some((box, i) => box.top < boxes[i].bottom + 6"
         " && box.left < boxes[i].right + 6)]",
         boxes,
