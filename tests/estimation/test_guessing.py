@@ -65,8 +65,8 @@ def test_noise_beyond_use_and_little_noise_are_told_apart() -> None:
     assert noisy.guessing.headline().startswith(
         "These estimates are worse than guessing: they are off by about"
     )
-    assert "These estimates are worse than guessing" in repr(noisy)
-    assert "These estimates are worse than guessing" in noisy._repr_html_()
+    assert repr(noisy).endswith("; worse than guessing)")
+    assert "; worse than guessing)" in noisy._repr_html_()
     fine = sl.estimate(spl(SCHEMA, 8.0).randomise(records, seed=1))
     assert fine.guessing.verdict == "better than guessing"
     assert fine.guessing.headline().startswith("Frequencies right to about")

@@ -120,8 +120,8 @@ class Advice:
 
     def __repr__(self) -> str:
         about = f"{self.people} people, epsilon {self.epsilon:g}"
-        use = self.usefulness.headline()
-        return f"Advice({self.advised.name}, of {len(self.options)} protocols for {about}. {use})"
+        use = self.usefulness.verdict
+        return f"Advice({self.advised.name}, of {len(self.options)} protocols for {about}; {use})"
 
     def _repr_html_(self) -> str:
         rows = [[item.name, item.epsilon, item.unbiased_error, item.best_error] for item in self.options]

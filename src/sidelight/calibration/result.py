@@ -286,7 +286,7 @@ class Calibration:
         kept = f"limits {'' if self.is_within else 'not '}certified"
         kept += "" if self.decide_by == "report" else f" for {NAMES[self.decide_by]}"
         who = self.constraint if self.delta is None else f"{self.constraint} at delta {self.delta:g}"
-        use = "" if self.beats_guessing else "; worse than guessing"
+        use = "" if self.usefulness is None else f"; {self.usefulness.verdict}"
         return f"Calibration({who}: {len(self.budgets)} budgets, {low:.4g} to {high:.4g}; {kept}{use})"
 
     def _repr_html_(self) -> str:
