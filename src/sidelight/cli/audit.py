@@ -51,6 +51,9 @@ class Asked:
     method: str = flag("auto", "Of the total: 'auto', 'exact', 'joint generic' or 'composition'.")
     min_support: MinSupport = 0
     save_plan: Path | None = flag(None, "Write the plan that was audited, or that of --remedy, to this file.")
+    assessment: Path | None = flag(
+        None, "Write what a data protection assessment asks for to this file (.md or .json)."
+    )
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,7 @@ def audit(
     """
     secrets, limits = common.secrets_with_limits(released.secret, released.limit)
     common.check_writable(asked.save_plan, common.SETTINGS)
+    common.check_writable(asked.assessment, (".md", ".json"))
     remedied.check(asked.save_plan, asked.min_support)
     given = sl.Plan.read(released.plan) if released.plan else None
     planned = None if given is None else given.delta
@@ -128,6 +132,8 @@ def audit(
         plan.write(asked.save_plan, like=released.plan)
     elif asked.save_plan and found is not None:
         remedied.chosen(found).write(asked.save_plan)
+    if asked.assessment:
+        sl.report.write_assessment(result, asked.assessment, found)
     if found is None:
         show(result, shown, lambda: sl.report.print_audit(result, table))
     else:
