@@ -48,6 +48,19 @@ EXAMPLES = {
         "sidelight learn people.csv --label diabetes --epsilon 1 --model bayes -o model.json",
         "sidelight learn people.csv --label diabetes --depth 2 --draw tree.svg --seed 1",
     ),
+    "plan": (
+        "sidelight plan diff even.toml plan.toml --data people.csv",
+        "sidelight audit people.csv even.toml plan.toml --report plans.html",
+    ),
+    "plan show": ("sidelight plan show plan.toml", "sidelight plan show plan.toml --markdown"),
+    "plan diff": (
+        "sidelight plan diff even.toml plan.toml",
+        "sidelight plan diff even.toml plan.toml --data people.csv --secret diabetes --markdown",
+    ),
+    "plan check": (
+        "sidelight plan check plan.toml",
+        "sidelight plan check plan.toml --data people.csv --json",
+    ),
     "doctor": ("sidelight doctor", "sidelight doctor --json"),
     "study": ("sidelight study list", "sidelight study run all --quick"),
     "study list": ("sidelight study list", "sidelight study list --json"),

@@ -29,7 +29,8 @@ _READING = (
 _RULES = ("bins", "max_values", "missing")
 _VOIDED: dict[str, dict[str, tuple[str, ...]]] = {
     "audit": {
-        "plan": ("mechanism", "epsilon", *_RULES), "epsilon": ("plan",), "mechanism": ("plan",)
+        **dict.fromkeys(("plan", "plans"), ("mechanism", "epsilon", *_RULES)),
+        "epsilon": ("plan",), "mechanism": ("plan",)
     },
     "calibrate": {
         "plan": ("mechanism", *_RULES), "constraint": ("delta", "decide_by", "seed"),
@@ -185,6 +186,11 @@ def _about_reports(command: str, project: Project) -> Given:
 
 def _settled(command: str, project: Project, given: Given, taken: set[str], written: set[str]) -> Given:
     """Return the arguments without what the options that were written make void."""
+    if command == "audit" and "data" in written and str(given["data"]).endswith(".toml"):
+        # a table is at hand, so what is named are plans
+        given = given | {"data": project.source, "plans": [Path(given["data"]), *(given["plans"] or [])]}
+        written = written - {"data"} | {"plans"}
+        taken.add("data")
     voided = _VOIDED.get(command, {})
     void = {part for name in written for part in voided.get(name, ())}
     if command == "calibrate" and given["decide_by"] not in _AT_DELTA:
@@ -235,7 +241,7 @@ def _planned(command: str, project: Project, given: Given, written: set[str]) ->
                 f"{project.file} has no plan yet; `sidelight run` finds one. Or name --plan or --protocol."
             )
         return {}
-    is_said = given.get("plan") is not None or given.get("mechanism") is not None
+    is_said = given.get("plan") is not None or given.get("plans") or given.get("mechanism") is not None
     if command not in ("audit", "calibrate") or is_said or "epsilon" in written:
         return {}
     return {"plan": _stated_plan(project)} | dict.fromkeys(_RULES)

@@ -36,6 +36,7 @@ PAGES: dict[str, str | Callable[[Any], Page]] = {
     "sidelight.remedying.result:Remedies": "sidelight.report.remedies:remedies_page",
     "sidelight.knowledge.audit:KnowledgeAudit": "sidelight.report.knowledge:knowledge_page",
     "sidelight.calibration.result:Calibration": "sidelight.report.calibration:calibration_page",
+    "sidelight.comparison.weighed:Comparison": "sidelight.report.plans:comparison_page",
     "sidelight.advice.advice:Advice": "sidelight.report.collection:advice_page",
     "sidelight.estimation.estimates:Comparison": "sidelight.report.collection:estimates_page",
     "sidelight.estimation.estimates:Estimates": "sidelight.report.collection:estimates_page",
