@@ -105,7 +105,8 @@ def call_with_project(given: Given, call: Callable[[Given], None], *, cached: bo
     command = str(context.info_name)
     given = _settled(command, project, given, taken, written)
     shown = [name.replace("_", "-") for name in given if name in taken]
-    say(f"From {project.file}: {', '.join(shown) or 'nothing that is not said here'}.", err=True)
+    if shown:
+        say(f"From {project.file}: {', '.join(shown)}.", err=True)
 
     def finish() -> None:
         call(given | _planned(command, project, given, written))
@@ -141,9 +142,13 @@ def _settings(command: str, project: Project) -> Given:
         return reading | wanted
     if command in ("attack", "estimate"):
         return _about_reports(command, project)
+    plan = project.output_folder / "plan.toml"
+    made = {"plan": plan if plan.is_file() else None}
     if command == "collect":
-        plan = project.output_folder / "plan.toml"
-        return reading | {"plan": plan if plan.is_file() else None}
+        return reading | made
+    if command in ("show", "check", "diff"):  # what a plan says of its attributes needs no rules
+        named = {"secret": list(project.secrets) or None, "people": project.wanted.people}
+        return {name: part for name, part in reading.items() if name not in _RULES} | named | made
     return reading
 
 
