@@ -129,6 +129,15 @@ def test_a_project_elsewhere_finds_its_table(run) -> None:
     assert run("init", "-").code == 2
 
 
+def test_a_pattern_has_a_dictionary_with_a_plain_name(run) -> None:
+    for name in ("a.parquet", "b.parquet"):
+        write(name, **PLAIN)
+    assert run("init", "*.parquet").code == 0
+    project = Project.read("sidelight.toml")
+    assert (project.source, project.schema_file) == ("*.parquet", Path("data.schema.toml"))
+    assert sl.read(project.source, **project.reading).rows == 2 * ROWS
+
+
 def test_options_of_reading_are_kept(run) -> None:
     Path("people.csv").write_text("a;b;c\n".replace(";", ",") + "x,1,-9\ny,2,5\n" * 30)
     assert run("init", "people.csv", "--na", "-9", "--drop", "a", "--missing", "drop").code == 0

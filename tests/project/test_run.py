@@ -312,6 +312,23 @@ def test_stated_budgets_that_break_a_limit_exit_1_and_get_a_calibration(run, fol
     )
 
 
+def test_of_two_secrets_one_with_a_limit_the_other_is_described(run, folder: Path) -> None:
+    text = TEXT.replace("limit = 1", "").replace(
+        "[secret.diabetes]", "[secret.income]\n[secret.diabetes]\nlimit = 9"
+    )
+    (folder / "sidelight.toml").write_text(text)
+    secrets = json.loads(run("run", "--json").out)["steps"]["audit"]["secrets"]
+    assert {item["secret"]: (item["limit"], item["decision"]) for item in secrets} == {
+        "diabetes": (9, "within"), "income": (None, "described")
+    }  # fmt: skip
+
+
+def test_a_report_among_the_tables_that_are_read_is_refused(run, folder: Path) -> None:
+    (folder / "sidelight.toml").write_text(TEXT.replace('"people.csv"', '"."'))
+    shown = run("run")
+    assert (shown.code, "what is read is never written over" in shown.err) == (2, True)
+
+
 def test_without_a_limit_a_run_describes(run, folder: Path) -> None:
     (folder / "sidelight.toml").write_text(TEXT.replace("limit = 1", ""))
     shown = run("run")

@@ -6,6 +6,7 @@ option that is written wins; then `settled` takes back what the options that wer
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from inspect import Parameter
 from pathlib import Path
@@ -172,6 +173,8 @@ def _policy(command: str, project: Project) -> Given:
 
 def _with_limit(name: str, project: Project) -> str:
     limit = project.limits.get(name)
+    if limit is None and "=" in name:  # or what follows the last = could be read as a limit
+        limit = math.inf
     return name if limit is None else f"{name}={limit!r}"
 
 

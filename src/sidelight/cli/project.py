@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from dataclasses import dataclass
 from functools import partial
@@ -37,7 +38,7 @@ def init(data: Data, drafted: Drafted, reading: Reading, json: Json = False) -> 
     A data dictionary is drafted beside it. Then `sidelight run` makes a report of it.
     """
     target = drafted.output
-    schema = target.with_name(f"{Path(data).name.partition('.')[0] or 'data'}.schema.toml")
+    schema = target.with_name(f"{_stem(data)}.schema.toml")
     if data == "-":
         raise InputError("a project needs a file that can be read again, not standard input; name one.")
     for path in (target, schema):
@@ -53,6 +54,12 @@ def init(data: Data, drafted: Drafted, reading: Reading, json: Json = False) -> 
     dictionary.write(schema, overwrite=drafted.force)
     write_text(target, draft.text)
     _show_draft(draft, table, (target, schema), json)
+
+
+def _stem(data: str) -> str:
+    """Return the name of a table without its ending; of a pattern or a folder without a name, "data"."""
+    name = Path(data).name.partition(".")[0]
+    return name if name and not glob.has_magic(name) else "data"
 
 
 def _relative(data: str, folder: Path) -> str:

@@ -86,7 +86,8 @@ class Bench:
         limits = project.limits
         usual = None if project.secrets else project.limit
         if project.secrets and project.judges:  # what is no secret may leak
-            limits = dict.fromkeys(self.table.schema.names, math.inf) | limits
+            others = (name for name in self.table.schema.names if name not in project.secrets)
+            limits = dict.fromkeys(others, math.inf) | limits
         reasons = {name: item.reason for name, item in project.secrets.items() if item.reason}
         return Plan(
             releases, usual, limits, origin, project.protect.delta, self.decider, reasons, project.purpose

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sidelight.foundation.errors import InputError
+from sidelight.foundation.errors import InputError, naming
+from sidelight.foundation.files import check_not_read
 from sidelight.foundation.fingerprint import Digests
 from sidelight.project.cache import FOLDER, Cache, Entry, key_of
 from sidelight.project.file import Project
@@ -115,6 +116,8 @@ def run_project(
 def _places(project: Project) -> tuple[Cache, Publisher]:
     """Return the cache and the output folder, which is made; a file of its name stays and is an error."""
     folder, cache = project.output_folder, Cache(project.output_folder / FOLDER)
+    with naming(f"{project.file}: output"):
+        check_not_read(folder / "estimates.csv", project.source)  # or the next run would take it for data
     try:
         folder.mkdir(parents=True, exist_ok=True)
         cache.open()
