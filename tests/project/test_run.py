@@ -14,11 +14,14 @@ from pathlib import Path
 import pytest
 
 import sidelight as sl
+from browser import PHONE, WIDE, browser_fixture, complaints, requests, show
 from sidelight.project import Project, run_project, steps
 from sidelight.project.publishing import NAMES
 from sidelight.project.run import STEPS
 from sidelight.project.summary import answers_of
 from sidelight.sources.table import write_table
+
+__all__ = ["browser_fixture"]
 
 TEXT = """
 version = 1
@@ -329,8 +332,64 @@ def test_a_report_among_the_tables_that_are_read_is_refused(run, folder: Path) -
     assert (shown.code, "what is read is never written over" in shown.err) == (2, True)
 
 
+def told(**changes: dict[str, object]) -> str:
+    """Return the advice for facts that differ from the plain ones."""
+    facts = {name: {**part, **changes.get(name, {})} for name, part in PLAIN.items()}
+    return dict(answers_of(facts))["What should we do?"]
+
+
+OVER = {"over": ["a"], "within": False}
+FOUND = {"calibrated": True, "keeps": True, "risk": "little.", "budgets": {"a": 1, "b": 1}}
+WAY = {
+    "file": "remedy-1.toml",
+    "says": "Coarsen.",
+    "use": "Fine.",
+    "attributes": 2,
+    "error": 0.01,
+    "verdict": "useful",
+}
+WORSE = {"verdict": "worse than guessing", "people_for_use": 12345, "error": 0.3, "affordable": ["a", "b"]}
+
+
+def test_the_advice_names_the_cheaper_way_first_and_never_a_plan_that_is_of_no_use() -> None:
+    assert told() == "Collect as stated: plan.toml keeps every limit."
+    assert told(audit=OVER, plan=FOUND, estimates={"error": 0.001}).startswith("Collect by plan.toml")
+    way = {"remedies": [WAY]}
+    cheaper = told(audit=OVER, plan=FOUND, estimates={"error": 0.02}, remedies=way)
+    assert cheaper.startswith("Cheapest is remedy-1.toml: Coarsen.")
+    smaller = {"remedies": [WAY | {"attributes": 1}]}
+    assert told(audit=OVER, plan=FOUND, estimates={"error": 0.02}, remedies=smaller).startswith(
+        "Collect by plan"
+    )
+    useless = told(audit=OVER, plan=FOUND, estimates=WORSE)
+    assert useless.startswith("Do not collect like this: within the limits the estimates would be worse")
+    assert (
+        "Ask about 12,345 people, collect only a, b, one of them from each person, or allow more" in useless
+    )
+    assert "Better is remedy-1.toml" in told(audit=OVER, plan=FOUND, estimates=WORSE, remedies=way)
+    failed = {"calibrated": False, "reason": "b leaks."}
+    assert told(audit=OVER, plan=failed, estimates={"error": 0.1}).startswith(
+        "Do not collect by these budgets."
+    )
+
+
 def test_without_a_limit_a_run_describes(run, folder: Path) -> None:
     (folder / "sidelight.toml").write_text(TEXT.replace("limit = 1", ""))
     shown = run("run")
     assert shown.code == 0
     assert "No limit was set, so nothing is judged." in shown.out
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("size", "theme"), [(WIDE, "light"), (PHONE, "dark")])
+def test_the_pages_link_each_other_and_ask_nobody_else(browser, made: Path, size, theme: str) -> None:
+    first = made / "sidelight-report" / "index.html"
+    show(browser, first, size, theme)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= size[0]
+    for page in ("audit", "remedies", "calibration", "collection", "attack"):
+        browser.find_element("css selector", f'a[href="{page}.html"]').click()
+        assert browser.current_url.endswith(f"/{page}.html")
+        browser.find_element("css selector", ".brand a").click()
+        assert browser.current_url.endswith("/index.html")
+    assert complaints(browser) == []
+    assert {url.split(":")[0] for url in requests(browser)} <= {"file", "data", "blob"}

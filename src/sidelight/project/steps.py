@@ -15,11 +15,12 @@ from sidelight.attacks import AttackComparison, rehearse
 from sidelight.auditing import Audit, SecretAudit
 from sidelight.calibration import Calibration, calibrate
 from sidelight.estimation import estimate
+from sidelight.estimation.affordable import affordable
 from sidelight.estimation.usefulness import people_for_use, people_needed, usefulness
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import json_plain, write_text
 from sidelight.foundation.progress import track
-from sidelight.plan import Plan
+from sidelight.plan import LARGEST_EPSILON, Plan
 from sidelight.project.bench import Bench
 from sidelight.project.cache import Entry
 from sidelight.project.file import CALIBRATE
@@ -176,9 +177,26 @@ def estimates_step(bench: Bench, done: Done, place: Path) -> Facts:
         "simulated_people": reports.people, "error": use.error, "simulated_error": compared.error,
         "people_for_use": people_for_use(design, truth), "precision": precision,
         "people_needed": None if precision is None else people_needed(design, precision, truth),
-        "worse": list(use.worse),
+        "worse": list(use.worse), "affordable": [] if use.beats_guessing else _affordable(bench),
     }  # fmt: skip
     return dict(json_plain(facts))
+
+
+def _affordable(bench: Bench) -> list[str]:
+    """Return the attributes that could be collected usefully within every limit, one drawn for each person.
+
+    A record's budget as large as the smallest limit keeps every limit, whatever the population is.
+    """
+    project = bench.project
+    stated = (
+        *project.limits.values(),
+        *(() if project.secrets or project.limit is None else (project.limit,)),
+    )
+    least = min(stated, default=math.inf)
+    if not 0 < least < LARGEST_EPSILON:
+        return []
+    found = affordable(bench.table.schema, least, bench.people, bench.frequencies)
+    return [] if found is None else list(found.names)
 
 
 def attack_step(bench: Bench, done: Done, place: Path) -> Facts:

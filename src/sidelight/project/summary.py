@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sidelight.foundation.html import listed
+
 Facts = Mapping[str, Mapping[str, Any]]
 
 
@@ -36,6 +38,8 @@ def _advice(facts: Facts) -> list[str]:
     plan, audit = facts["plan"], facts["audit"]
     ways = facts["remedies"]["remedies"] if "remedies" in facts else []
     best = [f"Another way, in {ways[0]['file']}: {ways[0]['says']} {ways[0]['use']}"] if ways else []
+    if facts.get("estimates", {}).get("verdict") == "worse than guessing" and audit["judged"]:
+        return _useless(facts, ways)
     if plan["calibrated"] and plan["keeps"]:
         kept = ["Collect by plan.toml: its budgets are the largest that are certified to keep every limit.",
                 f"What is left then: {plan['risk']}"]  # fmt: skip
@@ -57,6 +61,22 @@ def _advice(facts: Facts) -> list[str]:
     if audit["over"]:
         return [f"Do not collect by these budgets. No others were found: {plan['reason']}", *best]
     return ["Collect as stated: plan.toml keeps every limit."]
+
+
+def _useless(facts: Facts, ways: list[Mapping[str, Any]]) -> list[str]:
+    """Say what would help where the limits leave estimates that a guess beats."""
+    said = ["Do not collect like this: within the limits the estimates would be worse than guessing."]
+    better = [way for way in ways if way["verdict"] != "worse than guessing"]
+    if better:
+        said.append(f"Better is {better[0]['file']}: {better[0]['says']} {better[0]['use']}")
+    people = facts["estimates"]["people_for_use"]
+    asked = [] if people is None else [f"ask about {people:,} people"]
+    names = facts["estimates"]["affordable"]
+    shared = ", one of them from each person" if len(names) > 1 else ""
+    few = f"collect only {listed(names, 6)}{shared}" if names else "collect less"
+    ways_out = [*asked, few, "allow more, by a larger limit or by a delta"]
+    instead = f"{', '.join(ways_out[:-1])}, or {ways_out[-1]}."
+    return [*said, f"Or {instead}" if better else instead[0].upper() + instead[1:]]
 
 
 def _is_cheaper(way: Mapping[str, Any], facts: Facts) -> bool:
