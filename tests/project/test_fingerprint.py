@@ -114,6 +114,13 @@ def test_an_entry_whose_facts_were_changed_is_not_taken(cache: Cache, text: str)
     assert cache.get("audit", key) is None
 
 
+def test_an_entry_in_the_place_of_another_is_not_taken(cache: Cache) -> None:
+    mine, other = key_of("audit", {"n": 1}), key_of("audit", {"n": 2})
+    put(cache, "audit", mine)
+    next(cache.folder.glob("audit-*")).rename(cache.folder / f"audit-{other[:16]}")
+    assert cache.get("audit", other) is None
+
+
 def test_old_entries_of_a_step_go_and_others_stay(cache: Cache) -> None:
     put(cache, "plan", key_of("plan", {}))
     for number in range(10):
