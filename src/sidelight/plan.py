@@ -37,6 +37,7 @@ from sidelight.schema import (
     as_schema,
     file_version,
     read_edges,
+    read_merged,
 )
 
 View = Literal["report", "guess"]
@@ -50,7 +51,8 @@ AT_DELTA: tuple[AdversaryName, ...] = ("population", "table", "tree")
 """Their figures are at delta; those of the others are worst cases."""
 PLAN_VERSION = 3
 """Since version 2 there are dates and times. Since version 3 a plan may go without a limit, name a delta and
-the adversary who decides, and give reasons. A plan is written in the oldest version that has what it uses."""
+the adversary who decides, give reasons and merge values. A plan is written in the oldest version that has
+what it uses."""
 _LIMIT_BEFORE_3 = 1.0
 """What a file of version 1 or 2 that names no limit has always meant."""
 LARGEST_EPSILON = 700  # e to this power still fits a double
@@ -284,6 +286,7 @@ class _ReleaseFile(Strict):
     times: int = 1
     parameters: dict[str, _Parameter] = Field(default_factory=dict)
     reason: str = ""
+    merged: dict[str, list[str]] = Field(default_factory=dict)
 
 
 _Limit = float | Literal["infinity"]
@@ -320,7 +323,8 @@ def _to_file(plan: Plan) -> dict[str, Any]:
 
 def _version(plan: Plan) -> int:
     """Return the oldest version that has all that the plan says: 1 and 2 know no plan without a limit."""
-    new = (plan.purpose, plan.delta, plan.decide_by, plan.reasons, *(item.reason for item in plan.releases))
+    parts = (item.reason or item.attribute.merged for item in plan.releases)
+    new = (plan.purpose, plan.delta, plan.decide_by, plan.reasons, *parts)
     return PLAN_VERSION if plan.limit is None or any(new) else file_version(plan.schema, 2)
 
 
@@ -359,6 +363,7 @@ def _file_limit(parsed: _PlanFile) -> float | None:
     if parsed.version < PLAN_VERSION:
         newer = [key for key in _SINCE_3 if key in parsed.model_fields_set]
         newer += [f"the reason of {item.attribute}" for item in parsed.release if item.reason]
+        newer += [f"what {item.attribute} merges" for item in parsed.release if item.merged]
         if newer:
             raise InputError(f"{newer[0]} needs `version = {PLAN_VERSION}`, got {parsed.version}.")
         return float(_LIMIT_BEFORE_3 if parsed.limit is None else parsed.limit)
@@ -367,5 +372,6 @@ def _file_limit(parsed: _PlanFile) -> float | None:
 
 def _release(entry: _ReleaseFile) -> Release:
     edges = read_edges(entry.attribute, entry.kind, entry.edges)
-    attribute = Attribute(entry.attribute, entry.kind, tuple(entry.values), edges, entry.missing)
+    merged = read_merged(entry.merged)
+    attribute = Attribute(entry.attribute, entry.kind, tuple(entry.values), edges, entry.missing, merged)
     return Release(attribute, entry.mechanism, entry.epsilon, entry.times, entry.parameters, entry.reason)

@@ -29,6 +29,7 @@ from sidelight.cli.knowledge import knowledge
 from sidelight.cli.learn import learn
 from sidelight.cli.messages import explain
 from sidelight.cli.plan import app as plan
+from sidelight.cli.project import init, run
 from sidelight.cli.study import app as study
 from sidelight.foundation.terminal import ClosedPipeError, say
 
@@ -70,7 +71,8 @@ def _overview(context: typer.Context) -> None:
 
 
 _COMMANDS = (
-    demo, example, schema, audit, calibrate, knowledge, advise, collect, estimate, attack, learn, doctor
+    demo, example, init, run, schema, audit, calibrate, knowledge, advise, collect, estimate, attack, learn,
+    doctor,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(epilog=epilog(command.__name__))(command)

@@ -13,6 +13,7 @@ from sidelight.cli import common
 from sidelight.cli.common import Shown, progress, show
 from sidelight.cli.options import Data, MinSupport, Names, Reading, Smoothing, Withhold, flag, grouped
 from sidelight.cli.plan import Said, Weighing, read_plans, show_comparison, weighed
+from sidelight.cli.remedies import Remedied, show_remedies
 from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
 
 Plans = Annotated[
@@ -56,7 +57,7 @@ class Asked:
     smoothing: Smoothing = 0.0
     method: str = flag("auto", "Of the total: 'auto', 'exact', 'joint generic' or 'composition'.")
     min_support: MinSupport = 0
-    save_plan: Path | None = flag(None, "Write the plan that was audited to this file.")
+    save_plan: Path | None = flag(None, "Write the plan that was audited, or that of --remedy, to this file.")
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class AtDelta:
             raise InputError(f"{name} is for figures at delta; add --delta, as in --delta 0.001.")
 
 
-@grouped()
+@grouped(project=False)
 def demo(shown: Shown) -> None:
     """Audit a bundled table: the 2,201 people of the Titanic."""
     with progress(quiet=shown.json):
@@ -104,10 +105,10 @@ def demo(shown: Shown) -> None:
         sl.report.print_lesson()
 
 
-@grouped()
+@grouped(cached=True)
 def audit(
     data: Data, plans: Plans = None, *, released: Released, reading: Reading, at: AtDelta, asked: Asked,
-    shown: Shown,
+    remedied: Remedied, shown: Shown,
 ) -> None:  # fmt: skip
     """Tell what a release reveals about each attribute through the others.
 
@@ -120,7 +121,9 @@ def audit(
         fix = f"as in sidelight audit people.csv {data}"
         raise InputError(f"{data} is a plan; name the table before it, {fix}, or in a project file.")
     paths = [*([released.plan] if released.plan else []), *(plans or [])]
+    remedied.check(asked.save_plan, asked.min_support)
     if len(paths) > 1:
+        common.refuse_several({"several plans": paths, "--remedies": remedied.is_asked or None})
         _side_by_side(data, paths, released=released, reading=reading, at=at, asked=asked, shown=shown)
         return
     released = replace(released, plan=paths[0] if paths else None)
@@ -134,10 +137,17 @@ def audit(
         table = common.read_table(data, reading, given, named, numbered=secrets)
         plan = released.in_full(given, table)
         plan = _limited(plan, released.limit, limits, secrets if given else [])
+        remedied.check_limits(plan, secrets)
         result = _audited(table, plan, secrets, asked, at)
-    if asked.save_plan:
+        found = remedied.found(result, at.seed) if remedied.is_asked else None
+    if asked.save_plan and (found is None or remedied.remedy is None):
         plan.write(asked.save_plan, like=released.plan)
-    show(result, shown, lambda: sl.report.print_audit(result, table))
+    elif asked.save_plan and found is not None:
+        remedied.chosen(found).write(asked.save_plan)
+    if found is None:
+        show(result, shown, lambda: sl.report.print_audit(result, table))
+    else:
+        show_remedies(found, table, shown)
     if result.is_within is False:
         raise typer.Exit(1)
 

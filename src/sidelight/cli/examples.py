@@ -10,6 +10,8 @@ EXAMPLES = {
         "sidelight example titanic -o titanic.parquet",
         "sidelight example survey --rows 1000 --seed 7 -o small.csv",
     ),
+    "init": ("sidelight init people.csv", "sidelight init people.csv --force --report report"),
+    "run": ("sidelight run", "sidelight run sidelight.toml --json"),
     "schema": ("sidelight schema people.csv", "sidelight schema people.csv -o people.schema.toml"),
     "audit": (
         "sidelight audit people.csv --secret diabetes --report audit.html",
