@@ -16,6 +16,8 @@ from sidelight.leakage import DeltaLeakage
 from sidelight.remedying.kinds import Search, deciding, is_told
 from sidelight.remedying.result import Exposed, Remedies
 
+_MOST_SINGLE = 3
+"""Of several secrets over their limits so many, the worst, are also remedied alone."""
 _USUAL_PEOPLE = 10_000
 """Who reports where a belief was given by hand and has no records to count."""
 
@@ -43,15 +45,17 @@ def remedies(
         seed: for certificates that can be repeated; else the operating system's coins.
     """
     check_is("audit", audit, Audit, "sl.audit(belief, plan) makes one.")
-    asked = check_whole("people", people or audit.belief.sample_size or _USUAL_PEOPLE, at_least=1)
+    usual = audit.belief.sample_size or _USUAL_PEOPLE
+    asked = check_whole("people", usual if people is None else people, at_least=1)
     check_number("within", within, above=0, below=1)
     if audit.min_support:
         raise InputError(
-            "remedies have figures of their own, which would show what min_support hides in the audit; audit "
-            "without min_support to find remedies."
+            "remedies have figures of their own, which would show what min_support hides in the audit; "
+            "audit without min_support to find remedies."
         )
     stated = _limits(audit, limit, limits)
     over = {name: value for name, value in stated.items() if not keeps(deciding(audit[name]).value, value)}
+    over = dict(sorted(over.items(), key=lambda each: -_over(deciding(audit[each[0]]).value, each[1])))
     coins = np.random.default_rng(None if seed is None else check_whole("seed", seed, at_least=0))
     if not over:
         return Remedies(audit, over, None, (), (), asked, within)
@@ -59,12 +63,18 @@ def remedies(
     made = found.all()
     single = {}
     if len(over) > 1:
-        for name in track(list(over), "secrets one by one"):
+        for name in track(list(over)[:_MOST_SINGLE], "secrets one by one"):
             alone = Search(audit, {name: over[name]}, {name: over[name]}, asked, within, coins)
             single[name] = tuple(sorted(alone.quick(), key=lambda item: item.loss))
     told = over if is_told(audit) else {}
     exposed = tuple(_exposed(audit[name], value, asked) for name, value in told.items())
-    return Remedies(audit, over, found.now, made, exposed, asked, within, found.missing, single)
+    return Remedies(
+        audit, over, found.now, made, exposed, asked, within, found.missing, single, found.curve()
+    )
+
+
+def _over(figure: float, limit: float) -> float:
+    return figure / limit if limit > 0 else math.inf
 
 
 def _limits(audit: Audit, limit: float | None, limits: Mapping[str, float] | None) -> dict[str, float]:

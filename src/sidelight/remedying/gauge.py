@@ -39,6 +39,8 @@ _SEARCH_SHARE = 5
 _MOST_SEARCHED = 40_000
 _MOST_CELLS = 1 << 26
 """So many likelihoods of common draws are kept: 512 MiB."""
+_LEADING = 3
+"""Quick looks are at so many secrets."""
 _BATCH = 1 << 13
 _LARGEST_LISTED = 1 << 20
 """With more combinations of values than this, no figure is exact."""
@@ -84,7 +86,7 @@ class Gauge(ABC):
 
     Attributes:
         belief: what the adversary knows, with the attributes as they are in the audit.
-        limits: of the secrets that a remedy must bring back under them.
+        limits: of the secrets that a remedy must bring back under them, the one furthest over it first.
     """
 
     belief: Belief
@@ -108,14 +110,18 @@ class Gauge(ABC):
         """Return what one report says, of an attribute that is drawn for each person and disclosed."""
 
     def share(self, candidate: Candidate, *, quick: bool = False) -> float:
-        """Return the largest figure as a share of its limit; nothing released says nothing."""
+        """Return the largest figure as a share of its limit, or the first that is over it.
+
+        A quick look is at the few secrets that were furthest over their limits. Nothing says nothing.
+        """
         if not candidate.releases:
             return 0.0
-        shares = (
-            _share(self.figure(candidate, secret, quick=quick), limit)
-            for secret, limit in self.limits.items()
-        )
-        return max(shares, default=0.0)
+        worst = 0.0
+        for secret, limit in list(self.limits.items())[: _LEADING if quick else None]:
+            worst = max(worst, _share(self.figure(candidate, secret, quick=quick), limit))
+            if worst > 1 and not quick:
+                break
+        return worst
 
     def keeps(self, candidate: Candidate) -> bool:
         """Whether the candidate seems to keep every limit, so that a certificate is worth its time."""
@@ -250,7 +256,8 @@ class AtDelta(Gauge):
         if (secret, quick) not in self._draws:
             delta = max(self.delta, _QUICK_DELTA) if quick else self.delta
             count = _QUICK_DRAWS if quick else min(usual_draws(delta) // _SEARCH_SHARE, _MOST_SEARCHED)
-            self._draws[secret, quick] = CommonLooks(self.belief.view(secret), delta, count)
+            cells = _MOST_CELLS // (2 * len(self.limits))
+            self._draws[secret, quick] = CommonLooks(self.belief.view(secret), delta, count, cells)
         return self._draws[secret, quick]
 
 
@@ -264,12 +271,14 @@ class CommonLooks:
     Attributes:
         view: the belief, seen from the secret.
         delta: at which the leakage is estimated.
-        wanted: how many people, or fewer where their likelihoods would not fit in memory.
+        wanted: how many people.
+        cells: how many likelihoods are kept; there are fewer people where theirs would be more.
     """
 
     view: SecretView
     delta: float
     wanted: int
+    cells: int = _MOST_CELLS
     _tables: dict[Key, Array] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -281,7 +290,7 @@ class CommonLooks:
     def count(self) -> int:
         """How many people there are for each value."""
         cells = sum(self.view.schema.sizes) * len(self.possible)
-        return max(min(self.wanted, _MOST_CELLS // cells), 16)
+        return max(min(self.wanted, self.cells // cells), 16)
 
     @cached_property
     def people(self) -> tuple[Codes, ...]:

@@ -21,9 +21,9 @@ from sidelight.plan import Plan
 from sidelight.protocols.direct import planned
 from sidelight.protocols.protocol import Protocol
 from sidelight.remedying.gauge import Candidate, Gauge, gauge_of
-from sidelight.remedying.result import Kind, Remedy
+from sidelight.remedying.result import Kind, Remedy, Tradeoff
 from sidelight.remedying.sampling import sample_of
-from sidelight.remedying.search import coarsened, lowered, rates, scaled, withheld
+from sidelight.remedying.search import Rates, coarsened, lowered, rates, scaled, withheld
 
 _ATTEMPTS = 4
 """So often a certificate is drawn for a remedy before it is given up."""
@@ -31,6 +31,8 @@ _MARGIN = 0.985
 _SAME = 0.999
 """A budget that is lowered by less is not said to be."""
 _WORDS = 6
+_CURVE = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
+"""Levels of budgets at which the trade between leakage and error is estimated."""
 _ROOM = 0.9
 """Own reports that use up more of a limit leave no room for others."""
 
@@ -108,7 +110,7 @@ class Search:
             if sure is not None:
                 gone = [name for name in self.start.names if name not in sure[0].names]
                 found = True
-                yield self._priced("withhold", (f"not {_names(gone)}",), *sure)
+                yield self._priced("withhold", (f"without {_names(gone)}",), *sure)
         if not found:
             self.missing["withhold"] = "the limits are kept only where nothing is collected."
 
@@ -121,7 +123,7 @@ class Search:
     def lowering(self) -> Iterator[Remedy]:
         """Yield lower budgets: of the attributes that say most for their use, and of all alike."""
         for even in (False, True):  # by one factor where a budget for each does not do
-            ways = rates(self.gauge, self.start, self.frequencies, even=even)
+            ways = rates(self.gauge, self.start, self.frequencies, even=True) if even else self._ways
             tried = None if ways is None else lowered(self.gauge, ways)
             sure = None if tried is None else self._certified(tried, scaled)
             if sure is not None:
@@ -129,18 +131,35 @@ class Search:
                 return
         self.missing["budgets"] = "no lower budgets keep the limits: something is released without noise."
 
+    @cached_property
+    def _ways(self) -> Rates | None:
+        return rates(self.gauge, self.start, self.frequencies, even=False)
+
+    def curve(self) -> tuple[Tradeoff, ...]:
+        """Return what budgets cost on the way from the plan as it is to far below the limits, estimated."""
+        ways = self._ways
+        if ways is None:
+            return ()
+        points = []
+        for part in track(_CURVE, "what leakage costs"):
+            tried = ways.at(ways.most * part)
+            if tried is not None:
+                errors = usefulness(planned(Plan(tried.releases)), self.people, self.frequencies)
+                points.append(Tradeoff(self.gauge.share(tried), errors.error))
+        return tuple(points)
+
     def coarsening(self) -> Iterator[Remedy]:
         """Yield the first coarser values that keep the limits, or coarser values and lower budgets."""
         if self.audit.belief.is_model:
             self.missing["coarsen"] = "a model of the table is not coarsened; audit the table itself."
             return
         last = None
-        for tried in coarsened(self.gauge, self.start, self.frequencies):
+        for tried in coarsened(self.gauge, self.start, self.frequencies, self.stated):
             last = tried
             if self.gauge.keeps(tried):
                 break
         if last is None:
-            self.missing["coarsen"] = "fewer values of other attributes would not say less about the secret."
+            self.missing["coarsen"] = "fewer values of attributes that are no secrets would not say less."
             return
         words = tuple(item.says for item in last.coarsened.values())
         if self.gauge.keeps(last):
@@ -186,7 +205,7 @@ class Search:
         tried = None if ways is None else lowered(self.gauge, ways)
         sure = None if tried is None else self._certified(tried, scaled)
         if sure is not None:
-            words = (f"not {_names(gone)}", *self._budget_words(sure[0]))
+            words = (f"without {_names(gone)}", *self._budget_words(sure[0]))
             yield self._priced("several", words, *sure)
 
     def _certified(
@@ -263,20 +282,23 @@ class Search:
         return replace(before, releases=candidate.releases, limits=limits, origin=origin, **judged)
 
     def _loss(self, candidate: Candidate, errors: Mapping[str, float]) -> float:
-        """Return the error over all attributes as they were; what is not collected is guessed."""
+        """Return the error over all attributes as they were; of what is not collected, of knowing nothing.
+
+        Knowing nothing, all frequencies of k values are equally likely: by a flat Dirichlet distribution each
+        has the variance (k - 1) / (k^2 (k + 1)). So it is inside a coarse value too, of which it is a share.
+        """
         squares = []
         for name, truth in self.frequencies.items():
             size = len(truth)
             if name not in errors:
-                squares.append(float(((truth - 1 / size) ** 2).mean()))
+                squares.append((size - 1) / (size**2 * (size + 1)))
             elif name not in candidate.coarsened:
                 squares.append(errors[name] ** 2)
             else:
                 item = candidate.coarsened[name]
                 sizes = np.bincount(item.codes, minlength=item.coarse.size)
-                even = (item.frequencies(truth) / sizes)[item.codes]
-                noise = errors[name] ** 2 * float((1 / sizes).sum()) / size
-                squares.append(float(((truth - even) ** 2).mean()) + noise)
+                unknown = item.frequencies(truth) ** 2 * (sizes - 1) / (sizes * (sizes + 1))
+                squares.append(float((unknown + errors[name] ** 2 / sizes).sum()) / size)
         return math.sqrt(sum(squares) / len(squares))
 
 

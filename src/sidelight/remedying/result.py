@@ -47,8 +47,8 @@ class Remedy:
         people_needed: how many must report for the wanted precision of every attribute; None if no number
             is enough.
         loss: the root-mean-square error over all attributes of the plan as it was, in their values as they
-            were: what is withheld has to be guessed, and what is coarsened to be divided evenly. On this
-            scale all remedies compare.
+            were: of what is withheld, or lies inside a coarse value, that of knowing nothing. On this scale
+            all remedies compare.
     """
 
     kind: Kind
@@ -69,7 +69,10 @@ class Remedy:
     @property
     def says(self) -> str:
         """What is done, in one sentence."""
-        return f"{self.title}: {'; '.join(self.changes)}." if self.changes else f"{self.title}."
+        done = "; ".join(self.changes)
+        if self.kind in ("withhold", "budgets"):  # the title says as much
+            done = done.removeprefix("budgets: ").removeprefix("without ")
+        return f"{self.title}: {done}." if done else f"{self.title}."
 
     @property
     def is_within(self) -> bool:
@@ -144,6 +147,19 @@ class Remedy:
 
 
 @dataclass(frozen=True)
+class Tradeoff:
+    """What lower budgets would cost: an estimate for a figure, not a promise.
+
+    Attributes:
+        share: the largest figure as a share of its limit.
+        error: the root-mean-square error to expect of the estimates.
+    """
+
+    share: float
+    error: float
+
+
+@dataclass(frozen=True)
 class Exposed:
     """What asking fewer people does: nobody's leakage falls, but fewer people bear it.
 
@@ -203,7 +219,8 @@ class Remedies:
         people: how many report.
         within: the wanted precision, a root-mean-square error of every attribute.
         missing: why kinds of remedies are not among them, by kind.
-        single: where several secrets are over their limits, the ways back for each of them alone.
+        curve: what other budgets would leak and cost, estimated.
+        single: where several secrets are over their limits, quick ways back for the worst of them alone.
     """
 
     audit: Audit
@@ -215,6 +232,7 @@ class Remedies:
     within: float
     missing: Mapping[Kind, str] = field(default_factory=dict)
     single: Mapping[str, tuple[Remedy, ...]] = field(default_factory=dict)
+    curve: tuple[Tradeoff, ...] = ()
 
     def __len__(self) -> int:
         return len(self.remedies)
@@ -261,7 +279,7 @@ class Remedies:
             f"For {NAMES[audit.decide_by]}{at}, who decides; every figure was certified anew for its plan.",
             f"Errors are root-mean-square errors with {whole(self.people)} people; people needed are those "
             f"for {points(self.within)} in every attribute that is still collected.",
-            "The loss counts all attributes of the plan as it was: what is withheld has to be guessed.",
+            "The loss counts all attributes of the plan as it was; of one that is withheld nothing is known.",
         ]
         notes += [item.says for item in self.exposed]
         return notes + [f"{TITLES[kind]}: {why}" for kind, why in self.missing.items()]
@@ -277,7 +295,7 @@ class Remedies:
                 for number, item in enumerate(self.remedies, 1)
             ],
             "exposed": [item.to_dict() for item in self.exposed],
-            "missing": dict(self.missing), "notes": self.notes(),
+            "missing": dict(self.missing), "notes": self.notes(), "curve": [vars(it) for it in self.curve],
             "single": {
                 name: [item.to_dict() for item in items] for name, items in self.single.items()
             },

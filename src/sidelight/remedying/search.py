@@ -211,16 +211,19 @@ def scaled(candidate: Candidate, factor: float) -> Candidate | None:
     return Candidate(releases, candidate.coarsened)
 
 
-def coarsened(gauge: Gauge, candidate: Candidate, frequencies: Mapping[str, Array]) -> Iterator[Candidate]:
+def coarsened(
+    gauge: Gauge, candidate: Candidate, frequencies: Mapping[str, Array], kept: Collection[str]
+) -> Iterator[Candidate]:
     """Yield coarser and coarser candidates, each with a smaller figure than the one before.
 
     Fewer values do not always say less: a report of one of few values names the truth more often. So only
-    coarsenings are taken that lower the figure. A secret keeps its values: fewer would be another secret.
+    coarsenings are taken that lower the figure. Those in `kept` keep their values: a secret with fewer values
+    would be another secret.
     """
     ladders = {
         release.name: list(coarsenings(release.attribute, frequencies[release.name]))
         for release in candidate.releases
-        if release.name not in gauge.limits and not release.parameters
+        if release.name not in kept and not release.parameters
     }
     now, share = candidate, gauge.share(candidate, quick=True)
     while True:

@@ -68,7 +68,7 @@ def people_words(remedy: Remedy) -> str:
 
 def remedies_page(found: Remedies) -> Page:
     """Return the page of an audit with the remedies first."""
-    page = audit_page(found.audit)
+    page = audit_page(found.audit, found)
     choices = [Choice(number, item, item in found.front) for number, item in enumerate(found, 1)]
     words = {"found": found, "choices": choices, "decider": NAMES[found.audit.decide_by]}
     figures = drawn(remedies=front_figure(found), **page.figures)
@@ -80,8 +80,8 @@ def front_figure(found: Remedies) -> Figure | None:
     if found.now is None or not found.remedies:
         return None
     shown = [(0, found.now), *enumerate(found.remedies, 1)]
-    loss = [100 * item.loss for _, item in shown]
-    data: list[Trace] = [_front(found)]
+    loss = [100 * value for value in (*(item.loss for _, item in shown), *(it.error for it in found.curve))]
+    data: list[Trace] = [*_curve(found), _front(found)]
     for kind in dict.fromkeys(item.kind for _, item in shown):
         data.append(_points(found, [(number, item) for number, item in shown if item.kind == kind]))
     across = axis("leakage as a share of the limit", range=[0, 1.08 * _widest(found)], tickformat=".0%")
@@ -112,6 +112,16 @@ def _front(found: Remedies) -> Trace:
     x, y = [item.share for item in steps], [100 * item.loss for item in steps]
     line = {"color": "@muted", "width": 1, "shape": "hv"}
     return scatter("lines", x, y, name="none is better", line=line, hoverinfo="skip")
+
+
+def _curve(found: Remedies) -> list[Trace]:
+    """Return the line of what other budgets would leak and cost, where it is known."""
+    points = sorted((item.share, 100 * item.error) for item in found.curve if math.isfinite(item.error))
+    if len(points) < 2:
+        return []
+    x, y = zip(*points, strict=True)
+    line = {"color": "@series-3", "width": 1, "dash": "dot", "shape": "spline"}
+    return [scatter("lines", x, y, name="lower budgets (estimated)", line=line, hoverinfo="skip")]
 
 
 def _points(found: Remedies, items: Sequence[tuple[int, Remedy]]) -> Trace:
