@@ -127,3 +127,18 @@ def test_commands_keep_the_comments_of_a_plan(run, folder: Path) -> None:
     assert run("calibrate", data, "--plan", old, "--limit", 2, "--uniform", "-o", derived).code == 0
     assert derived.read_text().startswith("# agreed in May\n")
     assert "# by the board" in derived.read_text()
+
+
+def test_plans_alone_are_for_the_table_of_the_project(run, folder: Path, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    sl.Plan.read("new.json").write("new.toml")
+    assert run("init", "people.csv").code == 0
+    both = run("audit", "old.toml", "new.toml", "--json")
+    assert [side["name"] for side in json.loads(both.out)["plans"]] == ["old.toml", "new.toml"]
+    one = run("audit", "new.toml", "--json")
+    assert [item["epsilon"] for item in json.loads(one.out)["plan"]] == [0.5, 0.5, 0.5]
+    sl.Plan.read("old.toml").write("new.toml")
+    again = run("audit", "new.toml", "--json")
+    assert len(json.loads(again.out)["plan"]) == 4, "a plan that changed is audited anew"
+    assert "What leaks" in run("plan", "diff", "old.toml", "new.json").out
+    assert run("plan", "check", "old.toml").code == 1

@@ -121,12 +121,13 @@ def audit(
     secrets, limits = common.secrets_with_limits(released.secret, released.limit)
     common.check_writable(asked.save_plan, common.SETTINGS)
     common.check_writable(asked.assessment, (".md", ".json"))
-    remedied.check(asked.save_plan, asked.min_support)
     if data.endswith(".toml"):
         fix = f"as in sidelight audit people.csv {data}"
         raise InputError(f"{data} is a plan; name the table before it, {fix}, or in a project file.")
     paths = [*([released.plan] if released.plan else []), *(plans or [])]
+    remedied.check(asked.save_plan, asked.min_support)
     if len(paths) > 1:
+        common.refuse_several({"several plans": paths, "--remedies": remedied.is_asked or None})
         _side_by_side(data, paths, released=released, reading=reading, at=at, asked=asked, shown=shown)
         return
     released = replace(released, plan=paths[0] if paths else None)

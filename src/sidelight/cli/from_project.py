@@ -33,6 +33,7 @@ _VOIDED: dict[str, dict[str, tuple[str, ...]]] = {
         **dict.fromkeys(("plan", "plans"), ("mechanism", "epsilon", *_RULES)),
         "epsilon": ("plan",), "mechanism": ("plan",)
     },
+    "diff": {"before": _RULES}, "check": {"plan": _RULES},
     "calibrate": {
         "plan": ("mechanism", *_RULES), "constraint": ("delta", "decide_by", "seed"),
         "method": ("delta", "decide_by", "seed"),

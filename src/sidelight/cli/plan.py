@@ -79,7 +79,7 @@ class Weighing:
 
 
 @app.command("show")
-@grouped()
+@grouped(project=False)
 def show(plan: PlanFile, said: Said) -> None:
     """Show a plan in full: what is collected and how, what may leak, and the reasons."""
     read = sl.Plan.read(plan)
