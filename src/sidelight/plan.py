@@ -258,9 +258,12 @@ class Plan:
         """Read a plan from JSON text."""
         return _from_text(text, label, strict_json, "JSON")
 
-    def write(self, path: str | Path) -> Path:
-        """Write the plan to a .toml or .json file; data or a dictionary that is there is not replaced."""
-        return write_data(_to_file(self), path)
+    def write(self, path: str | Path, *, like: str | Path | None = None) -> Path:
+        """Write the plan to a .toml or .json file; data or a dictionary that is there is not replaced.
+
+        Comments of a TOML plan that is written over are kept, else those of the plan `like` it was made from.
+        """
+        return write_data(_to_file(self), path, like=like, key="attribute")
 
     @classmethod
     def read(cls, path: str | Path) -> Plan:

@@ -78,7 +78,7 @@ def test_attack_on_a_file_of_reports(run, tmp_path: Path) -> None:
     path = write_reports(sl.collect(table, plan, seed=1), tmp_path / "reports.parquet")
     code, out, _ = run(
         "attack", path, "--secret", "survived", "--truth", tmp_path / "truth.parquet", "--json",
-        "--report", tmp_path / "r.html",
+        "--report", tmp_path / "r.html", "--belief-from", "everyone",
     )  # fmt: skip
     assert code == 0
     found = json.loads(out)["results"]["Bayes"]
@@ -108,7 +108,8 @@ def test_attack_on_what_collect_writes(run, tmp_path: Path, protocol: str) -> No
     if protocol == "corr-rr":
         rows = sl.protocols.TwoPhase(table.schema, 5.0, share=0.5).in_first(table.rows)
         pq.write_table(pa.table({name: column[rows] for name, column in labels.items()}), people)
-    code, out, _ = run("attack", reports, "--secret", "survived", "--truth", people, "--json")
+    known = ["--truth", people, "--belief-from", "everyone"]
+    code, out, _ = run("attack", reports, "--secret", "survived", *known, "--json")
     assert code == 0
     found = json.loads(out)["results"]["Bayes"]
     assert found["beats_control"]
@@ -136,7 +137,8 @@ def test_the_rows_of_a_phase_are_found_in_the_whole_table(run, phase: str) -> No
     """As if the truth of these people alone had been given: what they hold, and in their order."""
     attacked = ["attack", f"{phase}.parquet", "--secret", "survived", "--json"]
     named = ["--parameters", "p.toml"] if phase == "second" else []
-    found = json.loads(run(*attacked, "--truth", "people.parquet", *named)[1])["results"]["Bayes"]
+    known = ["--truth", "people.parquet", "--belief-from", "everyone"]
+    found = json.loads(run(*attacked, *known, *named)[1])["results"]["Bayes"]
     table = sl.read("people.parquet")
     rows = sl.protocols.TwoPhase(table.schema, 5.0, share=0.4).in_first(table.rows) == (phase == "first")
     released = sl.read_reports(f"{phase}.parquet")

@@ -38,6 +38,8 @@ from sidelight.schema import Schema
 Verdict = Literal["useful", "hardly better than guessing", "worse than guessing"]
 USEFUL = 0.5
 """Estimates are called useful whose error is at most this share of the error of the best guess."""
+WITHIN = 0.01
+"""The precision that people are counted for unless another one is asked for: one percentage point."""
 SURE = 0.95
 """The probability with which no value is further off than the largest error."""
 RIGHT_TO = (
@@ -166,7 +168,7 @@ class Usefulness:
         right = f"right to {points(self.error)} {people}, a guess to {guess}"
         if self.worse:
             count = f"{len(self.worse)} of {len(self.attributes)} attributes ({listed(self.worse, 4)})"
-            return f"For {count} these estimates would be worse than guessing; over all they are {right}."
+            return f"For {count} these estimates would be worse than guessing; overall they are {right}."
         if self.verdict == "hardly better than guessing":
             return f"These estimates would hardly be better than guessing: {right}."
         return f"Frequencies {right}."
@@ -177,7 +179,7 @@ class Usefulness:
         worst = max(self.attributes, key=lambda item: item.largest_error)
         if self.beats_guessing:
             off = f"none of its values off by more than {points(worst.largest_error)}"
-            notes.append(f"Least certain is {worst.attribute}: with {SURE:.0%} probability, {off}.")
+            notes.append(f"Least certain is {worst.attribute}: with 95 % probability, {off}.")
         if even := [name for name in self.worse if self[name].uniform_error <= _EVEN]:
             known = "are about equally common, so a guess is right already and little could be learnt"
             notes.append(f"The values of {listed(even, 4)} {known}.")

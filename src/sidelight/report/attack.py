@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidelight.attacks.result import AttackComparison, AttackResult, Interval
+from sidelight.attacks.result import AttackComparison, AttackResult
 from sidelight.foundation.arrays import Array
+from sidelight.foundation.intervals import Interval
 from sidelight.report.console import print_parts, table_of
 from sidelight.report.page import Figure, Page, plotted
 from sidelight.report.style import LEGEND, SERIES, Trace, axis, scatter, whiskers
