@@ -143,7 +143,7 @@ def audit(
     if asked.save_plan and (found is None or remedied.remedy is None):
         plan.write(asked.save_plan, like=released.plan)
     elif asked.save_plan and found is not None:
-        remedied.chosen(found).write(asked.save_plan)
+        remedied.chosen(found).write(asked.save_plan, like=released.plan)
     if found is None:
         show(result, shown, lambda: sl.report.print_audit(result, table))
     else:
