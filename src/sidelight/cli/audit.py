@@ -147,7 +147,7 @@ def audit(
     if asked.save_plan and (found is None or remedied.remedy is None):
         plan.write(asked.save_plan, like=released.plan)
     elif asked.save_plan and found is not None:
-        remedied.chosen(found).write(asked.save_plan)
+        remedied.chosen(found).write(asked.save_plan, like=released.plan)
     if asked.assessment:
         sl.report.write_assessment(result, asked.assessment, found)
     if found is None:
