@@ -182,6 +182,14 @@ def test_the_error_of_a_guess_is_about_the_truth_that_is_given() -> None:
     assert "equally common, so a guess is right already" in " ".join(found.notes())
 
 
+def test_the_error_of_a_guess_about_unknown_frequencies_is_the_closed_form() -> None:
+    """Of two values the frequency is uniform on 0 to 1, of variance 1/12; of three, by integration, 1/18."""
+    found = usefulness(spl(schema_of(2, 3), 1.0), 100, prior={"x0": np.array([0.7, 0.3])})
+    assert found["x0"].uniform_error == pytest.approx(math.sqrt(1 / 12))
+    assert found["x0"].prior_error == pytest.approx(math.sqrt(1 / 12 + 0.2**2))
+    assert found["x1"].uniform_error == pytest.approx(math.sqrt(1 / 18))
+
+
 def test_the_unbiased_error_is_the_closed_form() -> None:
     """Randomised response: (p(1-p)-like terms) by the published variance, about those who report."""
     schema = schema_of(4)
@@ -254,6 +262,17 @@ def test_attributes_that_can_be_afforded_are_useful_when_collected() -> None:
         for name, error in seen.items():
             assert error < option.usefulness[name].guess_error
     assert affordable(schema, 0.01, 100, truth) is None
+
+
+@pytest.mark.parametrize("people", [500, 2_000, 8_000])
+def test_no_attribute_more_could_be_afforded(people: int) -> None:
+    schema = schema_of(*[2, 3, 4, 6, 10] * 2)
+    truth = frequencies_of(schema, 5)
+    found = affordable(schema, 1.0, people, truth)
+    assert found is not None
+    for name in set(schema.names) - set(found.names):
+        more = usefulness(smp(schema.select([*found.names, name]), 1.0, "best"), people, truth)
+        assert {item.verdict for item in more.attributes} != {"useful"}
 
 
 def use_of(error: float, guess: float) -> AttributeUse:
