@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.estimation.usefulness import AttributeUse, Usefulness
 from sidelight.mechanisms import MECHANISMS, mechanism_class
 from sidelight.protocols import Design, TwoPhase, planned, product, rs_fd, smp, spl
+from sidelight.transport import true_frequencies
 
 WITHIN = 0.25
 """Errors are predicted within this share; with the fixed seeds below the worst cell is off by less."""
@@ -155,6 +157,18 @@ def test_the_error_over_unknown_frequencies_is_a_mean_over_all_there_are() -> No
     for name in schema.names:
         assert expected[name].error == pytest.approx(math.sqrt(np.mean(squares[name])), rel=WITHIN)
         assert expected[name].uniform_error == pytest.approx(math.sqrt(np.mean(guesses[name])), rel=WITHIN)
+
+
+@pytest.mark.parametrize("name", ["adult", "nyc_taxi_sample"])
+def test_real_tables_come_out_as_predicted(name: str, data: Path) -> None:
+    """Three collections of each design; attributes depend on each other, which the prediction ignores."""
+    table = sl.read(data / f"{name}.parquet")
+    truth = true_frequencies(table, table.schema)
+    for design in (planned(sl.Plan.uniform(table.schema, "oue", 0.1)), smp(table.schema, 1.0, "best")):
+        expected = usefulness(design, table.rows, truth)
+        found = [sl.estimate(sl.collect(table, design, seed=seed)).against(truth) for seed in range(3)]
+        seen = math.sqrt(np.mean([item.error for item in found]))
+        assert expected.error == pytest.approx(seen, rel=WITHIN)
 
 
 def test_the_largest_error_holds_for_all_values_at_its_rate() -> None:
