@@ -19,10 +19,10 @@ from typing import Any, Literal
 import numpy as np
 
 from sidelight.estimation.expected_error import (
-    DRAWS,
     Frequencies,
     best_errors,
     check_frequencies,
+    draws_for,
     loose_sums,
     number_errors,
     predicted_variances,
@@ -308,7 +308,11 @@ class _Outlook:
         schema = design.schema
         given, public = _checked(schema, frequencies), _checked(schema, prior)
         rng = np.random.default_rng(_SEED)
-        drawn = {item.name: rng.dirichlet(np.ones(item.size), DRAWS) for item in schema}
+        drawn = {
+            item.name: rng.dirichlet(np.ones(item.size), draws_for(item.size))
+            for item in schema
+            if item.name not in given
+        }
         guesses = {}
         for item in schema:
             truth, even = given.get(item.name), np.full(item.size, 1 / item.size)
