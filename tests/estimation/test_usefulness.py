@@ -309,6 +309,16 @@ def test_the_worst_is_said_first(error: float, guess: float, words: str) -> None
     assert words.split(":")[0] in found._repr_html_()
 
 
+def test_one_attribute_is_told_in_words() -> None:
+    found = Usefulness((use_of(0.03, 0.2),), 10_000, True)
+    words = "Frequencies of income right to 3 percentage points with 10,000 people, useful: a guess"
+    assert found.words("income").startswith(words)
+    assert found.to_dict()["attributes"][0]["words"] == found.words("income")
+    undetermined = Usefulness((use_of(math.inf, 0.2),), 10_000, True)
+    assert undetermined.words("income") == "Such reports do not determine the frequencies of income."
+    assert undetermined.to_dict()["error"] == "infinity"
+
+
 def test_what_is_asked_wrongly_is_explained() -> None:
     schema = schema_of(2, 3)
     design = spl(schema, 1.0)

@@ -184,6 +184,15 @@ class Usefulness:
             return f"{self.summary()}: right to {figures} to {points(self.guess_error)}."
         return f"{self.summary()} {people}, a guess to {points(self.guess_error)}."
 
+    def words(self, name: str) -> str:
+        """Say what to expect of one attribute: "Frequencies of income right to 3 percentage points ..."."""
+        item = self[name]
+        people = f"with {whole(self.people)} {'person' if self.people == 1 else 'people'}"
+        if math.isinf(item.error):
+            return f"Such reports do not determine the frequencies of {name}."
+        right = f"Frequencies of {name} right to {points(item.error)} {people}"
+        return f"{right}, {item.verdict}: a guess is right to {points(item.guess_error)}."
+
     def notes(self) -> list[str]:
         """Say what to expect, beginning with the worst, and what the words mean."""
         notes = [self.headline()]
@@ -209,7 +218,9 @@ class Usefulness:
         return {
             "verdict": self.verdict, "headline": self.headline(), "people": self.people,
             "is_known": self.is_known, **{name: json_number(value) for name, value in figures.items()},
-            "attributes": [item.to_dict() for item in self.attributes],
+            "attributes": [
+                item.to_dict() | {"words": self.words(item.attribute)} for item in self.attributes
+            ],
         }  # fmt: skip
 
     def __repr__(self) -> str:
