@@ -257,6 +257,8 @@ def test_without_noise_one_person_is_enough() -> None:
     plain = planned(sl.Plan((sl.Release(schema["x0"], "identity"),)))
     assert people_needed(plain, 0.01) == 1
     assert usefulness(plain, 10).error < 1e-12
+    assert usefulness(plain, 10, {"x0": np.full(3, 1 / 3)}).verdict == "useful"  # though a guess is right too
+    assert people_needed(spl(schema, 1.0), 1e-12) is None
 
 
 def test_attributes_that_can_be_afforded_are_useful_when_collected() -> None:

@@ -48,6 +48,8 @@ RIGHT_TO = (
 )
 _EVEN = 0.01
 """Values are called about equally common where the uniform guess is right to a percentage point."""
+_EXACT = 1e-9
+"""Smaller errors are rounding: no noise is left, and no guess could be better."""
 _SEED = 20_250_103
 _MOST_PEOPLE = 1e15
 _CLOSE = 1.01  # numbers of people are found within 1 %
@@ -95,6 +97,8 @@ def _plain(value: Any) -> Any:
 
 
 def _verdict(error: float, guess: float) -> Verdict:
+    if error < _EXACT:
+        return "useful"
     if error >= guess:
         return "worse than guessing"
     return "useful" if error <= USEFUL * guess else "hardly better than guessing"
@@ -283,7 +287,7 @@ def people_for_use(
     be beaten.
     """
     outlook = _Outlook.of(design, frequencies, prior)
-    guesses = [item.guess_error for item in outlook.at(1).attributes]
+    guesses = [min(even, math.inf if public is None else public) for even, public in outlook.guesses.values()]
     target = USEFUL * (min(guesses) if each else _together(guesses))
 
     def excess(found: Usefulness) -> float:
@@ -368,6 +372,8 @@ class _Outlook:
         if not math.isfinite(at_scale):
             return None
         high = max(_SCALE * at_scale / target**2, 1.0)
+        if high > _MOST_PEOPLE:
+            return None
         above = excess(self.at(math.ceil(high)))
         while above > 0:
             high *= 4
