@@ -15,7 +15,9 @@ from selenium.webdriver import Chrome
 import sidelight as sl
 from browser import PHONE, WIDE, browser_fixture, complaints, show
 from sidelight.attacks import Noise, Numbers, fit_published, protect
+from sidelight.foundation.forecasts import measure
 from sidelight.report.attack import attack_page, comparison_page, verdict_sentence
+from sidelight.report.measures import shown_findings, strongest
 from sidelight.sources.table import write_table
 from sidelight.transport import write_reports
 
@@ -125,6 +127,20 @@ def test_a_rare_secret_is_told_by_its_order_of_suspicion(run, clinic: Path, tmp_
     text = page.read_text()
     assert all(f"plot-{name}" in text for name in ("roc", "lift", "reliability"))
     assert "Tells something" in text
+
+
+def test_of_many_values_those_told_most_about_are_shown(rng) -> None:
+    """Of twelve values one is told: it leads the tables and figures, which do not show them all."""
+    truth = rng.integers(0, 12, size=3000)
+    scores = rng.dirichlet(np.ones(12), size=3000)
+    scores[:, 7] += np.where(truth == 7, 0.2, 0.0)
+    scores /= scores.sum(axis=1, keepdims=True)
+    names = [f"v{code}" for code in range(12)]
+    found = measure(scores, truth, names, scores.argmax(axis=1))
+    assert strongest(found, 3)[0] == "v7"
+    shown = shown_findings(found, 3)
+    assert {item.value for item in shown} == {None, *strongest(found, 3)}
+    assert len(shown_findings(found, 12)) == len(found.findings)
 
 
 def test_the_belief_may_come_from_others_or_everyone(run, clinic: Path) -> None:
