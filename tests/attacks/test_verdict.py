@@ -237,6 +237,21 @@ def test_another_table_teaches_the_belief_and_everyone_is_attacked() -> None:
         rehearse(reports, clinic(999), "condition")
 
 
+def test_what_nothing_can_be_learnt_from_is_refused() -> None:
+    table = clinic(1000, seed=1)
+    reports = sl.collect(table, sl.Plan.uniform(table.schema.select(["cough", "fever"]), "grr", 2.0), seed=1)
+    codes = clinic(1000, seed=2).codes()
+    columns = {item.name: np.asarray(item.values)[codes[:, i]] for i, item in enumerate(table.schema)}
+    columns["condition"] = np.where(columns["condition"] == "yes", "very", "hardly")
+    other = sl.read(pa.table(columns))
+    with pytest.raises(sl.InputError, match="code 'condition' in different ways"):
+        rehearse(reports, table, "condition", belief_from=other)
+    with pytest.raises(sl.InputError, match="`belief_from` must be one of 'others', 'everyone'"):
+        rehearse(reports, table, "condition", belief_from="othrs")  # type: ignore[arg-type]
+    with pytest.raises(sl.InputError, match="'conditon'"):
+        rehearse(reports, table, "conditon")
+
+
 def test_few_people_are_not_divided_and_the_note_says_so() -> None:
     table = clinic(150)
     reports = sl.collect(table, sl.Plan.uniform(table.schema, "grr", 2.0), seed=1)

@@ -17,7 +17,7 @@ from sidelight.attacks.bayes import BayesAttacker
 from sidelight.attacks.result import AttackComparison
 from sidelight.belief import Belief
 from sidelight.foundation.arrays import Codes, Mask, Positions
-from sidelight.foundation.errors import InputError
+from sidelight.foundation.errors import InputError, check_choice
 from sidelight.foundation.files import file_name
 from sidelight.protocols import RecordReports
 from sidelight.sources import Table
@@ -68,6 +68,11 @@ def rehearse(
             "the same records in the same order."
         )
     learnt = _learn(table, codes, senders, belief_from)
+    if learnt.belief.schema[secret] != table.schema[secret]:
+        raise InputError(
+            f"the two tables code {secret!r} in different ways; read the one to learn from with the schema "
+            "of the other."
+        )
     belief = learnt.belief if learnt.belief.kind == "joint" else Belief.tree_of(learnt.belief)
     result = attack(
         reports, BayesAttacker(belief), secret=secret, truth=codes[senders][:, table.schema.index(secret)],
@@ -85,6 +90,7 @@ def _learn(table: Table, codes: Codes, senders: Positions, belief_from: BeliefFr
     if isinstance(belief_from, Table):
         belief = Belief.from_data(belief_from)
         return _Learnt(belief, None, True, f"{belief.source}, other people than those attacked")
+    check_choice("belief_from", belief_from, ("others", "everyone"))
     if belief_from == "everyone" or len(senders) < FEWEST:
         belief = Belief.from_data(table)
         few = f" (with fewer than {FEWEST} people they are not divided)" if belief_from == "others" else ""
