@@ -22,7 +22,7 @@ from sidelight.report.assessment import escaped
 from sidelight.report.page import page_of, render
 from sidelight.report.provenance import data_digest
 from sidelight.report.summary import expected_use, summary_of
-from sidelight.report.wording import factor, unmarked
+from sidelight.report.wording import factor, points, unmarked
 
 __all__ = ["browser_fixture"]
 
@@ -77,15 +77,18 @@ def test_the_answers_say_how_much_for_whom_and_at_what_price(survey: sl.Audit) -
     assert f"its own report (× {factor(item.direct.value)})" in text
     use = expected_use(survey)
     assert use is not None
-    assert f"with 4,000 people, a guess to {100 * use.guess_error:.2g} percentage points" in text
+    assert f"shares are off by about {points(use.error)} with 4,000 people." in text
+    assert f"all values are equally common would be off by {points(use.guess_error)}." in text
 
 
 def test_remedies_are_what_to_do_and_what_it_costs(survey: sl.Audit, remedies: sl.remedying.Remedies) -> None:
     text = said(survey, remedies)
     best = remedies[1]
     assert f"The cheapest way back under every limit: {best.says[:100]}" in text
-    assert f"in every attribute that is still collected: {best.people_needed:,} people are needed." in text
-    assert "That way: frequencies right to" in text
+    assert f"in every attribute that is still collected, it takes {best.people_needed:,} people." in text
+    assert f"Collected the cheapest way, the estimated shares are off by about {points(best.error)}" in text
+    for number, other in enumerate(remedies.remedies[1:4], 2):
+        assert f"{number}. {other.says}" in text
     page = Document(render(page_of(remedies)))
     assert f"The cheapest way back under every limit: {best.says[:100]}" in page.text
 

@@ -18,7 +18,7 @@ from sidelight.foundation.errors import InputError
 from sidelight.leakage import Witness
 from sidelight.plan import Plan
 from sidelight.protocols import planned
-from sidelight.remedying import Remedies
+from sidelight.remedying import Remedies, Remedy
 from sidelight.report import stories
 from sidelight.report.audit_figures import worst_first
 from sidelight.report.wording import budget, certainty, counted, factor, marked, points, share, whole
@@ -113,7 +113,7 @@ def _limits(audit: Audit, items: Sequence[SecretAudit]) -> list[str]:
         said.append(f"The limit is a factor of {factor(item.limit)}; it {word}.")
     if item.deciding is not None:
         said.append(
-            f"This allows {stories.one_in(item.deciding.leakage.delta)} people to be exposed beyond it."
+            f"Beyond that factor {stories.one_in(item.deciding.leakage.delta)} people may be exposed (delta)."
         )
     broken = [other.secret for other in items if other.decision == "exceeded"]
     if len(broken) > 1:
@@ -180,8 +180,16 @@ def what_to_do(audit: Audit, items: Sequence[SecretAudit], remedies: Remedies | 
         return Answer(question, f"{short} No way back under every limit was found.", _sources(item))
     first, *others = remedies.remedies[:_FEW_NAMES]
     best = f"The cheapest way back under every limit: {_cut(first.says)}"
-    next_best = (f"{number}. {_cut(other.says)}" for number, other in enumerate(others, 2))
-    return Answer(question, f"{short} {best}", tuple(next_best))
+    kept = len(audit.plan.releases)
+    ways = (f"{number}. {_cut(other.says)} {_price(other, kept)}" for number, other in enumerate(others, 2))
+    return Answer(question, f"{short} {best}", ("Its plan is below, under What to do, and so are:", *ways))
+
+
+def _price(remedy: Remedy, planned_attributes: int) -> str:
+    """Say in brackets what a way costs."""
+    gone = planned_attributes - remedy.attributes
+    lost = f", {counted(gone, 'attribute')} not collected" if gone else ""
+    return f"(Estimates off by about {points(remedy.error)}{lost}.)"
 
 
 def _cut(text: str) -> str:
@@ -198,40 +206,50 @@ def _sources(item: SecretAudit) -> tuple[str, ...]:
 
 
 def what_it_costs(use: Usefulness | None, remedies: Remedies | None) -> Answer:
-    """Say how good the estimates would be: of the plan as it is, and of the cheapest way out."""
+    """Say how far off the estimates would be: of the cheapest way out, and of the plan as it is."""
     question = "What does it cost?"
     if use is None:
         return Answer(question, "The error of the estimates is not predicted for this plan.")
-    details = []
-    if use.beats_guessing:
-        worst = max(use.attributes, key=lambda item: item.largest_error)
-        off = f"none of its values off by more than {points(worst.largest_error)}"
-        details.append(f"Least certain is {marked(worst.attribute)}: with 95 % probability, {off}.")
-    planned_use = f"As planned: {_use_words(use)}"
     if remedies is None or not remedies.remedies:
-        return Answer(question, planned_use, tuple(details))
+        return Answer(
+            question, f"Collected as planned, {_off(use)}", (*_beside_guessing(use), *_least_sure(use))
+        )
     best, wanted = remedies.remedies[0], points(remedies.within)
+    instead = f"As planned it would be {points(use.error)}." if math.isfinite(use.error) else ""
     many = (
         "no number of people is enough"
         if best.people_needed is None
-        else f"{whole(best.people_needed)} people are needed"
+        else f"it takes {whole(best.people_needed)} people"
     )
-    needed = f"For {wanted} in every attribute that is still collected: {many}."
-    return Answer(question, f"That way: {_use_words(best.use)}", (needed, planned_use))
+    needed = f"To come within {wanted} in every attribute that is still collected, {many}."
+    details = (*_beside_guessing(best.use), needed)
+    return Answer(question, f"Collected the cheapest way, {_off(best.use)} {instead}".rstrip(), details)
 
 
-def _use_words(use: Usefulness) -> str:
-    """Say what to expect of the estimates, beside guessing."""
-    people = f"with {whole(use.people)} people"
+def _off(use: Usefulness) -> str:
+    """Say how far off the estimates are to be expected."""
     if math.isinf(use.error):
-        return "such reports do not determine every frequency, however many people send them."
-    if not use.beats_guessing:
-        off = f"off by {points(use.error)} {people}, a guess by {points(use.guess_error)}"
-        return f"the estimates would be worse than guessing: {off}."
-    said = f"frequencies right to {points(use.error)} {people}, a guess to {points(use.guess_error)}."
-    if use.worse:
-        said += f" For {_list(use.worse)} a guess would be better."
-    return said
+        return "the reports do not determine every frequency, however many people send them."
+    worse = "" if use.beats_guessing else ": worse than guessing"
+    return (
+        f"the estimated shares are off by about {points(use.error)} with {whole(use.people)} people{worse}."
+    )
+
+
+def _beside_guessing(use: Usefulness) -> list[str]:
+    """Say what a guess is worth that needs no collection."""
+    said = f"Guessing that all values are equally common would be off by {points(use.guess_error)}."
+    closer = f" For {_list(use.worse)} that guess is closer." if use.worse and use.beats_guessing else ""
+    return [f"{said}{closer}"] if math.isfinite(use.error) else []
+
+
+def _least_sure(use: Usefulness) -> list[str]:
+    """Name the attribute whose estimates may be furthest off."""
+    worst = max(use.attributes, key=lambda item: item.largest_error)
+    if not math.isfinite(worst.largest_error):
+        return []
+    off = f"none of its values off by more than {points(worst.largest_error)}"
+    return [f"Least certain is {marked(worst.attribute)}: with 95 % probability, {off}."]
 
 
 def expected_use(audit: Audit) -> Usefulness | None:
