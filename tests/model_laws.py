@@ -22,16 +22,16 @@ KINDS = ("table", "tree", "population")
 _MOST_VALUES = 4
 
 
-def random_belief(rng: np.random.Generator, kind: str) -> sl.Belief:
+def random_belief(rng: np.random.Generator, kind: str, *, has_set: bool = False) -> sl.Belief:
     """A belief of two to four attributes: learnt from a few people, or made up, with zeros where it may be.
 
-    In one of four, the last attribute of a sample is the combination of the first two: a set of attributes
-    is a secret like any other.
+    In one of four samples, or in all of them, the last attribute is the combination of the first two: a set
+    of attributes is a secret like any other.
     """
-    is_learnt = rng.random() < (0.3 if kind == "population" else 0.5)
+    is_learnt = has_set or rng.random() < (0.3 if kind == "population" else 0.5)
     if not is_learnt:
         return {"table": _made_up_table, "tree": _made_up_tree, "population": _made_up_population}[kind](rng)
-    columns = _sample(rng)
+    columns = _sample(rng, has_set)
     smoothing = float(rng.choice([0.0, 0.0, 2.5]))
     if rng.random() < 0.1:
         return sl.Belief.from_data(columns, "joint" if kind == "table" else kind, smoothing=smoothing)
@@ -99,14 +99,14 @@ def _schema(sizes: Sequence[int]) -> Schema:
     return plain_schema((f"x{place}", size) for place, size in enumerate(sizes))
 
 
-def _sample(rng: np.random.Generator) -> dict[str, np.ndarray]:
+def _sample(rng: np.random.Generator, has_set: bool) -> dict[str, np.ndarray]:
     """Columns of a few dozen people, whose values go together."""
     cells = enumeration.random_joint(rng, _shape(rng)[:3])
     rows = rng.choice(cells.size, size=int(rng.integers(20, 80)), p=cells.ravel())
     codes = np.stack(np.unravel_index(rows, cells.shape), axis=1)
     codes[: _MOST_VALUES - 1] = np.arange(_MOST_VALUES - 1)[:, None] % cells.shape  # every value is there
     columns = {f"x{place}": column.astype(str) for place, column in enumerate(codes.T)}
-    if rng.random() < 0.25:
+    if has_set or rng.random() < 0.25:
         columns["both"] = np.char.add(columns["x0"], columns["x1"])
     return columns
 

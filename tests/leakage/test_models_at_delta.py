@@ -33,11 +33,13 @@ def unlisted(monkeypatch) -> None:
     monkeypatch.setattr("sidelight.leakage.totals.at_delta._LARGEST_EXACT", 1)
 
 
-def random_model(rng: np.random.Generator, kind: str, mechanisms: tuple[str, ...]) -> Case:
+def random_model(
+    rng: np.random.Generator, kind: str, mechanisms: tuple[str, ...], *, of_set: bool = False
+) -> Case:
     """A random belief, plan and secret that is released or not; few enough releases to list."""
-    belief = random_belief(rng, kind)
+    belief = random_belief(rng, kind, has_set=of_set)
     joint, attributes = law(belief), belief.schema.attributes
-    secret = int(rng.integers(joint.ndim))
+    secret = joint.ndim - 1 if of_set else int(rng.integers(joint.ndim))
     while True:
         seen = [place for place in range(joint.ndim) if rng.random() < (0.5 if place == secret else 0.85)]
         releases = [random_release(rng, attributes[place], mechanisms, 3, BUDGETS) for place in seen]
@@ -54,11 +56,11 @@ def is_below(value: float, truth: float) -> bool:
     return value * (1 + ALLOWED) + ALLOWED < truth
 
 
-def assert_exact(kind: str, seed: int, cases: int) -> None:
+def assert_exact(kind: str, seed: int, cases: int, *, of_set: bool = False) -> None:
     """Every figure is that of enumeration, and so is how far the odds of everybody move."""
     rng = np.random.default_rng(seed)
     for _ in range(cases):
-        case = random_model(rng, kind, EXACT)
+        case = random_model(rng, kind, EXACT, of_set=of_set)
         result = sl.leakage_at(case.belief, case.plan, case.secret, float(rng.choice(DELTAS)))
         assert result.draws == 0
         assert result.upper.kind == ("model" if case.belief.is_model else "exact") or len(case.rows) == 1
@@ -73,6 +75,12 @@ def assert_exact(kind: str, seed: int, cases: int) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_exact_figures_are_those_of_the_beliefs_own_law(kind: str) -> None:
     assert_exact(kind, 1, 70)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_set_of_attributes_is_a_secret_like_any_other(kind: str) -> None:
+    """The combination of two attributes, which are released themselves."""
+    assert_exact(kind, 3, 20, of_set=True)
 
 
 @pytest.mark.deep
