@@ -172,6 +172,8 @@ def _side_by_side(
     plans = {
         name: _limited(plan, released.limit, limits, secrets) for name, plan in read_plans(paths).items()
     }
+    common.check_counts(smoothing=asked.smoothing)
+    at.check(next((plan.delta for plan in plans.values() if plan.delta is not None), None))
     weighing = Weighing(secrets or None, None, at.delta, asked.decide_by, min_support=asked.min_support)
     with progress(quiet=shown.json):
         result = weighed(data, plans, reading, weighing, sampling=at.sampling, smoothing=asked.smoothing)
