@@ -56,7 +56,7 @@ def test_the_first_screen_says_how_much_for_whom_and_who_decides(told: sl.Audit)
     )
     assert (
         f"The limit is a factor of {factor(1.75)}; it is exceeded. "
-        "Beyond that factor 1 in 100 people may be exposed (delta)." in said
+        f"Beyond a factor of {factor(leakage.value)}, 1 in 100 people may be exposed (delta)." in said
     )
     for title in ("Someone who knows the population", "Someone who knows this very table", "The worst case"):
         assert title in said

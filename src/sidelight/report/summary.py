@@ -112,9 +112,9 @@ def _limits(audit: Audit, items: Sequence[SecretAudit]) -> list[str]:
         )
         said.append(f"The limit is a factor of {factor(item.limit)}; it {word}.")
     if item.deciding is not None:
-        said.append(
-            f"Beyond that factor {stories.one_in(item.deciding.leakage.delta)} people may be exposed (delta)."
-        )
+        leakage = item.deciding.leakage
+        few = f"{stories.one_in(leakage.delta)} people may be exposed"
+        said.append(f"Beyond a factor of {factor(leakage.value)}, {few} (delta).")
     broken = [other.secret for other in items if other.decision == "exceeded"]
     if len(broken) > 1:
         said.append(
