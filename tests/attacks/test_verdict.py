@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import sidelight as sl
-from sidelight.attacks import BayesAttacker, LearntAttacker, attack, rehearse, release
+from sidelight.attacks import BayesAttacker, LearntAttacker, attack, rehearsal, rehearse, release
 from sidelight.attacks.verdict import judge, judge_distances
 from sidelight.foundation.forecasts import Finding, Measures, measure
 from sidelight.foundation.intervals import Interval
@@ -225,6 +225,15 @@ def test_a_belief_that_includes_the_people_attacked_flatters_and_says_so(rng) ->
     assert everyone["Bayes"].verdict.outcome == "tells"
     assert "which includes the people attacked" in everyone.notes[0]
     assert everyone["Bayes"].limit is not None
+
+
+def test_of_too_many_distinct_records_a_tree_is_learnt(monkeypatch) -> None:
+    monkeypatch.setattr(rehearsal, "LARGEST_RECORDS", 100)
+    table = clinic(2000)
+    reports = sl.collect(table, sl.Plan.uniform(table.schema, "grr", 1.0), seed=1)
+    found = rehearse(reports, table, "condition")
+    assert found.notes[0].endswith("(tree).")
+    assert found["Bayes"].beats_control
 
 
 def test_another_table_teaches_the_belief_and_everyone_is_attacked() -> None:

@@ -337,7 +337,8 @@ def pages(tmp_path_factory) -> dict[str, Path]:
     released = protect(target, Noise(), 5.0, ["all"], seed=1)
     guessed = sl.attack(released, fit_published(own, ["all"], "imputation"), secret="all", truth=target)
     many = sl.attacks.AttackComparison("Nine of one kind", {f"attack {i}": guessed for i in range(9)})
-    found = {"errors": errors, "distances": many}
+    classes = sl.attacks.attack_plans(belief, {"GRR": plans[min(plans)]}, "class", table.codes(), seed=1)
+    found = {"errors": errors, "distances": many, "values": classes}
     return {name: sl.write_report(result, folder / f"{name}.html") for name, result in found.items()}
 
 
@@ -349,11 +350,11 @@ def test_attacks_of_any_number_are_all_drawn(pages: dict[str, Path]) -> None:
 @pytest.mark.browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
-@pytest.mark.parametrize("name", ["errors", "distances"])
+@pytest.mark.parametrize("name", ["errors", "distances", "values"])
 def test_the_page_of_an_attack_in_a_browser(browser: Chrome, pages, name: str, size, theme: str) -> None:
     show(browser, pages[name], size, theme)
     ranked = ["plot-errors", "plot-roc", "plot-lift", "plot-reliability"]
-    plots = ranked if name == "errors" else ["plot-density", "plot-cumulative"]
+    plots = ["plot-density", "plot-cumulative"] if name == "distances" else ranked
     for plot in plots:
         drawn, wanted, legend, top = browser.execute_script(
             "const plot = document.getElementById(arguments[0]);"
