@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -15,11 +16,11 @@ import sidelight as sl
 from sidelight.auditing import Story
 from sidelight.leakage import leakage_at, total_leakage
 from sidelight.leakage.divergence import delta_at
-from sidelight.remedying.gauge import Candidate, gauge_of
-from sidelight.remedying.kinds import Search, deciding
+from sidelight.remedying.gauge import Candidate, Gauge, deciding, gauge_of
+from sidelight.remedying.kinds import Search
 from sidelight.remedying.result import Remedies, Remedy
 from sidelight.remedying.sampling import sample_of, sampled_figure
-from sidelight.remedying.search import withheld
+from sidelight.remedying.search import scaled, withheld
 
 RNG = np.random.default_rng(5)
 
@@ -289,3 +290,73 @@ def test_the_loss_of_what_is_withheld_is_that_of_knowing_nothing() -> None:
     drawn = np.random.default_rng(2).dirichlet(np.ones(4), 200_000)
     wanted = math.sqrt(((drawn - 0.25) ** 2).mean() / 4)
     assert search._loss(search.start.without(["a3"]), errors) == pytest.approx(wanted, rel=0.01)
+
+
+def test_reports_that_are_repeated_or_cannot_be_estimated_have_remedies_too() -> None:
+    belief = correlated((2, 2, 2), 1)
+    first, second, third = sl.Plan.uniform(belief.schema, epsilon=0.8).releases
+    plan = sl.Plan((first, replace(second, times=3), replace(third, mechanism="any")), limits={"a0": 1.0})
+    found = sl.remedies(sl.audit(belief, plan, ["a0"]), seed=1)
+    assert found.missing["sample"].startswith("it needs two attributes")
+    assert {"withhold", "budgets"} <= {item.kind for item in found}
+    assert all(item.is_within for item in found)
+
+
+@pytest.mark.parametrize("mechanism", ["identity", "grr"])
+def test_a_limit_of_nothing_and_odds_without_end_are_told(mechanism: str) -> None:
+    belief = correlated((2, 2, 2), 1)
+    first, *rest = sl.Plan.uniform(belief.schema, mechanism).releases
+    limit = 0.0 if mechanism == "grr" else 0.5
+    audit = sl.audit(belief, sl.Plan((first, *rest), limits={"a0": limit}), ["a0"])
+    found = sl.remedies(audit, seed=1)
+    assert found.now is not None
+    assert found.to_json()
+    assert all(item.is_within for item in found)
+    assert "budgets" in found.missing
+
+
+def test_other_secrets_keep_their_values_and_their_limits() -> None:
+    belief = correlated((2, 6, 6, 2), 1)
+    plan = sl.Plan.uniform(belief.schema, limits={"a0": 0.9, "a1": 30.0})
+    found = sl.remedies(sl.audit(belief, plan, ["a0", "a1"]), seed=1)
+    for item in found:
+        if item.plan is not None and "a1" in item.plan.names:
+            assert item.plan["a1"].attribute == belief.schema["a1"]
+
+
+class Told(Gauge):
+    """A gauge whose figures are written down, by which of a, b and c are released."""
+
+    FIGURES: ClassVar = {"abc": 3.0, "bc": 2.0, "ac": 2.5, "ab": 2.5, "c": 1.5, "b": 1.6, "a": 0.9, "": 0.0}
+
+    def aim(self, candidate: Candidate) -> float:  # noqa: ARG002
+        return 1.0
+
+    def figure(self, candidate: Candidate, secret: str, *, quick: bool = False) -> float:  # noqa: ARG002
+        return self.FIGURES["".join(name for name in candidate.names if name in "abc")]
+
+    def certified(self, candidate: Candidate, attempt: int, seed: int) -> dict[str, sl.Bound]:  # noqa: ARG002
+        return {"d": sl.Bound(self.figure(candidate, "d"), "exact", "written down")}
+
+    def sampled(self, candidate: Candidate, secret: str) -> sl.Bound:
+        raise NotImplementedError
+
+
+def test_what_turns_out_not_to_be_needed_comes_back() -> None:
+    """The most telling attribute by itself is not needed once two others are withheld."""
+    belief = sl.Belief.from_joint(np.full((2, 2, 2, 2), 1 / 16), ["a", "b", "c", "d"])
+    candidate = Candidate(sl.Plan.uniform(belief.schema).releases)
+    assert withheld(Told(belief, {"d": 1.0}), candidate) == ["b", "c"]
+    assert withheld(Told(belief, {"d": 1.0}), candidate, kept=["a"]) == ["b", "c"]
+    assert withheld(Told(belief, {"d": 1.0}), candidate, kept=["a", "b"]) is None
+
+
+def test_what_is_not_certified_is_tightened_until_it_is_or_given_up() -> None:
+    audit = asked()
+    search = Search(audit, {"a0": 1.0}, {"a0": 1.0}, 1000, 0.02, np.random.default_rng(1))
+    assert deciding(audit["a0"]).value > 1.0
+    sure = search._certified(search.start, scaled)
+    assert sure is not None
+    assert sure[1]["a0"].value <= 1.0
+    assert all((item.epsilon or 0.0) < 1.0 for item in sure[0].releases)
+    assert search._certified(search.start, lambda candidate, factor: candidate) is None  # noqa: ARG005

@@ -1,4 +1,4 @@
-"""The page of remedies: first, with all figures and a plan to save, and nothing that hostile names can break."""
+"""The page of remedies: first, with its figures and plans to save, safe from hostile names."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class Search:
         sl.auditing.check_decider(self.decide_by or "report", "report", is_model=is_model, has_model=False)
 
 
-@grouped()
+@grouped(cached=True)
 def calibrate(
     data: Data, *, wishes: Wishes, search: Search, wanted: Wanted, reading: Reading,
     smoothing: Smoothing = 0.0, shown: Shown,

@@ -9,8 +9,10 @@ from pathlib import Path
 import sidelight as sl
 from sidelight.cli.common import Shown
 from sidelight.cli.options import flag
-from sidelight.foundation.errors import InputError, check_number, check_whole, unknown
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
 from sidelight.foundation.terminal import say, say_json
+
+KINDS = ("withhold", "budgets", "coarsen", "sample", "several")
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class Remedied:
     remedy: str | None = flag(
         None,
         "Write the plan of this remedy to --save-plan: its number in the list, or the first of a kind: "
-        "'withhold', 'budgets', 'coarsen', 'sample', 'several'.",
+        f"{', '.join(map(repr, KINDS))}.",
     )
     people: int | None = flag(None, "With --remedies: how many people will report [the table's rows].")
     within: float | None = flag(
@@ -39,6 +41,8 @@ class Remedied:
             check_whole("people", self.people, at_least=1)
         if self.within is not None:
             check_number("within", self.within, above=0, below=1)
+        if self.remedy is not None and not self.remedy.isdecimal():
+            check_choice("remedy", self.remedy, KINDS)
         if self.remedy is not None and save_plan is None:
             raise InputError("--remedy needs a file for its plan; add --save-plan plan.toml.")
         given = {"--people": self.people, "--within": self.within}

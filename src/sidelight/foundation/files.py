@@ -20,6 +20,8 @@ from sidelight.foundation.errors import InputError, invalid
 
 REPORTS_KEY = b"sidelight"
 """The key of an Arrow or Parquet schema's metadata under which a file of reports names its protocol."""
+PROJECT_FILE = "sidelight.toml"
+"""What the file is called that commands read where it lies in the working folder."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The errors of a disk, or of a share of it, that is full."""
 _LARGEST_PLAN = 1 << 26

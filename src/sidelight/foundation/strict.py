@@ -121,7 +121,7 @@ def _keys(model: type[BaseModel], table: Sequence[str]) -> list[str]:
     for part in table:
         if part in model.model_fields:
             model = _inner(model.model_fields[part].annotation) or model
-    return list(model.model_fields)
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _inner(annotation: Any) -> type[BaseModel] | None:

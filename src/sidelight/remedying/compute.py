@@ -13,7 +13,8 @@ from sidelight.auditing.verdict import keeps
 from sidelight.foundation.errors import InputError, check_is, check_number, check_whole, unknown
 from sidelight.foundation.progress import track
 from sidelight.leakage import DeltaLeakage
-from sidelight.remedying.kinds import Search, deciding, is_told
+from sidelight.remedying.gauge import deciding, is_told
+from sidelight.remedying.kinds import Search
 from sidelight.remedying.result import Exposed, Remedies
 
 _MOST_SINGLE = 3

@@ -11,37 +11,28 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
-import numpy as np
-
-from sidelight.auditing import AT_DELTA, AdversaryName, Audit
+from sidelight.auditing import AT_DELTA, AdversaryName, Audit, SecretAudit
 from sidelight.belief import Belief
-from sidelight.belief.views import SecretView
-from sidelight.foundation.arrays import Array, Codes, Positions
+from sidelight.foundation.arrays import Array
 from sidelight.leakage import Bound, leakage_at, total_leakage, tree_totals
 from sidelight.leakage.bounds import Claim
 from sidelight.leakage.divergence import epsilon_at
 from sidelight.leakage.totals import LARGEST_FIGURE, usual_draws
 from sidelight.leakage.totals.at_delta import BETA, Question
 from sidelight.leakage.totals.base import joint_claim
-from sidelight.leakage.totals.certificate import DrawnRatios, Draws
 from sidelight.leakage.totals.composition import composed_losses
 from sidelight.plan import Plan, Release, View
 from sidelight.remedying.coarsening import Coarsening, coarse_belief
+from sidelight.remedying.looks import MOST_CELLS, CommonLooks
 from sidelight.remedying.sampling import SAMPLED, sampled_figure
 
-_SEED = 0
-"""Of the common draws, fixed: the same audit has the same remedies."""
 _QUICK_DELTA, _QUICK_DRAWS = 1e-2, 2000
 """Which of two candidates says less is seen at a larger delta with few draws."""
 _SEARCH_SHARE = 5
 _MOST_SEARCHED = 40_000
-_MOST_CELLS = 1 << 26
-"""So many likelihoods of common draws are kept: 512 MiB."""
 _LEADING = 3
 """Quick looks are at so many secrets."""
-_BATCH = 1 << 13
 _LARGEST_LISTED = 1 << 20
 """With more combinations of values than this, no figure is exact."""
 _CERTIFIED_SHARE = 2
@@ -256,102 +247,35 @@ class AtDelta(Gauge):
         if (secret, quick) not in self._draws:
             delta = max(self.delta, _QUICK_DELTA) if quick else self.delta
             count = _QUICK_DRAWS if quick else min(usual_draws(delta) // _SEARCH_SHARE, _MOST_SEARCHED)
-            cells = _MOST_CELLS // (2 * len(self.limits))
+            cells = MOST_CELLS // (2 * len(self.limits))
             self._draws[secret, quick] = CommonLooks(self.belief.view(secret), delta, count, cells)
         return self._draws[secret, quick]
-
-
-Key = tuple[int, str, str, float | None, int, int]
-
-
-@dataclass(frozen=True, eq=False)
-class CommonLooks:
-    """People for each value of a secret who report any release always with the same random words.
-
-    Attributes:
-        view: the belief, seen from the secret.
-        delta: at which the leakage is estimated.
-        wanted: how many people.
-        cells: how many likelihoods are kept; there are fewer people where theirs would be more.
-    """
-
-    view: SecretView
-    delta: float
-    wanted: int
-    cells: int = _MOST_CELLS
-    _tables: dict[Key, Array] = field(default_factory=dict, repr=False)
-
-    @cached_property
-    def possible(self) -> Positions:
-        """The values of the secret that can occur."""
-        return np.flatnonzero(self.view.prior > 0)
-
-    @cached_property
-    def count(self) -> int:
-        """How many people there are for each value."""
-        cells = sum(self.view.schema.sizes) * len(self.possible)
-        return max(min(self.wanted, self.cells // cells), 16)
-
-    @cached_property
-    def people(self) -> tuple[Codes, ...]:
-        """The records of people with each possible value."""
-        rng = np.random.default_rng(_SEED)
-        return tuple(self.view.draw(int(value), self.count, rng) for value in self.possible)
-
-    def figure(self, releases: Mapping[str, Release], coarsened: Mapping[str, Coarsening]) -> float:
-        """Have everybody report, and return the estimate of the leakage at delta."""
-        if len(self.possible) < 2:
-            return 0.0
-        block = {}
-        for row in range(len(self.possible)):
-            logs = self._logs(row, releases, coarsened)
-            for column in range(len(self.possible)):
-                if column != row:
-                    block[row, column] = DrawnRatios.of(logs[:, row] - logs[:, column], 0.0)
-        return Draws((block,), self.count, 0.0).estimated(self.delta)[0]
-
-    def _logs(self, row: int, releases: Mapping[str, Release], coarsened: Mapping[str, Coarsening]) -> Array:
-        tables = {
-            name: self._likelihoods(row, release, coarsened.get(name)) for name, release in releases.items()
-        }
-        parts = []
-        for start in range(0, self.count, _BATCH):
-            some = {name: table[start : start + _BATCH] for name, table in tables.items()}
-            parts.append(self.view.log_probabilities(some)[:, self.possible])
-        return np.concatenate(parts)
-
-    def _likelihoods(self, row: int, release: Release, coarsening: Coarsening | None) -> Array:
-        """Return Pr(reports | fine value) of the people with one value, up to a factor for each."""
-        size = release.attribute.size
-        key = (row, release.name, f"{release.mechanism} {dict(release.parameters)}", release.epsilon,
-               release.times, size)  # fmt: skip
-        if key not in self._tables:
-            place, mechanism = self.view.schema.index(release.name), release.randomiser()
-            codes = self.people[row][:, place].astype(np.intp)
-            values = mechanism.inputs(codes if coarsening is None else coarsening.codes[codes])
-            seeds = np.random.default_rng([_SEED, row, place]).integers(1 << 62, size=release.times)
-            product = np.ones((self.count, size))
-            for seed in seeds:
-                product = product * mechanism.likelihoods(mechanism.randomise(values, seed=int(seed)))
-                product /= product.max(axis=1, keepdims=True)
-            self._forget(release.name, row)
-            self._tables[key] = product if coarsening is None else product[:, coarsening.codes]
-        return self._tables[key]
-
-    def _forget(self, name: str, row: int) -> None:
-        """Drop what other budgets of a release left behind, but for two: a search goes to and fro."""
-        old = [key for key in self._tables if key[:2] == (row, name)]
-        for key in old[1:-1]:
-            del self._tables[key]
 
 
 def gauge_of(audit: Audit, limits: Mapping[str, float]) -> Gauge:
     """Return the gauge of the adversary who decides in an audit."""
     decider: AdversaryName = audit.decide_by
     belief = audit.belief
-    if decider in AT_DELTA and audit.delta is not None:
+    if is_told(audit) and audit.delta is not None:
         if decider == "population" and audit.population is not None:
             return AtDelta(audit.population, limits, delta=audit.delta, table=belief)
         return AtDelta(belief, limits, delta=audit.delta)
     view: View = "guess" if decider in ("guess", "model guess") else "report"
     return WorstCase(belief, limits, view=view, is_tree=decider in ("model", "model guess"))
+
+
+def is_told(audit: Audit) -> bool:
+    """Whether a figure at delta decides."""
+    return audit.decide_by in AT_DELTA and audit.delta is not None
+
+
+def deciding(item: SecretAudit) -> Bound:
+    """Return the figure that decides whether a secret keeps its limit."""
+    if item.deciding is not None:
+        upper = item.deciding.leakage.upper
+        # no figure at delta is above the worst case
+        worst = item.worst_case.upper
+        return worst if item.decide_by == "table" and worst.value < upper.value else upper
+    if item.decide_by in ("model", "model guess") and item.model is not None:
+        return item.model
+    return item.total.upper if item.decide_by == item.adversary else item.worst_case.upper

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from sidelight.auditing import AT_DELTA, Audit, SecretAudit
+from sidelight.auditing import Audit
 from sidelight.auditing.verdict import keeps
 from sidelight.estimation.usefulness import people_needed, usefulness
 from sidelight.foundation.arrays import Array
+from sidelight.foundation.errors import InputError
 from sidelight.foundation.html import listed
 from sidelight.foundation.progress import track
 from sidelight.leakage import Bound
-from sidelight.plan import Plan
+from sidelight.plan import Plan, Release
 from sidelight.protocols.direct import planned
 from sidelight.protocols.protocol import Protocol
-from sidelight.remedying.gauge import Candidate, Gauge, gauge_of
+from sidelight.remedying.gauge import Candidate, Gauge, deciding, gauge_of, is_told
 from sidelight.remedying.result import Kind, Remedy, Tradeoff
 from sidelight.remedying.sampling import sample_of
 from sidelight.remedying.search import Rates, coarsened, lowered, rates, scaled, withheld
@@ -144,7 +146,7 @@ class Search:
         for part in track(_CURVE, "what leakage costs"):
             tried = ways.at(ways.most * part)
             if tried is not None:
-                errors = usefulness(planned(Plan(tried.releases)), self.people, self.frequencies)
+                errors = usefulness(_design(tried), self.people, self.frequencies)
                 points.append(Tradeoff(self.gauge.share(tried), errors.error))
         return tuple(points)
 
@@ -215,13 +217,13 @@ class Search:
         gauge = self.whole if candidate.coarsened or not _degrades(candidate) else self.gauge
         tried: Candidate | None = candidate
         for attempt in range(1, _ATTEMPTS + 1):
-            if tried is None or not tried.releases:
+            if tried is None or not _usable(tried):
                 return None
             bounds = gauge.certified(tried, attempt, int(self.coins.integers(1 << 40)))
             if self._keeps(bounds):
                 return tried, bounds
-            worst = max(bound.value / self.stated[name] for name, bound in bounds.items())
-            tried = tighter(tried, _MARGIN / worst if math.isfinite(worst) else 0.5)
+            worst = max(bound.value / max(self.stated[name], 1e-12) for name, bound in bounds.items())
+            tried = tighter(tried, max(_MARGIN / worst, 0.1) if math.isfinite(worst) else 0.5)
         return None
 
     def _keeps(self, bounds: Mapping[str, Bound]) -> bool:
@@ -263,7 +265,7 @@ class Search:
         """Put a certified candidate's plan and price together."""
         shares = self._frequencies_of(candidate)
         plan = self._plan(candidate, words)
-        design = protocol or planned(plan)
+        design = protocol or _design(candidate)
         use = usefulness(design, self.people, shares)
         loss = self._loss(candidate, {item.attribute: item.error for item in use.attributes})
         needed = people_needed(design, self.within, shares)
@@ -302,6 +304,22 @@ class Search:
         return math.sqrt(sum(squares) / len(squares))
 
 
+def _usable(candidate: Candidate) -> tuple[Release, ...]:
+    """Return one report of each attribute whose frequencies can be estimated from it."""
+    usable = []
+    for release in candidate.releases:
+        once = replace(release, times=1)
+        with suppress(InputError):
+            planned(Plan((once,)))
+            usable.append(once)
+    return tuple(usable)
+
+
+def _design(candidate: Candidate) -> Protocol:
+    """Return the collection of what can be estimated; where that is nothing, the error says why."""
+    return planned(Plan(_usable(candidate) or candidate.releases))
+
+
 def _degrades(candidate: Candidate) -> bool:
     """Whether lower budgets never say more."""
     return all(item.randomiser().degrades for item in candidate.releases if item.epsilon is not None)
@@ -326,20 +344,3 @@ def _largest_scaled(holds: Callable[[Candidate], bool], candidate: Candidate) ->
         else:
             high = middle
     return best
-
-
-def is_told(audit: Audit) -> bool:
-    """Whether a figure at delta decides."""
-    return audit.decide_by in AT_DELTA and audit.delta is not None
-
-
-def deciding(item: SecretAudit) -> Bound:
-    """Return the figure that decides whether a secret keeps its limit."""
-    if item.deciding is not None:
-        upper = item.deciding.leakage.upper
-        # no figure at delta is above the worst case
-        worst = item.worst_case.upper
-        return worst if item.decide_by == "table" and worst.value < upper.value else upper
-    if item.decide_by in ("model", "model guess") and item.model is not None:
-        return item.model
-    return item.total.upper if item.decide_by == item.adversary else item.worst_case.upper

@@ -112,9 +112,14 @@ class Remedy:
 
         return toml_text(protocol_data(self.protocol)) if self.protocol else self._own_plan.to_toml()
 
-    def write(self, path: str | Path) -> Path:
-        """Write the plan or protocol to a .toml or .json file; what is not of ours is not replaced."""
-        return write_protocol(self.protocol, path) if self.protocol else self._own_plan.write(path)
+    def write(self, path: str | Path, *, like: str | Path | None = None) -> Path:
+        """Write the plan or protocol to a .toml or .json file; what is not of ours is not replaced.
+
+        The comments of a plan come from the file that it is `like`.
+        """
+        if self.protocol:
+            return write_protocol(self.protocol, path)
+        return self._own_plan.write(path, like=like)
 
     @property
     def _own_plan(self) -> Plan:

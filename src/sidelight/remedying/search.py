@@ -24,6 +24,10 @@ _STEPS = 12
 _CLOSE = 0.98
 """A figure that reaches this share of its aim is near enough."""
 _LEAST_SCALE = 1e-3
+_LOOKED_AT = 10
+"""After its first step, a greedy search looks at so many candidates in each."""
+_ENOUGH = 0.5
+"""No more is withheld where a quick look says that this share of a limit is left."""
 _MOST_RETURNED = 10
 """Of so many withheld attributes each is tried out again."""
 _NEGLIGIBLE = 1e-3
@@ -53,21 +57,26 @@ def withheld(gauge: Gauge, candidate: Candidate, kept: Collection[str] = ()) -> 
 
 
 def _most_telling(gauge: Gauge, candidate: Candidate, kept: Collection[str]) -> list[str]:
-    """Return the attributes in the order in which a greedy search withholds them."""
+    """Return the attributes in the order in which a greedy search withholds them.
+
+    All are looked at once; later steps look anew at those that said most so far.
+    """
     order: list[str] = []
-    free = [release for release in candidate.releases if release.name not in kept]
-    for _ in track(range(len(free)), "what to withhold"):
-        left = [release for release in free if release.name not in order]
+    free = {release.name: release for release in candidate.releases if release.name not in kept}
+    ranked = list(free)
 
-        def after(release: Release) -> tuple[float, bool, int]:
-            share = gauge.share(candidate.without([*order, release.name]), quick=True)
-            # of equals a secret's own report goes first, then the one with most values, hence most noise
-            return round(share, 9), release.name not in gauge.limits, -release.attribute.size
+    def after(name: str) -> tuple[float, bool, int]:
+        share = gauge.share(candidate.without([*order, name]), quick=True)
+        # of equals a secret's own report goes first, then the one with most values, hence most noise
+        return round(share, 9), name not in gauge.limits, -free[name].attribute.size
 
-        order.append(min(left, key=after).name)
-        if gauge.share(candidate.without(order), quick=True) <= 0.5 * gauge.aim(candidate):
+    for step in track(range(len(free)), "what to withhold"):
+        seen = {name: after(name) for name in (ranked if step == 0 else ranked[:_LOOKED_AT])}
+        ranked = [*sorted(seen, key=lambda name: seen[name]), *(name for name in ranked if name not in seen)]
+        order.append(ranked.pop(0))
+        if seen[order[-1]][0] <= _ENOUGH:
             break
-    return order + [release.name for release in free if release.name not in order]
+    return order + ranked
 
 
 def _first(holds: Callable[[int], bool], most: int) -> int | None:
@@ -225,21 +234,40 @@ def coarsened(
         for release in candidate.releases
         if release.name not in kept and not release.parameters
     }
+    steps = [item for ladder in ladders.values() for item in ladder]
     now, share = candidate, gauge.share(candidate, quick=True)
-    while True:
-        tried = [
-            made
-            for name, ladder in ladders.items()
-            for item in ladder[:1]
-            if (made := _with_coarse(now, name, item)) is not None
+    while steps:
+        tried = [(_with_coarse(now, item.fine.name, item), item) for item in steps]
+        looks = [
+            _Look(made, item, gauge.share(made, quick=True), now.by_name[item.fine.name].attribute.size)
+            for made, item in track(tried, "what to coarsen")
+            if made is not None
         ]
-        shares = [gauge.share(made, quick=True) for made in track(tried, "what to coarsen")]
-        if not tried or min(shares) >= _WORTH * share:
+        ranked = sorted(looks, key=lambda look: -look.gain(share))
+        if not ranked or ranked[0].share >= _WORTH * share:
             return
-        share, now = min(shares), tried[shares.index(min(shares))]
-        for name, item in now.coarsened.items():
-            ladders[name] = [each for each in ladders[name] if each.coarse.size < item.coarse.size]
+        best = ranked[0]
+        now, share = best.candidate, best.share
         yield now
+        is_finer = {name: item.coarse.size for name, item in now.coarsened.items()}
+        rest = [look.item for look in ranked[1:]]
+        steps = [it for it in rest if it.coarse.size < is_finer.get(it.fine.name, it.fine.size)][:_LOOKED_AT]
+
+
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """A candidate with one attribute coarser, what it leaves of the figures, and the values there were."""
+
+    candidate: Candidate
+    item: Coarsening
+    share: float
+    values: int
+
+    def gain(self, before: float) -> float:
+        """Return what is gained for the detail that is lost, both as logarithms; nothing below a worth."""
+        if self.share >= _WORTH * before:
+            return 0.0
+        return math.log(before / max(self.share, 1e-9)) / math.log(self.values / self.item.coarse.size)
 
 
 def _with_coarse(candidate: Candidate, name: str, item: Coarsening) -> Candidate | None:

@@ -19,6 +19,15 @@ from sidelight.report.knowledge import print_adversary as print_adversary, print
 from sidelight.report.learning import print_learnt as print_learnt
 from sidelight.report.remedies import print_remedies as print_remedies
 from sidelight.report.page import write_report as write_report
+from sidelight.report.plans import (
+    changes_section as changes_section,
+    check_lines as check_lines,
+    comparison_markdown as comparison_markdown,
+    markdown as markdown,
+    plan_sections as plan_sections,
+    print_comparison as print_comparison,
+    print_sections as print_sections,
+)
 from sidelight.report.studies import (
     lines_of as lines_of,
     print_analysers as print_analysers,

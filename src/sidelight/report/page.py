@@ -36,6 +36,7 @@ PAGES: dict[str, str | Callable[[Any], Page]] = {
     "sidelight.remedying.result:Remedies": "sidelight.report.remedies:remedies_page",
     "sidelight.knowledge.audit:KnowledgeAudit": "sidelight.report.knowledge:knowledge_page",
     "sidelight.calibration.result:Calibration": "sidelight.report.calibration:calibration_page",
+    "sidelight.comparison.weighed:Comparison": "sidelight.report.plans:comparison_page",
     "sidelight.advice.advice:Advice": "sidelight.report.collection:advice_page",
     "sidelight.estimation.estimates:Comparison": "sidelight.report.collection:estimates_page",
     "sidelight.estimation.estimates:Estimates": "sidelight.report.collection:estimates_page",
@@ -129,15 +130,16 @@ def _address(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
-def write_report(result: object, path: str | Path) -> Path:
+def write_report(result: object, path: str | Path, *, home: str = "") -> Path:
     """Write what a verb returned, an audit, estimates and so on (`PAGES`), as HTML that needs no network.
 
-    The one file appears whole or not at all; only a page of Sidelight's is replaced.
+    The one file appears whole or not at all; only a page of Sidelight's is replaced. It may link to the
+    page that it is a part of, its `home`, by that page's relative address.
     """
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{path} must end in .html.")
     check_overwrite(path)  # another file of the user's may have that name
-    return write_text(path, render(page_of(result)))
+    return write_text(path, render(page_of(result), home))
 
 
 def page_of(result: object) -> Page:
@@ -151,12 +153,12 @@ def page_of(result: object) -> Page:
     raise InputError(f"a report needs a result of one of the kinds {known}, got a {type(result).__name__}.")
 
 
-def render(page: Page) -> str:
-    """Return the page as HTML."""
+def render(page: Page, home: str = "") -> str:
+    """Return the page as HTML, with a link to its `home` if it has one."""
     library = [_packaged("assets/plotly.min.js")] if page.figures else []
     scripts = [*library, "\n".join(_packaged(f"templates/{name}.js") for name in _SCRIPTS)]
     return (_environment().get_template(page.template)).render(
-        page.context, title=page.title, figures=page.figures,
+        page.context, title=page.title, home=home, figures=page.figures,
         drawings={name: figure.drawing for name, figure in page.figures.items()},
         palettes={"light": LIGHT, "dark": DARK},
         style=Markup(_packaged("templates/report.css")),  # noqa: S704 - our own file
