@@ -87,6 +87,16 @@ def test_a_result_names_score_control_baseline_limit_and_shares() -> None:
     assert json.loads(found.to_json())["gain_over_control"]["value"] == pytest.approx(0.4)
 
 
+def test_how_many_guesses_of_a_number_are_near() -> None:
+    found = result([0.05, 0.2, 0.2, 0.9], [0.8, 1.0, 1.2, 1.0])
+    distance, near, control = found.within(0.2)
+    assert distance == pytest.approx(0.2)
+    assert (near.value, control.value) == (0.75, 0.0)
+    told = json.loads(found.to_json())["within"]
+    assert [part["attack"]["value"] for part in told] == [0.25, 0.75]
+    assert json.loads(result([0.0, 1.0], [1.0, 1.0], measure="error rate").to_json())["within"] is None
+
+
 def test_an_attack_that_does_not_beat_its_control_says_so() -> None:
     found = result([0.5, 0.6, 0.4] * 30, [0.4, 0.6, 0.5] * 30, baseline_losses=np.full(90, 10.0))
     assert found.noise_removed == pytest.approx(0.95)

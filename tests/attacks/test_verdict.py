@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import sidelight as sl
-from sidelight.attacks import BayesAttacker, LearntAttacker, attack, rehearse, release
+from sidelight.attacks import BayesAttacker, LearntAttacker, attack, rehearsal, rehearse, release
 from sidelight.attacks.verdict import judge, judge_distances
 from sidelight.foundation.forecasts import Finding, Measures, measure
 from sidelight.foundation.intervals import Interval
@@ -227,6 +227,15 @@ def test_a_belief_that_includes_the_people_attacked_flatters_and_says_so(rng) ->
     assert everyone["Bayes"].limit is not None
 
 
+def test_of_too_many_distinct_records_a_tree_is_learnt(monkeypatch) -> None:
+    monkeypatch.setattr(rehearsal, "LARGEST_RECORDS", 100)
+    table = clinic(2000)
+    reports = sl.collect(table, sl.Plan.uniform(table.schema, "grr", 1.0), seed=1)
+    found = rehearse(reports, table, "condition")
+    assert found.notes[0].endswith("(tree).")
+    assert found["Bayes"].beats_control
+
+
 def test_another_table_teaches_the_belief_and_everyone_is_attacked() -> None:
     table, other = clinic(1000, seed=1), clinic(1000, seed=2)
     reports = sl.collect(table, sl.Plan.uniform(table.schema, "grr", 2.0), seed=1)
@@ -235,6 +244,21 @@ def test_another_table_teaches_the_belief_and_everyone_is_attacked() -> None:
     assert "other people than those attacked" in found.notes[0]
     with pytest.raises(sl.InputError, match="1000 released records but 999 true ones"):
         rehearse(reports, clinic(999), "condition")
+
+
+def test_what_nothing_can_be_learnt_from_is_refused() -> None:
+    table = clinic(1000, seed=1)
+    reports = sl.collect(table, sl.Plan.uniform(table.schema.select(["cough", "fever"]), "grr", 2.0), seed=1)
+    codes = clinic(1000, seed=2).codes()
+    columns = {item.name: np.asarray(item.values)[codes[:, i]] for i, item in enumerate(table.schema)}
+    columns["condition"] = np.where(columns["condition"] == "yes", "very", "hardly")
+    other = sl.read(pa.table(columns))
+    with pytest.raises(sl.InputError, match="code 'condition' in different ways"):
+        rehearse(reports, table, "condition", belief_from=other)
+    with pytest.raises(sl.InputError, match="`belief_from` must be one of 'others', 'everyone'"):
+        rehearse(reports, table, "condition", belief_from="othrs")  # type: ignore[arg-type]
+    with pytest.raises(sl.InputError, match="'conditon'"):
+        rehearse(reports, table, "conditon")
 
 
 def test_few_people_are_not_divided_and_the_note_says_so() -> None:

@@ -15,7 +15,10 @@ from selenium.webdriver import Chrome
 import sidelight as sl
 from browser import PHONE, WIDE, browser_fixture, complaints, show
 from sidelight.attacks import Noise, Numbers, fit_published, protect
+from sidelight.foundation.forecasts import measure
 from sidelight.report.attack import attack_page, comparison_page, verdict_sentence
+from sidelight.report.measures import shown_findings, strongest
+from sidelight.sources.table import write_table
 from sidelight.transport import write_reports
 
 __all__ = ["browser_fixture"]
@@ -92,6 +95,79 @@ def test_attack_on_a_file_of_reports(run, tmp_path: Path) -> None:
     code, _, err = run("attack", path, "--secret", "survived", "--truth", tmp_path / "less.parquet")
     assert code == 2
     assert "there is no column 'sex'" in err
+
+
+@pytest.fixture(scope="module", name="clinic")
+def clinic_fixture(tmp_path_factory) -> Path:
+    """Reports of patients, in order, without the condition; their truth, and that of other patients."""
+    folder = tmp_path_factory.mktemp("clinic")
+    table = sl.sources.clinic(3000, seed=1)
+    plan = sl.Plan.uniform(table.schema, "grr", 1.0).withholding(["condition"])
+    write_reports(sl.collect(table, plan, seed=1), folder / "reports.parquet")
+    write_table(table, folder / "people.parquet")
+    with_more = pq.read_table(folder / "people.parquet").append_column(
+        "ward", pa.array(["a", "b", "c"] * 1000)
+    )
+    pq.write_table(with_more, folder / "people.parquet")
+    write_table(sl.sources.clinic(2000, seed=2), folder / "others.parquet")
+    return folder
+
+
+def test_a_rare_secret_is_told_by_its_order_of_suspicion(run, clinic: Path, tmp_path: Path) -> None:
+    page = tmp_path / "attack.html"
+    attacked = ["attack", clinic / "reports.parquet", "--secret", "condition"]
+    code, out, _ = run(*attacked, "--truth", clinic / "people.parquet", "--report", page)
+    assert code == 0
+    words = " ".join(out.split())
+    assert words.startswith("The release tells something about condition:")
+    assert "Accuracy alone does not show it" in words
+    assert "hits among the 150 most suspected" in words
+    assert "distribution of 1500 people of people.parquet, and attacks the other 1500" in words
+    assert "All clear" not in words
+    text = page.read_text()
+    assert all(f"plot-{name}" in text for name in ("roc", "lift", "reliability"))
+    assert "Tells something" in text
+
+
+def test_of_many_values_those_told_most_about_are_shown(rng) -> None:
+    """Of twelve values one is told: it leads the tables and figures, which do not show them all."""
+    truth = rng.integers(0, 12, size=3000)
+    scores = rng.dirichlet(np.ones(12), size=3000)
+    scores[:, 7] += np.where(truth == 7, 0.2, 0.0)
+    scores /= scores.sum(axis=1, keepdims=True)
+    names = [f"v{code}" for code in range(12)]
+    found = measure(scores, truth, names, scores.argmax(axis=1))
+    assert strongest(found, 3)[0] == "v7"
+    shown = shown_findings(found, 3)
+    assert {item.value for item in shown} == {None, *strongest(found, 3)}
+    assert len(shown_findings(found, 12)) == len(found.findings)
+
+
+def test_the_belief_may_come_from_others_or_everyone(run, clinic: Path) -> None:
+    attacked = ["attack", clinic / "reports.parquet", "--secret", "condition", "--json"]
+    known = ["--truth", clinic / "people.parquet", "--belief-from"]
+    told = {}
+    for way, records in (("others", 1500), ("everyone", 3000), (clinic / "others.parquet", 3000)):
+        found = json.loads(run(*attacked, *known, way)[1])
+        assert found["results"]["Bayes"]["records"] == records
+        assert (found["results"]["Bayes"]["limit"] is None) == (way != "everyone")
+        told[str(way)] = found["notes"][0]
+    assert "which includes the people attacked" in told["everyone"]
+    assert "others.parquet, other people" in told[str(clinic / "others.parquet")]
+
+
+def test_a_table_to_learn_from_must_be_there_and_have_the_columns(run, clinic: Path, tmp_path: Path) -> None:
+    attacked = ["attack", clinic / "reports.parquet", "--secret", "condition"]
+    known = ["--truth", clinic / "people.parquet", "--belief-from"]
+    less = pq.read_table(clinic / "others.parquet").drop_columns("fever")
+    pq.write_table(less, tmp_path / "less.parquet")
+    pq.write_table(less.drop_columns("condition"), tmp_path / "least.parquet")
+    cases = (("none.parquet", "none.parquet"), ("less.parquet", "'fever'"), ("least.parquet", "no column"))
+    for name, message in cases:
+        code, _, err = run(*attacked, *known, tmp_path / name)
+        assert code == 2
+        assert message in err
+        assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize("protocol", ["product", "rs+fd", "corr-rr"])
@@ -211,6 +287,7 @@ def test_without_torch_the_command_names_the_extra(run, sheet: Path, monkeypatch
         (("--noise", "swap"), "name its column with --entity"),
         (("--seed", "-1"), "`seed` must be a whole number of at least 0"),
         (("--truth", "people.csv"), "holds no reports, so its records are the truth"),
+        (("--belief-from", "others"), "leave --belief-from out"),
         (("--entity", "whom"), "did you mean 'who'"),
         (("--through", "who"), "is not numeric"),
         (("--through", "the_total"), "no number to reconstruct 'The Total' from but itself"),
@@ -260,7 +337,8 @@ def pages(tmp_path_factory) -> dict[str, Path]:
     released = protect(target, Noise(), 5.0, ["all"], seed=1)
     guessed = sl.attack(released, fit_published(own, ["all"], "imputation"), secret="all", truth=target)
     many = sl.attacks.AttackComparison("Nine of one kind", {f"attack {i}": guessed for i in range(9)})
-    found = {"errors": errors, "distances": many}
+    classes = sl.attacks.attack_plans(belief, {"GRR": plans[min(plans)]}, "class", table.codes(), seed=1)
+    found = {"errors": errors, "distances": many, "values": classes}
     return {name: sl.write_report(result, folder / f"{name}.html") for name, result in found.items()}
 
 
@@ -272,11 +350,11 @@ def test_attacks_of_any_number_are_all_drawn(pages: dict[str, Path]) -> None:
 @pytest.mark.browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
-@pytest.mark.parametrize("name", ["errors", "distances"])
+@pytest.mark.parametrize("name", ["errors", "distances", "values"])
 def test_the_page_of_an_attack_in_a_browser(browser: Chrome, pages, name: str, size, theme: str) -> None:
     show(browser, pages[name], size, theme)
     ranked = ["plot-errors", "plot-roc", "plot-lift", "plot-reliability"]
-    plots = ranked if name == "errors" else ["plot-density", "plot-cumulative"]
+    plots = ["plot-density", "plot-cumulative"] if name == "distances" else ranked
     for plot in plots:
         drawn, wanted, legend, top = browser.execute_script(
             "const plot = document.getElementById(arguments[0]);"

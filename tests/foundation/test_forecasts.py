@@ -238,6 +238,37 @@ def test_few_people_prove_little() -> None:
     assert found.find("AUC") is None, "no mean over values that so few have"
 
 
+def test_few_people_have_the_widest_interval_possible() -> None:
+    """Five of 400: the variance of their places is no better known than they are many."""
+    has = np.isin(np.arange(400), [0, 3, 7, 20, 60])
+    ranking = Ranking.of(np.linspace(0.9, 0.1, 400), has)
+    assert ranking.auc_interval(0.95) == wilson_interval(ranking.auc, 5, 0.95)
+    assert ranking.precision_interval(0.95) == wilson_interval(ranking.average_precision, 5, 0.95)
+
+
+def test_those_who_stand_out_by_chance_tell_nothing() -> None:
+    """30 of 10,100 people are suspected less, and none is among the 100 who have the value: no surprise.
+
+    The estimated variance knows nobody with the value who stands out, and is far too small; with 30 of
+    10,100 chosen at random that happens three times in four.
+    """
+    has, scores = np.arange(10_100) < 100, np.full(10_100, 0.01)
+    scores[-30:] = 0.005
+    ranking = Ranking.of(scores, has)
+    assert ranking.auc - 4 * math.sqrt(ranking.auc_variance) > 0.5
+    assert ranking.auc_interval(0.95).lower <= 0.5
+
+
+def test_each_interval_makes_up_for_all_that_are_looked_at(rng) -> None:
+    truth, scores = truth_and_scores(rng, 4000, 1.0)
+    found = measured(truth, scores, 0.9)
+    ranking, each = Ranking.of(scores[:, 1], truth == 1), 1 - 0.1 / 15
+    assert found.find("AUC", "yes").figure == ranking.auc_interval(each)
+    assert found.find("average precision", "yes").figure == ranking.precision_interval(each)
+    shares = [item.figure for item in found.findings if item.value == "yes" and item.suspected]
+    assert shares == [ranking.share_among(size, each) for size in (40, 400, 500)]
+
+
 def test_a_value_that_all_or_none_have_is_left_out(rng) -> None:
     scores = rng.dirichlet(np.ones(3), size=100)
     found = measure(scores, np.zeros(100, dtype=np.intp), ["a", "b", "c"], scores.argmax(axis=1))

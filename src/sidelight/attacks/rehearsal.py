@@ -16,8 +16,9 @@ from sidelight.attacks.attack import attack
 from sidelight.attacks.bayes import BayesAttacker
 from sidelight.attacks.result import AttackComparison
 from sidelight.belief import Belief
+from sidelight.belief.belief import LARGEST_RECORDS
 from sidelight.foundation.arrays import Codes, Mask, Positions
-from sidelight.foundation.errors import InputError
+from sidelight.foundation.errors import InputError, check_choice
 from sidelight.foundation.files import file_name
 from sidelight.protocols import RecordReports
 from sidelight.sources import Table
@@ -68,6 +69,7 @@ def rehearse(
             "the same records in the same order."
         )
     learnt = _learn(table, codes, senders, belief_from)
+    _check_coded_alike(learnt.belief, table, secret)
     belief = learnt.belief if learnt.belief.kind == "joint" else Belief.tree_of(learnt.belief)
     result = attack(
         reports, BayesAttacker(belief), secret=secret, truth=codes[senders][:, table.schema.index(secret)],
@@ -80,11 +82,21 @@ def rehearse(
     return AttackComparison(f"Inference of {secret} from reports", {"Bayes": result}, (note,))
 
 
+def _check_coded_alike(belief: Belief, table: Table, secret: str) -> None:
+    """Raise unless the belief knows the secret by the same values as the table."""
+    if belief.schema[secret] != table.schema[secret]:
+        raise InputError(
+            f"the two tables code {secret!r} in different ways; read the one to learn from with the schema "
+            "of the other."
+        )
+
+
 def _learn(table: Table, codes: Codes, senders: Positions, belief_from: BeliefFrom | Table) -> _Learnt:
     """Return the belief and whom it is to be used on."""
     if isinstance(belief_from, Table):
         belief = Belief.from_data(belief_from)
         return _Learnt(belief, None, True, f"{belief.source}, other people than those attacked")
+    check_choice("belief_from", belief_from, ("others", "everyone"))
     if belief_from == "everyone" or len(senders) < FEWEST:
         belief = Belief.from_data(table)
         few = f" (with fewer than {FEWEST} people they are not divided)" if belief_from == "others" else ""
@@ -96,4 +108,6 @@ def _learn(table: Table, codes: Codes, senders: Positions, belief_from: BeliefFr
     records = distinct_records(table.schema, codes[teachers], np.ones(int(teachers.sum())))
     source = file_name(table.source.label)
     said = f"{len(codes) - len(people)} people of {source}, and attacks the other {len(people)}"
-    return _Learnt(Belief.from_records(records, source=source), people, True, said)
+    belief = Belief.from_records(records, source=source)
+    is_wide = len(records.weights) > LARGEST_RECORDS
+    return _Learnt(Belief.tree_of(belief) if is_wide else belief, people, True, said)

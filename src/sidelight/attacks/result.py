@@ -29,6 +29,8 @@ from sidelight.foundation.html import html_table
 from sidelight.foundation.intervals import Interval, mean_interval, paired_interval, student_interval
 
 Measure = Literal["error rate", "mean distance"]
+_NEAR = (0.1, 0.5)
+"""How near guesses of numbers are told: these shares of the distance without the release."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +103,16 @@ class AttackResult:
             return judge_guesses(self.gain, self.target)
         return judge_distances(self.gain, self.control, self.confidence, self.target)
 
+    def within(self, share: float) -> tuple[float, Interval, Interval]:
+        """Return a distance, this share of the control's mean loss, and how many records are within it.
+
+        The shares of records are those of the attack and of the control; for guesses of numbers.
+        """
+        distance = share * self.control.value
+        near = [(losses <= distance) * 1.0 for losses in (self.losses, self.control_losses)]
+        attack, control = (mean_interval(part, self.confidence) for part in near)
+        return distance, attack, control
+
     @property
     def beats_control(self) -> bool:
         """Whether a sound measure lies above its control with its whole interval."""
@@ -155,10 +167,15 @@ class AttackResult:
             "noise_removed": self.noise_removed,
             "share_of_limit": self.share_of_limit,
             "beats_control": self.beats_control,
+            "within": [self._near(share) for share in _NEAR] if self.measure == "mean distance" else None,
             "verdict": self.verdict.to_dict(),
             "measures": None if self.measures is None else self.measures.to_dict(),
             "warning": self.warning,
         }
+
+    def _near(self, share: float) -> dict[str, Any]:
+        distance, attack, control = self.within(share)
+        return {"distance": distance, "attack": attack.plain(), "control": control.plain()}
 
     def to_json(self) -> str:
         """Return all figures as JSON."""

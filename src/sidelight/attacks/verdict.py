@@ -31,7 +31,8 @@ TOLERANCES: dict[FindingKind, float] = {
 """The largest odds, over those of the control, that an upper limit may have where all is clear."""
 NUMBER_TOLERANCE = 0.05
 """The same for numbers: the largest share of the control's distance that may be gained."""
-_DECIDE: tuple[FindingKind, ...] = ("accuracy", "AUC", "share of hits")
+DECIDE: tuple[FindingKind, ...] = ("accuracy", "AUC", "share of hits")
+"""The measures whose intervals hold with few people too."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,14 @@ class Verdict:
 def judge(measures: Measures, target: str) -> Verdict:
     """Return the verdict by the most damning measure."""
     findings = measures.findings
-    above = [item for item in findings if item.kind in _DECIDE and _at_least(item) > 1]
+    above = [item for item in findings if item.kind in DECIDE and least_odds(item) > 1]
     bounded = [item for item in findings if item.kind in TOLERANCES]
     if not any(item.kind == "AUC" for item in bounded):
         return Verdict("open", f"Not shown either way: all people attacked have the same {target}.")
     loosest = max(bounded, key=_beyond)
     is_clear = _beyond(loosest) <= 1
     if above:
-        worst = max(above, key=_at_least)
+        worst = max(above, key=least_odds)
         return Verdict("tells", _telling(worst, measures, target, is_clear=is_clear), worst)
     if is_clear:
         return Verdict("clear", _clearing(bounded, measures, target), loosest)
@@ -158,7 +159,7 @@ def _undecided(loosest: Finding, measures: Measures, target: str) -> str:
     )
 
 
-def _at_least(finding: Finding) -> float:
+def least_odds(finding: Finding) -> float:
     """Return the least odds over those of the control; of an AUC in the order that is right more often."""
     least = finding.odds_factor(finding.figure.lower)
     return max(least, 1 / finding.odds_factor(finding.figure.upper)) if finding.kind == "AUC" else least

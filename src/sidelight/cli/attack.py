@@ -138,21 +138,17 @@ def _on_reports(data: str, secret: str, known: Known) -> sl.attacks.AttackCompar
         raise InputError(f"{data} holds reports; give --truth, the true records to compare with.")
     released = sl.read_reports(data)
     schema = released.protocol.schema
-    table = _true_records(known.truth, secret, schema, known)
-    belief_from: Any = "others" if known.belief_from is None else known.belief_from
-    if belief_from not in ("others", "everyone"):
-        belief_from = _true_records(belief_from, secret, table.schema, known)
-    rows = _rows_of_phase(released, table, known.parameters)
-    return sl.attacks.rehearse(released, table, secret, rows=rows, belief_from=belief_from)
-
-
-def _true_records(path: str, secret: str, schema: sl.Schema, known: Known) -> sl.Table:
-    """Read true records, coded as the schema says, which is that of the reports."""
     stated: dict[str, Any] = {**stated_kinds(known.kinds)}
-    return sl.read(
-        path, schema=schema, rest=known.schema or True, require=[secret], encoding=known.encoding,
+    table = sl.read(
+        known.truth, schema=schema, rest=known.schema or True, require=[secret], encoding=known.encoding,
         kinds={name: kind for name, kind in stated.items() if name not in schema},
     )  # fmt: skip
+    belief_from: Any = "others" if known.belief_from is None else known.belief_from
+    if belief_from not in ("others", "everyone"):
+        asked = table.schema.select(list(dict.fromkeys([*schema.names, secret])))
+        belief_from = sl.read(belief_from, schema=asked, encoding=known.encoding)
+    rows = _rows_of_phase(released, table, known.parameters)
+    return sl.attacks.rehearse(released, table, secret, rows=rows, belief_from=belief_from)
 
 
 def _rows_of_phase(released: sl.RecordReports, table: sl.Table, parameters: Path | None) -> Any:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sidelight.attacks.verdict import DECIDE, least_odds
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.forecasts import Finding, Measures
 from sidelight.foundation.intervals import Interval, wilson_interval
@@ -34,12 +35,15 @@ class Suspicion(NamedTuple):
 
 
 def strongest(measures: Measures, most: int) -> list[str]:
-    """Return the values whose AUC is furthest above chance, at its lower limit, first; of two, the rarer."""
-    aucs = [item for item in measures.findings if item.kind == "AUC" and item.value is not None]
-    rates = {item.value: item.control for item in measures.findings if item.kind == "average precision"}
-    # Of two values one order of suspicion is the other upside down: the rarer one says it all.
-    aucs.sort(key=lambda item: (-round(item.figure.lower, 9), rates.get(item.value, 1.0)))
-    named = [item.value for item in aucs if item.value is not None]
+    """Return the values that the attack tells most about, by their most damning figure; of two values one.
+
+    Of two values the order of suspicion of one is that of the other upside down.
+    """
+    odds: dict[str, float] = {}
+    for item in measures.findings:
+        if item.value is not None and item.kind in DECIDE:
+            odds[item.value] = max(odds.get(item.value, 0.0), least_odds(item))
+    named = sorted(odds, key=lambda value: -odds[value])
     return named[: 1 if len(named) == 2 else most]
 
 
