@@ -106,6 +106,9 @@ def test_a_precision_and_a_prior_of_ones_own_are_answered(useless: sl.Calibratio
     assert "To be right to 5 percentage points for every attribute" in " ".join(asked.notes())
     assert asked.prospect.usefulness.guess_error < 1e-9
     assert "No number of people would halve the error of guessing." in asked.notes()
+    near = {name: 0.9999 * share + 0.0001 / len(share) for name, share in exact.items()}
+    notes = replace(useless, prior=near).notes()
+    assert "More people than there are would have to report to halve the error of guessing." in notes
 
 
 def test_a_plan_that_cannot_be_collected_says_why_nothing_is_predicted() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.estimation.usefulness import AttributeUse, Usefulness
 from sidelight.mechanisms import MECHANISMS, mechanism_class
 from sidelight.protocols import Design, TwoPhase, planned, product, rs_fd, smp, spl
+from sidelight.transport import true_frequencies
 
 WITHIN = 0.25
 """Errors are predicted within this share; with the fixed seeds below the worst cell is off by less."""
@@ -157,6 +159,18 @@ def test_the_error_over_unknown_frequencies_is_a_mean_over_all_there_are() -> No
         assert expected[name].uniform_error == pytest.approx(math.sqrt(np.mean(guesses[name])), rel=WITHIN)
 
 
+@pytest.mark.parametrize("name", ["adult", "nyc_taxi_sample"])
+def test_real_tables_come_out_as_predicted(name: str, data: Path) -> None:
+    """Three collections of each design; attributes depend on each other, which the prediction ignores."""
+    table = sl.read(data / f"{name}.parquet")
+    truth = true_frequencies(table, table.schema)
+    for design in (planned(sl.Plan.uniform(table.schema, "oue", 0.1)), smp(table.schema, 1.0, "best")):
+        expected = usefulness(design, table.rows, truth)
+        found = [sl.estimate(sl.collect(table, design, seed=seed)).against(truth) for seed in range(3)]
+        seen = math.sqrt(np.mean([item.error for item in found]))
+        assert expected.error == pytest.approx(seen, rel=WITHIN)
+
+
 def test_the_largest_error_holds_for_all_values_at_its_rate() -> None:
     """200 collections: 95 % within it, so 88 % to 99 % but for a chance below 1 in 10,000."""
     schema = schema_of(8)
@@ -180,6 +194,14 @@ def test_the_error_of_a_guess_is_about_the_truth_that_is_given() -> None:
     assert found["x1"].prior_error is None
     assert found["x1"].verdict == "worse than guessing"  # nothing beats what is exactly right
     assert "equally common, so a guess is right already" in " ".join(found.notes())
+
+
+def test_the_error_of_a_guess_about_unknown_frequencies_is_the_closed_form() -> None:
+    """Of two values the frequency is uniform on 0 to 1, of variance 1/12; of three, by integration, 1/18."""
+    found = usefulness(spl(schema_of(2, 3), 1.0), 100, prior={"x0": np.array([0.7, 0.3])})
+    assert found["x0"].uniform_error == pytest.approx(math.sqrt(1 / 12))
+    assert found["x0"].prior_error == pytest.approx(math.sqrt(1 / 12 + 0.2**2))
+    assert found["x1"].uniform_error == pytest.approx(math.sqrt(1 / 18))
 
 
 def test_the_unbiased_error_is_the_closed_form() -> None:
@@ -235,6 +257,8 @@ def test_without_noise_one_person_is_enough() -> None:
     plain = planned(sl.Plan((sl.Release(schema["x0"], "identity"),)))
     assert people_needed(plain, 0.01) == 1
     assert usefulness(plain, 10).error < 1e-12
+    assert usefulness(plain, 10, {"x0": np.full(3, 1 / 3)}).verdict == "useful"  # though a guess is right too
+    assert people_needed(spl(schema, 1.0), 1e-12) is None
 
 
 def test_attributes_that_can_be_afforded_are_useful_when_collected() -> None:
@@ -256,6 +280,17 @@ def test_attributes_that_can_be_afforded_are_useful_when_collected() -> None:
     assert affordable(schema, 0.01, 100, truth) is None
 
 
+@pytest.mark.parametrize("people", [500, 2_000, 8_000])
+def test_no_attribute_more_could_be_afforded(people: int) -> None:
+    schema = schema_of(*[2, 3, 4, 6, 10] * 2)
+    truth = frequencies_of(schema, 5)
+    found = affordable(schema, 1.0, people, truth)
+    assert found is not None
+    for name in set(schema.names) - set(found.names):
+        more = usefulness(smp(schema.select([*found.names, name]), 1.0, "best"), people, truth)
+        assert {item.verdict for item in more.attributes} != {"useful"}
+
+
 def use_of(error: float, guess: float) -> AttributeUse:
     return AttributeUse("income", 2, error, error, error, guess)
 
@@ -274,6 +309,16 @@ def test_the_worst_is_said_first(error: float, guess: float, words: str) -> None
     assert found.notes()[0].startswith(words)
     assert words in repr(found)
     assert words.split(":")[0] in found._repr_html_()
+
+
+def test_one_attribute_is_told_in_words() -> None:
+    found = Usefulness((use_of(0.03, 0.2),), 10_000, True)
+    words = "Frequencies of income right to 3 percentage points with 10,000 people, useful: a guess"
+    assert found.words("income").startswith(words)
+    assert found.to_dict()["attributes"][0]["words"] == found.words("income")
+    undetermined = Usefulness((use_of(math.inf, 0.2),), 10_000, True)
+    assert undetermined.words("income") == "Such reports do not determine the frequencies of income."
+    assert undetermined.to_dict()["error"] == "infinity"
 
 
 def test_what_is_asked_wrongly_is_explained() -> None:

@@ -27,8 +27,7 @@ from sidelight.protocols.two_phase import TwoPhase
 from sidelight.schema import Schema
 
 Frequencies = Mapping[str, Array]
-DRAWS = 200
-"""The most simulations of one attribute's noise."""
+_DRAWS = 200
 _LEAST_DRAWS = 2
 _MOST_DRAWN = 2_000_000
 _SEED = 20_250_101
@@ -164,7 +163,7 @@ def simulated_errors(
     errors: dict[str, Array] = {}
     for names in shared_domains(schema):
         spread = np.stack([variances[name] for name in names])
-        draws = min(max(_MOST_DRAWN // spread.size, _LEAST_DRAWS), DRAWS)  # many values need fewer draws
+        draws = draws_for(spread.size)
         truth = np.stack([_drawn(frequencies[name], draws) for name in names], axis=1)
         noise = rng.normal(size=truth.shape) * np.sqrt(spread)
         adding = noise - noise.mean(axis=-1, keepdims=True)  # estimates add up to 1, so their noise to 0
@@ -174,6 +173,11 @@ def simulated_errors(
         estimates = method(truth + noise, np.broadcast_to(spread.sum(axis=-1), (draws, len(names))))
         errors |= {name: (estimates - truth)[:, place] for place, name in enumerate(names)}
     return {name: errors[name] for name in schema.names}
+
+
+def draws_for(cells: int) -> int:
+    """Return how often as many frequencies are drawn: many need fewer draws, and would take much memory."""
+    return min(max(_MOST_DRAWN // cells, _LEAST_DRAWS), _DRAWS)
 
 
 def check_frequencies(schema: Schema, frequencies: Frequencies) -> None:

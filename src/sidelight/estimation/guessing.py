@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sidelight.estimation.expected_error import draws_for
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.numbers import at_least, hundredths, points, whole
 
@@ -24,7 +25,6 @@ Verdict = Literal["better than guessing", "worse than guessing", "not told from 
 OPEN = (
     "How far a guess is off is estimated too; where noise leaves it open, all frequencies are equally likely."
 )
-_DRAWS = 400
 _SEED = 20_250_104
 _TINY = 1e-300  # keeps divisors above 0
 _DEVIATIONS = 1.645
@@ -144,7 +144,7 @@ def _guess_square(
     size = len(estimate)
     away = (estimate - guess) ** 2
     noise = float((2 * spread**2 + 4 * spread * away).sum()) * size / max(size - 1, 1) / size**2
-    likely = ((rng.dirichlet(np.ones(size), _DRAWS) - guess) ** 2).mean(axis=-1)
+    likely = ((rng.dirichlet(np.ones(size), draws_for(size)) - guess) ** 2).mean(axis=-1)
     most = (1 - 2 * float(guess.min()) + float((guess**2).sum())) / size  # everybody has the rarest value
     beforehand = max(float(likely.var()), (most / 4) ** 2)  # so that four deviations span all there could be
     before, after = 1 / max(beforehand, _TINY), 1 / max(noise, _TINY)

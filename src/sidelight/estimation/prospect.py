@@ -16,6 +16,8 @@ from sidelight.protocols.direct import smp
 from sidelight.protocols.groups import BEST
 from sidelight.protocols.protocol import Design
 
+_ALIVE = 8_000_000_000
+
 
 @dataclass(frozen=True)
 class Prospect:
@@ -60,6 +62,8 @@ class Prospect:
     def _people_words(self) -> str:
         if self.people_for_use is None:
             return "No number of people would halve the error of guessing."
+        if self.people_for_use > _ALIVE and (self.people_if_sampled or math.inf) > _ALIVE:
+            return "More people than there are would have to report to halve the error of guessing."
         count = at_least(self.people_for_use)
         words = (
             f"Estimates would be useful, with half the error of guessing, if about {count} people reported"

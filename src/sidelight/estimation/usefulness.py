@@ -19,10 +19,10 @@ from typing import Any, Literal
 import numpy as np
 
 from sidelight.estimation.expected_error import (
-    DRAWS,
     Frequencies,
     best_errors,
     check_frequencies,
+    draws_for,
     loose_sums,
     number_errors,
     predicted_variances,
@@ -48,6 +48,8 @@ RIGHT_TO = (
 )
 _EVEN = 0.01
 """Values are called about equally common where the uniform guess is right to a percentage point."""
+_EXACT = 1e-9
+"""Smaller errors are rounding: no noise is left, and no guess could be better."""
 _SEED = 20_250_103
 _MOST_PEOPLE = 1e15
 _CLOSE = 1.01  # numbers of people are found within 1 %
@@ -95,6 +97,8 @@ def _plain(value: Any) -> Any:
 
 
 def _verdict(error: float, guess: float) -> Verdict:
+    if error < _EXACT:
+        return "useful"
     if error >= guess:
         return "worse than guessing"
     return "useful" if error <= USEFUL * guess else "hardly better than guessing"
@@ -184,6 +188,15 @@ class Usefulness:
             return f"{self.summary()}: right to {figures} to {points(self.guess_error)}."
         return f"{self.summary()} {people}, a guess to {points(self.guess_error)}."
 
+    def words(self, name: str) -> str:
+        """Say what to expect of one attribute: "Frequencies of income right to 3 percentage points ..."."""
+        item = self[name]
+        people = f"with {whole(self.people)} {'person' if self.people == 1 else 'people'}"
+        if math.isinf(item.error):
+            return f"Such reports do not determine the frequencies of {name}."
+        right = f"Frequencies of {name} right to {points(item.error)} {people}"
+        return f"{right}, {item.verdict}: a guess is right to {points(item.guess_error)}."
+
     def notes(self) -> list[str]:
         """Say what to expect, beginning with the worst, and what the words mean."""
         notes = [self.headline()]
@@ -209,7 +222,9 @@ class Usefulness:
         return {
             "verdict": self.verdict, "headline": self.headline(), "people": self.people,
             "is_known": self.is_known, **{name: json_number(value) for name, value in figures.items()},
-            "attributes": [item.to_dict() for item in self.attributes],
+            "attributes": [
+                item.to_dict() | {"words": self.words(item.attribute)} for item in self.attributes
+            ],
         }  # fmt: skip
 
     def __repr__(self) -> str:
@@ -272,7 +287,7 @@ def people_for_use(
     be beaten.
     """
     outlook = _Outlook.of(design, frequencies, prior)
-    guesses = [item.guess_error for item in outlook.at(1).attributes]
+    guesses = [min(even, math.inf if public is None else public) for even, public in outlook.guesses.values()]
     target = USEFUL * (min(guesses) if each else _together(guesses))
 
     def excess(found: Usefulness) -> float:
@@ -308,7 +323,11 @@ class _Outlook:
         schema = design.schema
         given, public = _checked(schema, frequencies), _checked(schema, prior)
         rng = np.random.default_rng(_SEED)
-        drawn = {item.name: rng.dirichlet(np.ones(item.size), DRAWS) for item in schema}
+        drawn = {
+            item.name: rng.dirichlet(np.ones(item.size), draws_for(item.size))
+            for item in schema
+            if item.name not in given
+        }
         guesses = {}
         for item in schema:
             truth, even = given.get(item.name), np.full(item.size, 1 / item.size)
@@ -353,6 +372,8 @@ class _Outlook:
         if not math.isfinite(at_scale):
             return None
         high = max(_SCALE * at_scale / target**2, 1.0)
+        if high > _MOST_PEOPLE:
+            return None
         above = excess(self.at(math.ceil(high)))
         while above > 0:
             high *= 4
