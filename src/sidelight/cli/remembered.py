@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sidelight.project import Project
 
 _READ = ("data", "schema", "plan", "collected", "prior")
-_WRITTEN = ("report", "save_plan", "output")
+_WRITTEN = ("report", "assessment", "save_plan", "output")
 _TERMINAL = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TERM", "COLORTERM", "PYTHONIOENCODING", "LANG")
 
 
