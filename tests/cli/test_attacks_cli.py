@@ -235,12 +235,12 @@ def test_the_page_of_one_result_and_its_verdict() -> None:
     plans = {"a": sl.Plan.uniform(table.schema, "grr", 3.0), "b": sl.Plan.uniform(table.schema, "grr", 0.05)}
     found = sl.attacks.attack_plans(belief, plans, "survived", table.codes(), seed=1)
     assert verdict_sentence(found) == "1 of 2 attacks beats the control"
-    assert set(comparison_page(found).figures) == {"errors"}
+    assert set(comparison_page(found).figures) == {"errors", "roc", "lift", "reliability"}
     bars = {trace["name"]: trace for trace in comparison_page(found).figures["errors"].data}
     assert bars["limit"]["y"] == [found["a"].limit.value, found["b"].limit.value]
     assert bars["release itself"]["y"] == [found["a"].baseline.value, found["b"].baseline.value]
     assert bars["attack"]["x"] == bars["without a release"]["x"] == ["a", "b"]
-    assert attack_page(found["b"]).context["verdict"] == "The attack does not beat its control"
+    assert attack_page(found["b"]).context["verdict"] == "Not shown either way"
 
 
 @pytest.fixture(scope="module")
@@ -275,7 +275,8 @@ def test_attacks_of_any_number_are_all_drawn(pages: dict[str, Path]) -> None:
 @pytest.mark.parametrize("name", ["errors", "distances"])
 def test_the_page_of_an_attack_in_a_browser(browser: Chrome, pages, name: str, size, theme: str) -> None:
     show(browser, pages[name], size, theme)
-    plots = ["plot-errors"] if name == "errors" else ["plot-density", "plot-cumulative"]
+    ranked = ["plot-errors", "plot-roc", "plot-lift", "plot-reliability"]
+    plots = ranked if name == "errors" else ["plot-density", "plot-cumulative"]
     for plot in plots:
         drawn, wanted, legend, top = browser.execute_script(
             "const plot = document.getElementById(arguments[0]);"
@@ -288,9 +289,14 @@ def test_the_page_of_an_attack_in_a_browser(browser: Chrome, pages, name: str, s
         assert drawn == wanted
         assert legend <= top + 2, "the legend lies over the drawing"
     assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
-    gap = browser.execute_script(
-        "const boxes = [...document.querySelectorAll('.stamp')].map((box) => box.getBoundingClientRect());"
-        "return Math.min(...boxes.slice(1).map((box, i) => box.top - boxes[i].bottom))"
+    boxes = ".stamp" if name == "distances" else ".tiles li, .stamp"
+    overlap = browser.execute_script(
+        "const found = [...document.querySelectorAll(arguments[0])];"
+        "const boxes = found.map((box) => box.getBoundingClientRect());"
+        "return [boxes.length, boxes.slice(1).some((box, i) => box.top < boxes[i].bottom + 6"
+        " && box.left < boxes[i].right + 6)]",
+        boxes,
     )
-    assert gap > 6
+    assert overlap[0] > 1
+    assert not overlap[1]
     assert complaints(browser) == []

@@ -105,6 +105,9 @@ def test_audits_of_several_plans_stand_side_by_side(run, folder: Path) -> None:
         ("audit people.csv old.toml new.json --synergy 2", "--synergy is for one plan, and 2 are named"),
         ("audit people.csv old.toml new.json --save-plan x.toml", "--save-plan is for one plan"),
         ("audit people.csv old.toml new.json --epsilon 2", "--epsilon is for one plan"),
+        ("audit people.csv old.toml new.json --seed 1", "--seed is for figures at delta"),
+        ("audit people.csv old.toml new.json --smoothing -1", "smoothing"),
+        ("audit people.csv old.toml new.json --remedies", "several plans and --remedies exclude each other"),
         ("audit people.csv old.toml --epsilon 2", "--epsilon and --plan exclude each other"),
     ],
 )

@@ -106,6 +106,19 @@ def test_a_plan_that_is_named_is_the_one_that_is_audited(run) -> None:
     assert {item["epsilon"] for item in data["plan"]} == {0.125}
 
 
+def test_plans_alone_are_compared_on_the_table_of_the_project(run) -> None:
+    schema = sl.read("people.csv", drop=["region", "education"]).schema
+    for name, epsilon in (("a.toml", 0.125), ("b.toml", 0.5)):
+        sl.Plan.uniform(schema, epsilon=epsilon).write(name)
+    change("[secret.diabetes]", "bins = 4\n[secret.diabetes]")
+    shown = run("audit", "a.toml", "b.toml", "--json")
+    assert shown.code in (0, 1), shown.err
+    assert "diabetes" in shown.out
+    assert "smokes" not in json.loads(run("audit", "a.toml", "--json").out)["secrets"]
+    assert run("plan", "diff", "a.toml", "b.toml").code in (0, 1)
+    assert run("plan", "check", "a.toml").code in (0, 1)
+
+
 def test_mechanisms_of_single_attributes_and_auto_are_audited_as_stated(run) -> None:
     release = '[release]\nmechanism = "auto"\nmechanisms = { age = "oue", smokes = "withheld" }\n#'
     change("[release]", release)

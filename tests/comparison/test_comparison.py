@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -141,6 +142,15 @@ def test_all_plans_are_asked_the_same_question(belief: sl.Belief, plan: sl.Plan)
     assert any("judged alike" in note for note in result.notes())
     given_one = compare(belief, {"old": plan, "new": at_delta}, ["sex"], delta=0.1, decide_by="report")
     assert (given_one.delta, given_one.decide_by) == (0.1, "report")
+
+
+def test_secrets_of_other_values_are_named() -> None:
+    rows = pa.table(sl.sources.survey(500, seed=1))
+    tables = [sl.read(rows, max_values=most) for most in (50, 2)]
+    plans = {name: sl.Plan.uniform(table.schema) for name, table in zip("ab", tables, strict=True)}
+    beliefs = {name: sl.Belief.from_data(table) for name, table in zip("ab", tables, strict=True)}
+    notes = compare(beliefs, plans, ["region", "smokes"]).notes()
+    assert any(note.startswith("The plans tell other values of region apart") for note in notes)
 
 
 def test_what_cannot_be_collected_has_no_error_and_says_why(belief: sl.Belief, plan: sl.Plan) -> None:

@@ -16,6 +16,7 @@ from sidelight.estimation import expected_error
 from sidelight.estimation.estimates import Estimates
 from sidelight.estimation.expected_error import Frequencies
 from sidelight.estimation.prospect import Prospect, prospect
+from sidelight.estimation.usefulness import Usefulness, usefulness
 from sidelight.foundation.arrays import Array, to_simplex
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.html import html_table
@@ -89,8 +90,13 @@ class Advice:
         return self.advised.protocol.first
 
     @cached_property
+    def usefulness(self) -> Usefulness:
+        """The error of the advised protocol's estimates beside that of guessing."""
+        return usefulness(self.choice, self.people, self.frequencies, prior=self.prior)
+
+    @cached_property
     def prospect(self) -> Prospect:
-        """What the estimates of the advised protocol would be worth, and what would help."""
+        """The same with what would help, which takes a moment."""
         return prospect(
             self.choice, self.people, self.frequencies,
             prior=self.prior, within=self.within, limit=self.epsilon,
@@ -114,8 +120,8 @@ class Advice:
 
     def __repr__(self) -> str:
         about = f"{self.people} people, epsilon {self.epsilon:g}"
-        use = self.prospect.usefulness.headline()
-        return f"Advice({self.advised.name}, of {len(self.options)} protocols for {about}. {use})"
+        use = self.usefulness.verdict
+        return f"Advice({self.advised.name}, of {len(self.options)} protocols for {about}; {use})"
 
     def _repr_html_(self) -> str:
         rows = [[item.name, item.epsilon, item.unbiased_error, item.best_error] for item in self.options]

@@ -58,6 +58,9 @@ class Asked:
     method: str = flag("auto", "Of the total: 'auto', 'exact', 'joint generic' or 'composition'.")
     min_support: MinSupport = 0
     save_plan: Path | None = flag(None, "Write the plan that was audited, or that of --remedy, to this file.")
+    assessment: Path | None = flag(
+        None, "Write what a data protection assessment asks for to this file (.md or .json)."
+    )
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,7 @@ def audit(
     """
     secrets, limits = common.secrets_with_limits(released.secret, released.limit)
     common.check_writable(asked.save_plan, common.SETTINGS)
+    common.check_writable(asked.assessment, (".md", ".json"))
     if data.endswith(".toml"):
         fix = f"as in sidelight audit people.csv {data}"
         raise InputError(f"{data} is a plan; name the table before it, {fix}, or in a project file.")
@@ -144,6 +148,8 @@ def audit(
         plan.write(asked.save_plan, like=released.plan)
     elif asked.save_plan and found is not None:
         remedied.chosen(found).write(asked.save_plan, like=released.plan)
+    if asked.assessment:
+        sl.report.write_assessment(result, asked.assessment, found)
     if found is None:
         show(result, shown, lambda: sl.report.print_audit(result, table))
     else:
@@ -166,6 +172,8 @@ def _side_by_side(
     plans = {
         name: _limited(plan, released.limit, limits, secrets) for name, plan in read_plans(paths).items()
     }
+    common.check_counts(smoothing=asked.smoothing)
+    at.check(next((plan.delta for plan in plans.values() if plan.delta is not None), None))
     weighing = Weighing(secrets or None, None, at.delta, asked.decide_by, min_support=asked.min_support)
     with progress(quiet=shown.json):
         result = weighed(data, plans, reading, weighing, sampling=at.sampling, smoothing=asked.smoothing)

@@ -12,7 +12,7 @@ EXAMPLES = {
     ),
     "init": ("sidelight init people.csv", "sidelight init people.csv --force --report report"),
     "run": ("sidelight run", "sidelight run sidelight.toml --json"),
-    "schema": ("sidelight schema people.csv", "sidelight schema people.csv -o people.schema.toml"),
+    "schema": ("sidelight schema people.csv", "sidelight schema people.csv -o columns.toml"),
     "audit": (
         "sidelight audit people.csv --secret diabetes --report audit.html",
         "sidelight audit people.csv --epsilon 0.5 --limit 1.5 --save-plan even.toml",

@@ -6,6 +6,7 @@ option that is written wins; then `settled` takes back what the options that wer
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from inspect import Parameter
 from pathlib import Path
@@ -30,7 +31,7 @@ _RULES = ("bins", "max_values", "missing")
 _VOIDED: dict[str, dict[str, tuple[str, ...]]] = {
     "audit": {
         **dict.fromkeys(("plan", "plans"), ("mechanism", "epsilon", *_RULES)),
-        "epsilon": ("plan",), "mechanism": ("plan",),
+        "epsilon": ("plan",), "mechanism": ("plan",)
     },
     "diff": {"before": _RULES}, "check": {"plan": _RULES},
     "calibrate": {
@@ -104,37 +105,20 @@ def call_with_project(given: Given, call: Callable[[Given], None], *, cached: bo
     taken = {name for name in given if _source(context, name) == "DEFAULT_MAP"}
     written = {name for name in given if _source(context, name) in ("COMMANDLINE", "ENVIRONMENT")}
     command = str(context.info_name)
-    if command == "audit":
-        given = _with_plans(project, given, taken, written)
     given = _settled(command, project, given, taken, written)
     shown = [name.replace("_", "-") for name in given if name in taken]
-    say(f"From {project.file}: {', '.join(shown) or 'nothing that is not said here'}.", err=True)
+    if shown:
+        say(f"From {project.file}: {', '.join(shown)}.", err=True)
 
     def finish() -> None:
         call(given | _planned(command, project, given, written))
 
-    if not cached or given.get("plans"):  # the contents of several plans are not watched
+    if not cached:
         finish()
         return
     from sidelight.cli.remembered import remembered
 
     remembered(command, project, given, finish)
-
-
-def _with_plans(project: Project, given: Given, taken: set[str], written: set[str]) -> Given:
-    """Take plans from where they are named: alone they are for the project's table, and one is --plan."""
-    named = [Path(path) for path in given.get("plans") or ()]
-    if str(given["data"]).endswith(".toml") and "data" in written:
-        named.insert(0, Path(given["data"]))
-        given = given | {"data": str(project.source)}
-        written.discard("data")
-        taken.add("data")
-    if len(named) == 1 and given["plan"] is None:
-        written.add("plan")
-        return given | {"plans": None, "plan": named[0]}
-    if named:
-        written.add("plans")
-    return given | {"plans": named or None}
 
 
 def _source(context: typer.Context, name: str) -> str:
@@ -160,9 +144,13 @@ def _settings(command: str, project: Project) -> Given:
         return reading | wanted
     if command in ("attack", "estimate"):
         return _about_reports(command, project)
+    plan = project.output_folder / "plan.toml"
+    made = {"plan": plan if plan.is_file() else None}
     if command == "collect":
-        plan = project.output_folder / "plan.toml"
-        return reading | {"plan": plan if plan.is_file() else None}
+        return reading | made
+    if command in ("show", "check", "diff"):  # what a plan says of its attributes needs no rules
+        named = {"secret": list(project.secrets) or None, "people": project.wanted.people}
+        return {name: part for name, part in reading.items() if name not in _RULES} | named | made
     return reading
 
 
@@ -186,6 +174,8 @@ def _policy(command: str, project: Project) -> Given:
 
 def _with_limit(name: str, project: Project) -> str:
     limit = project.limits.get(name)
+    if limit is None and "=" in name:  # or what follows the last = could be read as a limit
+        limit = math.inf
     return name if limit is None else f"{name}={limit!r}"
 
 
@@ -205,6 +195,11 @@ def _about_reports(command: str, project: Project) -> Given:
 
 def _settled(command: str, project: Project, given: Given, taken: set[str], written: set[str]) -> Given:
     """Return the arguments without what the options that were written make void."""
+    if command == "audit" and "data" in written and str(given["data"]).endswith(".toml"):
+        # a table is at hand, so what is named are plans
+        given = given | {"data": project.source, "plans": [Path(given["data"]), *(given["plans"] or [])]}
+        written = written - {"data"} | {"plans"}
+        taken.add("data")
     voided = _VOIDED.get(command, {})
     void = {part for name in written for part in voided.get(name, ())}
     if command == "calibrate" and given["decide_by"] not in _AT_DELTA:
@@ -255,7 +250,7 @@ def _planned(command: str, project: Project, given: Given, written: set[str]) ->
                 f"{project.file} has no plan yet; `sidelight run` finds one. Or name --plan or --protocol."
             )
         return {}
-    is_said = any(given.get(name) is not None for name in ("plan", "plans", "mechanism"))
+    is_said = given.get("plan") is not None or given.get("plans") or given.get("mechanism") is not None
     if command not in ("audit", "calibrate") or is_said or "epsilon" in written:
         return {}
     return {"plan": _stated_plan(project)} | dict.fromkeys(_RULES)

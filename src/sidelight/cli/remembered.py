@@ -20,15 +20,15 @@ import typer
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import check_overwrite, write_atomically
+from sidelight.foundation.fingerprint import Digests, fingerprint
 from sidelight.foundation.terminal import say
 from sidelight.project.cache import FOLDER, Cache, Entry, key_of
 
 if TYPE_CHECKING:
-    from sidelight.foundation.fingerprint import Digests
     from sidelight.project import Project
 
-_READ = ("data", "schema", "plan", "collected", "prior")
-_WRITTEN = ("report", "save_plan", "output")
+_READ = ("data", "schema", "plan", "plans", "collected", "prior")
+_WRITTEN = ("report", "save_plan", "output", "assessment")
 _TERMINAL = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TERM", "COLORTERM", "PYTHONIOENCODING", "LANG")
 
 
@@ -64,6 +64,8 @@ def remembered(command: str, project: Project, given: dict[str, Any], run: Calla
 
 def _digest(digests: Digests, source: object) -> str | None:
     """Return the digest of what is read; None for what is not given, or cannot be read twice."""
+    if isinstance(source, list):
+        return fingerprint({"files": [digests.of(str(item)) for item in source]})
     return None if source is None or str(source) == "-" else digests.of(str(source))
 
 

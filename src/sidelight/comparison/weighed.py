@@ -15,6 +15,7 @@ from sidelight.comparison.changes import Change, changes
 from sidelight.estimation import Usefulness, usefulness
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.files import json_plain
+from sidelight.foundation.html import listed
 from sidelight.foundation.progress import track
 from sidelight.plan import Plan, Release
 from sidelight.protocols import planned
@@ -128,9 +129,17 @@ class Comparison:
         said = [f"Leakage is that for {self.whose()}."]
         if len(set(named.values())) > 1:
             said.append("The plans name different adversaries or deltas; all are judged alike here.")
+        if coded := [name for name in self.secrets if len(self._codings(name)) > 1]:
+            names = listed(coded, 6)
+            said.append(f"The plans tell other values of {names} apart: those figures are of other secrets.")
         said += [f"{side.name}: {side.unpredicted}" for side in self.sides if side.unpredicted]
         said += [f"{side.name}: {side.use.headline()}" for side in self.sides if side.use is not None]
         return said
+
+    def _codings(self, secret: str) -> set[tuple[str, ...]]:
+        """Return the values of a secret as each side knows them."""
+        sides = [side for side in self.sides if side.secret(secret) is not None]
+        return {side.audit.belief.schema[secret].values for side in sides}
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data; infinity becomes the string "infinity"."""

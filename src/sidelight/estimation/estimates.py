@@ -159,7 +159,7 @@ class Estimates:
 
     def __repr__(self) -> str:
         about = f"{len(self.schema)} attributes from {self.people} reports; {self.protocol}, {self.estimator}"
-        return f"Estimates({about}, expected error {self.expected_error:.4g}. {self.guessing.headline()})"
+        return f"Estimates({about}, expected error {self.expected_error:.4g}; {self.guessing.verdict})"
 
     def _repr_html_(self) -> str:
         titles = ("attribute", "value", "frequency", "standard error", "lower", "upper")

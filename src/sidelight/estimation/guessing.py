@@ -79,16 +79,22 @@ class Guessing:
         """Whether the estimates as a whole beat the guess."""
         return self.together.verdict
 
+    def summary(self) -> str:
+        """Say in few words whether the estimates are worse than guessing, else how right they are."""
+        words: dict[Verdict, str] = {
+            "worse than guessing": "These estimates are worse than guessing",
+            "not told from guessing": "These estimates cannot be told from guessing",
+        }
+        return words.get(self.verdict, f"Frequencies right to about {points(self.together.error)}")
+
     def headline(self) -> str:
-        """Say first whether the estimates are worse than guessing, else how right they are."""
-        own, count = points(self.together.error), f"{whole(self.people)} people"
+        """Say the same in a sentence, with the figures."""
         low, high = hundredths(self.together.guess_lowest), points(self.together.guess_highest)
-        off = f"they are off by about {own}, {self.guess} by {low} to {high}"
-        if self.verdict == "worse than guessing":
-            return f"These estimates are worse than guessing: {off}."
-        if self.verdict == "not told from guessing":
-            return f"These estimates cannot be told from guessing: {off}."
-        return f"Frequencies right to about {own} with {count}; {self.guess} is off by {low} to {high}."
+        if self.verdict == "better than guessing":
+            people = f"with {whole(self.people)} people"
+            return f"{self.summary()} {people}; {self.guess} is off by {low} to {high}."
+        own = f"they are off by about {points(self.together.error)}"
+        return f"{self.summary()}: {own}, {self.guess} by {low} to {high}."
 
     def notes(self) -> list[str]:
         """Say how good the estimates are, the worst first, and how many people a precision needs."""

@@ -208,6 +208,8 @@ def _macro(kept: Mapping[int, Ranking], truth: Positions, confidence: float) -> 
     aucs = [ranking.auc for ranking in kept.values()]
     value = sum(aucs) / len(aucs)
     spread = float((influence / len(kept)) @ (influence / len(kept))) / len(truth) ** 2
+    if all(ranking.is_constant for ranking in kept.values()):
+        return Finding("AUC", None, Interval.exactly(0.5), 0.5)
     figure = share_interval(value, spread, FEW, confidence)
     # The deviation of a mean is at most the mean of the deviations, however the AUCs depend on each other.
     chance = sum(math.sqrt(ranking.chance_variance) for ranking in kept.values()) / len(kept)

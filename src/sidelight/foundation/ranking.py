@@ -67,6 +67,11 @@ class Ranking:
         """The share of people who have the value."""
         return self.positives / self.total
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether all people have the same score: nothing is ranked, and every figure is its control."""
+        return len(self.scores) == 1
+
     @cached_property
     def placements(self) -> tuple[Array, Array]:
         """For each group the share of people without the value below it, and of those with it above it.
@@ -111,6 +116,8 @@ class Ranking:
         An estimated variance can be far too small where few people stand out and none of them has the value;
         the rank test knows the variance by chance alone.
         """
+        if self.is_constant:
+            return Interval.exactly(0.5)
         found = share_interval(self.auc, self.auc_variance, self.fewest, confidence)
         chance = normal_quantile(confidence) * math.sqrt(self.chance_variance)
         return widened(found, 0.5) if abs(self.auc - 0.5) <= chance else found
@@ -142,6 +149,8 @@ class Ranking:
         differentiated in the distribution of (S, Y).
         """
         total, base = self.total, self.base_rate
+        if self.is_constant:
+            return Interval.exactly(base)
         reach, found = np.cumsum(self.people) / total, np.cumsum(self.hits) / total
         own = self.hits / total
         # What a person adds to H, and one who has the value to G, for everyone who is suspected less.
@@ -159,6 +168,8 @@ class Ranking:
 
     def share_among(self, count: int, confidence: float) -> Interval:
         """Return the share of the most suspected who have the value, with its interval."""
+        if self.is_constant:
+            return Interval.exactly(self.base_rate)
         return exact_interval(self.hits_among(count), count, confidence)
 
     def roc(self) -> tuple[Array, Array]:

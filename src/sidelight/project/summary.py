@@ -32,27 +32,39 @@ def code_of(facts: Facts) -> int:
 
 
 def _advice(facts: Facts) -> list[str]:
-    """Say what to do: a remedy where one was found, the calibrated plan, or the plan as it is."""
+    """Say what to do: the calibrated plan or the plan as it is, and the best remedy, the cheaper first."""
     plan, audit = facts["plan"], facts["audit"]
-    said = []
-    if plan["calibrated"] and plan["keeps"]:
-        said.append(
-            "Collect by plan.toml: its budgets are the largest that are certified to keep every limit."
-        )
-        said.append(f"What is left then: {plan['risk']}")
-    elif plan["calibrated"]:
-        said.append(
-            "Do not collect yet: even the budgets of plan.toml are not certified to keep every limit."
-        )
-    elif not audit["judged"]:
-        said.append("Set a limit for each secret in the project file; then a run judges, and finds budgets.")
-    elif audit["over"]:
-        said.append(f"Do not collect by these budgets. No others were found: {plan['reason']}")
-    else:
-        said.append("Collect as stated: plan.toml keeps every limit.")
     ways = facts["remedies"]["remedies"] if "remedies" in facts else []
-    said += [f"Another way back, in {ways[0]['file']}: {ways[0]['says']} {ways[0]['use']}"] if ways else []
-    return said
+    best = [f"Another way, in {ways[0]['file']}: {ways[0]['says']} {ways[0]['use']}"] if ways else []
+    if plan["calibrated"] and plan["keeps"]:
+        kept = ["Collect by plan.toml: its budgets are the largest that are certified to keep every limit.",
+                f"What is left then: {plan['risk']}"]  # fmt: skip
+        if ways and _is_cheaper(ways[0], facts):
+            cheapest = f"Cheapest is {ways[0]['file']}: {ways[0]['says']} {ways[0]['use']}"
+            return [
+                cheapest,
+                "It keeps every limit too. To have every answer from every person instead:",
+                *kept,
+            ]
+        return [*kept, *best]
+    if plan["calibrated"]:
+        return [
+            "Do not collect yet: not even the budgets of plan.toml are certified to keep every limit.",
+            *best,
+        ]
+    if not audit["judged"]:
+        return ["Set a limit for each secret in the project file; then a run judges, and finds budgets."]
+    if audit["over"]:
+        return [f"Do not collect by these budgets. No others were found: {plan['reason']}", *best]
+    return ["Collect as stated: plan.toml keeps every limit."]
+
+
+def _is_cheaper(way: Mapping[str, Any], facts: Facts) -> bool:
+    """Whether a remedy collects all that the plan collects, with a smaller error."""
+    planned = facts.get("estimates")
+    if planned is None or "infinity" in (way["error"], planned["error"]):
+        return False
+    return bool(way["attributes"] >= len(facts["plan"]["budgets"]) and way["error"] < planned["error"])
 
 
 def _price(estimates: Mapping[str, Any]) -> list[str]:

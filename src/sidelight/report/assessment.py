@@ -38,7 +38,7 @@ from sidelight.report.wording import (
 Cell = str | float | int | None
 FORMAT = 1
 _SUFFIXES = (".md", ".json")
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#|&~!$@:])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|&~$@])")
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def assessment_of(audit: Audit, remedies: Remedies | None = None) -> Assessment:
         Part("adversaries", "Who could attack, and what they know", _adversaries(audit)),
         Part("risks", "Risks, by secret", _risk_words(audit), _risks(items)),
         Part("measures", "Measures taken and offered", _measures(audit), _offers(remedies)),
-        Part("remains", "What remains", _remains(audit, items)),
+        Part("remains", "What remains", _remains(audit, items, remedies)),
         Part(
             "figures", "How the figures were made, and how certain they are", _certainty(audit), _kinds(items)
         ),
@@ -245,7 +245,7 @@ def _offers(remedies: Remedies | None) -> Grid | None:
     return Grid(columns, rows)
 
 
-def _remains(audit: Audit, items: Sequence[SecretAudit]) -> tuple[str, ...]:
+def _remains(audit: Audit, items: Sequence[SecretAudit], remedies: Remedies | None) -> tuple[str, ...]:
     said = []
     for outcome, words in (
         ("exceeded", "Limits are exceeded for"),
@@ -254,6 +254,9 @@ def _remains(audit: Audit, items: Sequence[SecretAudit]) -> tuple[str, ...]:
         names = [marked(item.secret) for item in items if item.decision == outcome]
         if names:
             said.append(f"{words} {', '.join(names)}.")
+    if remedies is not None and remedies.remedies:
+        part = share(min(remedies.remedies[0].share, 1.0))
+        said.append(f"With the first measure offered, no figure would be above {part} of its limit.")
     if audit.is_within:
         said.append("Every limit is certified to be kept, for the adversary who decides.")
     if not audit.judged:
@@ -299,16 +302,27 @@ def escaped(text: str) -> str:
     r"""Return a text of one line as Markdown that shows it as it is.
 
     >>> print(escaped("a|b <img src=x> [x](y)\n# z"))
-    a\|b \<img src=x\> \[x\]\(y\) \# z
+    a\|b \<img src=x\> \[x\](y) \# z
     """
     line = _SPECIAL.sub(r"\\\1", " ".join(text.split()))
-    return re.sub(r"(?i)\bwww\.", r"www\\.", line)  # some readers make a link of it
+    return re.sub(r"(?i)\b(www)\.|://", _unlinked, line)
+
+
+def _unlinked(found: re.Match[str]) -> str:
+    """Break what some readers make a link of."""
+    return f"{found[1]}\\." if found[1] else ":\\/\\/"
 
 
 def _sentence(text: str) -> str:
     """Return a sentence as Markdown, with the names of the data in it set off."""
     parts = re.split(f"{MARK_OPEN}([^{MARK_CLOSE}]*){MARK_CLOSE}", text)
-    return "".join(f"**{escaped(part)}**" if place % 2 else part for place, part in enumerate(parts))
+    return "".join(f"**{escaped(part)}**" if place % 2 else _spaced(part) for place, part in enumerate(parts))
+
+
+def _spaced(text: str) -> str:
+    """Return the text between names as Markdown, with its spaces at both ends."""
+    start, end = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+    return f"{start}{escaped(text)}{end}" if text.strip() else text
 
 
 def _table(grid: Grid) -> list[str]:

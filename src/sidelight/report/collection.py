@@ -92,7 +92,7 @@ def advice_page(advice: Advice) -> Page:
     """Return the page of advice."""
     undrawn = [option.name for option in advice.options if finite(option.error) is None]
     words = {"notes": advice_notes(advice), "undrawn": undrawn, "error": error}
-    context = {"advice": advice, "use": advice.prospect.usefulness, **words}
+    context = {"advice": advice, "use": advice.usefulness, **words}
     title = f"Sidelight advice for {advice.people} people"
     return Page(title, "advice.html.j2", context, {"errors": errors_figure(advice)})
 

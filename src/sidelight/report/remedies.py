@@ -68,7 +68,7 @@ def people_words(remedy: Remedy) -> str:
 
 def remedies_page(found: Remedies) -> Page:
     """Return the page of an audit with the remedies first."""
-    page = audit_page(found.audit)
+    page = audit_page(found.audit, found)
     choices = [Choice(number, item, item in found.front) for number, item in enumerate(found, 1)]
     words = {"found": found, "choices": choices, "decider": NAMES[found.audit.decide_by]}
     figures = drawn(remedies=front_figure(found), **page.figures)

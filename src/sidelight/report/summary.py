@@ -18,7 +18,7 @@ from sidelight.foundation.errors import InputError
 from sidelight.leakage import Witness
 from sidelight.plan import Plan
 from sidelight.protocols import planned
-from sidelight.remedying import Remedies, Remedy
+from sidelight.remedying import Remedies
 from sidelight.report import stories
 from sidelight.report.audit_figures import worst_first
 from sidelight.report.wording import budget, certainty, counted, factor, marked, points, share, whole
@@ -28,6 +28,8 @@ MOST_SECRETS = 8
 _MOST_NAMES = 40
 _FEW_NAMES = 4
 _NAME_ON_PAPER = 22
+_LONGEST_REMEDY = 180
+_ROOM = 650  # characters of names in one list
 
 
 @dataclass(frozen=True)
@@ -65,10 +67,9 @@ class Summary:
 def summary_of(audit: Audit, remedies: Remedies | None = None) -> Summary:
     """Answer the four questions of someone who has to decide, with the ways out that were looked for."""
     items = worst_first(audit)
-    found = () if remedies is None else remedies.remedies
     answers = (
-        worst_risk(audit, items), for_whom(audit, items), what_to_do(audit, items, found),
-        what_it_costs(expected_use(audit), found),
+        worst_risk(audit, items), for_whom(audit, items), what_to_do(audit, items, remedies),
+        what_it_costs(expected_use(audit), remedies),
     )  # fmt: skip
     lines = tuple(map(_secret_line, items[:MOST_SECRETS]))
     left_out = max(len(items) - MOST_SECRETS, 0)
@@ -162,7 +163,7 @@ def _is_few(audit: Audit, people: int) -> bool:
     return people < audit.min_support
 
 
-def what_to_do(audit: Audit, items: Sequence[SecretAudit], found: Sequence[Remedy] = ()) -> Answer:
+def what_to_do(audit: Audit, items: Sequence[SecretAudit], remedies: Remedies | None) -> Answer:
     """Say the cheapest way out, the next ones, and where the worst figure comes from."""
     question = "What should we do?"
     item = items[0]
@@ -172,15 +173,20 @@ def what_to_do(audit: Audit, items: Sequence[SecretAudit], found: Sequence[Remed
         short = "Decide how much each secret may leak, and audit again with that limit (--limit)."
         return Answer(question, short, _sources(item))
     short = "Do not collect as planned."
-    if found:
-        others = [f"{number}. {item.says}" for number, item in enumerate(found[1:_FEW_NAMES], 2)]
-        return Answer(
-            question, f"{short} The cheapest way back under every limit: {found[0].says}", tuple(others)
-        )
-    more = (
-        "Withhold or coarsen what says most, lower its budget, or ask fewer questions; --remedies finds the "
-    )
-    return Answer(question, short, (*_sources(item), f"{more}cheapest way."))
+    if remedies is None:
+        more = "Withhold or coarsen what says most, lower its budget, or ask fewer questions"
+        return Answer(question, short, (*_sources(item), f"{more}; --remedies finds the cheapest way."))
+    if not remedies.remedies:
+        return Answer(question, f"{short} No way back under every limit was found.", _sources(item))
+    first, *others = remedies.remedies[:_FEW_NAMES]
+    best = f"The cheapest way back under every limit: {_cut(first.says)}"
+    next_best = (f"{number}. {_cut(other.says)}" for number, other in enumerate(others, 2))
+    return Answer(question, f"{short} {best}", tuple(next_best))
+
+
+def _cut(text: str) -> str:
+    """Return as much of a text as a sheet of paper has room for; the report has it in full."""
+    return text if len(text) <= _LONGEST_REMEDY else f"{text[:_LONGEST_REMEDY].rstrip()} …"
 
 
 def _sources(item: SecretAudit) -> tuple[str, ...]:
@@ -191,7 +197,7 @@ def _sources(item: SecretAudit) -> tuple[str, ...]:
     return (f"What single reports say about {_name(item)}: {', '.join(parts)}.",) if parts else ()
 
 
-def what_it_costs(use: Usefulness | None, found: Sequence[Remedy] = ()) -> Answer:
+def what_it_costs(use: Usefulness | None, remedies: Remedies | None) -> Answer:
     """Say how good the estimates would be: of the plan as it is, and of the cheapest way out."""
     question = "What does it cost?"
     if use is None:
@@ -202,15 +208,15 @@ def what_it_costs(use: Usefulness | None, found: Sequence[Remedy] = ()) -> Answe
         off = f"none of its values off by more than {points(worst.largest_error)}"
         details.append(f"Least certain is {marked(worst.attribute)}: with 95 % probability, {off}.")
     planned_use = f"As planned: {_use_words(use)}"
-    if not found:
+    if remedies is None or not remedies.remedies:
         return Answer(question, planned_use, tuple(details))
-    best = found[0]
+    best, wanted = remedies.remedies[0], points(remedies.within)
     many = (
         "no number of people is enough"
         if best.people_needed is None
-        else f"{whole(best.people_needed)} people"
+        else f"{whole(best.people_needed)} people are needed"
     )
-    needed = f"For the wanted precision it takes {many}."
+    needed = f"For {wanted} in every attribute that is still collected: {many}."
     return Answer(question, f"That way: {_use_words(best.use)}", (needed, planned_use))
 
 
@@ -293,6 +299,9 @@ def _told_apart(item: SecretAudit) -> str:
 
 
 def _list(names: Sequence[str], most: int = _FEW_NAMES) -> str:
-    """Name the first few of them."""
-    said = ", ".join(marked(name, _NAME_ON_PAPER) for name in names[:most])
-    return said if len(names) <= most else f"{said} and {len(names) - most} more"
+    """Name the first few of them, as far as there is room."""
+    shown = [marked(name, _NAME_ON_PAPER) for name in names[:most]]
+    while len(shown) > 1 and sum(map(len, shown)) > _ROOM:
+        shown.pop()
+    said = ", ".join(shown)
+    return said if len(names) == len(shown) else f"{said} and {len(names) - len(shown)} more"

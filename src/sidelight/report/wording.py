@@ -46,7 +46,7 @@ def short(text: str, width: int = 24) -> str:
     return plain if len(plain) <= width else f"{plain[: width - 1 - tail]}…{plain[len(plain) - tail :]}"
 
 
-def marked(name: str, width: int = 60) -> str:
+def marked(name: str, width: int = 40) -> str:
     """Set a name or value of the data off in a sentence, shortened, between marks that only pages see.
 
     >>> marked("age") == "\u2068age\u2069"

@@ -149,7 +149,7 @@ _ILL = 0.11
 def clinic(rows: int = 20_000, seed: int = 1) -> Table:
     """Return `rows` drawn patients: a condition that 11 % have, and twelve symptoms that hint at it.
 
-    With the condition a patient has each symptom with a probability from 0.45 to 0.65, without it with one
+    With the condition a patient has each symptom with a probability from 0.48 to 0.68, without it with one
     from 0.2 to 0.4, independently of the others. No single symptom says much, and guesses from randomised
     answers are hardly ever "yes", so that their accuracy says nothing; the order of suspicion does.
     """
@@ -157,7 +157,7 @@ def clinic(rows: int = 20_000, seed: int = 1) -> Table:
     check_whole("seed", seed, at_least=0)
     rng = np.random.default_rng(seed)
     is_ill = rng.random((rows, 1)) < _ILL
-    rates = np.where(is_ill, np.linspace(0.45, 0.65, len(_SYMPTOMS)), np.linspace(0.2, 0.4, len(_SYMPTOMS)))
+    rates = np.where(is_ill, np.linspace(0.48, 0.68, len(_SYMPTOMS)), np.linspace(0.2, 0.4, len(_SYMPTOMS)))
     codes = np.concatenate([is_ill, rng.random(rates.shape) < rates], axis=1).astype(np.int64)
     schema = Schema(tuple(categorical(name, ["no", "yes"]) for name in ("condition", *_SYMPTOMS)))
     return _labelled(schema, codes, "the example clinic")
