@@ -216,6 +216,14 @@ class Mechanism(ABC):
         return None
 
     @property
+    def adds_up(self) -> bool:
+        """Whether unbiased estimates of all values add up to 1; if not, their errors are uncorrelated.
+
+        Marks do if every report has as many, and an inverted channel keeps the sum of what it is given.
+        """
+        return self.mark_rates is None or self.set_size is not None
+
+    @property
     def loss_rates(self) -> tuple[float, float] | None:
         """How often ln Pr(report | value) / Pr(report | other) is +epsilon, and -epsilon; else it is 0.
 
