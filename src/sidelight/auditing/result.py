@@ -278,6 +278,7 @@ def _release_to_dict(release: Release) -> dict[str, Any]:
         "realised_epsilon": mechanism.epsilon,
         "delta": mechanism.delta,
         "times": release.times,
+        "memory": release.memory or ("kept" if mechanism.keeps else "fresh"),
         "reason": release.reason,
     }
 

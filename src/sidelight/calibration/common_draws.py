@@ -144,16 +144,16 @@ class CommonDraws:
         reports = {}
         for name, release in releases.items():
             place = self.view.schema.index(name)
-            mechanism = release.randomiser()
+            mechanism, times = release.sent()
             values = mechanism.inputs(self.people[row][:, place])
-            seeds = np.random.default_rng([self.seed, row, place]).integers(1 << 62, size=release.times)
+            seeds = np.random.default_rng([self.seed, row, place]).integers(1 << 62, size=times)
             reports[name] = [mechanism.randomise(values, seed=int(seed)) for seed in seeds]
         return reports
 
 
 def _likelihoods(release: Release, reports: list[Reports]) -> Array:
     """Return Pr(reports | value) of all reports of an attribute together, up to a factor."""
-    mechanism = release.randomiser()
+    mechanism, _ = release.sent()
     product = mechanism.likelihoods(reports[0])
     for part in reports[1:]:
         product = product * mechanism.likelihoods(part)
@@ -162,7 +162,7 @@ def _likelihoods(release: Release, reports: list[Reports]) -> Array:
 
 def _scaled(release: Release, raised: Release, reports: list[Reports]) -> Array | None:
     """Return by how much the logarithms of the factors that likelihoods leave out change with the budget."""
-    before, after = release.randomiser(), raised.randomiser()
+    (before, _), (after, _) = release.sent(), raised.sent()
     change = np.zeros(len(reports[0]))
     for part in reports:
         old, new = before.log_scales(part), after.log_scales(part)

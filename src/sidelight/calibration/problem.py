@@ -124,7 +124,7 @@ class Problem:
         one for each report.
         """
         fixed = math.fsum(release.channel().epsilon for release in self.releases if not self.is_free(release))
-        reports = sum(release.times for release in self.releases if self.is_free(release))
+        reports = sum(release.sent()[1] for release in self.releases if self.is_free(release))
         share = (min(self.limits.values()) - fixed) / reports  # each may concern the strictest secret
         return min(share, LARGEST_BUDGET) if share >= self.least else None
 
@@ -254,8 +254,8 @@ def choice_of(
             releases += [] if kind.estimates == "nothing" else [Release(attribute, name, reason=reason)]
             continue
         kept = given.parameters if given and name == given.mechanism else {}
-        times = given.times if given else 1
-        releases.append(Release(attribute, name, fixed.get(attribute.name, 1.0), times, kept, reason))
+        times, memory = (given.times, given.memory) if given else (1, None)
+        releases.append(Release(attribute, name, fixed.get(attribute.name, 1.0), times, kept, reason, memory))
     if not releases:
         raise InputError("a plan must release at least one attribute; all are withheld.")
     free = tuple(item.name for item in releases if item.epsilon is not None and item.name not in fixed)

@@ -30,6 +30,7 @@ from sidelight.mechanisms.oracle import FrequencyOracle
 from sidelight.mechanisms.reports import Reports
 
 LARGEST_ROUNDS = 1_000_000
+_USUAL_SHARE = 0.5
 
 
 class Remembers(Mechanism):
@@ -189,28 +190,37 @@ class TwoBudgets(Longitudinal):
 
     Attributes:
         nominal_budget: what unlimited reports of one value may spend, eps_inf.
-        first: what the first report may spend, eps_1, below it; half of it where it is not given.
+        first: what the first report may spend, eps_1, below it.
+        share: the same as a share of the nominal budget, so that it follows where budgets are searched;
+            without either it is a half.
     """
 
-    parameters: ClassVar[tuple[str, ...]] = ("first",)
-    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    parameters: ClassVar[tuple[str, ...]] = ("first", "share")
+    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"share": 0.3})
     first: float | None = None
+    share: float | None = None
 
     @property
     def first_budget(self) -> float:
         """What the first report may spend."""
-        return self.nominal_budget / 2 if self.first is None else self.first
+        if self.first is not None:
+            return self.first
+        return self.nominal_budget * (_USUAL_SHARE if self.share is None else self.share)
 
     def settle(self) -> None:
         """Check the first report's budget against that of unlimited reports, then the thresholds."""
+        if self.first is not None and self.share is not None:
+            raise InputError("`first` and `share` both say what the first report spends; leave one out.")
+        if self.share is not None:
+            store(self, share=check_number("share", self.share, above=0, below=1))
         if self.first is not None:
             store(self, first=check_number("first", self.first, above=0))
-            if self.first >= self.nominal_budget:
-                raise InputError(
-                    "`first`, the budget of the first report, must be below the `epsilon` of unlimited "
-                    f"reports, {self.nominal_budget!r}; got {self.first!r}. To send the kept response "
-                    'itself, release it through a one-shot mechanism with memory = "kept".'
-                )
+        if self.first_budget >= self.nominal_budget:
+            raise InputError(
+                "`first`, the budget of the first report, must be below the `epsilon` of unlimited reports, "
+                f"{self.nominal_budget!r}; got {self.first!r}. Give a `share` instead where budgets are "
+                "searched; to send a response again as it is, keep that of a one-shot mechanism."
+            )
         self.settle_steps()
         check_factor(self.factor, self.first_budget)
 

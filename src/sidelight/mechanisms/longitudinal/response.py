@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations_with_replacement
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,6 +24,7 @@ from sidelight.mechanisms.channel import (
     DenseChannel,
     FavouringChannel,
 )
+from sidelight.mechanisms.channel.dense import report_counts
 from sidelight.mechanisms.channel.sets import Family
 from sidelight.mechanisms.checks import check_codes, check_offset, impossible
 from sidelight.mechanisms.exact import WORDS, store
@@ -144,13 +144,9 @@ class LongitudinalResponse(TwoBudgets):
         number = math.comb(times + self.cells - 1, times)
         if number > most or number * self.cells > LARGEST_MATRIX:
             return None
-        counts = np.zeros((number, self.cells), dtype=np.int64)
-        rows = np.arange(number)
-        chosen = np.array(list(combinations_with_replacement(range(self.cells), times)), dtype=np.intp)
-        for column in chosen.reshape(number, times).T:
-            counts[rows, column] += 1
         from scipy.special import gammaln
 
+        counts = report_counts(self.cells, times)
         ways = gammaln(times + 1) - gammaln(counts + 1).sum(axis=1)
         logs = self.cell_logs(counts).T + ways + times * math.log(self.instant_rates[1])
         return np.exp(logs), counts
@@ -232,8 +228,8 @@ class LongitudinalHashing(LongitudinalResponse, Hashing):
     """
 
     name: ClassVar[str] = "loloha"
-    parameters: ClassVar[tuple[str, ...]] = ("first", "g")
-    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"g": 5})
+    parameters: ClassVar[tuple[str, ...]] = ("first", "share", "g")
+    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"g": 5}, {"share": 0.3})
     g: int | None = None
 
     def settle_steps(self) -> None:
