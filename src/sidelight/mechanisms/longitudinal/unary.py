@@ -74,6 +74,9 @@ class LongitudinalBits(MarkedBits, Longitudinal):
         if_clear = randomness(seed, f"{self.name}/clear", compiled=compiled)
         kept, made = self.instant_words
         rows = random_rows(if_clear, first, len(stored), self.size, made)
+        if kept + made == WORDS:  # a bit is flipped, whatever it is
+            np.bitwise_xor(rows, stored, out=rows)
+            return Reports(rows, is_simulation=seed is not None or permanent.is_simulation)
         chosen = random_rows(if_set, first, len(stored), self.size, kept)
         # Takes the other draw where the stored bit is set, without a branch on private bits.
         np.bitwise_xor(chosen, rows, out=chosen)
