@@ -108,6 +108,13 @@ class Release:
         """Return the mechanism of one report."""
         return make(self.mechanism, self.attribute.size, self.epsilon, self.parameters)
 
+    def at(self, epsilon: float) -> Release:
+        """Return the release at another budget; parameters that are budgets follow in proportion."""
+        if self.epsilon is None:
+            return replace(self, epsilon=epsilon)
+        held = mechanism_class(self.mechanism).relative(self.parameters, self.epsilon)
+        return replace(self, epsilon=epsilon, parameters=held)
+
     def sent(self) -> tuple[Mechanism, int]:
         """Return a mechanism, and how many independent reports of it are all that is sent.
 
