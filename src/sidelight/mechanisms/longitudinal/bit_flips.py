@@ -48,7 +48,7 @@ class BitFlips(CodedMechanism, Kept, Remembers):
     name: ClassVar[str] = "dbitflip"
     keeps: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("d",)
-    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"d": 1}, {"d": 2})
+    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"d": 2})
     d: int | None = None
 
     def settle(self) -> None:

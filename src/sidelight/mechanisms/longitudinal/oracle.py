@@ -196,7 +196,6 @@ class TwoBudgets(Longitudinal):
     """
 
     parameters: ClassVar[tuple[str, ...]] = ("first", "share")
-    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"share": 0.3})
     first: float | None = None
     share: float | None = None
 
