@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sidelight as sl
-from sidelight.mechanisms import AnyChannel
 from sidelight.protocols import read_protocol, spl, write_protocol
 
 LABELS = st.lists(st.text(min_size=1, max_size=8), min_size=2, max_size=5, unique=True)
@@ -100,8 +99,9 @@ def test_a_plan_is_frozen_and_gives_channels() -> None:
     assert plan.withholding(["age"]).names == ("class", "sex", "survived")
     assert plan.channels()["class"].epsilon == pytest.approx(2.0)
     often = sl.Release(schema["sex"], "grr", 1.0, times=3).channel()
-    assert isinstance(often, AnyChannel)
-    assert often.epsilon == pytest.approx(3.0)
+    assert (often.claim, often.epsilon) == ("exact", pytest.approx(3.0))
+    daily = sl.Release(schema["sex"], "grr", 1.0, times=100_000).channel()
+    assert (daily.claim, daily.epsilon) == ("certified", pytest.approx(100_000.0))
 
 
 def edited(**changes: object) -> str:
@@ -200,3 +200,28 @@ def test_a_typo_in_a_protocol_is_named_as_such(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('"mechanism"', '"mechansim"', 1))
     with pytest.raises(sl.InputError, match=r"unit\.0: there is no key 'mechansim'; did you mean"):
         read_protocol(path)
+
+
+def test_memory_is_part_of_a_plan_and_of_its_channels() -> None:
+    attribute = sl.categorical("colour", ["red", "green", "blue"])
+    fresh = sl.Release(attribute, "rappor", 1.0, times=30)
+    kept = sl.Release(attribute, "rappor", 1.0, times=30, memory="kept")
+    bare = sl.Release(attribute, "grr", 1.0, times=30, memory="kept")
+    longitudinal = sl.Release(attribute, "l-grr", 1.0, times=30)
+    forgetful = sl.Release(attribute, "l-grr", 1.0, times=30, memory="fresh")
+    plan = sl.Plan((kept,), limit=1.0)
+    assert plan.to_toml().startswith("version = 3")
+    assert sl.Plan.from_toml(plan.to_toml()) == sl.Plan.from_json(plan.to_json()) == plan
+    assert fresh.channel().epsilon == pytest.approx(30 * fresh.randomiser().epsilon)
+    assert fresh.randomiser().epsilon < kept.channel().epsilon <= 1.0
+    assert bare.channel() == bare.randomiser().channel
+    assert longitudinal.channel().epsilon <= 1.0
+    assert [item.often for item in (fresh, kept)] == [", 30 times", ", 30 times from a kept response"]
+    assert [item.keeps for item in (fresh, kept, longitudinal, forgetful)] == [False, True, True, False]
+    assert sl.Release(attribute, "l-grr", 1.0).often == ""
+    assert forgetful.channel().epsilon == pytest.approx(15.0)
+    with pytest.raises(sl.InputError, match="`memory of colour` must be one of"):
+        sl.Release(attribute, "grr", 1.0, times=2, memory="lost")
+    older = plan.to_toml().replace("version = 3", "version = 2")
+    with pytest.raises(sl.InputError, match="the memory of colour needs `version = 3`"):
+        sl.Plan.from_toml(older)

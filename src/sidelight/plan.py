@@ -47,12 +47,13 @@ value of each report. model: takes a model for the table. model guess: both.
 At delta, with whole reports: population: knows the population as well as the table lets one know it. table:
 knows the table. tree: takes a tree for the population.
 A verdict for anyone but the first is no promise against the first."""
+RepeatedNoise = Literal["fresh", "kept"]
 AT_DELTA: tuple[AdversaryName, ...] = ("population", "table", "tree")
 """Their figures are at delta; those of the others are worst cases."""
 PLAN_VERSION = 3
 """Since version 2 there are dates and times. Since version 3 a plan may go without a limit, name a delta and
-the adversary who decides, give reasons and merge values. A plan is written in the oldest version that has
-what it uses."""
+the adversary who decides, give reasons, merge values and say what devices keep. A plan is written in the
+oldest version that has what it uses."""
 _LIMIT_BEFORE_3 = 1.0
 """What a file of version 1 or 2 that names no limit has always meant."""
 LARGEST_EPSILON = 700  # e to this power still fits a double
@@ -72,6 +73,9 @@ class Release:
         times: how many reports each person sends.
         parameters: further parameters of the mechanism.
         reason: why this attribute is collected, and in this way, in words.
+        memory: "fresh": every report is drawn anew. "kept": each device keeps its response to a value, and
+            all its reports of that value are made from it. None leaves it to the mechanism, of which
+            longitudinal ones keep it.
     """
 
     attribute: Attribute
@@ -80,6 +84,7 @@ class Release:
     times: int = 1
     parameters: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
+    memory: RepeatedNoise | None = None
 
     def __post_init__(self) -> None:
         check_is(f"reason of {self.name}", self.reason, str, "It is a sentence.")
@@ -88,6 +93,8 @@ class Release:
             object.__setattr__(self, "epsilon", budget)
         times = check_whole(f"times of {self.name}", self.times, at_least=1, at_most=LARGEST_TIMES)
         object.__setattr__(self, "times", times)
+        if self.memory is not None:
+            errors.check_choice(f"memory of {self.name}", self.memory, get_args(RepeatedNoise))
         plain = {name: _plain(value) for name, value in self.parameters.items()}
         object.__setattr__(self, "parameters", FrozenMapping(plain))
         with naming(f"the release of {self.name!r}"):
@@ -102,14 +109,37 @@ class Release:
         """Return the mechanism of one report."""
         return make(self.mechanism, self.attribute.size, self.epsilon, self.parameters)
 
-    def channel(self) -> Channel:
-        """Return the channel of all this attribute's reports together.
+    def at(self, epsilon: float) -> Release:
+        """Return the release at another budget; parameters that are budgets follow in proportion."""
+        if self.epsilon is None:
+            return replace(self, epsilon=epsilon)
+        held = mechanism_class(self.mechanism).relative(self.parameters, self.epsilon)
+        return replace(self, epsilon=epsilon, parameters=held)
 
-        Independent repetitions compose: `times` reports are one release of `times` the budget, whose
-        channel is not tracked further, unless the mechanism bounds it in another way.
+    def sent(self) -> tuple[Mechanism, int]:
+        """Return a mechanism, and how many independent reports of it are all that is sent.
+
+        With fresh noise that is the randomiser, `times` times; with a memory it is one report of a mechanism
+        that stands for all of them. The value is taken to stay the same.
         """
-        mechanism = self.randomiser()
-        return mechanism.channel if self.times == 1 else mechanism.repeated(self.times)
+        return self.randomiser().together(self.times, kept=self.keeps)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether devices keep their response: as the plan says, else as the mechanism does."""
+        return mechanism_class(self.mechanism).keeps if self.memory is None else self.memory == "kept"
+
+    @property
+    def often(self) -> str:
+        """How often a person reports, in words that follow a comma; nothing where it is once."""
+        if self.times == 1:
+            return ""
+        return f", {self.times} times" + (" from a kept response" if self.keeps else "")
+
+    def channel(self) -> Channel:
+        """Return the channel of all this attribute's reports of one value together."""
+        mechanism, count = self.sent()
+        return mechanism.channel.repeated(count)
 
 
 @dataclass(frozen=True)
@@ -286,6 +316,7 @@ class _ReleaseFile(Strict):
     times: int = 1
     parameters: dict[str, _Parameter] = Field(default_factory=dict)
     reason: str = ""
+    memory: RepeatedNoise | None = None
     merged: dict[str, list[str]] = Field(default_factory=dict)
 
 
@@ -323,7 +354,7 @@ def _to_file(plan: Plan) -> dict[str, Any]:
 
 def _version(plan: Plan) -> int:
     """Return the oldest version that has all that the plan says: 1 and 2 know no plan without a limit."""
-    parts = (item.reason or item.attribute.merged for item in plan.releases)
+    parts = (item.reason or item.memory or item.attribute.merged for item in plan.releases)
     new = (plan.purpose, plan.delta, plan.decide_by, plan.reasons, *parts)
     return PLAN_VERSION if plan.limit is None or any(new) else file_version(plan.schema, 2)
 
@@ -333,6 +364,7 @@ def _release_to_file(release: Release) -> dict[str, Any]:
         "attribute": release.name, "mechanism": release.mechanism, "epsilon": release.epsilon,
         "times": release.times, **alphabet_data(release.attribute),
         "parameters": dict(release.parameters) or None, "reason": release.reason or None,
+        "memory": release.memory,
     }  # fmt: skip
     return {name: value for name, value in entry.items() if value is not None}
 
@@ -363,6 +395,7 @@ def _file_limit(parsed: _PlanFile) -> float | None:
     if parsed.version < PLAN_VERSION:
         newer = [key for key in _SINCE_3 if key in parsed.model_fields_set]
         newer += [f"the reason of {item.attribute}" for item in parsed.release if item.reason]
+        newer += [f"the memory of {item.attribute}" for item in parsed.release if item.memory]
         newer += [f"what {item.attribute} merges" for item in parsed.release if item.merged]
         if newer:
             raise InputError(f"{newer[0]} needs `version = {PLAN_VERSION}`, got {parsed.version}.")
@@ -374,4 +407,6 @@ def _release(entry: _ReleaseFile) -> Release:
     edges = read_edges(entry.attribute, entry.kind, entry.edges)
     merged = read_merged(entry.merged)
     attribute = Attribute(entry.attribute, entry.kind, tuple(entry.values), edges, entry.missing, merged)
-    return Release(attribute, entry.mechanism, entry.epsilon, entry.times, entry.parameters, entry.reason)
+    return Release(
+        attribute, entry.mechanism, entry.epsilon, entry.times, entry.parameters, entry.reason, entry.memory
+    )

@@ -22,8 +22,10 @@ from sidelight.mechanisms import (
     ImplicitChannel,
     LaplaceChannel,
     as_channel,
+    create,
     mechanism_class,
 )
+from sidelight.mechanisms.channel import DegradedChannel
 from sidelight.schema import Attribute
 
 SIZE = 4
@@ -67,8 +69,10 @@ OURS: dict[str, Channel] = {
     "beyond doubles": FavouringChannel(SIZE, "all", 0.0, budget=700.0),
     "dense": DenseChannel(CELLS),
     "dense with zeros": DenseChannel(np.array([[0.5, 0.5, 0], [0, 1, 0], [0.25, 0.75, 0], [1, 0, 0]])),
+    "counted": create("grr", SIZE, 1.0).channel.repeated(2),
     "any": AnyChannel(SIZE, 1.0, 1e-6),
     "twice": AnyChannel(SIZE, 2.0, within=FavouringChannel(SIZE, "singletons", math.exp(-1))),
+    "degraded": DegradedChannel(FavouringChannel(SIZE, "singletons", math.exp(-1)), 1.0),
     "implicit": ImplicitChannel(SIZE, DenseChannel(CELLS).epsilon, lambda report: CELLS[:, report]),
     "laplace": LaplaceChannel(POINTS, 2.0, 2.0),
     "gaussian": GaussianChannel(POINTS, 2.0, 1.0, 1e-6),
@@ -97,6 +101,8 @@ def listed(channel: Channel) -> np.ndarray:
         at = [*channel.points, channel.points.min() - far, channel.points.max() + far]
         logs = channel.log_density(at)
         return np.exp(logs - logs.max(axis=1, keepdims=True)).T
+    if isinstance(channel, DegradedChannel):
+        return channel.whole.matrix()
     if not channel.favours_sets:
         return channel.matrix()
     widths = range(SIZE + 1)
@@ -219,8 +225,34 @@ def test_repetition_adds_up_budgets(channel: Channel) -> None:
     says_same = channel.epsilon in (0.0, math.inf) and channel.claim == "exact"
     assert twice.epsilon == pytest.approx(channel.epsilon if says_same else 2 * channel.epsilon)
     assert twice.delta == pytest.approx(min(2 * channel.delta, 1.0))
-    assert twice.attained.epsilon == channel.attained.epsilon
+    assert twice.attained.epsilon == pytest.approx(
+        2 * channel.epsilon if twice.claim == "exact" and not says_same else channel.attained.epsilon
+    )
     assert (twice.claim == "published") == (channel.claim == "published")
+
+
+@pytest.mark.parametrize("times", [2, 3])
+@pytest.mark.parametrize("name", ["grr", "hadamard", "interval", "sue", "oue", "rappor", "the"])
+def test_a_few_independent_reports_are_exact(name: str, times: int) -> None:
+    mechanism = mechanism_class(name).from_plan(3, 1.0, {})
+    once = mechanism.report_law(1 << 12)
+    together = once
+    for _ in range(times - 1):
+        together = (together[:, :, None] * once[:, None, :]).reshape(3, -1)
+    channel = mechanism.channel.repeated(times)
+    assert channel.claim == "exact"
+    for g, h in np.random.default_rng(times).dirichlet(np.ones(3), (20, 2)):
+        assert channel.answers(g, h) == pytest.approx(log_ratio(g, h, together), abs=1e-9)
+
+
+def test_counted_reports_are_told_in_words() -> None:
+    channel = create("grr", SIZE, 1.0).channel.repeated(3)
+    told = [channel.describe(VALUES, np.array([report])) for report in (0, 1, 5)]
+    assert told == ["u: a 3 times", "u: a 2 times, b once", "u: a once, b once, c once"]
+    many = create("grr", 9, 1.0).channel.repeated(5)
+    assert many.describe(VALUES, np.array([int(np.argmax((many.counts == 1).sum(axis=1)))])).endswith(
+        "and 1 more"
+    )
 
 
 def test_every_class_of_channel_is_walked() -> None:

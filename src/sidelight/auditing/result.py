@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -229,7 +229,7 @@ class Audit:
         release = self.plan[neighbour]
         if release.epsilon is None:
             return [], math.nan
-        plans = [Plan((replace(release, epsilon=epsilon),)) for epsilon in epsilons]
+        plans = [Plan((release.at(epsilon),)) for epsilon in epsilons]
         channels = [plan.channels(self.adversary)[neighbour] for plan in plans]
         bounds = [pair_leakage(self.belief, channel, secret, neighbour).upper for channel in channels]
         bounds.append(saturation(self.belief, secret, neighbour))
@@ -287,6 +287,7 @@ def _release_to_dict(release: Release) -> dict[str, Any]:
         "realised_epsilon": mechanism.epsilon,
         "delta": mechanism.delta,
         "times": release.times,
+        "memory": "kept" if release.keeps else "fresh",
         "reason": release.reason,
     }
 

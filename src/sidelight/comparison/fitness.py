@@ -105,10 +105,14 @@ def _budget_findings(plan: Plan) -> list[Finding]:
             found.append(Finding(level, f"The nominal budget of {item.name} {spent}."))
         if item.times > 1:
             spent = budget(item.channel().epsilon)
-            often = f"{item.name} is reported {item.times} times, with fresh noise: {spent} in all"
+            often = f"{item.name} is reported {item.times} times, {_noise(item)}: {spent} in all"
             found.append(Finding("warning", f"{often}; no collection does that yet."))
     total = math.fsum(item.channel().epsilon for item in plan.releases)
     return [*found, Finding("note", f"All reports of a person together have a budget of {budget(total)}.")]
+
+
+def _noise(item: Release) -> str:
+    return "from a response that devices keep" if item.keeps else "with fresh noise"
 
 
 def _words(plan: Plan) -> list[Finding]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.arrays import Whole, Words, is_large, spans
+from sidelight.foundation.arrays import Mask, Whole, Words, is_large, spans
 from sidelight.foundation.randomness import Randomness, Seeded
 
 Rows = NDArray[np.uint8]
@@ -45,6 +45,18 @@ def random_rows(source: Randomness, offset: int, rows: int, size: int, threshold
     return packed[skipped : skipped + rows * width].reshape(rows, width)
 
 
+def packed_rows(bits: Mask) -> Rows:
+    """Return rows of bits packed, shape (rows, row_bytes).
+
+    >>> packed_rows(np.array([[True, False, True]])).tolist()
+    [[5]]
+    """
+    rows = np.zeros((len(bits), row_bytes(bits.shape[1])), dtype=np.uint8)
+    packed = np.packbits(bits, axis=1, bitorder="little")
+    rows[:, : packed.shape[1]] = packed
+    return rows
+
+
 def bernoulli(source: Randomness, start: int, count: int, threshold: int) -> Words:
     """Return words whose bits are independent and 1 with probability threshold / 2^64, exactly.
 
@@ -58,6 +70,8 @@ def bernoulli(source: Randomness, start: int, count: int, threshold: int) -> Wor
     for span in spans(count):
         still = np.full(span.stop - span.start, _ALL)
         _begin(source, start + span.start, threshold, min(rounds, _TOGETHER), still, result[span])
+        if rounds <= _TOGETHER:  # the rest of the threshold is zeros: all is decided
+            continue
         left = np.flatnonzero(still)
         places.append(left + span.start)
         undecided.append(still[left])

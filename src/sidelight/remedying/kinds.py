@@ -322,7 +322,7 @@ def _design(candidate: Candidate) -> Protocol:
 
 def _degrades(candidate: Candidate) -> bool:
     """Whether lower budgets never say more."""
-    return all(item.randomiser().degrades for item in candidate.releases if item.epsilon is not None)
+    return all(item.sent()[0].degrades for item in candidate.releases if item.epsilon is not None)
 
 
 def _give_up(candidate: Candidate, factor: float) -> None:

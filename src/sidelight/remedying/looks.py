@@ -85,13 +85,13 @@ class CommonLooks:
     def _likelihoods(self, row: int, release: Release, coarsening: Coarsening | None) -> Array:
         """Return Pr(reports | fine value) of the people with one value, up to a factor for each."""
         size = release.attribute.size
-        key = (row, release.name, f"{release.mechanism} {dict(release.parameters)}", release.epsilon,
-               release.times, size)  # fmt: skip
+        way = f"{release.mechanism} {dict(release.parameters)} {release.keeps}"
+        key = (row, release.name, way, release.epsilon, release.times, size)
         if key not in self._tables:
-            place, mechanism = self.view.schema.index(release.name), release.randomiser()
+            place, (mechanism, times) = self.view.schema.index(release.name), release.sent()
             codes = self.people[row][:, place].astype(np.intp)
             values = mechanism.inputs(codes if coarsening is None else coarsening.codes[codes])
-            seeds = np.random.default_rng([_SEED, row, place]).integers(1 << 62, size=release.times)
+            seeds = np.random.default_rng([_SEED, row, place]).integers(1 << 62, size=times)
             product = np.ones((self.count, size))
             for seed in seeds:
                 product = product * mechanism.likelihoods(mechanism.randomise(values, seed=int(seed)))

@@ -125,7 +125,7 @@ class Rates:
             if budget is not None and budget < _LEAST_SCALE * (item.epsilon or 0.0):
                 budget = _LEAST_SCALE * (item.epsilon or 0.0)
             try:
-                releases.append(replace(item, epsilon=budget))
+                releases.append(item if budget is None else item.at(budget))
             except InputError:  # a mechanism may not do with so little
                 return None
         return Candidate(tuple(releases), self.candidate.coarsened)
@@ -154,9 +154,7 @@ def rates(
 
 def _with_budget(candidate: Candidate, name: str, budget: float) -> Candidate | None:
     try:
-        lowered = tuple(
-            replace(item, epsilon=budget) if item.name == name else item for item in candidate.releases
-        )
+        lowered = tuple(item.at(budget) if item.name == name else item for item in candidate.releases)
     except InputError:
         return None
     return Candidate(lowered, candidate.coarsened)
@@ -212,8 +210,7 @@ def scaled(candidate: Candidate, factor: float) -> Candidate | None:
     """Return the candidate with all budgets multiplied; None where a mechanism may not do with so little."""
     try:
         releases = tuple(
-            item if item.epsilon is None else replace(item, epsilon=factor * item.epsilon)
-            for item in candidate.releases
+            item if item.epsilon is None else item.at(factor * item.epsilon) for item in candidate.releases
         )
     except InputError:
         return None

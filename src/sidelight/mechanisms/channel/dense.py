@@ -5,15 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import combinations_with_replacement
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from sidelight.foundation.arrays import Array, Positions
+from sidelight.foundation.arrays import Array, Positions, Whole
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole, invalid
 from sidelight.mechanisms.channel.channel import LARGEST_MATRIX, Channel, check_matrix_size, check_stated
 from sidelight.mechanisms.channel.sets import AnyChannel, ImplicitChannel
 from sidelight.mechanisms.exact import store
+from sidelight.schema import Attribute
+
+_MOST_REPEATED = 1 << 12
+"""So many combinations of reports are listed at most."""
+_LEAST_LOG = -600.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +58,29 @@ class DenseChannel(Channel):
         return self.cells
 
 
+@dataclass(frozen=True, eq=False)
+class CountedChannel(DenseChannel):
+    """Several reports of one value: a column for each way to count them.
+
+    Attributes:
+        counts: (columns, reports) how often each report is sent.
+    """
+
+    counts: Whole | None = None
+
+    def describe(self, attribute: Attribute, named: Positions) -> str:
+        """Say how often each report was sent; one that is a value by its label."""
+        if self.counts is None:
+            return super().describe(attribute, named)
+        row = self.counts[int(named[0])]
+        labels = attribute.values if len(row) == attribute.size else [f"report {y}" for y in range(len(row))]
+        often = [(int(row[y]), labels[y]) for y in np.argsort(-row, kind="stable") if row[y]]
+        listed = ", ".join(
+            f"{label} {count} times" if count > 1 else f"{label} once" for count, label in often[:4]
+        )
+        return f"{attribute.name}: {listed}" + (f" and {len(often) - 4} more" if len(often) > 4 else "")
+
+
 def channel_of_columns(size: int, reports: int, epsilon: float, law: Callable[[Positions], Array]) -> Channel:
     """Return the channel of a law of report numbers, shape (reports, size): a matrix if small enough."""
     if size * reports <= LARGEST_MATRIX:
@@ -62,6 +91,40 @@ def channel_of_columns(size: int, reports: int, epsilon: float, law: Callable[[P
         return np.asarray(law(np.array([report]))[0])
 
     return ImplicitChannel(size, epsilon, likelihood)
+
+
+def repeated_law(channel: Channel, times: int) -> CountedChannel | None:
+    """Return the exact channel of several reports, a column for each multiset of them; None if too many.
+
+    Reports are independent given the value, so that how often each was sent says everything.
+    """
+    reports = int(min(channel.count_reports(), LARGEST_MATRIX))
+    many = math.comb(times + reports - 1, times) if reports + times < _MOST_REPEATED else math.inf
+    if many > _MOST_REPEATED:
+        return None
+    cells = channel.matrix()
+    counts = report_counts(reports, times)
+    least = math.log(cells[cells > 0].min())
+    if times * least < _LEAST_LOG:  # a false zero would be a false certainty
+        return None
+    from scipy.special import gammaln, xlogy
+
+    ways = gammaln(times + 1) - gammaln(counts + 1).sum(axis=1)
+    law = np.exp(xlogy(counts[None], cells[:, None]).sum(axis=2) + ways)
+    return CountedChannel(law / law.sum(axis=1, keepdims=True), times * channel.epsilon, counts)
+
+
+def report_counts(reports: int, times: int) -> Whole:
+    """Return how often each report occurs in every multiset of `times` of them, shape (multisets, reports).
+
+    >>> report_counts(2, 2).tolist()
+    [[2, 0], [1, 1], [0, 2]]
+    """
+    chosen = np.array(list(combinations_with_replacement(range(reports), times)), dtype=np.intp)
+    counts = np.zeros((len(chosen), reports), dtype=np.int64)
+    for column in chosen.reshape(len(counts), times).T:
+        counts[np.arange(len(counts)), column] += 1
+    return counts
 
 
 def largest_ratio(cells: Array) -> float:
