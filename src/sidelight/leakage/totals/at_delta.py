@@ -218,7 +218,7 @@ class Question:
     def listed(self, rows: Array, asked: float, deltas: Sequence[float], beta: float) -> DeltaLeakage:
         """Return the exact figures of releases that are listed."""
         # Every report is listed by itself, however often it is sent, so what one of them claims is enough.
-        once = {name: item.randomiser().channel for name, item in self.releases.items()}
+        once = {name: item.sent()[0].channel for name, item in self.releases.items()}
         claim: Claim = "model" if self.belief.is_model else joint_claim(once)
         points = []
         for delta in deltas:
