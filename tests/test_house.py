@@ -18,7 +18,7 @@ from sidelight.foundation.modules import homes_of
 PACKAGE = Path(sl.__file__).parent
 ROOMS = (
     "foundation", "schema", "sources", "belief", "mechanisms", "plan", "leakage", "knowledge", "auditing",
-    "calibration", "protocols", "labels", "estimation", "transport", "advice", "learning", "attacks",
+    "protocols", "labels", "estimation", "calibration", "transport", "advice", "learning", "attacks",
     "studies", "report", "doctor", "cli", "__main__",
 )  # fmt: skip
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from sidelight.foundation import errors
-from sidelight.foundation.errors import InputError, check_number, check_whole, naming, unknown
+from sidelight.foundation.errors import InputError, check_is, check_number, check_whole, naming, unknown
 from sidelight.foundation.files import is_toml, json_number, read_text, strict_json
 from sidelight.foundation.html import html_table, listed
 from sidelight.foundation.strict import (
@@ -40,8 +40,21 @@ from sidelight.schema import (
 )
 
 View = Literal["report", "guess"]
-PLAN_VERSION = 2
-"""Since version 2 there are dates and times; a plan without any is written in version 1."""
+AdversaryName = Literal["report", "guess", "model", "model guess", "population", "table", "tree"]
+"""In the worst case of all reports: report: keeps whole reports and knows the table. guess: keeps one guessed
+value of each report. model: takes a model for the table. model guess: both.
+At delta, with whole reports: population: knows the population as well as the table lets one know it. table:
+knows the table. tree: takes a tree for the population.
+A verdict for anyone but the first is no promise against the first."""
+RepeatedNoise = Literal["fresh", "kept"]
+AT_DELTA: tuple[AdversaryName, ...] = ("population", "table", "tree")
+"""Their figures are at delta; those of the others are worst cases."""
+PLAN_VERSION = 3
+"""Since version 2 there are dates and times. Since version 3 a plan may go without a limit, name a delta and
+the adversary who decides, give reasons, and say what devices keep. A plan is written in the oldest version
+that has what it uses."""
+_LIMIT_BEFORE_3 = 1.0
+"""What a file of version 1 or 2 that names no limit has always meant."""
 LARGEST_EPSILON = 700  # e to this power still fits a double
 LARGEST_TIMES = 1_000_000
 PLAN_FIX = "Plan.uniform(table.schema) makes one."
@@ -58,6 +71,10 @@ class Release:
             where a mechanism's parameters determine it.
         times: how many reports each person sends.
         parameters: further parameters of the mechanism.
+        reason: why this attribute is collected, and in this way, in words.
+        memory: "fresh": every report is drawn anew. "kept": each device keeps its response to a value, and
+            all its reports of that value are made from it. None leaves it to the mechanism, of which
+            longitudinal ones keep it.
     """
 
     attribute: Attribute
@@ -65,13 +82,18 @@ class Release:
     epsilon: float | None = None
     times: int = 1
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+    memory: RepeatedNoise | None = None
 
     def __post_init__(self) -> None:
+        check_is(f"reason of {self.name}", self.reason, str, "It is a sentence.")
         if self.epsilon is not None:
             budget = check_number(f"epsilon of {self.name}", self.epsilon, above=0, below=LARGEST_EPSILON)
             object.__setattr__(self, "epsilon", budget)
         times = check_whole(f"times of {self.name}", self.times, at_least=1, at_most=LARGEST_TIMES)
         object.__setattr__(self, "times", times)
+        if self.memory is not None:
+            errors.check_choice(f"memory of {self.name}", self.memory, get_args(RepeatedNoise))
         plain = {name: _plain(value) for name, value in self.parameters.items()}
         object.__setattr__(self, "parameters", FrozenMapping(plain))
         with naming(f"the release of {self.name!r}"):
@@ -86,14 +108,20 @@ class Release:
         """Return the mechanism of one report."""
         return make(self.mechanism, self.attribute.size, self.epsilon, self.parameters)
 
-    def channel(self) -> Channel:
-        """Return the channel of all this attribute's reports together.
+    def sent(self) -> tuple[Mechanism, int]:
+        """Return a mechanism, and how many independent reports of it are all that is sent.
 
-        Independent repetitions compose: `times` reports are one release of `times` the budget, whose
-        channel is not tracked further, unless the mechanism bounds it in another way.
+        With fresh noise that is the randomiser, `times` times; with a memory it is one report of a mechanism
+        that stands for all of them. The value is taken to stay the same.
         """
-        mechanism = self.randomiser()
-        return mechanism.channel if self.times == 1 else mechanism.repeated(self.times)
+        return self.randomiser().together(
+            self.times, kept=None if self.memory is None else self.memory == "kept"
+        )
+
+    def channel(self) -> Channel:
+        """Return the channel of all this attribute's reports of one value together."""
+        mechanism, count = self.sent()
+        return mechanism.channel.repeated(count)
 
 
 @dataclass(frozen=True)
@@ -102,27 +130,57 @@ class Plan:
 
     Attributes:
         releases: the released attributes.
-        limit: how much any secret may leak in total, in nats.
+        limit: how much any secret may leak in total, in nats; None where nobody has set a limit, so that an
+            audit describes what leaks and judges only secrets with a limit of their own.
         limits: the limit of single secrets, where it differs.
         origin: where the belief came from that the budgets were set with, in words.
+        delta: the probability, averaged over people, with which a release may say more than a limit; None
+            where limits are for the worst case.
+        decide_by: the adversary for whom limits must be kept; None leaves it to the audit.
+        reasons: why a secret has its limit, by secret, in words.
+        purpose: what the collection is for, in words.
     """
 
     releases: tuple[Release, ...]
-    limit: float = 1.0
+    limit: float | None = None
     limits: Mapping[str, float] = field(default_factory=dict)
     origin: str = ""
+    delta: float | None = None
+    decide_by: AdversaryName | None = None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    purpose: str = ""
 
     def __post_init__(self) -> None:
         if not self.releases:
             raise InputError("a plan must release at least one attribute.")
         Schema(tuple(release.attribute for release in self.releases))
-        limit = check_number("limit", self.limit, at_least=0, infinite=True)
+        if self.limit is not None:
+            limit = check_number("limit", self.limit, at_least=0, infinite=True)
+            object.__setattr__(self, "limit", limit)
         limits = {
             name: check_number(f"limit of {name}", value, at_least=0, infinite=True)
             for name, value in self.limits.items()
         }
-        object.__setattr__(self, "limit", limit)
         object.__setattr__(self, "limits", FrozenMapping(limits))
+        self._check_judging()
+        for name, text in {
+            "purpose": self.purpose,
+            **{f"reason of {k}": v for k, v in self.reasons.items()},
+        }.items():
+            check_is(name, text, str, "It is a sentence.")
+        object.__setattr__(self, "reasons", FrozenMapping(self.reasons))
+
+    def _check_judging(self) -> None:
+        """Refuse a delta that is none, and an adversary whom nobody knows or whose figures need a delta."""
+        if self.delta is not None:
+            object.__setattr__(self, "delta", check_number("delta", self.delta, above=0, below=1))
+        if self.decide_by is not None:
+            errors.check_choice("decide_by", self.decide_by, get_args(AdversaryName))
+        if self.decide_by in AT_DELTA and self.delta is None:
+            raise InputError(
+                f"a plan whose limits are kept for {self.decide_by!r} needs a delta, as in `delta = 0.001`: "
+                "what this adversary learns is told at delta."
+            )
 
     @classmethod
     def uniform(
@@ -131,12 +189,13 @@ class Plan:
         mechanism: str = "grr",
         epsilon: float = 1.0,
         *,
-        limit: float = 1.0,
+        limit: float | None = None,
         limits: Mapping[str, float] | None = None,
     ) -> Plan:
         """Release every attribute through the same mechanism with the same budget, where it has one.
 
-        The schema of a table or a belief is taken where one of them is given.
+        Without a limit its audit describes what leaks; with one it judges. The schema of a table or a belief
+        is taken where one of them is given.
         """
         check_number("epsilon", epsilon, above=0)
         budget = epsilon if mechanism_class(mechanism).has_budget else None
@@ -148,10 +207,11 @@ class Plan:
         rows = [
             [item.name, item.attribute.size, item.mechanism, "" if item.epsilon is None else item.epsilon,
              item.times, listed([f"{name} = {value}" for name, value in item.parameters.items()]),
-             self.limit_of(item.name)]
+             "" if (limit := self.limit_of(item.name)) is None else limit]
             for item in self.releases
         ]  # fmt: skip
-        return html_table(f"Plan({len(self.releases)} releases, limit {self.limit:g})", titles, rows)
+        limited = "no limit" if self.limit is None else f"limit {self.limit:g}"
+        return html_table(f"Plan({len(self.releases)} releases, {limited})", titles, rows)
 
     @property
     def schema(self) -> Schema:
@@ -168,8 +228,8 @@ class Plan:
             raise unknown("released attribute", name, self.names)
         return self.releases[self.names.index(name)]
 
-    def limit_of(self, secret: str) -> float:
-        """Return how much `secret` may leak."""
+    def limit_of(self, secret: str) -> float | None:
+        """Return how much `secret` may leak; None where nobody has set a limit."""
         return self.limits.get(secret, self.limit)
 
     def channels(self, adversary: View = "report") -> dict[str, Channel]:
@@ -190,7 +250,7 @@ class Plan:
         for name in hidden - set(self.names):
             raise unknown("released attribute", name, self.names)
         kept = tuple(release for release in self.releases if release.name not in hidden)
-        return Plan(kept, self.limit, self.limits, self.origin)
+        return replace(self, releases=kept)
 
     def to_toml(self) -> str:
         """Return the plan as TOML."""
@@ -234,6 +294,8 @@ class _ReleaseFile(Strict):
     missing: Missing = "absent"
     times: int = 1
     parameters: dict[str, _Parameter] = Field(default_factory=dict)
+    reason: str = ""
+    memory: RepeatedNoise | None = None
 
 
 _Limit = float | Literal["infinity"]
@@ -242,26 +304,45 @@ _Limit = float | Literal["infinity"]
 class _PlanFile(Strict):
     version: int
     release: list[_ReleaseFile]
-    limit: _Limit = 1.0
+    limit: _Limit | None = None
     limits: dict[str, _Limit] = Field(default_factory=dict)
     origin: str = ""
+    delta: float | None = None
+    decide_by: AdversaryName | None = None
+    reasons: dict[str, str] = Field(default_factory=dict)
+    purpose: str = ""
+
+
+_SINCE_3 = ("purpose", "delta", "decide_by", "reasons")
 
 
 def _to_file(plan: Plan) -> dict[str, Any]:
-    head = {"version": file_version(plan.schema, PLAN_VERSION), "limit": json_number(plan.limit)}
+    head = {
+        "version": _version(plan), "purpose": plan.purpose,
+        "limit": None if plan.limit is None else json_number(plan.limit),
+        "delta": plan.delta, "decide_by": plan.decide_by, "origin": plan.origin,
+    }  # fmt: skip
     parts = {
-        "origin": plan.origin,
         "limits": {name: json_number(limit) for name, limit in plan.limits.items()},
+        "reasons": dict(plan.reasons),
         "release": [_release_to_file(release) for release in plan.releases],
     }
-    return head | {name: part for name, part in parts.items() if part}
+    return {name: part for name, part in (head | parts).items() if part is not None and part not in ("", {})}
+
+
+def _version(plan: Plan) -> int:
+    """Return the oldest version that has all that the plan says: 1 and 2 know no plan without a limit."""
+    said = (part for item in plan.releases for part in (item.reason, item.memory))
+    new = (plan.purpose, plan.delta, plan.decide_by, plan.reasons, *said)
+    return PLAN_VERSION if plan.limit is None or any(new) else file_version(plan.schema, 2)
 
 
 def _release_to_file(release: Release) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "attribute": release.name, "mechanism": release.mechanism, "epsilon": release.epsilon,
         "times": release.times, **alphabet_data(release.attribute),
-        "parameters": dict(release.parameters) or None,
+        "parameters": dict(release.parameters) or None, "reason": release.reason or None,
+        "memory": release.memory,
     }  # fmt: skip
     return {name: value for name, value in entry.items() if value is not None}
 
@@ -280,10 +361,28 @@ def _from_text(text: str, label: str, parse: Callable[[str], Any], language: str
     parsed = versioned(_PlanFile, data, label, PLAN_VERSION, "plan", rule)
     limits = {name: float(limit) for name, limit in parsed.limits.items()}
     with naming(label):
-        return Plan(tuple(map(_release, parsed.release)), float(parsed.limit), limits, parsed.origin)
+        limit = _file_limit(parsed)
+        return Plan(
+            tuple(map(_release, parsed.release)), limit, limits, parsed.origin, parsed.delta,
+            parsed.decide_by, parsed.reasons, parsed.purpose,
+        )  # fmt: skip
+
+
+def _file_limit(parsed: _PlanFile) -> float | None:
+    """Return the limit for all that a file means, and refuse keys that are newer than its version."""
+    if parsed.version < PLAN_VERSION:
+        newer = [key for key in _SINCE_3 if key in parsed.model_fields_set]
+        newer += [f"the reason of {item.attribute}" for item in parsed.release if item.reason]
+        newer += [f"the memory of {item.attribute}" for item in parsed.release if item.memory]
+        if newer:
+            raise InputError(f"{newer[0]} needs `version = {PLAN_VERSION}`, got {parsed.version}.")
+        return float(_LIMIT_BEFORE_3 if parsed.limit is None else parsed.limit)
+    return None if parsed.limit is None else float(parsed.limit)
 
 
 def _release(entry: _ReleaseFile) -> Release:
     edges = read_edges(entry.attribute, entry.kind, entry.edges)
     attribute = Attribute(entry.attribute, entry.kind, tuple(entry.values), edges, entry.missing)
-    return Release(attribute, entry.mechanism, entry.epsilon, entry.times, entry.parameters)
+    return Release(
+        attribute, entry.mechanism, entry.epsilon, entry.times, entry.parameters, entry.reason, entry.memory
+    )

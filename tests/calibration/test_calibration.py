@@ -128,7 +128,7 @@ def test_every_mechanism_is_certified_by_the_audit(case, mechanism: str) -> None
         for item in result.plan.releases
     ]
     if not result.capped:
-        assert not sl.audit(belief, sl.Plan(tuple(raised), limit)).is_within
+        assert sl.audit(belief, sl.Plan(tuple(raised), limit)).is_within is False
 
 
 def test_xor_is_where_the_published_sum_fails() -> None:
@@ -138,7 +138,7 @@ def test_xor_is_where_the_published_sum_fails() -> None:
     assert published.budgets["a"] == pytest.approx(1.0, abs=1e-6)
     assert published.audit["secret"].verdict == "exceeded"
     assert not published.is_sound
-    assert not published.is_within
+    assert published.is_within is False
     assert "no promise" in published.plan.origin
     # eps + ln cosh eps = 1 at 0.745
     root = certified.budgets["a"]
@@ -164,8 +164,8 @@ def test_a_tree_s_budgets_are_no_all_clear_for_the_table() -> None:
     for known, constraint in ((belief, "tree"), (sl.Belief.tree_of(belief), "table")):
         result = sl.calibrate(known, 1.0, constraint=constraint)
         assert not result.is_sound
-        assert not result.is_within
-        assert not sl.audit(known, result.plan).is_within
+        assert result.is_within is False
+        assert sl.audit(known, result.plan).is_within is False
         assert (result.to_dict()["is_sound"], result.to_dict()["within_limits"]) == (False, False)
         assert any("an adversary who knows the table itself" in note for note in result.notes())
         asked = sl.calibrate(known, 1.0, constraint=constraint, decide_by="model")
@@ -424,7 +424,7 @@ def test_calibrate_here_collect_there(rng: np.random.Generator) -> None:
     result = sl.calibrate(here, 1.0, collected=sl.Belief.from_joint(there, ["x0", "x1", "x2"]))
     assert result.is_within
     assert result.collected is not None
-    assert not result.collected.is_within
+    assert result.collected.is_within is False
     assert result.collected["x0"].total.value == pytest.approx(truth(there, dict(result.budgets), 0))
     assert any("Applied to a belief given by hand" in note for note in result.notes())
     other = sl.Belief.from_joint(np.full((3, 2), 1 / 6), ["x0", "x1"])

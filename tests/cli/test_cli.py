@@ -54,7 +54,10 @@ def test_demo_prints_the_audit_and_writes_the_report(run, tmp_path: Path) -> Non
 
 def test_audit_says_what_it_set_aside_and_exits_1_over_a_limit(run, table: Path) -> None:
     shown = run("audit", table)
-    assert shown.code == 1
+    assert shown.code == 0
+    assert "nothing is judged" in shown.out
+    assert run("audit", table, "--limit", 1).code == 1
+    assert run("audit", table, "--secret", "sex=1", "--secret", "smokes").code == 1
     for words in ("'id' identifies its records", "'same' is constant", "'nothing' has no value", "raw data"):
         assert words in shown.out
     assert run("audit", table, "--limit", 3).code == 0
@@ -311,9 +314,9 @@ def test_plans_that_do_not_fit_get_one_line(run, table: Path, tmp_path: Path) ->
     other.write(tmp_path / "other.toml")
     message = refused(run("audit", table, "--plan", tmp_path / "other.toml"))
     assert "releases 'department', which is not a column of" in message
-    newer = (tmp_path / "other.toml").read_text().replace("version = 1", "version = 9")
+    newer = (tmp_path / "other.toml").read_text().replace("version = 3", "version = 9")
     (tmp_path / "newer.toml").write_text(newer)
-    assert "version 9; this Sidelight reads up to version 2" in refused(
+    assert "version 9; this Sidelight reads up to version 3" in refused(
         run("audit", table, "--plan", tmp_path / "newer.toml")
     )
     assert "exclude each other" in refused(

@@ -44,7 +44,7 @@ def test_json_and_a_report_come_out(run, titanic: Path, tmp_path: Path) -> None:
         "--seed",
         4,
         "--secret",
-        "sex",
+        "sex=1",
         "--json",
     )
     shown = run("audit", titanic, *options, "--report", report)

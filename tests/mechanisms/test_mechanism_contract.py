@@ -33,9 +33,9 @@ from sidelight.mechanisms import (
     reports_to_arrow,
 )
 from sidelight.mechanisms.hashing import OptimisedHashing
+from sidelight.mechanisms.longitudinal.rappor import Rappor
 from sidelight.mechanisms.oracle import CodedMechanism
 from sidelight.mechanisms.subset import SubsetSelection
-from sidelight.mechanisms.unary import Rappor
 from sidelight.plan import Plan, Release
 from sidelight.schema import categorical
 

@@ -30,8 +30,8 @@ from sidelight.mechanisms import (
 )
 from sidelight.mechanisms.exact import WORDS, exp_below, least_share
 from sidelight.mechanisms.grr import RandomisedResponse
+from sidelight.mechanisms.longitudinal.rappor import Rappor
 from sidelight.mechanisms.numeric import gaussian_delta, least_multiple
-from sidelight.mechanisms.unary import Rappor
 from sidelight.plan import Plan, Release
 from sidelight.schema import categorical
 

@@ -25,8 +25,8 @@ from sidelight.mechanisms import (
 )
 from sidelight.mechanisms.exact import WORDS
 from sidelight.mechanisms.hashing import OptimisedHashing
+from sidelight.mechanisms.longitudinal.rappor import Rappor
 from sidelight.mechanisms.numeric import gaussian_delta
-from sidelight.mechanisms.unary import Rappor
 from sidelight.plan import Plan, Release
 from sidelight.schema import categorical
 

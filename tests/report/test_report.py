@@ -339,7 +339,7 @@ def test_a_belief_by_hand_is_stamped_as_such(hostile: sl.Audit) -> None:
 
 def test_a_single_release_has_a_report_without_empty_figures() -> None:
     belief = sl.Belief.from_joint([0.25, 0.75], ["coin"])
-    page = audit_page(sl.audit(belief, sl.Plan.uniform(belief.schema)))
+    page = audit_page(sl.audit(belief, sl.Plan.uniform(belief.schema, limit=1.0)))
     assert list(page.figures) == ["totals"]
     text = Document(render(page)).text
     assert "The secret stays within its limit." in text
@@ -522,7 +522,7 @@ def test_every_label_of_an_audit_differs(lengthy: sl.Table) -> None:
 def test_a_name_of_3000_characters_does_not_swell_the_page(
     lengthy: sl.Table, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    audit = sl.audit(sl.Belief.from_data(lengthy), sl.Plan.uniform(lengthy.schema))
+    audit = sl.audit(sl.Belief.from_data(lengthy), sl.Plan.uniform(lengthy.schema, limit=1.0))
     page = document(audit)
     cells = [attributes for tag, attributes in page.tags if tag == "bdi" and "title" in attributes]
     assert LONG[:2999] + "x" in {attributes["title"] for attributes in cells}

@@ -24,7 +24,7 @@ LINES = {
 @pytest.fixture(scope="module")
 def results() -> dict[str, object]:
     belief = sl.Belief.from_counts([[70, 20], [30, 80]], ["<b>", "c"])
-    plan = sl.Plan.uniform(belief, limits={"c": 9.0})
+    plan = sl.Plan.uniform(belief, limit=1.0, limits={"c": 9.0})
     table = sl.read(_rows([[70, 20], [30, 80]]), schema=belief.schema)
     reports = sl.collect(table, plan, seed=1)
     audit = sl.audit(belief, plan)

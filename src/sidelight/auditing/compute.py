@@ -22,57 +22,49 @@ from sidelight.mechanisms import Channel
 from sidelight.plan import PLAN_FIX, Plan, View
 
 _USUAL = Sampling()
+_GUESSES: tuple[AdversaryName, ...] = ("guess", "model guess")
+_MODELS: tuple[AdversaryName, ...] = ("model", "model guess")
 
 
 def audit(
-    belief: Belief,
-    plan: Plan,
-    secrets: Iterable[str] | None = None,
-    *,
-    delta: float | None = None,
-    sampling: Sampling = _USUAL,
-    method: TotalMethod = "auto",
-    adversary: View = "report",
-    model: bool = False,
-    confidence: float | None = None,
-    synergies: int = 0,
-    min_support: int = 0,
+    belief: Belief, plan: Plan, secrets: Iterable[str] | None = None, *, delta: float | None = None,
+    sampling: Sampling = _USUAL, method: TotalMethod = "auto", adversary: View = "report",
+    model: bool = False, confidence: float | None = None, synergies: int = 0, min_support: int = 0,
     decide_by: AdversaryName | None = None,
-) -> Audit:
+) -> Audit:  # fmt: skip
     """Compute what a plan reveals about each secret to an adversary who holds the belief.
 
-    Without a delta the figures are worst cases: of all reports, however unlikely. With one, every secret
-    also gets the figures at delta for someone who knows the population and for someone who knows the table,
-    each beside what a table without any connection shows.
+    A secret with a limit is judged, one without described. Figures are worst cases of all reports; with a
+    delta there are also figures at delta, of who knows the population and of who knows the table.
 
     Args:
         belief: what the adversary knows.
-        plan: what is released.
+        plan: what is released, and the limits.
         secrets: the attributes to protect; all of the belief's by default.
         delta: the probability, averaged over the people with a value, with which a release may say more
-            than the figures at delta: 0.01 lets one person in a hundred be exposed.
+            than the figures at delta: 0.01 lets one person in a hundred be exposed. By default the plan's.
         sampling: how releases are drawn for them.
         method: of the upper end of the total, see `total_leakage`.
-        adversary: "report" keeps whole reports; "guess" keeps one guessed value of each, as in published
-            comparisons.
+        adversary: "report" keeps whole reports, "guess" one guessed value of each.
         model: also give the total for an adversary who models the population as a tree.
-        confidence: also give figures that hold together, with this confidence, for all that the sample
-            leaves open.
+        confidence: also give figures that hold together, so surely, for all that the sample leaves open.
         synergies: how many pairs of reports to name that say more together than apart.
         min_support: replace figures that rest on fewer records by what the budgets alone say.
-        decide_by: for whom the limits must be kept. With a delta: someone who knows the "table" (so by
-            default) or the "population", at delta; of a belief that is a model, its own name. In the worst
-            case: an adversary who sees the whole "report" and knows the table (the default without a delta),
-            or a weaker one whose figures are asked for: "guess", "model", or "model guess" for both. It
-            changes no figure.
+        decide_by: for whom limits must be kept; it changes no figure. By default whom the plan names, whose
+            figures are then computed, else with a delta the last of `told_adversaries`, else "report". A
+            weaker one must be asked for: "guess", "model", or "model guess" for both.
     """
     check_whole("min_support", min_support, at_least=0)
     check_whole("synergies", synergies, at_least=0)
     check_belief("belief", belief)
     check_is("plan", plan, Plan, PLAN_FIX)
-    stories = None if delta is None else Stories.of(belief, plan, delta, sampling)
-    decide_by = decide_by or (stories.adversaries[-1] if stories else "report")
-    question = _Question(belief, plan, method, adversary, min_support, decide_by, stories)
+    chosen = plan.delta if delta is None else delta
+    named = None if decide_by else plan.decide_by  # whose figures the plan asks for
+    stories = None if chosen is None else Stories.of(belief, plan, chosen, sampling, named)
+    decider = decide_by or named or (stories.adversaries[-1] if stories else "report")
+    model = model or (named in _MODELS and not belief.is_model)
+    view: View = "guess" if named in _GUESSES else adversary
+    question = _Question(belief, plan, method, view, min_support, decider, stories)
     return question.audit(secrets, model=model, confidence=confidence, synergies=synergies)
 
 
@@ -104,8 +96,8 @@ class _Question:
         """Answer the question for each of the secrets."""
         belief, channels = self.belief, self.channels
         names = secret_names(belief, secrets)
-        for name in self.plan.limits:
-            _check_known(belief, name, "has a limit for")
+        for name in (*self.plan.limits, *self.plan.reasons):
+            _check_known(belief, name, "has a limit for" if name in self.plan.limits else "has a reason for")
         check_plan(belief, self.plan)
         told = self.stories.adversaries if self.stories else ()
         check_decider(self.decide_by, self.view, is_model=belief.is_model, has_model=model, told=told)

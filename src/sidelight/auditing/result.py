@@ -1,4 +1,4 @@
-"""Audit: every leakage figure of a plan, for every secret, against its limit."""
+"""Audit: every leakage figure of a plan, for every secret, against its limit where it has one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SecretAudit:
 
     Attributes:
         secret: the attribute.
-        limit: how much it may leak in total.
+        limit: how much it may leak in total; None where nobody has set a limit: it is described, not judged.
         direct: through its own report.
         neighbours: through each other released attribute alone, worst first.
         total: through all reports together, as an interval.
@@ -54,7 +54,7 @@ class SecretAudit:
     """
 
     secret: str
-    limit: float
+    limit: float | None
     direct: Leakage
     neighbours: tuple[Leakage, ...]
     total: Leakage
@@ -87,7 +87,10 @@ class SecretAudit:
 
     @property
     def outcomes(self) -> dict[AdversaryName, Outcome]:
-        """Whether the limit is kept, for every adversary at hand; first the whole report."""
+        """Whether the limit is kept, for every adversary at hand; first the whole report.
+
+        Without a limit everything is "described".
+        """
         own = outcome_of(self.total, self.limit)
         told = {story.adversary: story.outcome(self.limit) for story in self.stories}
         # a report says what its guess says, and no figure at delta is above the worst case
@@ -110,8 +113,13 @@ class SecretAudit:
 
     @property
     def decision(self) -> Outcome:
-        """Whether the limit is kept for the adversary who decides, or for a stronger one."""
+        """Whether the limit is kept for the adversary who decides, or for a stronger one, or "described"."""
         return self.outcomes.get(self.decide_by, self.outcomes["report"])
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether somebody has set a limit to judge by."""
+        return self.limit is not None
 
     @property
     def statement(self) -> str:
@@ -126,7 +134,8 @@ class SecretAudit:
 
     def __repr__(self) -> str:
         total = f"total {self.total.lower.value:.4g} to {self.total.upper.value:.4g}"
-        return f"SecretAudit({self.secret}: {total}, limit {self.limit:g}, {self.statement})"
+        judged = "no limit" if self.limit is None else f"limit {self.limit:g}"
+        return f"SecretAudit({self.secret}: {total}, {judged}, {self.statement})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,9 +203,14 @@ class Audit:
         return next(iter(self.secrets.values())).decide_by
 
     @property
-    def is_within(self) -> bool:
-        """Whether every secret is certified to stay within its limit, for the adversary who decides."""
-        return all(audit.decision == "within" for audit in self.secrets.values())
+    def judged(self) -> tuple[SecretAudit, ...]:
+        """The secrets that have a limit; of the others an audit only tells what leaks."""
+        return tuple(item for item in self.secrets.values() if item.is_judged)
+
+    @property
+    def is_within(self) -> bool | None:
+        """Whether every limit is certified to be kept, for the adversary who decides; None without any."""
+        return all(item.decision == "within" for item in self.judged) if self.judged else None
 
     def curve(self, secret: str, neighbour: str, epsilons: Sequence[float]) -> tuple[list[float], float]:
         """Return the leakage of the secret through the neighbour at each budget, and its saturation value.
@@ -225,6 +239,7 @@ class Audit:
                 "zero_cells": None if self.min_support else belief.zero_cells,
                 "is_model": belief.is_model,
             },
+            "purpose": self.plan.purpose,
             "plan": [_release_to_dict(release) for release in self.plan.releases],
             "min_support": self.min_support,
             "adversary": self.adversary,
@@ -234,7 +249,10 @@ class Audit:
             "population_gain": _gain(self.population),
             "synergies": [_synergy_to_dict(item) for item in self.synergies],
             "within_limits": self.is_within,
-            "secrets": {name: _secret_to_dict(item) for name, item in self.secrets.items()},
+            "secrets": {
+                name: {"reason": self.plan.reasons.get(name, ""), **_secret_to_dict(item)}
+                for name, item in self.secrets.items()
+            },
         }
         return dict(json_plain(plain))
 
@@ -260,6 +278,8 @@ def _release_to_dict(release: Release) -> dict[str, Any]:
         "realised_epsilon": mechanism.epsilon,
         "delta": mechanism.delta,
         "times": release.times,
+        "memory": release.memory or ("kept" if mechanism.keeps else "fresh"),
+        "reason": release.reason,
     }
 
 
@@ -269,7 +289,7 @@ def _secret_to_dict(item: SecretAudit) -> dict[str, Any]:
         "verdict": item.verdict,
         "adversary": item.adversary,
         "verdicts": item.outcomes,
-        "within_limit": item.decision == "within",
+        "within_limit": item.decision == "within" if item.is_judged else None,
         "commonest": {"value": item.commonest[0], "share": item.commonest[1]},
         "direct": _leakage_to_dict(item.direct),
         "total": _leakage_to_dict(item.total),

@@ -85,14 +85,16 @@ class Story:
         null = self.nulls.get(point.delta)
         return null is not None and not rises(shown_figure(point), null)
 
-    def outcome(self, limit: float) -> Outcome:
-        """Return whether the figure at the delta that was asked for keeps the limit.
+    def outcome(self, limit: float | None) -> Outcome:
+        """Return whether the figure at the delta that was asked for keeps the limit, where there is one.
 
         The upper figure shows that it is kept. That it is broken is shown by an exact figure, or by an
         estimate further above the limit than the certificate of the same draws lies above the estimate: a
         figure errs less towards small values than towards large ones, so this is about as sure as the
         certificate. Fewer reports never reveal more, so what cannot be drawn may be left out.
         """
+        if limit is None:
+            return "described"
         point = self.leakage.at(self.leakage.delta)
         if keeps(point.upper.value, limit):
             return "within"
@@ -131,23 +133,32 @@ class Stories:
         plan: what is released.
         delta: the probability, averaged over people, with which a release may say more.
         sampling: how releases are drawn.
+        decider: who decides, where that is known: of a table "tree" is told too where it does.
     """
 
     belief: Belief
     plan: Plan
     delta: float
     sampling: Sampling
+    decider: AdversaryName | None = None
 
     @classmethod
-    def of(cls, belief: Belief, plan: Plan, delta: float, sampling: Sampling) -> Stories:
+    def of(
+        cls, belief: Belief, plan: Plan, delta: float, sampling: Sampling, decider: AdversaryName | None
+    ) -> Stories:
         """Check what is asked for."""
         check_is("sampling", sampling, Sampling, "Sampling(draws=..., precision=..., seed=...) makes one.")
-        return cls(belief, plan, check_number("delta", delta, above=0, below=1), sampling)
+        return cls(belief, plan, check_number("delta", delta, above=0, below=1), sampling, decider)
 
     @property
     def adversaries(self) -> tuple[AdversaryName, ...]:
         """Whose stories are told."""
-        return told_adversaries(self.belief)
+        told = told_adversaries(self.belief)
+        return ("tree", *told) if self.decider == "tree" and not self.belief.is_model else told
+
+    @cached_property
+    def _tree(self) -> Belief:
+        return Belief.tree_of(self.belief)
 
     @cached_property
     def population(self) -> Belief | None:
@@ -180,6 +191,8 @@ class Stories:
         for adversary in self.adversaries:
             if adversary == "population" and self.population is not None:
                 told.append(self._story(adversary, self.population, secret, self._null_populations))
+            elif adversary == "tree" and not self.belief.is_model:
+                told.append(self._story(adversary, self._tree, secret, ()))
             else:
                 told.append(self._story(adversary, self.belief, secret, null_tables))
         return tuple(told)

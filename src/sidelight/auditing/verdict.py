@@ -7,15 +7,12 @@ from typing import Literal, get_args
 
 from sidelight.foundation.errors import check_choice, invalid
 from sidelight.leakage import Leakage
+from sidelight.plan import AT_DELTA as AT_DELTA
+from sidelight.plan import AdversaryName as AdversaryName
 from sidelight.plan import View
 
-AdversaryName = Literal["report", "guess", "model", "model guess", "population", "table", "tree"]
-"""In the worst case of all reports: report: keeps whole reports and knows the table. guess: keeps one guessed
-value of each report. model: takes a model for the table. model guess: both.
-At delta, with whole reports: population: knows the population as well as the table lets one know it. table:
-knows the table. tree: takes a tree for the population.
-A verdict for anyone but the first is no promise against the first."""
-Outcome = Literal["exceeded", "not certified", "within"]
+Outcome = Literal["exceeded", "not certified", "described", "within"]
+"""What is said of a secret: described where nobody has set it a limit, else whether its limit is kept."""
 
 NAMES: dict[AdversaryName, str] = {
     "report": "the whole report",
@@ -26,8 +23,6 @@ NAMES: dict[AdversaryName, str] = {
     "table": "someone who knows this very table",
     "tree": "someone who takes a tree for the population",
 }
-AT_DELTA: tuple[AdversaryName, ...] = ("population", "table", "tree")
-"""Their figures are at delta; those of the others are worst cases."""
 _ROUNDING = 1e-9
 
 
@@ -38,12 +33,16 @@ def adversary_of(view: View, *, is_model: bool) -> AdversaryName:
     return "model" if view == "report" else "model guess"
 
 
-def outcome_of(total: Leakage, limit: float) -> Outcome:
+def outcome_of(total: Leakage, limit: float | None) -> Outcome:
     """Return "within" if the upper end keeps the limit, "exceeded" if the lower end breaks it.
+
+    Without a limit there is nothing to judge: the figure is "described".
 
     Figures are doubles: one that is over the limit by less than a billionth keeps it. A formula from a paper
     or an estimate is neither an upper nor a lower end, so it shows nothing.
     """
+    if limit is None:
+        return "described"
     if total.upper.kind in ("published", "estimate"):
         return "not certified"
     if keeps(total.upper.value, limit):
@@ -59,13 +58,14 @@ def keeps(value: float, limit: float) -> bool:
 def worded(outcome: Outcome, adversary: AdversaryName) -> str:
     """Say an outcome and for whom it holds; the whole report is meant where nobody is named.
 
-    What a guess shows the whole report shows too, so a limit that is exceeded for a guess is exceeded.
+    What a guess shows the whole report shows too, so a limit that is exceeded for a guess is exceeded. What
+    is described without a limit is described for everyone.
 
     >>> worded("within", "report"), worded("within", "guess"), worded("exceeded", "guess")
     ('within', 'within, for a guess', 'exceeded')
     """
-    is_plain = adversary == "report" or (adversary == "guess" and outcome == "exceeded")
-    return outcome if is_plain else f"{outcome}, for {NAMES[adversary]}"
+    is_plain = outcome == "described" or (adversary == "guess" and outcome == "exceeded")
+    return outcome if is_plain or adversary == "report" else f"{outcome}, for {NAMES[adversary]}"
 
 
 def check_decider(

@@ -88,7 +88,7 @@ class AtDelta(Constraint):
     def is_ordered(self) -> bool:
         """Whether no figure falls when a budget is raised."""
         free = (self.problem.release(name) for name in self.problem.free)
-        return all(release.randomiser().degrades for release in free)
+        return all(release.sent()[0].degrades for release in free)
 
     def figure(self, secret: str, budgets: Array, bare: Collection[str] = ()) -> float:
         """Return the figure of one secret."""
@@ -222,4 +222,5 @@ _KNOWERS: dict[Knower, str] = {
 
 
 def _spent(release: Release) -> float:
-    return release.times * release.randomiser().epsilon
+    mechanism, times = release.sent()
+    return times * mechanism.epsilon

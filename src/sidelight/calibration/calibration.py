@@ -27,7 +27,7 @@ from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.totals import DeltaLeakage, TotalMethod, check_order
 from sidelight.mechanisms.mechanism import check_list
-from sidelight.plan import Plan
+from sidelight.plan import AT_DELTA, Plan
 
 COMPARED: tuple[ConstraintName, ...] = ("table", "tree", "published")
 Rule = TypeVar("Rule", bound=Constraint)
@@ -74,6 +74,7 @@ def calibrate(
         seed: for a certificate at delta that can be repeated; else the operating system's coins.
     """
     factors = _checked(belief, constraint, method, confidence, budgets, plan, collected, frontier)
+    delta, decide_by = _judging(plan, delta, decide_by)
     question = _Asked(belief, constraint, method, confidence, delta, decide_by)
     choice = choice_of(belief, mechanism, mechanisms, fixed, plan)
     bounds = limits_of(belief, limit, limits, secrets, plan)
@@ -89,7 +90,35 @@ def calibrate(
         chosen = replace(result.chosen, bounds={name: item.upper for name, item in leakages.items()})
         uniform = result.uniform if solution.is_unequal else chosen
         result = replace(result, chosen=chosen, uniform=uniform, delta=delta, leakages=leakages)
-    return replace(result, **solution.beside(result, collected, factors, compare))
+    return _signed(replace(result, **solution.beside(result, collected, factors, compare)), plan)
+
+
+def _judging(
+    plan: Plan | None, delta: float | None, decide_by: AdversaryName | None
+) -> tuple[float | None, AdversaryName | None]:
+    """Return the delta and the adversary who decides: those given, else the plan's.
+
+    A plan may tell what leaks at delta and let the worst case decide; then its delta is none of the limits.
+    """
+    if plan is None:
+        return delta, decide_by
+    by = decide_by or plan.decide_by
+    span = plan.delta if delta is None and (by is None or by in AT_DELTA) else delta
+    return span, by if decide_by or span is None or by in AT_DELTA else None
+
+
+def _signed(result: Calibration, given: Plan | None) -> Calibration:
+    """Let the plan say at which delta and for whom it keeps its limits, and what a given plan said in words.
+
+    This comes last: while budgets are checked, no audit is to draw for the delta of the plan.
+    """
+    by = None if result.decide_by == "report" else result.decide_by
+    plan = replace(result.plan, delta=result.delta, decide_by=by)
+    if given is not None:
+        plan = replace(plan, reasons=given.reasons, purpose=given.purpose)
+    if given is not None and by is None and given.decide_by == "report":
+        plan = replace(plan, delta=given.delta, decide_by="report")
+    return replace(result, plan=plan, audit=replace(result.audit, plan=plan))
 
 
 def _checked(
@@ -181,10 +210,14 @@ class _Solution(Generic[Rule]):
     budgets: Array
     is_unequal: bool
 
-    def plan(self, limit: float) -> Plan:
-        """Return the plan; attributes that are no secrets get an infinite limit, so that any audit knows."""
+    def plan(self, limit: float | None) -> Plan:
+        """Return the plan; attributes that are no secrets get an infinite limit, so that any audit knows.
+
+        Where there is no limit for all, they have none and are described.
+        """
         problem = self.problem
-        limits = dict.fromkeys(problem.belief.schema.names, math.inf) | dict(problem.limits)
+        others = {} if limit is None else dict.fromkeys(problem.belief.schema.names, math.inf)
+        limits = others | dict(problem.limits)
         own = {name: value for name, value in limits.items() if value != limit}
         return Plan(problem.releases_at(self.budgets), limit, own, self.rule.promise)
 
@@ -295,7 +328,7 @@ def _result(solution: _Solution[Any], plan: Plan, audited: Audit) -> Calibration
     )  # fmt: skip
 
 
-def _told(solution: _Solution[AtDelta], limit: float, leakages: Mapping[str, DeltaLeakage]) -> Audit:
+def _told(solution: _Solution[AtDelta], limit: float | None, leakages: Mapping[str, DeltaLeakage]) -> Audit:
     """Audit the plan in the worst case, and tell what was certified at delta beside it.
 
     The null of an audit at delta is left out: it says what a figure means, not whether it keeps a limit.
@@ -319,7 +352,7 @@ def _collected(belief: Belief, result: Calibration) -> Audit:
     return audit(known, plan, limits, delta=result.delta, decide_by=by)
 
 
-def _confirmed(solution: _Solution[Any], limit: float, question: _Asked) -> Audit:
+def _confirmed(solution: _Solution[Any], limit: float | None, question: _Asked) -> Audit:
     """Audit the plan under the constraint's own belief, and raise if its figure breaks a limit after all."""
     problem, rule, plan, by = solution.problem, solution.rule, solution.plan(limit), question.decider
     if rule.name in ("tree", "robust"):

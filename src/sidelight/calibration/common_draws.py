@@ -97,7 +97,7 @@ class CommonDraws:
         reports = {
             name: [part[tail] for part in parts] for name, parts in self._reports(row, releases).items()
         }
-        now = {name: joint_likelihoods(releases[name].randomiser(), parts) for name, parts in reports.items()}
+        now = {name: joint_likelihoods(releases[name].sent()[0], parts) for name, parts in reports.items()}
         likely = {name: table for name, (table, _) in now.items()}
         grown = []
         for name, release in raised.items():
@@ -105,7 +105,7 @@ class CommonDraws:
             if scales is None:
                 grown.append(self._far_growth(look, releases, releases[name], release))
                 continue
-            table, taken = joint_likelihoods(release.randomiser(), reports[name])
+            table, taken = joint_likelihoods(release.sent()[0], reports[name])
             moved = self._values(likely | {name: table}) + taken - now[name][1]
             change = moved - look.logs[row][tail] + scales[:, None]
             with np.errstate(invalid="ignore"):  # s' may be ruled out, and then it has no share
@@ -126,7 +126,7 @@ class CommonDraws:
         for start in range(0, self.count, _BATCH):
             some = slice(start, start + _BATCH)
             likely = {
-                name: joint_likelihoods(releases[name].randomiser(), (part[some] for part in each))[0]
+                name: joint_likelihoods(releases[name].sent()[0], (part[some] for part in each))[0]
                 for name, each in reports.items()
             }
             parts.append(
@@ -142,16 +142,16 @@ class CommonDraws:
         reports = {}
         for name, release in releases.items():
             place = self.view.schema.index(name)
-            mechanism = release.randomiser()
+            mechanism, times = release.sent()
             values = mechanism.inputs(self.people[row][:, place])
-            seeds = np.random.default_rng([self.seed, row, place]).integers(1 << 62, size=release.times)
+            seeds = np.random.default_rng([self.seed, row, place]).integers(1 << 62, size=times)
             reports[name] = [mechanism.randomise(values, seed=int(seed)) for seed in seeds]
         return reports
 
 
 def _scaled(release: Release, raised: Release, reports: list[Reports]) -> Array | None:
     """Return by how much the logarithms of the factors that likelihoods leave out change with the budget."""
-    before, after = release.randomiser(), raised.randomiser()
+    (before, _), (after, _) = release.sent(), raised.sent()
     change = np.zeros(len(reports[0]))
     for part in reports:
         old, new = before.log_scales(part), after.log_scales(part)

@@ -28,6 +28,8 @@ LEAST_BUDGET = 1e-12
 """No smaller budget is tried: the probabilities of a mechanism are whole numbers of 2^-64."""
 AUTOMATIC = ("grr", "ss", "oue")
 """What "auto" chooses from: the least variance of the mechanisms whose figures are exact."""
+_USUAL_LIMIT = 1.0
+"""In nats: what a search keeps to where nobody has set a limit."""
 _USUAL_REPORTS = 10_000  # a belief given by hand has no records to count
 Utility = Literal["variance", "accuracy"]
 UTILITIES: tuple[Utility, ...] = ("variance", "accuracy")
@@ -122,7 +124,7 @@ class Problem:
         one for each report.
         """
         fixed = math.fsum(release.channel().epsilon for release in self.releases if not self.is_free(release))
-        reports = sum(release.times for release in self.releases if self.is_free(release))
+        reports = sum(release.sent()[1] for release in self.releases if self.is_free(release))
         share = (min(self.limits.values()) - fixed) / reports  # each may concern the strictest secret
         return min(share, LARGEST_BUDGET) if share >= self.least else None
 
@@ -239,6 +241,7 @@ def choice_of(
     releases, automatic = [], set()
     for attribute in schema:
         given = None if plan is None else plan[attribute.name]
+        reason = given.reason if given else ""
         name = mechanisms.get(attribute.name, given.mechanism if given else mechanism)
         check_choice("mechanism", name, ("auto", *MECHANISMS))
         if name == "auto":
@@ -248,11 +251,11 @@ def choice_of(
         if not kind.has_budget:
             if attribute.name in fixed:
                 raise InputError(f"{attribute.name!r} is {name} and has no budget; it cannot be fixed.")
-            releases += [] if kind.estimates == "nothing" else [Release(attribute, name)]
+            releases += [] if kind.estimates == "nothing" else [Release(attribute, name, reason=reason)]
             continue
         kept = given.parameters if given and name == given.mechanism else {}
-        times = given.times if given else 1
-        releases.append(Release(attribute, name, fixed.get(attribute.name, 1.0), times, kept))
+        times, memory = (given.times, given.memory) if given else (1, None)
+        releases.append(Release(attribute, name, fixed.get(attribute.name, 1.0), times, kept, reason, memory))
     if not releases:
         raise InputError("a plan must release at least one attribute; all are withheld.")
     free = tuple(item.name for item in releases if item.epsilon is not None and item.name not in fixed)
@@ -267,7 +270,10 @@ def limits_of(
     belief: Belief, limit: float | None = None, limits: Mapping[str, float] | None = None,
     secrets: Iterable[str] | None = None, plan: Plan | None = None,
 ) -> dict[str, float]:  # fmt: skip
-    """Return the limit of every secret: its own, else the one for all, else the plan's, else 1."""
+    """Return the limit of every secret: its own, else the one for all, else the plan's, else 1.
+
+    Where a plan has limits for some secrets and none for all, the others are no secrets.
+    """
     own, names = check_mapping("limits", limits), secret_names(belief, secrets)
     for name in own:
         belief.schema.index(name)
@@ -276,7 +282,8 @@ def limits_of(
         bounds = dict.fromkeys([*names, *own], general)
     else:
         of_plan = {} if plan is None else plan.limits
-        bounds = {name: of_plan.get(name, usual_limit(None, plan)) for name in names}
+        usual = usual_limit(None, plan)
+        bounds = {name: of_plan.get(name, math.inf if usual is None else usual) for name in names}
         open_ones = [name for name, bound in bounds.items() if math.isinf(bound) and name not in own]
         if secrets is not None and open_ones:
             named = f"{open_ones[0]!r} is named as a secret"
@@ -292,11 +299,16 @@ def limits_of(
     return bounds
 
 
-def usual_limit(limit: float | None, plan: Plan | None) -> float:
-    """Return the limit of secrets without one of their own: the one given, else the plan's, else 1."""
+def usual_limit(limit: float | None, plan: Plan | None) -> float | None:
+    """Return the limit of secrets without one of their own: the one given, else the plan's, else 1.
+
+    None where a plan limits some secrets alone.
+    """
     if limit is not None:
         return limit
-    return 1.0 if plan is None else plan.limit
+    if plan is None or (plan.limit is None and not plan.limits):
+        return _USUAL_LIMIT
+    return plan.limit
 
 
 def check_weight(name: str, weight: object) -> float:

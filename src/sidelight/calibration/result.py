@@ -6,17 +6,24 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
+
+import numpy as np
 
 from sidelight.auditing import NAMES, AdversaryName, Audit, Outcome
 from sidelight.calibration.constraint import ConstraintName, origin_of
 from sidelight.calibration.problem import LARGEST_BUDGET, Utility
 from sidelight.calibration.unequal import Certificate
+from sidelight.estimation.expected_error import Frequencies
+from sidelight.estimation.prospect import Prospect, prospect
+from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import json_number
 from sidelight.foundation.html import html_table, listed
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.totals import DeltaLeakage
 from sidelight.plan import Plan, Release
+from sidelight.protocols.direct import planned
 
 Budgets = Literal["unequal", "uniform"]
 _CLOSE = 1.1  # less than a tenth more hardly pays for trusting a belief
@@ -115,6 +122,8 @@ class Calibration:
         alternatives: one budget for all under each constraint, if they were asked for.
         delta: at which the limits are kept; None in the worst case.
         leakages: the certified figures of every secret at delta, and at the usual deltas beside it.
+        within: the precision that people are counted for, 0.01 where none is given; see `prospect`.
+        prior: public frequencies that a guess could be made from.
     """
 
     plan: Plan
@@ -137,6 +146,8 @@ class Calibration:
     alternatives: tuple[Alternative, ...] = ()
     delta: float | None = None
     leakages: Mapping[str, DeltaLeakage] = field(default_factory=dict)
+    within: float | None = None
+    prior: Frequencies | None = None
 
     @property
     def budgets(self) -> Mapping[str, float]:
@@ -151,7 +162,7 @@ class Calibration:
     @property
     def is_within(self) -> bool:
         """Whether an audit certifies every limit, for the adversary who decides."""
-        return (self.audit if self.decide_by != "report" else self.strictest).is_within
+        return bool((self.audit if self.decide_by != "report" else self.strictest).is_within)
 
     @property
     def strictest(self) -> Audit:
@@ -177,9 +188,35 @@ class Calibration:
         first = next(iter(self.even.budgets))
         return self.uniform.budgets[first] / self.even.budgets[first]
 
+    @cached_property
+    def prospect(self) -> Prospect | str:
+        """What the estimates would be worth, were the plan collected; or why that is not predicted.
+
+        The frequencies are those of the people the plan will be used on, where they were given.
+        """
+        belief = (self.collected or self.audit).belief
+        try:
+            design = planned(self.plan)
+            shares = {name: np.clip(belief.prior(name), 0, 1) for name in design.schema.names}
+            return prospect(
+                design, self.reports, {name: share / share.sum() for name, share in shares.items()},
+                prior=self.prior, within=self.within, limit=min(self.limits.values()),
+            )  # fmt: skip
+        except InputError as error:
+            return str(error)
+
+    @property
+    def beats_guessing(self) -> bool:
+        """Whether the estimates would beat guessing, as far as that is predicted."""
+        return isinstance(self.prospect, str) or self.prospect.usefulness.beats_guessing
+
     def notes(self) -> list[str]:
-        """Return what a reader of the budgets must know."""
-        notes = [f"The plan {'makes' if self.constraint == 'published' else 'is'} {self.promise}."]
+        """Return what a reader of the budgets must know; first whether they are of any use."""
+        if isinstance(self.prospect, str):
+            notes = [f"Whether the estimates would beat guessing is not predicted: {self.prospect}"]
+        else:
+            notes = self.prospect.notes()
+        notes.append(f"The plan {'makes' if self.constraint == 'published' else 'is'} {self.promise}.")
         if self.delta is not None:
             notes += _delta_words(self.delta, self.leakages)
             notes.append(f"In the worst case of all reports: {table_words(self.strictest)}")
@@ -200,6 +237,8 @@ class Calibration:
             notes.append(
                 f"The limits may fail with a probability of up to {delta:.3g} (the mechanisms' delta)."
             )
+        if not self.beats_guessing:
+            return notes  # what the budgets gain over others is no comfort then
         if self.certificate is not None and self.delta is not None:
             is_drawn = any(item.draws for item in self.leakages.values())
             notes.append(_gain_words(self.certificate, is_drawn=is_drawn))
@@ -221,6 +260,7 @@ class Calibration:
             "certificate": self.certificate and vars(self.certificate),
             "frontier": [{k: number(v) for k, v in vars(point).items()} for point in self.frontier],
             "alternatives": [vars(item) | {"ratio": number(item.ratio)} for item in self.alternatives],
+            "usefulness": None if isinstance(self.prospect, str) else self.prospect.to_dict(),
             "notes": self.notes(), "plan": json.loads(self.plan.to_json()), "audit": self.audit.to_dict(),
             "table_audit": _plain(self.table_audit), "collected": _plain(self.collected),
         }  # fmt: skip
@@ -234,7 +274,8 @@ class Calibration:
         kept = f"limits {'' if self.is_within else 'not '}certified"
         kept += "" if self.decide_by == "report" else f" for {NAMES[self.decide_by]}"
         who = self.constraint if self.delta is None else f"{self.constraint} at delta {self.delta:g}"
-        return f"Calibration({who}: {len(self.budgets)} budgets, {low:.4g} to {high:.4g}; {kept})"
+        use = "" if self.beats_guessing else "; worse than guessing"
+        return f"Calibration({who}: {len(self.budgets)} budgets, {low:.4g} to {high:.4g}; {kept}{use})"
 
     def _repr_html_(self) -> str:
         errors = self.chosen.errors

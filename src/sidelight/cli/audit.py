@@ -21,7 +21,7 @@ class Released:
     plan: Path | None = flag(None, "A plan file (.toml or .json).")
     epsilon: float | None = flag(None, "Budget of every attribute, without a plan [1].")
     mechanism: str | None = flag(None, "Mechanism of every attribute, without a plan [grr].")
-    limit: float | None = flag(None, "How much each secret may leak, in nats [as in the plan, else 1].")
+    limit: float | None = flag(None, "How much each secret may leak, in nats [as in the plan, else none].")
     secret: Names = flag(None, "A secret, or secret=limit; repeatable. All attributes by default.")
     withhold: Withhold = None
 
@@ -75,14 +75,14 @@ class AtDelta:
         """How releases are drawn."""
         return sl.auditing.Sampling(self.draws, self.precision, self.seed, self.device or "cpu")
 
-    def check(self) -> None:
-        """Refuse before the work what could not be drawn, or would change nothing."""
+    def check(self, planned: float | None) -> None:
+        """Refuse before the work what could not be drawn, or would change nothing without any delta."""
         if self.delta is not None:
             check_number("delta", self.delta, above=0, below=1)
             self.sampling  # noqa: B018 - made for its checks
         names = ("draws", "precision", "seed", "device")
         drawn = {f"--{name}": value for name, value in vars(self).items() if name in names}
-        if self.delta is None and (name := common.first_given(drawn)):
+        if self.delta is None and planned is None and (name := common.first_given(drawn)):
             raise InputError(f"{name} is for figures at delta; add --delta, as in --delta 0.001.")
 
 
@@ -101,14 +101,16 @@ def demo(shown: Shown) -> None:
 def audit(data: Data, released: Released, reading: Reading, at: AtDelta, asked: Asked, shown: Shown) -> None:
     """Tell what a release reveals about each attribute through the others.
 
-    Exit code 0 means that every secret is certified to stay within its limit, for the adversary who decides.
+    Without a limit it describes. With one it judges: exit code 0 means that every secret with a limit is
+    certified to stay within it, for the adversary who decides.
     """
     secrets, limits = common.secrets_with_limits(released.secret, released.limit)
     common.check_writable(asked.save_plan, common.SETTINGS)
-    at.check()
-    _check(released.epsilon, asked, at.delta)
+    given = sl.Plan.read(released.plan) if released.plan else None
+    planned = None if given is None else given.delta
+    at.check(planned)
+    _check(released.epsilon, asked, at.delta or planned)
     with progress(quiet=shown.json):
-        given = sl.Plan.read(released.plan) if released.plan else None
         common.refuse_both(given, {"--epsilon": released.epsilon, "--mechanism": released.mechanism})
         named = [*secrets, *(released.withhold or [])]
         table = common.read_table(data, reading, given, named, numbered=secrets)
@@ -118,7 +120,7 @@ def audit(data: Data, released: Released, reading: Reading, at: AtDelta, asked: 
     if asked.save_plan:
         plan.write(asked.save_plan)
     show(result, shown, lambda: sl.report.print_audit(result, table))
-    if not result.is_within:
+    if result.is_within is False:
         raise typer.Exit(1)
 
 

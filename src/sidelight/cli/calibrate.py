@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ import sidelight as sl
 from sidelight.cli import common
 from sidelight.cli.common import Shown, numbers_only, progress, show
 from sidelight.cli.options import Data, Names, Reading, Smoothing, Withhold, flag, grouped
-from sidelight.foundation.errors import InputError, check_choice, check_number
+from sidelight.cli.wanted import Wanted
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
 
 _FRONTIER = (0.25, 0.5, 1.0, 2.0, 4.0)  # evenly spread on the logarithmic axis of the figure
 
@@ -100,7 +101,9 @@ class Wishes:
             return None
         names = table.schema.names
         if plan is not None and self.limit is None:
-            names = tuple(name for name in names if plan.limit_of(name) < math.inf)
+            # a plan without any limit leaves all of them to the search
+            unlimited = (math.inf, None) if plan.limits else (math.inf,)
+            names = tuple(name for name in names if plan.limit_of(name) not in unlimited)
         return [name for name in names if name not in free]
 
 
@@ -127,6 +130,7 @@ class Search:
     seed: int | None = flag(None, "With --delta: for draws that can be repeated [the system's coins].")
     utility: str = flag("variance", "'variance' or 'accuracy'.")
     collected: str | None = flag(None, "A table the plan will be used on; it is audited under that too.")
+    people: int | None = flag(None, "How many will report [the table's rows].")
 
     def __post_init__(self) -> None:
         """Refuse, before the work, what is wrong for every table."""
@@ -135,6 +139,8 @@ class Search:
 
         check_constraint(self.constraint, self.method, self.confidence)
         check_choice("utility", self.utility, UTILITIES)
+        if self.people is not None:
+            check_whole("people", self.people, at_least=1)
         if self.delta is not None:
             check_number("delta", self.delta, above=0, below=1)
             check_choice("decide_by", self.decide_by or "table", sl.auditing.AT_DELTA)
@@ -146,9 +152,10 @@ class Search:
 
 @grouped()
 def calibrate(
-    data: Data, *, wishes: Wishes, search: Search, reading: Reading, smoothing: Smoothing = 0.0, shown: Shown
-) -> None:
-    """Find the largest budgets that keep every secret under its limit.
+    data: Data, *, wishes: Wishes, search: Search, wanted: Wanted, reading: Reading,
+    smoothing: Smoothing = 0.0, shown: Shown,
+) -> None:  # fmt: skip
+    """Find the largest budgets that keep every secret under its limit, and say what they are worth.
 
     Exit code 0 means that every secret is certified to stay within its limit, for the adversary who decides.
     """
@@ -162,7 +169,7 @@ def calibrate(
             "mechanisms": wishes.mechanisms, "mechanism": search.mechanism or "grr", "method": search.method,
             "budgets": "uniform" if search.uniform else "unequal", "constraint": search.constraint,
             "confidence": search.confidence, "utility": search.utility, "decide_by": search.decide_by,
-            "delta": search.delta, "seed": search.seed,
+            "delta": search.delta, "seed": search.seed, "reports": search.people,
         }  # fmt: skip
         if search.collected is not None:
             rows = sl.read(search.collected, schema=table.schema, encoding=reading.encoding)
@@ -171,7 +178,9 @@ def calibrate(
             rules |= {"frontier": _FRONTIER, "compare": True}
         belief = sl.Belief.from_data(table, smoothing=smoothing)
         secrets = wishes.secrets_of(table, given)
+        prior = wanted.guess(table.schema, reading.encoding)  # before the search, which may take long
         result = sl.calibrate(belief, secrets=secrets, plan=given, **rules)
+        result = replace(result, within=wanted.within, prior=prior)
     if wishes.output:
         result.plan.write(wishes.output)
     said = [f"The plan is in {wishes.output}."] if wishes.output else []

@@ -6,3 +6,8 @@ from sidelight.estimation.estimates import Estimates as Estimates, estimate as e
 from sidelight.estimation.expected_error import predicted_error as predicted_error
 from sidelight.estimation.expected_error import predicted_variances as predicted_variances
 from sidelight.estimation.unbiased import Mean as Mean
+from sidelight.estimation.usefulness import AttributeUse as AttributeUse, Usefulness as Usefulness
+from sidelight.estimation.usefulness import people_for_use as people_for_use
+from sidelight.estimation.usefulness import people_needed as people_needed, usefulness as usefulness
+from sidelight.estimation.affordable import Affordable as Affordable, affordable as affordable
+from sidelight.estimation.prospect import Prospect as Prospect, prospect as prospect

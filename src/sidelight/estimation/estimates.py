@@ -13,7 +13,13 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from sidelight.estimation.expected_error import Frequencies, best_error, likeliest_errors, shrunken_error
+from sidelight.estimation.expected_error import (
+    Frequencies,
+    best_error,
+    likeliest_errors,
+    loose_sums,
+    shrunken_error,
+)
 from sidelight.estimation.joint import likeliest_joint, likeliest_numbers
 from sidelight.estimation.shrinkage import Method, by_domain, joint_marginals, least_risk, shrunken
 from sidelight.estimation.unbiased import ABOUT, About, Every, Mean, means, number_parts, unbiased
@@ -235,15 +241,16 @@ def _expected(
     """Return the mean squared errors to expect of the unbiased estimates and of the chosen ones."""
     schema = parts[0].protocol.schema
     unbiased_error = float(np.mean([spread.mean() for spread in variances.values()]))
+    loose = loose_sums(part.protocol for part in parts)
     if estimator == "best":
         people = sum(part.people for part in parts) if about == "collected" else math.inf
         alone = number_parts(parts, alone=True)
         numbers = {name: (mechanism, sums.reports) for name, mechanism, sums in alone}
         errors = likeliest_errors(numbers, people, frequencies)
-        return unbiased_error, best_error(schema, frequencies, variances, errors)
+        return unbiased_error, best_error(schema, frequencies, variances, errors, loose)
     if estimator not in _IMPROVED:
         return unbiased_error, unbiased_error
-    return unbiased_error, shrunken_error(schema, frequencies, variances, _IMPROVED[estimator])
+    return unbiased_error, shrunken_error(schema, frequencies, variances, _IMPROVED[estimator], loose)
 
 
 def merged(parts: Sequence[RecordSums]) -> list[RecordSums]:

@@ -7,7 +7,7 @@ the people who report, so that not asking all of them counts and who they are do
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
@@ -27,7 +27,8 @@ from sidelight.protocols.two_phase import TwoPhase
 from sidelight.schema import Schema
 
 Frequencies = Mapping[str, Array]
-_DRAWS = 200
+DRAWS = 200
+"""The most simulations of one attribute's noise."""
 _LEAST_DRAWS = 2
 _MOST_DRAWN = 2_000_000
 _SEED = 20_250_101
@@ -70,47 +71,78 @@ def predicted_errors(
     plain = float(np.mean([spread.mean() for spread in variances.values()]))
     if not shrinks or not np.isfinite(plain):
         return plain, plain
-    return plain, best_error(design.schema, frequencies, variances, _numbers(design, people, frequencies))
+    return plain, best_error(
+        design.schema, frequencies, variances, number_errors(design, people, frequencies)
+    )
 
 
 def best_error(
-    schema: Schema, frequencies: Frequencies, variances: Mapping[str, Array], numbers: Mapping[str, float]
-) -> float:
-    """Return the mean squared error to expect of "best", that of noisy numbers being known."""
-    rest = [name for name in schema.names if name not in numbers]
-    total = sum(numbers.values())
+    schema: Schema, frequencies: Frequencies, variances: Frequencies, numbers: Frequencies,
+    loose: Collection[str] = (),
+) -> float:  # fmt: skip
+    """Return the mean squared error to expect of "best", see `best_errors`."""
+    return mean_square(best_errors(schema, frequencies, variances, numbers, loose))
+
+
+def best_errors(
+    schema: Schema, frequencies: Frequencies, variances: Frequencies, numbers: Frequencies,
+    loose: Collection[str] = (),
+) -> dict[str, Array]:  # fmt: skip
+    """Return simulated errors of "best" by attribute, (draws, values), those of noisy numbers being known.
+
+    The rest is as in `simulated_errors`.
+    """
+    errors, rest = dict(numbers), [name for name in schema.names if name not in numbers]
     if rest:
-        total += len(rest) * shrunken_error(schema.select(rest), frequencies, variances)
-    return total / len(schema)
+        errors |= simulated_errors(schema.select(rest), frequencies, variances, loose=loose)
+    return {name: errors[name] for name in schema.names}
+
+
+def loose_sums(protocols: Iterable[Protocol]) -> frozenset[str]:
+    """Return the attributes that some group reports by a mechanism whose estimates do not add up to 1."""
+    groups = [group for protocol in protocols for group in protocol.groups]
+    return frozenset(name for group in groups if not group.randomiser.adds_up for name in group.names)
+
+
+def mean_square(errors: Mapping[str, Array]) -> float:
+    """Return the mean over attributes of the mean square of their errors, (draws, values) each."""
+    return float(np.mean([float((error**2).mean()) for error in errors.values()]))
 
 
 def likeliest_errors(
     numbers: Mapping[str, tuple[BinnedNumbers, int]], people: float, frequencies: Frequencies
-) -> dict[str, float]:
-    """Return the mean squared errors to expect of the likeliest frequencies of noisy numbers, by simulation.
+) -> dict[str, Array]:
+    """Return simulated errors of the likeliest frequencies of noisy numbers, by attribute, (draws, values).
 
     Who the people are is drawn first, infinitely many for a population, and what is found is compared with
     their own frequencies. By attribute, `numbers` say what makes the numbers, and how many there are.
+    Frequencies that are not known have shape (draws, values): one draw of them for each simulation.
     """
     rng = np.random.default_rng(_SEED)
     truths, counts = [], []
     for name, (mechanism, reports) in numbers.items():
-        share = frequencies[name] / frequencies[name].sum()
         draws = min(max(_LIKELIEST_WORK // mechanism.law.size, _LEAST_DRAWS), _LIKELIEST_DRAWS)
-        asked = rng.multinomial(reports, share, size=draws)
+        share = _drawn(frequencies[name] / frequencies[name].sum(axis=-1, keepdims=True), draws)
+        asked = rng.multinomial(reports, share)
         law = mechanism.law / mechanism.law.sum(axis=1, keepdims=True)
         counts.append((mechanism, rng.multinomial(asked, law).sum(axis=1)))
         if math.isinf(people):
-            truths.append(np.broadcast_to(share, asked.shape))
+            truths.append(share)
         else:
-            rest = rng.multinomial(max(int(people) - reports, 0), share, size=draws)
+            rest = rng.multinomial(max(int(people) - reports, 0), share)
             truths.append((asked + rest) / (asked + rest).sum(axis=1, keepdims=True))
-    likeliest = likeliest_each(counts)
-    errors = [float(((one - truth) ** 2).mean()) for one, truth in zip(likeliest, truths, strict=True)]
+    errors = (one - truth for one, truth in zip(likeliest_each(counts), truths, strict=True))
     return dict(zip(numbers, errors, strict=True))
 
 
-def _numbers(design: Design, people: int, frequencies: Frequencies) -> dict[str, float]:
+def _drawn(frequencies: Array, draws: int) -> Array:
+    """Return the frequencies of so many simulations, (draws, values): drawn ones, or the same in each."""
+    some = frequencies[:draws] if frequencies.ndim > 1 else frequencies
+    return np.broadcast_to(some, (draws, some.shape[-1]))
+
+
+def number_errors(design: Design, people: int, frequencies: Frequencies) -> dict[str, Array]:
+    """Return simulated errors of the attributes that are reported as a noisy number only."""
     if design.two_phase is not None:
         return {}
     protocol, whole = design.first, _whole(design.first)
@@ -128,25 +160,37 @@ def _whole(protocol: Protocol) -> int:
 
 
 def shrunken_error(
-    schema: Schema, frequencies: Frequencies, variances: Frequencies, method: Method = least_risk
-) -> float:
-    """Return the mean squared error to expect of an estimator, were these the frequencies, by simulation.
+    schema: Schema, frequencies: Frequencies, variances: Frequencies, method: Method = least_risk,
+    loose: Collection[str] = (),
+) -> float:  # fmt: skip
+    """Return the mean squared error to expect of an estimator, see `simulated_errors`."""
+    return mean_square(simulated_errors(schema, frequencies, variances, method, loose))
+
+
+def simulated_errors(
+    schema: Schema, frequencies: Frequencies, variances: Frequencies, method: Method = least_risk,
+    loose: Collection[str] = (),
+) -> dict[str, Array]:  # fmt: skip
+    """Return simulated errors of an estimator by attribute, (draws, values), were these the frequencies.
 
     The method makes better estimates of unbiased ones and their summed variances; by default as "best" does.
+    Unbiased estimates add up to 1 but for those of `loose` attributes, see `loose_sums`.
+    Frequencies that are not known have shape (draws, values): one draw of them for each simulation.
     """
     rng = np.random.default_rng(_SEED)
-    errors = []
+    errors: dict[str, Array] = {}
     for names in shared_domains(schema):
-        truth = np.stack([frequencies[name] for name in names])
         spread = np.stack([variances[name] for name in names])
-        draws = min(max(_MOST_DRAWN // truth.size, _LEAST_DRAWS), _DRAWS)  # many values need fewer draws
-        noise = rng.normal(size=(draws, *truth.shape)) * np.sqrt(spread)
-        noise -= noise.mean(axis=-1, keepdims=True)  # estimates add up to 1, so their noise adds up to 0
+        draws = min(max(_MOST_DRAWN // spread.size, _LEAST_DRAWS), DRAWS)  # many values need fewer draws
+        truth = np.stack([_drawn(frequencies[name], draws) for name in names], axis=1)
+        noise = rng.normal(size=truth.shape) * np.sqrt(spread)
+        adding = noise - noise.mean(axis=-1, keepdims=True)  # estimates add up to 1, so their noise to 0
         size = truth.shape[-1]
-        noise *= np.sqrt(size / max(size - 1, 1))  # which took variance away: here it is given back
+        adding *= np.sqrt(size / max(size - 1, 1))  # which took variance away: here it is given back
+        noise = np.where(np.array([name in loose for name in names])[:, None], noise, adding)
         estimates = method(truth + noise, np.broadcast_to(spread.sum(axis=-1), (draws, len(names))))
-        errors += list(((estimates - truth) ** 2).mean(axis=(0, 2)))
-    return float(np.mean(errors))
+        errors |= {name: (estimates - truth)[:, place] for place, name in enumerate(names)}
+    return {name: errors[name] for name in schema.names}
 
 
 def check_frequencies(schema: Schema, frequencies: Frequencies) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.arrays import Whole, Words, is_large, spans
+from sidelight.foundation.arrays import Mask, Whole, Words, is_large, spans
 from sidelight.foundation.randomness import Randomness, Seeded
 
 Rows = NDArray[np.uint8]
@@ -43,6 +43,18 @@ def random_rows(source: Randomness, offset: int, rows: int, size: int, threshold
     skipped = offset * width - first * 8
     packed = words.astype("<u8", copy=False).view(np.uint8)
     return packed[skipped : skipped + rows * width].reshape(rows, width)
+
+
+def packed_rows(bits: Mask) -> Rows:
+    """Return rows of bits packed, shape (rows, row_bytes).
+
+    >>> packed_rows(np.array([[True, False, True]])).tolist()
+    [[5]]
+    """
+    rows = np.zeros((len(bits), row_bytes(bits.shape[1])), dtype=np.uint8)
+    packed = np.packbits(bits, axis=1, bitorder="little")
+    rows[:, : packed.shape[1]] = packed
+    return rows
 
 
 def bernoulli(source: Randomness, start: int, count: int, threshold: int) -> Words:

@@ -92,6 +92,38 @@ def whole(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def at_least(value: float) -> str:
+    """Write a whole number that must be reached: in two digits, rounded up.
+
+    >>> at_least(1234), at_least(97), at_least(9_991)
+    ('1,300', '97', '10,000')
+    """
+    unit = 10 ** max(len(str(math.ceil(value))) - 2, 0)
+    return whole(math.ceil(value / unit) * unit)
+
+
+def points(value: float) -> str:
+    """Write a difference of frequencies in percentage points, in two digits.
+
+    >>> points(0.0312), points(0.01), points(0.25), points(0.00001)
+    ('3.1 percentage points', '1 percentage point', '25 percentage points', '0.001 percentage points')
+    """
+    number = hundredths(value)
+    return f"{number} percentage point{'' if number == '1' else 's'}"
+
+
+def hundredths(value: float) -> str:
+    """Write a difference of frequencies as a number of percentage points, in two digits.
+
+    >>> hundredths(0.0312), hundredths(0.25), hundredths(1e-17), hundredths(math.inf)
+    ('3.1', '25', '0', '∞')
+    """
+    if math.isinf(value):
+        return "∞"
+    rounded = float(f"{100 * value:.2g}")
+    return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:.6f}".rstrip("0").rstrip(".")
+
+
 def budget(value: float) -> str:
     """Write a budget so that whoever types it in keeps the limits: six digits, rounded down.
 

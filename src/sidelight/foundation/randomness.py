@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,6 +112,14 @@ def randomness(seed: int | None, stream: str, *, compiled: bool = False) -> Rand
     np.True_
     """
     return Secure(compiled) if seed is None else Seeded(_key(seed, stream), compiled)
+
+
+@overload
+def derive_seed(seed: int, name: str) -> int: ...
+
+
+@overload
+def derive_seed(seed: int | None, name: str) -> int | None: ...
 
 
 def derive_seed(seed: int | None, name: str) -> int | None:

@@ -9,17 +9,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from sidelight.foundation.arrays import AnyCodes, Mask
+from sidelight.foundation.arrays import AnyCodes, Mask, Words
 from sidelight.foundation.randomness import Randomness
+from sidelight.mechanisms import arrays
 from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel.sets import Family
 from sidelight.mechanisms.exact import WORDS, least_share
+from sidelight.mechanisms.kept import Kept
 from sidelight.mechanisms.oracle import FrequencyOracle, SampledCode
 from sidelight.mechanisms.reports import Reports
 
 
 @dataclass(frozen=True)
-class RandomisedResponse(SampledCode, FrequencyOracle):
+class RandomisedResponse(SampledCode, FrequencyOracle, Kept):
     """GRR over `size` values (Kairouz, Oh, Viswanath 2014).
 
     Of the 2^64 values of a random word each other value gets `other` ones and the truth all the rest, so
@@ -27,6 +29,7 @@ class RandomisedResponse(SampledCode, FrequencyOracle):
     """
 
     name: ClassVar[str] = "grr"
+    memo_words: ClassVar[int] = 1
     favours: ClassVar[Family] = "singletons"  # the reported one
     set_size: ClassVar[int] = 1
     degrades: ClassVar[bool] = True  # two responses in a row are a response again
@@ -61,3 +64,15 @@ class RandomisedResponse(SampledCode, FrequencyOracle):
     def marked(self, reports: Reports) -> Mask:
         """Return which value each report is."""
         return np.asarray(np.arange(self.size)[:, None] == self.check(reports)).T
+
+    @property
+    def identity(self) -> str:
+        """See `Kept`."""
+        return f"grr {self.size} {self.other}"
+
+    def made(self, code: int, words: Words, shared: Words) -> Reports:
+        """Return the response that one word makes: the first `truth` words keep the code."""
+        del shared
+        given, out = np.array([code], dtype=self.form.dtype), np.empty(1, dtype=self.form.dtype)
+        arrays.respond(words, given, np.uint64(self.truth), np.uint64(self.other), out)
+        return Reports(out)

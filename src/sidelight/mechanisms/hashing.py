@@ -28,18 +28,21 @@ from sidelight.mechanisms.arrays import DROPPED, HASH_BITS, steps
 from sidelight.mechanisms.checks import check_codes, check_offset
 from sidelight.mechanisms.exact import store
 from sidelight.mechanisms.grr import RandomisedResponse
+from sidelight.mechanisms.kept import Kept
 from sidelight.mechanisms.mechanism import Aggregate
 from sidelight.mechanisms.oracle import FrequencyOracle, marked_accuracy
 from sidelight.mechanisms.reports import ReportForm, Reports
 
 _HASHES = 1 << int(HASH_BITS)
-_LARGEST_BUCKETS = 65_536  # a bucket fits 16 bits, for which randomised response is exact
+LARGEST_BUCKETS = 65_536  # a bucket fits 16 bits, for which randomised response is exact
 
 
-class Hashing(FrequencyOracle):
+class Hashing(FrequencyOracle, Kept):
     """Local hashing to `buckets` buckets, with randomised response among them."""
 
     guess_is_model: ClassVar[bool] = True
+    memo_words: ClassVar[int] = 1
+    shared_words: ClassVar[int] = 1  # the public seed
     degrades: ClassVar[bool] = True  # as randomised response, seed by seed
 
     @property
@@ -103,6 +106,20 @@ class Hashing(FrequencyOracle):
             out[span] = self.response.sample(noise, start, bucket)
         return Reports(out, seeds, is_simulation=not seeding.is_secure)
 
+    @property
+    def identity(self) -> str:
+        """See `Kept`."""
+        return f"hash {self.size} {self.buckets} {self.response.other}"
+
+    def subject(self, code: int, shared: Words) -> str:
+        """Return the bucket: values that share one have one response."""
+        return str(int(self.hashed(np.array([code]), shared)[0]))
+
+    def made(self, code: int, words: Words, shared: Words) -> Reports:
+        """Return the response to the code's bucket under the shared seed."""
+        bucket = int(self.hashed(np.array([code]), shared)[0])
+        return Reports(self.response.made(bucket, words, shared).values, shared)
+
     def marked(self, reports: Reports) -> Mask:
         """Return which values hash to each report's bucket."""
         buckets, seeds = self.check(reports), np.asarray(reports.seeds)
@@ -154,7 +171,7 @@ class OptimisedHashing(Hashing):
     def settle(self) -> None:
         """Check the number of buckets."""
         if self.g is not None:
-            store(self, g=check_whole("g", self.g, at_least=2, at_most=_LARGEST_BUCKETS))
+            store(self, g=check_whole("g", self.g, at_least=2, at_most=LARGEST_BUCKETS))
 
     def at(self, nominal_budget: float) -> Self:
         """Return the mechanism at another nominal budget, with as many buckets."""
@@ -170,5 +187,5 @@ class OptimisedHashing(Hashing):
         """The number of buckets."""
         if self.g is not None:
             return self.g
-        usual = round(math.exp(min(self.nominal_budget, math.log(_LARGEST_BUCKETS))) + 1)
-        return min(usual, _LARGEST_BUCKETS)
+        usual = round(math.exp(min(self.nominal_budget, math.log(LARGEST_BUCKETS))) + 1)
+        return min(usual, LARGEST_BUCKETS)

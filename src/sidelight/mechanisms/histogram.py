@@ -88,6 +88,11 @@ class SummedHistogram(Mechanism):
         chunks = (values[span] * _ONE for span in spans(len(values), self.size))
         return Aggregate(len(values), noise.exact_sums(chunks, self.size), self.name)
 
+    @property
+    def adds_up(self) -> bool:
+        """No: every value has noise of its own."""
+        return False
+
     def estimate(self, aggregate: Aggregate) -> Array:
         """Return the mean of the histograms, unbiased for the values' frequencies."""
         check_estimable(aggregate, self.size, self.name)

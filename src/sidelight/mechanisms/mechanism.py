@@ -76,6 +76,8 @@ class Mechanism(ABC):
     """What a plan may give besides the budget."""
     has_budget: ClassVar[bool] = True
     """Whether a plan gives a nominal budget; False where everything is told, or nothing."""
+    keeps: ClassVar[bool] = False
+    """Whether the reports of one value are made from one kept response, unless a plan says otherwise."""
     makes_reports: ClassVar[bool] = True
     """Whether it can be run; False for a mechanism that is still to be chosen."""
     estimates: ClassVar[Literal["frequencies", "mean", "nothing"]] = "frequencies"
@@ -117,9 +119,24 @@ class Mechanism(ABC):
     def channel(self) -> Channel:
         """The law of a report."""
 
-    def repeated(self, times: int) -> Channel:
-        """Return the channel of `times` independent reports of the same value."""
-        return self.channel.repeated(check_whole("times", times, at_least=1))
+    def together(self, times: int, *, kept: bool | None = None) -> tuple[Mechanism, int]:
+        """Return how a person's `times` reports of one value are sent: a mechanism, and how often.
+
+        The reports of that mechanism, so many and independent, are all that is sent. With fresh noise it is
+        this one, `times` times. Where the response is kept and nothing is added to it, it is this one, once:
+        the same report again says no more. A longitudinal oracle returns the mechanism of all its reports.
+
+        Args:
+            times: how many reports.
+            kept: whether the device keeps its response; by default as the mechanism does itself (`keeps`).
+        """
+        count = check_whole("times", times, at_least=1)
+        return self, 1 if (self.keeps if kept is None else kept) else count
+
+    def repeated(self, times: int, *, kept: bool | None = None) -> Channel:
+        """Return the channel of `times` reports of the same value, see `together`."""
+        mechanism, count = self.together(times, kept=kept)
+        return mechanism.channel.repeated(count)
 
     @property
     def degrades(self) -> bool:
@@ -197,6 +214,14 @@ class Mechanism(ABC):
     def set_size(self) -> int | None:
         """How many values every report marks, any so many being marked alike; None if that is not so."""
         return None
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether unbiased estimates of all values add up to 1; if not, their errors are uncorrelated.
+
+        Marks do if every report has as many, and an inverted channel keeps the sum of what it is given.
+        """
+        return self.mark_rates is None or self.set_size is not None
 
     @property
     def loss_rates(self) -> tuple[float, float] | None:
@@ -324,7 +349,7 @@ MECHANISMS: dict[str, str] = {
     "grr": "sidelight.mechanisms.grr:RandomisedResponse",
     "sue": "sidelight.mechanisms.unary:SymmetricUnary",
     "oue": "sidelight.mechanisms.unary:OptimisedUnary",
-    "rappor": "sidelight.mechanisms.unary:Rappor",
+    "rappor": "sidelight.mechanisms.longitudinal.rappor:Rappor",
     "blh": "sidelight.mechanisms.hashing:BinaryHashing",
     "olh": "sidelight.mechanisms.hashing:OptimisedHashing",
     "she": "sidelight.mechanisms.histogram:SummedHistogram",
@@ -336,6 +361,12 @@ MECHANISMS: dict[str, str] = {
     "gaussian": "sidelight.mechanisms.numeric:Gaussian",
     "discrete-laplace": "sidelight.mechanisms.numeric:DiscreteLaplace",
     "interval": "sidelight.mechanisms.exponential:Interval",
+    "l-grr": "sidelight.mechanisms.longitudinal.response:LongitudinalRandomisedResponse",
+    "l-sue": "sidelight.mechanisms.longitudinal.unary:LongitudinalSymmetric",
+    "l-oue": "sidelight.mechanisms.longitudinal.unary:LongitudinalOptimised",
+    "l-osue": "sidelight.mechanisms.longitudinal.unary:LongitudinalOptimisedSymmetric",
+    "loloha": "sidelight.mechanisms.longitudinal.response:LongitudinalHashing",
+    "dbitflip": "sidelight.mechanisms.longitudinal.bit_flips:BitFlips",
     "identity": "sidelight.mechanisms.plain:Identity",
     "withheld": "sidelight.mechanisms.plain:Withheld",
     "any": "sidelight.mechanisms.plain:Unspecified",

@@ -20,8 +20,8 @@ from sidelight.mechanisms.checks import impossible
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Encoding = Literal["codes", "sets", "bits", "numbers"]
-_KINDS = {"codes": "ui", "sets": "ui", "bits": "u", "numbers": "f"}
+Encoding = Literal["codes", "sets", "bits", "counts", "numbers"]
+_KINDS = {"codes": "ui", "sets": "ui", "bits": "u", "counts": "ui", "numbers": "f"}
 _OFF_GRID = 1e-3
 
 
@@ -207,10 +207,10 @@ class ReportForm:
 
     Attributes:
         encoding: "codes": one code; "sets": codes in rising order; "bits": one for each value, packed as in
-            `foundation.bits`; "numbers".
+            `foundation.bits`; "counts": how often each mark was sent; "numbers".
         dtype: of the values.
         width: how many numbers, codes or bytes one report has; None where it is a single number or code.
-        count: how many different codes, or how many bits, there are; 0 for numbers.
+        count: how many different codes or counts, or how many bits, there are; 0 for numbers.
         seeded: whether a public seed comes with each report.
         grid: where numbers can lie; None for the other encodings.
     """
@@ -231,8 +231,14 @@ class ReportForm:
 
     @classmethod
     def sets(cls, count: int, width: int) -> Self:
-        """Return the form of `width` different codes below `count` in rising order."""
-        return cls("sets", np.dtype(np.uint16), width, count)
+        """Return the form of `width` different codes below `count`, at most 2^32, in rising order."""
+        return cls("sets", np.dtype(np.uint32 if count > 1 << 16 else np.uint16), width, count)
+
+    @classmethod
+    def counts(cls, most: int, width: int, *, seeded: bool = False) -> Self:
+        """Return the form of `width` counts, each at most `most`."""
+        narrowest = np.uint32 if most >= 1 << 16 else code_type(most + 1)
+        return cls("counts", np.dtype(narrowest), width, most + 1, seeded)
 
     @classmethod
     def bits(cls, count: int) -> Self:
@@ -272,7 +278,8 @@ class ReportForm:
     def _check_codes(self, values: NDArray[Any]) -> None:
         is_negative = values.dtype.kind == "i" and int(values.min(initial=0)) < 0
         if is_negative or int(values.max(initial=0)) >= self.count:
-            raise impossible(f"codes from 0 to {self.count - 1}", (values < 0) | (values >= self.count))
+            what = "counts" if self.encoding == "counts" else "codes"
+            raise impossible(f"{what} from 0 to {self.count - 1}", (values < 0) | (values >= self.count))
         if self.encoding == "sets" and (is_unordered := values[:, 1:] <= values[:, :-1]).any():
             raise impossible("sets in rising order", is_unordered)
 

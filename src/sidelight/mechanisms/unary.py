@@ -1,38 +1,29 @@
-"""Unary encoding: one bit for each value, the true one set, every bit randomised on its own.
-
-Basic RAPPOR does so twice: permanent bits that the client stores, and fresh reports made from them.
-"""
+"""Unary encoding: one bit for each value, the true one set, every bit randomised on its own."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import ceil
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import Array, Mask, is_large, spans
-from sidelight.foundation.bits import bit_counts, random_rows
-from sidelight.foundation.errors import InputError, check_number, invalid
+from sidelight.foundation.arrays import Array, Mask, Words, is_large, spans
+from sidelight.foundation.bits import bit_counts, packed_rows, random_rows
 from sidelight.foundation.randomness import randomness
-from sidelight.mechanisms import exact
 from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel.generic import all_sets
 from sidelight.mechanisms.channel.sets import Family
-from sidelight.mechanisms.checks import check_codes, check_offset, refuse_parameters
-from sidelight.mechanisms.exact import WORDS, least_share, store, word_threshold
+from sidelight.mechanisms.checks import check_codes, check_offset
+from sidelight.mechanisms.exact import WORDS, least_share
+from sidelight.mechanisms.kept import Kept
 from sidelight.mechanisms.mechanism import Aggregate
 from sidelight.mechanisms.oracle import FrequencyOracle, marked_accuracy
 from sidelight.mechanisms.reports import ReportForm, Reports
-
-_PUBLISHED = {"f": 0.5, "p": 0.5, "q": 0.75}
-"""The noise of RAPPOR as published."""
 
 
 class MarkedBits(FrequencyOracle):
@@ -113,8 +104,24 @@ class MarkedBits(FrequencyOracle):
         return marked_accuracy(self.size, float(self.mark_if_true), float(self.mark_if_other))
 
 
-class Unary(MarkedBits):
+class Unary(MarkedBits, Kept):
     """Bits of the true value's histogram, randomised by two thresholds."""
+
+    @property
+    def identity(self) -> str:
+        """See `Kept`."""
+        return " ".join(map(str, ("bits", self.size, *self.thresholds)))
+
+    @property
+    def memo_words(self) -> int:
+        """One for each bit."""
+        return self.size
+
+    def made(self, code: int, words: Words, shared: Words) -> Reports:
+        """Return the bits that the words make: each is set below its threshold, that of the code first."""
+        del shared
+        keep, flip = map(np.uint64, self.thresholds)
+        return Reports(packed_rows((words < np.where(np.arange(self.size) == code, keep, flip))[None]))
 
     @property
     @abstractmethod
@@ -158,119 +165,3 @@ class OptimisedUnary(Unary):
     def thresholds(self) -> tuple[int, int]:
         """Half of the words, and e^eps times fewer than the rest: rounded up, so epsilon rounds down."""
         return WORDS // 2, least_share(2, self.nominal_budget)
-
-
-@dataclass(frozen=True)
-class Rappor(MarkedBits):
-    """Basic RAPPOR over `size` values (Erlingsson, Pihur, Korolova 2014, sections 2 and 3).
-
-    A permanent bit is the true one with probability 1 - f/2, else its opposite; it is drawn once and stored.
-    Each report sets a bit with probability q where the permanent bit is 1 and p where it is 0.
-
-    `nominal_budget` bounds *unlimited* reports of the same stored bits. From a budget alone,
-    f = 2/(1 + e^(eps/2)), with p and q as published: what the stored bits themselves spend is the budget, and
-    one report spends less (`epsilon`). With f given, the budget follows from it.
-
-    Only a client that keeps the bits of `permanent` and sends `report` after `report` of them has that bound.
-    `randomise`, and with it every collection, draws new bits each time, so repeated reports add up.
-    """
-
-    name: ClassVar[str] = "rappor"
-    parameters: ClassVar[tuple[str, ...]] = ("f", "p", "q")
-    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"p": 0.2, "q": 0.9})
-    f: float | None = None
-    p: float = _PUBLISHED["p"]
-    q: float = _PUBLISHED["q"]
-
-    def settle(self) -> None:
-        """Check the noise: f must keep the budget, and a set permanent bit be the likelier to be reported."""
-        if word_threshold("p", self.p) >= word_threshold("q", self.q):
-            raise invalid("p", f"below q = {self.q!r}", self.p)
-        store(self, p=float(self.p), q=float(self.q))
-        if self.f is not None:
-            store(self, f=check_number("f", self.f, above=0, below=1))
-        if self.factor_unlimited > exact.exp_below(self.nominal_budget):
-            raise InputError(
-                f"RAPPOR with f = {self.f} spends {exact.log_factor(self.factor_unlimited):.6g} on unlimited "
-                f"reports, more than its `epsilon` {self.nominal_budget}; leave one of the two out."
-            )
-
-    @classmethod
-    def with_noise(
-        cls, size: int, f: float = _PUBLISHED["f"], p: float = _PUBLISHED["p"], q: float = _PUBLISHED["q"]
-    ) -> Self:
-        """Return RAPPOR with the given noise instead of a budget; the defaults are the published ones.
-
-        >>> published = Rappor.with_noise(10)
-        >>> round(published.epsilon, 3), round(published.epsilon_unlimited, 3)
-        (0.537, 2.197)
-        """
-        return cls(size, exact.budget_above(_factor_unlimited(_lies(f))), f, p, q)
-
-    @classmethod
-    def from_plan(cls, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Self:
-        """Make the mechanism a plan asks for: by its budget, or by f (and p, q) with or without one."""
-        refuse_parameters(cls.name, parameters, cls.parameters)
-        if epsilon is not None and "f" not in parameters:
-            return cls(size, epsilon, **parameters)
-        if epsilon is not None:
-            cls(size, epsilon, **parameters)  # raises where f spends more than the budget
-        return cls.with_noise(size, **parameters)
-
-    def at(self, nominal_budget: float) -> Self:
-        """Return RAPPOR by another budget, which replaces a given f."""
-        return replace(self, nominal_budget=nominal_budget, f=None)
-
-    @cached_property
-    def lie(self) -> int:
-        """How many of the 2^64 words make a permanent bit untrue, f/2: rounded up, so epsilon rounds down."""
-        return least_share(2, self.nominal_budget / 2) if self.f is None else _lies(self.f)
-
-    @property
-    def factor_unlimited(self) -> Fraction:
-        """What unlimited reports can say: the ratio of the permanent bits, ((1 - f/2) / (f/2))^2."""
-        return _factor_unlimited(self.lie)
-
-    @property
-    def epsilon_unlimited(self) -> float:
-        """The realised budget of unlimited reports of the same stored bits."""
-        return exact.log_factor(self.factor_unlimited)
-
-    @property
-    def mark_rates(self) -> tuple[Fraction, Fraction]:
-        """The probabilities p* and q* of a true bit and of another one to be set in a report."""
-        p, q, true = word_threshold("p", self.p), word_threshold("q", self.q), WORDS - self.lie
-        return Fraction(true * q + self.lie * p, WORDS**2), Fraction(self.lie * q + true * p, WORDS**2)
-
-    def permanent(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
-        """Return the permanent bits of each code: drawn once, stored by the client, never sent."""
-        return self._encoded(values, (WORDS - self.lie, self.lie), f"{self.name}/permanent", seed, offset)
-
-    def report(self, permanent: Reports, *, seed: int | None = None, offset: int = 0) -> Reports:
-        """Return a fresh report of each row of stored permanent bits."""
-        stored = self.check(permanent)
-        first = check_offset(offset)
-        compiled = is_large(len(stored))
-        if_set = randomness(seed, f"{self.name}/set", compiled=compiled)
-        if_clear = randomness(seed, f"{self.name}/clear", compiled=compiled)
-        rows = random_rows(if_clear, first, len(stored), self.size, word_threshold("p", self.p))
-        chosen = random_rows(if_set, first, len(stored), self.size, word_threshold("q", self.q))
-        # Takes the other draw where the stored bit is set, without a branch on private bits.
-        np.bitwise_xor(chosen, rows, out=chosen)
-        np.bitwise_and(chosen, stored, out=chosen)
-        np.bitwise_xor(rows, chosen, out=rows)
-        return Reports(rows, is_simulation=seed is not None or permanent.is_simulation)
-
-    def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
-        """Return one report of new permanent bits for each code, see `Mechanism.randomise`."""
-        return self.report(self.permanent(values, seed=seed, offset=offset), seed=seed, offset=offset)
-
-
-def _lies(f: object) -> int:
-    """Return how many of the 2^64 words make a permanent bit untrue, f/2: rounded up, at least one."""
-    share = Fraction(check_number("f", f, above=0, below=1))
-    return max(1, ceil(share * (WORDS // 2)))
-
-
-def _factor_unlimited(lie: int) -> Fraction:
-    return Fraction(WORDS - lie, lie) ** 2

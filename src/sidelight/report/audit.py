@@ -25,6 +25,7 @@ from sidelight.sources import Table
 _PHRASES: dict[Outcome, tuple[str, str]] = {
     "exceeded": ("exceeds its limit", "exceed their limits"),
     "not certified": ("is not certified to keep its limit", "are not certified to keep their limits"),
+    "described": ("has no limit", "have no limit"),
     "within": ("stays within its limit", "stay within their limits"),
 }
 
@@ -45,7 +46,8 @@ def audit_page(audit: Audit) -> Page:
     context = {
         "audit": audit, "items": items, "names": NAMES, "curves": curves,
         "counts": {verdict: counts[verdict] for verdict in VERDICTS},
-        "verdict": verdict_sentence(counts, audit.decide_by), "told": stories,
+        "verdict": verdict_sentence(counts, audit.decide_by) if audit.judged else stories.headline(items[0]),
+        "told": stories, "reasoned": any(release.reason for release in audit.plan.releases),
         "named": {verdict: worded(verdict, audit.decide_by) for verdict in VERDICTS},
         "weaker": sorted({NAMES[item.adversary] for item in items if item.whole}),
         "has_intervals": not all(is_point(item.total) for item in items),
@@ -79,8 +81,10 @@ def is_understated(item: SecretAudit) -> bool:
     return item.published.value < item.total.lower.value - 1e-9
 
 
-_STYLE: dict[Outcome, str] = {"within": "green", "exceeded": "bold red", "not certified": "yellow"}
-_COLUMNS = ("secret", "direct", "worst neighbour", "all reports together", "records", "limit")
+_STYLE: dict[Outcome, str] = {
+    "within": "green", "exceeded": "bold red", "not certified": "yellow", "described": "default",
+}  # fmt: skip
+_COLUMNS = ("secret", "direct", "worst neighbour", "all reports together", "records")
 _EXTRA: dict[str, Callable[[SecretAudit], str]] = {
     "whole report": lambda item: _ends(item.whole) if item.whole else "",
     "robust": lambda item: decimals(item.robust.value) if item.robust else "",
@@ -89,6 +93,7 @@ _EXTRA: dict[str, Callable[[SecretAudit], str]] = {
 """Further figures, where an audit has them."""
 _MOST_SYNERGIES = 10
 _FEW_RECORDS = 5
+_NO_LIMIT = "No limit is set, so nothing is judged; --limit 1, --secret NAME=1 or the plan sets one."
 _LONGEST_NAME = 40
 """Longer names lose their middle, so that the table of figures stays one; the report has them in full."""
 
@@ -98,9 +103,11 @@ def print_audit(audit: Audit, table: Table) -> None:
     extra = [title for title, of in _EXTRA.items() if any(of(item) for item in audit.secrets.values())]
     rows: list[list[str | Text]] = []
     for item in worst_first(audit):
+        limit = "none" if item.limit is None else decimals(item.limit)
         verdict = Text(item.statement, _STYLE[item.decision])
-        rows.append([*_cells(item), *(_EXTRA[title](item) for title in extra), verdict])
-    columns = (*_COLUMNS, *extra, "verdict")
+        cells, others = _cells(item), [_EXTRA[title](item) for title in extra]
+        rows.append([*cells, limit, *others, verdict] if audit.judged else [*cells, *others])
+    columns = (*_COLUMNS, "limit", *extra, "verdict") if audit.judged else (*_COLUMNS, *extra)
     words = ("secret", "worst neighbour", "all reports together", "verdict")
     grid = table_of("What the release reveals about each secret (nats)", columns, rows, left=words)
     synergies = [
@@ -112,10 +119,10 @@ def print_audit(audit: Audit, table: Table) -> None:
 
 
 def _told(audit: Audit) -> list[Grid | str]:
-    """Return what stands above the worst cases where figures at delta were asked for."""
+    """Return what stands above the worst cases: what is revealed, where nothing is judged, and at delta."""
     items = worst_first(audit)
     if not items[0].stories:
-        return []
+        return [] if audit.judged else [stories.headline(items[0])]
     heads, rows = stories.story_table(items)
     title, words = (
         "What the release says at delta, and in the worst case (nats)",
@@ -172,7 +179,10 @@ def notes(audit: Audit, table: Table) -> list[str]:
 def _deciding(audit: Audit) -> list[str]:
     """Say whose verdict counts, where it may be doubted, and what a delta means."""
     if audit.delta is not None:
-        return [*stories.notes(audit), stories.BRACKETS]
+        unlimited = [] if audit.judged else [_NO_LIMIT]
+        return [*stories.notes(audit), stories.BRACKETS, *unlimited]
+    if not audit.judged:
+        return [_NO_LIMIT]
     if audit.decide_by != "report":
         return [f"The limits need to be kept for {NAMES[audit.decide_by]} only, as asked."]
     if any(item.whole for item in audit.secrets.values()):
@@ -196,4 +206,4 @@ def _cells(item: SecretAudit) -> list[str]:
     total = f"{_ends(item.total)}  ({'; '.join(methods)})"
     name, direct = short(item.secret, _LONGEST_NAME), decimals(item.direct.value)
     records = "" if support is None else str(support)
-    return [name, direct, neighbour, total, records, decimals(item.limit)]
+    return [name, direct, neighbour, total, records]

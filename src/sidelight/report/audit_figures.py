@@ -50,11 +50,13 @@ def totals_figure(items: Sequence[SecretAudit]) -> Figure:
             data += _interval_bars(chosen, edge, f"@{colour}")
     released = {row: item.direct.value for row, item in enumerate(items) if item.direct.through}
     data.append(_marks(items, released, edge, "diamond", "own report"))
-    data.append(_marks(items, {row: item.limit for row, item in enumerate(items)}, edge, "line-ns", "limit"))
+    limits = {row: item.limit for row, item in enumerate(items) if item.limit is not None}
+    data.append(_marks(items, limits, edge, "line-ns", "limit"))
     if beyond := [(row, item) for row, item in enumerate(items) if item.total.upper.value > edge]:
         data.append(_beyond(beyond, edge))
     wide, narrow = (_totals_layout(items, edge, *sizes) for sizes in ((24, 3, 12), (14, 1, 10)))
-    said = "the interval in which its total leakage lies, its own report's leakage and its limit"
+    limited = " and its limit" if limits else ""
+    said = f"the interval in which its total leakage lies, its own report's leakage{limited}"
     said = f"For each secret {said}. The same figures are in the table below."
     return Figure(data, wide, said, narrow=narrow)
 
@@ -93,7 +95,8 @@ def _edge(items: Sequence[SecretAudit]) -> float:
     reached = [value for item in items for value in (item.total.lower.value, item.direct.value)]
     base = max([value for value in reached if math.isfinite(value)], default=0.0)
     base = max(base, LEAST_SPAN) if base else 0.25  # any length will do where nothing leaks
-    others = [value for item in items for value in (item.total.upper.value, item.limit)]
+    others = [item.total.upper.value for item in items]
+    others += [item.limit for item in items if item.limit is not None]
     near = [value for value in others if value <= FAR * base]
     # a quarter of room where something is left out, so that the arrows do not touch what is reached
     return 1.03 * max([base if len(near) == len(others) else 1.25 * base, *near])
@@ -156,8 +159,13 @@ def _total_hover(item: SecretAudit) -> str:
     total = item.total
     ends = {"total": total.upper} if is_point(total) else {"at least": total.lower, "at most": total.upper}
     said = [f"{words} {nats(end.value)} ({end.kind}: {end.method})" for words, end in ends.items()]
-    own = f"own report {nats(item.direct.value)}, limit {nats(item.limit)}"
+    own = f"own report {nats(item.direct.value)}{limit_words(item)}"
     return paragraph(f"{item.secret}: {item.statement}", *said, own)
+
+
+def limit_words(item: SecretAudit) -> str:
+    """Say a secret's limit after another figure, where it has one."""
+    return "" if item.limit is None else f", limit {nats(item.limit)}"
 
 
 def _grids(audit: Audit) -> tuple[Grid, Grid]:

@@ -127,6 +127,7 @@ def calibration_page(result: Calibration) -> Page:
         "few": FEW,
         "has_unequal": has_unequal,
         "constraint_name": constraint_name,
+        "use": None if isinstance(result.prospect, str) else result.prospect.usefulness,
     }
     context = {"result": result, "settings": settings_of(result), **words}
     title = f"Sidelight calibration of {result.audit.belief.source}"
@@ -134,7 +135,12 @@ def calibration_page(result: Calibration) -> Page:
 
 
 def headline(result: Calibration) -> str:
-    """Say in one sentence what was found."""
+    """Say what was found, and before that if it is of no use."""
+    useless = "" if result.beats_guessing else "These estimates would be worse than guessing. "
+    return useless + _kept_limits(result)
+
+
+def _kept_limits(result: Calibration) -> str:
     count = len(result.limits)
     kept = "Every secret" if count > 1 else "The secret"
     if result.delta is not None:
@@ -148,20 +154,21 @@ def headline(result: Calibration) -> str:
 
 
 def _gained(result: Calibration) -> str:
-    """Say how much worse the even split would be, where it is."""
-    if result.even is None or math.isnan(result.chosen.weighted_error):
+    """Say how much worse the even split would be, where it is, and the chosen budgets are of use."""
+    if result.even is None or math.isnan(result.chosen.weighted_error) or not result.beats_guessing:
         return ""
     ratio = result.even.weighted_error / result.chosen.weighted_error
     return f", and the even split would have {ratio:.3g} times the error" if ratio > 1.005 else ""
 
 
 def print_calibration(result: Calibration, table: Table) -> None:
-    """Print the budgets and errors before and after, the leakage against the limits, and what to know."""
+    """Print the use of it, budgets and errors before and after, the leakage, and what to know."""
     statement = "Computed from raw data: the budgets are themselves a statement about them."
     weak = weak_budgets({name: channel.epsilon for name, channel in result.plan.channels().items()})
-    said = [*result.notes(), *weak, *table.notes(), statement]
+    first, *others = result.notes()
+    said = [*others, *weak, *table.notes(), statement]
     grids = [_budgets(result), _leakage(result), *([_at_deltas(result)] if result.leakages else [])]
-    print_parts([*grids, *([_alternatives(result)] if result.alternatives else [])], said)
+    print_parts([first, *grids, *([_alternatives(result)] if result.alternatives else [])], said)
 
 
 def _budgets(result: Calibration) -> Grid:

@@ -173,7 +173,8 @@ def _environment() -> Environment:
     environment.policies["json.dumps_kwargs"] = compact
     environment.globals.update(colours=VERDICTS, marks=MARKS, is_nan=math.isnan)
     filters = (wording.nats, wording.factor, wording.certainty, wording.share, wording.whole, wording.budget)
-    environment.filters.update({function.__name__: function for function in (*filters, named, headings)})
+    more = (wording.hundredths, named, headings)
+    environment.filters.update({function.__name__: function for function in (*filters, *more)})
     return environment
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sidelight.auditing import Audit, SecretAudit
 from sidelight.leakage import Leakage
-from sidelight.report.audit_figures import interval, witness_lines
+from sidelight.report.audit_figures import interval, limit_words, witness_lines
 from sidelight.report.page import Figure, plotted
 from sidelight.report.style import SERIES, VERDICTS, Trace, axis, finite, from_zero, layout, scatter
 from sidelight.report.wording import budget, factor, label, labels, nats, paragraph
@@ -157,7 +157,7 @@ def _node_hover(audit: Audit, name: str) -> str:
     if name not in audit.secrets:
         return paragraph(name, f"{released}; not a secret of this audit")
     item = audit.secrets[name]
-    total = f"total {interval(item.total)} nats, limit {nats(item.limit)}"
+    total = f"total {interval(item.total)} nats{limit_words(item)}"
     own = f"own report {nats(item.direct.value)}"
     return paragraph(f"{name}: {item.statement}", released, total, own)
 

@@ -46,6 +46,7 @@ _SHARES = {0.5: "half of the people", 0.9: "9 in 10", 0.99: "99 in 100", 0.999: 
 _NOTABLE = 1.1
 """Where a certified figure is this many times what the draws show, both are shown."""
 _CURVE_POINTS = 60
+_LONGEST_NAME = 40
 
 
 @dataclass(frozen=True)
@@ -99,15 +100,16 @@ def times(value: float) -> str:
 
 
 def headline(item: SecretAudit) -> str:
-    """Say by how much the odds about a secret can move, for the one who decides, and what the limit is."""
-    limit = f"The limit is a factor of {factor(item.limit)}."
+    """Say by how much the odds about a secret can move, for the one who decides, and its limit, if any."""
+    limit = "" if item.limit is None else f" The limit is a factor of {factor(item.limit)}."
+    name = short(item.secret, _LONGEST_NAME)
     if item.deciding is None:
-        reach = _range(item.worst_case)
-        return f"In the worst case the reports multiply the odds about {item.secret} by {reach}. {limit}"
+        reach = odds_range(item.worst_case)
+        return f"In the worst case the reports multiply the odds about {name} by {reach}.{limit}"
     leakage = item.deciding.leakage
     who = TITLES[item.deciding.adversary]
-    moved = f"{who} can multiply the odds about {item.secret} by up to {factor(leakage.value)}"
-    return f"{moved}, if {one_in(leakage.delta)} people may be exposed beyond that. {limit}"
+    moved = f"{who} can multiply the odds about {name} by up to {factor(leakage.value)}"
+    return f"{moved}, if {one_in(leakage.delta)} people may be exposed beyond that.{limit}"
 
 
 def deciding_witness(item: SecretAudit) -> Witness | None:
@@ -163,13 +165,14 @@ def _detail(point: DeltaPoint) -> str:
 
 
 def _worst_line(item: SecretAudit) -> Line:
-    null = "" if item.null is None else _range(item.null)
+    null = "" if item.null is None else odds_range(item.null)
     told = f"{interval(item.worst_case)}, {item.worst_case.upper.kind}: {item.worst_case.upper.method}"
     witness = item.worst_case.lower.witness
-    return Line("", _range(item.worst_case), "", told, null, item.is_noise, True, witness)
+    return Line("", odds_range(item.worst_case), "", told, null, item.is_noise, True, witness)
 
 
-def _range(leakage: Leakage) -> str:
+def odds_range(leakage: Leakage) -> str:
+    """Write by how many times odds are multiplied: the figure, or both its ends."""
     low, high = factor(leakage.lower.value), factor(leakage.upper.value)
     return low if low == high else f"{low} to {high}"
 
@@ -184,7 +187,7 @@ def story_table(items: Sequence[SecretAudit]) -> tuple[list[str], list[list[str]
         null = "" if item.null is None else f" ({interval(item.null)})"
         worst = f"{'~' if item.is_noise else ''}{interval(item.worst_case)}{null}"
         last = ["", "the worst case", *[""] * len(deltas), worst, _verdict(item, "report")]
-        rows += [[short(item.secret, 40), *told[0][1:]], *told[1:], last]
+        rows += [[short(item.secret, _LONGEST_NAME), *told[0][1:]], *told[1:], last]
     return heads, rows
 
 
@@ -198,7 +201,8 @@ def _row(item: SecretAudit, story: Story) -> list[str]:
 
 
 def _verdict(item: SecretAudit, adversary: AdversaryName) -> str:
-    return f"{item.outcomes[adversary]}{', decides' if item.decide_by == adversary else ''}"
+    decides = item.is_judged and item.decide_by == adversary
+    return f"{item.outcomes[adversary]}{', decides' if decides else ''}"
 
 
 def notes(audit: Audit) -> list[str]:
@@ -206,8 +210,9 @@ def notes(audit: Audit) -> list[str]:
     leakages = [story.leakage for item in audit.secrets.values() for story in item.stories]
     drawn = [leakage.draws for leakage in leakages if leakage.draws]
     delta = leakages[0].delta
+    counts = "The limits are to be kept" if audit.judged else "The first figure named is that"
     said = [
-        f"The limits are to be kept for {NAMES[audit.decide_by]}"
+        f"{counts} for {NAMES[audit.decide_by]}"
         f"{f', at delta {delta:g}' if audit.decide_by in AT_DELTA else ' in the worst case'}.",
         f"A delta averages over people: {delta:g} lets {one_in(delta)} people be exposed without limit, or "
         "more people by a little.",
@@ -248,7 +253,8 @@ def _edge(item: SecretAudit) -> float:
     heights = [_height(point) for story in item.stories for point in story.leakage.points]
     reached = [value for value in (item.worst_case.lower.value, *heights) if math.isfinite(value)]
     base = max(reached, default=0.0)
-    near = [value for value in (item.limit, item.worst_case.upper.value) if value <= 2 * base]
+    far = (item.limit, item.worst_case.upper.value)
+    near = [value for value in far if value is not None and value <= 2 * base]
     return max([base, *near, LEAST_SPAN])
 
 
@@ -293,10 +299,10 @@ def _side_traces(story: Story, edge: float) -> list[Trace]:
 def _worst_traces(item: SecretAudit, last: float, edge: float) -> list[Trace]:
     """Return the worst case, from what is reached to what is not excluded, and the limit."""
     worst = item.worst_case
-    hover = paragraph(TITLES["report"], f"× {_range(worst)}", f"{interval(worst)} nats")
+    hover = paragraph(TITLES["report"], f"× {odds_range(worst)}", f"{interval(worst)} nats")
     ends = [(last, worst.lower.value), (last, worst.upper.value)]
     traces = [_capped(ends, edge, "worst case", "ink", hovers=[hover, hover])]
-    if item.limit <= edge:
+    if item.limit is not None and item.limit <= edge:
         line = {"color": "@exceeded", "width": 1.5, "dash": "dash"}
         level = [item.limit, item.limit]
         traces.append(scatter("lines", [0.5, last], level, name="limit", line=line, hoverinfo="skip"))

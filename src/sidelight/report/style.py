@@ -26,6 +26,8 @@ _COLOURS = {
     "exceeded-soft": ("#fdebdf", "#46260f"),
     "uncertified": ("#75651a", "#e0cb62"),
     "uncertified-soft": ("#f7f2d8", "#3a3412"),
+    "described": ("#4d5a66", "#c3ccd4"),
+    "described-soft": ("#e9edf1", "#26313b"),
     "neutral": ("#8b97a3", "#7f8c99"),
     "own": ("#c9ced4", "#4a5663"),
     "edge": ("#2f7fb0", "#6fb4de"),
@@ -47,9 +49,11 @@ LIGHT = {name: light for name, (light, _) in _COLOURS.items()}
 DARK = {name: dark for name, (_, dark) in _COLOURS.items()}
 HEAT = [[step / 4, f"@heat-{step}"] for step in range(5)]
 SERIES = tuple(f"series-{number}" for number in range(1, 9))
-VERDICTS: dict[Outcome, str] = {"exceeded": "exceeded", "not certified": "uncertified", "within": "within"}
-"""The colour of every verdict, worst first."""
-MARKS: dict[Outcome, str] = {"exceeded": "✕", "not certified": "?", "within": "✓"}
+VERDICTS: dict[Outcome, str] = {
+    "exceeded": "exceeded", "not certified": "uncertified", "described": "described", "within": "within",
+}  # fmt: skip
+"""The colour of every verdict, worst first; what has no limit is described, not judged."""
+MARKS: dict[Outcome, str] = {"exceeded": "✕", "not certified": "?", "described": "•", "within": "✓"}
 
 Trace = dict[str, Any]
 

@@ -14,6 +14,7 @@ from sidelight.foundation.numbers import certainty as certainty
 from sidelight.foundation.numbers import decimals as decimals
 from sidelight.foundation.numbers import error as error
 from sidelight.foundation.numbers import factor as factor
+from sidelight.foundation.numbers import hundredths as hundredths
 from sidelight.foundation.numbers import nats as nats
 from sidelight.foundation.numbers import share as share
 from sidelight.foundation.numbers import whole as whole

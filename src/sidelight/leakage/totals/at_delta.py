@@ -403,21 +403,23 @@ def _floor(first: Draws, largest: float) -> float:
 
 
 def _is_runnable(release: Release) -> bool:
-    return release.randomiser().makes_reports and release.times <= _MOST_TIMES
+    mechanism, times = release.sent()
+    return mechanism.makes_reports and times <= _MOST_TIMES
 
 
 def _budget(release: Release) -> float:
     """Return by how much all reports of a release move odds at most; without limit where a delta remains."""
-    mechanism = release.randomiser()
-    return math.inf if mechanism.delta else release.times * mechanism.epsilon
+    mechanism, times = release.sent()
+    return math.inf if mechanism.delta else times * mechanism.epsilon
 
 
 def _report_table(release: Release) -> Array | None:
     """Return Pr(reports | value), shape (values, reports), where they can be listed."""
-    once = release.randomiser().report_law(_MOST_REPORTS)
-    if once is None or release.times * math.log(once.shape[1]) > math.log(_LARGEST_EXACT):
+    mechanism, times = release.sent()
+    once = mechanism.report_law(_MOST_REPORTS)
+    if once is None or times * math.log(once.shape[1]) > math.log(_LARGEST_EXACT):
         return None
     table = once
-    for _ in range(release.times - 1):
+    for _ in range(times - 1):
         table = (table[:, :, None] * once[:, None, :]).reshape(len(once), -1)
     return table

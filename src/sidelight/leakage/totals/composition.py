@@ -61,7 +61,7 @@ class LossLaw:
     @classmethod
     def of_release(cls, release: Release) -> LossLaw:
         """Return a law that dominates the loss of one report of a release."""
-        mechanism = release.randomiser()
+        mechanism = release.sent()[0]
         rates = mechanism.loss_rates
         if rates is None or mechanism.delta or not 0 < mechanism.epsilon < math.inf:
             return cls.of_any(mechanism.epsilon, mechanism.delta)
@@ -157,7 +157,7 @@ def composed_losses(releases: Releases) -> Losses:
 def law_counts(releases: Iterable[Release]) -> tuple[list[LossLaw], Whole]:
     """Return the laws that occur, and how many reports of each a release has, shape (releases, laws)."""
     seen = list(releases)
-    most = _MOST_TIMES if sum(release.times for release in seen) <= _MOST_REPORTS else 1
+    most = _MOST_TIMES if sum(release.sent()[1] for release in seen) <= _MOST_REPORTS else 1
     reports = [_reports(release, most) for release in seen]
     laws = list(dict.fromkeys(law for law, _ in reports))
     counts = np.zeros((len(reports), len(laws)), dtype=np.int64)
@@ -169,9 +169,10 @@ def law_counts(releases: Iterable[Release]) -> tuple[list[LossLaw], Whole]:
 def _reports(release: Release, most: int) -> tuple[LossLaw, int]:
     """Return the law of a release's reports and their number; too many count as one of their budget."""
     law = LossLaw.of_release(release)
-    if release.times <= most:
-        return law, release.times
-    return LossLaw.of_any(release.times * law.epsilon, min(release.times * law.lost, 1.0)), 1
+    _, times = release.sent()
+    if times <= most:
+        return law, times
+    return LossLaw.of_any(times * law.epsilon, min(times * law.lost, 1.0)), 1
 
 
 def grid_step(laws: Sequence[LossLaw], budget: float, cells: int) -> float:

@@ -67,7 +67,7 @@ class ReleaseSampler:
     @classmethod
     def of(cls, view: SecretView, releases: Mapping[str, Release], seed: int | None) -> ReleaseSampler:
         """Prepare releases that can be run."""
-        reporters = {name: (release.randomiser(), release.times) for name, release in releases.items()}
+        reporters = {name: release.sent() for name, release in releases.items()}
         coins = None if seed is None else check_whole("seed", seed, at_least=0)
         return cls(view, reporters, np.random.default_rng(coins))
 

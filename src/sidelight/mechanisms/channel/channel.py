@@ -156,11 +156,17 @@ class Channel(ABC):
         return f"{attribute.name}: report {int(named[0])}"
 
     def repeated(self, times: int) -> Channel:
-        """Return the channel of `times` independent reports of one value: budgets and deltas add up."""
+        """Return the channel of `times` independent reports of one value: budgets and deltas add up.
+
+        It is exact where few enough combinations of reports are possible; else only its budget is kept.
+        """
+        from sidelight.mechanisms.channel.dense import repeated_law
         from sidelight.mechanisms.channel.sets import AnyChannel
 
         if times == 1:
             return self
+        if self.claim == "exact" and self.is_listable and (law := repeated_law(self, times)) is not None:
+            return law
         return AnyChannel(self.size, times * self.epsilon, min(times * self.delta, 1.0), within=self)
 
     @property

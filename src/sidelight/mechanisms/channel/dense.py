@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import combinations_with_replacement
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from sidelight.foundation.arrays import Array, Positions
+from sidelight.foundation.arrays import Array, Positions, Whole
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole, invalid
 from sidelight.mechanisms.channel.channel import LARGEST_MATRIX, Channel, check_matrix_size, check_stated
 from sidelight.mechanisms.channel.sets import AnyChannel, ImplicitChannel
 from sidelight.mechanisms.exact import store
+
+_MOST_REPEATED = 1 << 12
+"""So many combinations of reports are listed at most."""
+_LEAST_LOG = -600.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +67,40 @@ def channel_of_columns(size: int, reports: int, epsilon: float, law: Callable[[P
         return np.asarray(law(np.array([report]))[0])
 
     return ImplicitChannel(size, epsilon, likelihood)
+
+
+def repeated_law(channel: Channel, times: int) -> DenseChannel | None:
+    """Return the exact channel of several reports, a column for each multiset of them; None if too many.
+
+    Reports are independent given the value, so that how often each was sent says everything.
+    """
+    reports = int(min(channel.count_reports(), LARGEST_MATRIX))
+    many = math.comb(times + reports - 1, times) if reports + times < _MOST_REPEATED else math.inf
+    if many > _MOST_REPEATED:
+        return None
+    cells = channel.matrix()
+    counts = report_counts(reports, times)
+    least = math.log(cells[cells > 0].min())
+    if times * least < _LEAST_LOG:  # a false zero would be a false certainty
+        return None
+    from scipy.special import gammaln, xlogy
+
+    ways = gammaln(times + 1) - gammaln(counts + 1).sum(axis=1)
+    law = np.exp(xlogy(counts[None], cells[:, None]).sum(axis=2) + ways)
+    return DenseChannel(law / law.sum(axis=1, keepdims=True), times * channel.epsilon)
+
+
+def report_counts(reports: int, times: int) -> Whole:
+    """Return how often each report occurs in every multiset of `times` of them, shape (multisets, reports).
+
+    >>> report_counts(2, 2).tolist()
+    [[2, 0], [1, 1], [0, 2]]
+    """
+    chosen = np.array(list(combinations_with_replacement(range(reports), times)), dtype=np.intp)
+    counts = np.zeros((len(chosen), reports), dtype=np.int64)
+    for column in chosen.reshape(len(counts), times).T:
+        counts[np.arange(len(counts)), column] += 1
+    return counts
 
 
 def largest_ratio(cells: Array) -> float:

@@ -254,9 +254,17 @@ class FavouringChannel(SetChannel):
         return np.asarray(self.floor * cells.sum(axis=axis, keepdims=True) + (1 - self.floor) * cells)
 
     def repeated(self, times: int) -> Channel:
-        """Return the channel of `times` reports; the truth and nothing say no more when repeated."""
-        says_same = self.is_listable and self.baseline in (0.0, 1.0)
-        return self if says_same else super().repeated(times)
+        """Return the channel of `times` reports; the truth and nothing say no more when repeated.
+
+        Where every set is favoured, each value is favoured by any number of the reports. A ratio of two forms
+        that are linear in the likelihoods is largest where each value is favoured by all or by none: again
+        every set, by the factor of all reports.
+        """
+        if times == 1 or (self.is_listable and self.baseline in (0.0, 1.0)):
+            return self
+        if self.favours_every_set and self.claim == "exact":
+            return replace(self, baseline=self.baseline**times, budget=times * self.epsilon)
+        return super().repeated(times)
 
     @property
     def _is_beyond_doubles(self) -> bool:

@@ -1,0 +1,370 @@
+"""Whether estimates will be of any use: the error to expect beside that of guessing, and people needed.
+
+A guess needs no collection: that all values of an attribute are equally common, or what a public prior says.
+Estimates that are further from the truth than a guess are worse than none. Errors here are root-mean-square
+errors over an attribute's values, "right to 3 percentage points" in words, about the people who report.
+
+Where the true frequencies are not known, every error is the mean over all frequencies there are, each equally
+likely (a flat Dirichlet distribution); the noise is then taken at uniform frequencies, on which it hardly
+depends: the summed variance of a + b f + c f^2 changes with the frequencies by c sum f^2 alone, c = -1/n.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from sidelight.estimation.expected_error import (
+    DRAWS,
+    Frequencies,
+    best_errors,
+    check_frequencies,
+    loose_sums,
+    number_errors,
+    predicted_variances,
+)
+from sidelight.foundation.arrays import Array
+from sidelight.foundation.errors import InputError, check_number, check_whole
+from sidelight.foundation.files import json_number
+from sidelight.foundation.html import html_table, listed
+from sidelight.foundation.numbers import points, whole
+from sidelight.protocols.protocol import Design
+from sidelight.schema import Schema
+
+Verdict = Literal["useful", "hardly better than guessing", "worse than guessing"]
+USEFUL = 0.5
+"""Estimates are called useful whose error is at most this share of the error of the best guess."""
+SURE = 0.95
+"""The probability with which no value is further off than the largest error."""
+RIGHT_TO = (
+    "Right to x percentage points, or off by x, means that the root-mean-square error over the values is x, "
+    "among the people who report."
+)
+_EVEN = 0.01
+"""Values are called about equally common where the uniform guess is right to a percentage point."""
+_SEED = 20_250_103
+_MOST_PEOPLE = 1e15
+_CLOSE = 1.01  # numbers of people are found within 1 %
+_SCALE = 1_000_000
+
+
+@dataclass(frozen=True)
+class AttributeUse:
+    """What to expect of one attribute's estimates; all errors are root-mean-square errors over its values.
+
+    Attributes:
+        values: how many values it has.
+        error: that of the estimator "best", which `estimate` uses unless another one is asked for.
+        unbiased_error: that of the unbiased estimates.
+        largest_error: with 95 % probability none of its values is further off, by "best".
+        uniform_error: that of calling all its values equally common.
+        prior_error: that of a public prior; None where there is none.
+    """
+
+    attribute: str
+    values: int
+    error: float
+    unbiased_error: float
+    largest_error: float
+    uniform_error: float
+    prior_error: float | None = None
+
+    @property
+    def guess_error(self) -> float:
+        """The error of the better guess."""
+        return min(self.uniform_error, math.inf if self.prior_error is None else self.prior_error)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the estimates beat the guess."""
+        return _verdict(self.error, self.guess_error)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data; infinity becomes a string."""
+        return {name: _plain(value) for name, value in vars(self).items()} | {"verdict": self.verdict}
+
+
+def _plain(value: Any) -> Any:
+    return json_number(value) if isinstance(value, float) else value
+
+
+def _verdict(error: float, guess: float) -> Verdict:
+    if error >= guess:
+        return "worse than guessing"
+    return "useful" if error <= USEFUL * guess else "hardly better than guessing"
+
+
+@dataclass(frozen=True)
+class Usefulness:
+    """What to expect of a collection's estimates before it is made, beside guessing.
+
+    Attributes:
+        attributes: one by one.
+        people: how many report.
+        is_known: whether the errors are about given frequencies; otherwise, of some or all attributes, they
+            are means over all frequencies there are.
+    """
+
+    attributes: tuple[AttributeUse, ...]
+    people: int
+    is_known: bool
+
+    def __getitem__(self, name: str) -> AttributeUse:
+        for item in self.attributes:
+            if item.attribute == name:
+                return item
+        raise InputError(f"there is no attribute {name!r} among those that are collected.")
+
+    @property
+    def error(self) -> float:
+        """The error of "best" over all attributes: the root of the mean of their squared errors."""
+        return _together([item.error for item in self.attributes])
+
+    @property
+    def unbiased_error(self) -> float:
+        """The error of the unbiased estimates over all attributes."""
+        return _together([item.unbiased_error for item in self.attributes])
+
+    @property
+    def guess_error(self) -> float:
+        """The error of the best guess over all attributes."""
+        return _together([item.guess_error for item in self.attributes])
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the estimates as a whole beat guessing."""
+        return _verdict(self.error, self.guess_error)
+
+    @property
+    def beats_guessing(self) -> bool:
+        """Whether the estimates as a whole beat guessing."""
+        return self.verdict != "worse than guessing"
+
+    @property
+    def worse(self) -> tuple[str, ...]:
+        """The attributes that a guess would be closer to."""
+        return tuple(item.attribute for item in self.attributes if item.verdict == "worse than guessing")
+
+    @property
+    def has_prior(self) -> bool:
+        """Whether a guess could be made from a public prior, of some attribute at least."""
+        return any(item.prior_error is not None for item in self.attributes)
+
+    def headline(self) -> str:
+        """Say in one sentence what to expect, what is worst first."""
+        people = f"with {whole(self.people)} {'person' if self.people == 1 else 'people'}"
+        guess = points(self.guess_error)
+        if math.isinf(self.error):
+            return "Such reports do not determine every frequency, however many people send them."
+        if not self.beats_guessing:
+            off = f"off by {points(self.error)} {people}, a guess by {guess}"
+            return f"These estimates would be worse than guessing: {off}."
+        right = f"right to {points(self.error)} {people}, a guess to {guess}"
+        if self.worse:
+            count = f"{len(self.worse)} of {len(self.attributes)} attributes ({listed(self.worse, 4)})"
+            return f"For {count} these estimates would be worse than guessing; over all they are {right}."
+        if self.verdict == "hardly better than guessing":
+            return f"These estimates would hardly be better than guessing: {right}."
+        return f"Frequencies {right}."
+
+    def notes(self) -> list[str]:
+        """Say what to expect, beginning with the worst, and what the words mean."""
+        notes = [self.headline()]
+        worst = max(self.attributes, key=lambda item: item.largest_error)
+        if self.beats_guessing:
+            off = f"none of its values off by more than {points(worst.largest_error)}"
+            notes.append(f"Least certain is {worst.attribute}: with {SURE:.0%} probability, {off}.")
+        if even := [name for name in self.worse if self[name].uniform_error <= _EVEN]:
+            known = "are about equally common, so a guess is right already and little could be learnt"
+            notes.append(f"The values of {listed(even, 4)} {known}.")
+        prior = ", or the prior where that is closer" if self.has_prior else ""
+        guess = f"that all values are equally common{prior}"
+        unknown = " Where frequencies are unknown, errors are means over all that there could be."
+        return [*notes, RIGHT_TO, f"The guess is {guess}.{'' if self.is_known else unknown}"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data; infinity becomes a string."""
+        figures = {
+            "error": self.error,
+            "unbiased_error": self.unbiased_error,
+            "guess_error": self.guess_error,
+        }
+        return {
+            "verdict": self.verdict, "headline": self.headline(), "people": self.people,
+            "is_known": self.is_known, **{name: json_number(value) for name, value in figures.items()},
+            "attributes": [item.to_dict() for item in self.attributes],
+        }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"Usefulness({self.headline()})"
+
+    def _repr_html_(self) -> str:
+        titles = ("attribute", "values", "error", "unbiased", "largest", "guess", "verdict")
+        rows = [
+            [item.attribute, item.values, item.error, item.unbiased_error, item.largest_error,
+             item.guess_error, item.verdict]
+            for item in self.attributes
+        ]  # fmt: skip
+        return html_table(self.headline(), titles, rows)
+
+
+def _together(errors: list[float]) -> float:
+    return math.sqrt(sum(error**2 for error in errors) / len(errors))
+
+
+def usefulness(
+    design: Design, people: int, frequencies: Frequencies | None = None, *, prior: Frequencies | None = None
+) -> Usefulness:
+    """Predict the error of a collection's estimates, and compare it with that of guessing.
+
+    Args:
+        design: a protocol, or a two-phase design; `protocols.planned` makes one of a plan.
+        people: how many report.
+        frequencies: the true ones, of a table for example, by attribute; for attributes without any, errors
+            are means over all frequencies there are.
+        prior: public frequencies that a guess could be made from instead of even ones, by attribute.
+    """
+    check_whole("people", people, at_least=1)
+    return _Outlook.of(design, frequencies, prior).at(people)
+
+
+def people_needed(
+    design: Design, precision: float, frequencies: Frequencies | None = None, *, each: bool = True
+) -> int | None:
+    """Return how many people must report for a precision, within 1 %; None where no number is enough.
+
+    It is a root-mean-square error, 0.01 for one percentage point, that of every attribute, or without `each`
+    that over all attributes together.
+    """
+    check_number("precision", precision, above=0)
+    outlook = _Outlook.of(design, frequencies, None)
+
+    def is_reached(found: Usefulness) -> bool:
+        worst = max(item.error for item in found.attributes) if each else found.error
+        return worst <= precision
+
+    return outlook.least_people(is_reached, precision)
+
+
+def people_for_use(
+    design: Design, frequencies: Frequencies | None = None, *, prior: Frequencies | None = None,
+    each: bool = False,
+) -> int | None:  # fmt: skip
+    """Return how many people make estimates useful as a whole, or `each` attribute's; None where none do.
+
+    Useful are estimates with at most half the error of the best guess. A guess that is exactly right cannot
+    be beaten.
+    """
+    outlook = _Outlook.of(design, frequencies, prior)
+    guesses = [item.guess_error for item in outlook.at(1).attributes]
+    target = USEFUL * (min(guesses) if each else _together(guesses))
+
+    def is_useful(found: Usefulness) -> bool:
+        verdicts = [item.verdict for item in found.attributes] if each else [found.verdict]
+        return set(verdicts) == {"useful"}
+
+    return outlook.least_people(is_useful, target)
+
+
+@dataclass(frozen=True, eq=False)
+class _Outlook:
+    """A design and what is known about the frequencies, prepared to be asked for several numbers of people.
+
+    Attributes:
+        truths: the frequencies, (values,), or draws of all there are, (draws, values).
+        guesses: by attribute the errors of the uniform guess and of the prior.
+        spread: the variances of unbiased estimates for `_SCALE` people; None for two phases, whose
+            variances are not in proportion to 1/n.
+    """
+
+    design: Design
+    known: Mapping[str, Array]
+    truths: Mapping[str, Array]
+    guesses: Mapping[str, tuple[float, float | None]]
+    spread: Mapping[str, Array] | None
+
+    @classmethod
+    def of(cls, design: Design, frequencies: Frequencies | None, prior: Frequencies | None) -> _Outlook:
+        schema = design.schema
+        given, public = _checked(schema, frequencies), _checked(schema, prior)
+        rng = np.random.default_rng(_SEED)
+        drawn = {item.name: rng.dirichlet(np.ones(item.size), DRAWS) for item in schema}
+        guesses = {}
+        for item in schema:
+            truth, even = given.get(item.name), np.full(item.size, 1 / item.size)
+            guess = public.get(item.name)
+            guesses[item.name] = _off(even, truth), None if guess is None else _off(guess, truth)
+        taken = {item.name: given.get(item.name, np.full(item.size, 1 / item.size)) for item in schema}
+        spread = predicted_variances(design, _SCALE, taken) if design.two_phase is None else None
+        return cls(design, given, {**drawn, **given}, guesses, spread)
+
+    def variances(self, people: int) -> Mapping[str, Array]:
+        if self.spread is not None:
+            return {name: spread * (_SCALE / people) for name, spread in self.spread.items()}
+        even = {item.name: np.full(item.size, 1 / item.size) for item in self.design.schema}
+        return predicted_variances(self.design, people, even | dict(self.known))
+
+    def at(self, people: int) -> Usefulness:
+        """Return what to expect with so many people."""
+        schema = self.design.schema
+        variances = self.variances(people)
+        able = [name for name in schema.names if np.all(np.isfinite(variances[name]))]
+        errors: dict[str, Array] = {}
+        if able:
+            numbers = number_errors(self.design, people, self.truths)
+            loose = loose_sums([self.design.first])
+            errors = best_errors(schema.select(able), self.truths, variances, numbers, loose)
+        items = []
+        for item in schema:
+            plain, own = math.sqrt(float(variances[item.name].mean())), errors.get(item.name)
+            best = math.inf if own is None else math.sqrt(float((own**2).mean()))
+            most = math.inf if own is None else float(np.quantile(np.abs(own).max(axis=-1), SURE))
+            items.append(AttributeUse(item.name, item.size, best, plain, most, *self.guesses[item.name]))
+        return Usefulness(tuple(items), people, len(self.known) == len(schema))
+
+    def least_people(self, is_enough: Callable[[Usefulness], bool], target: float) -> int | None:
+        """Return the least number of people that is enough, within 1 %, by bisection of its logarithm.
+
+        The search begins where the unbiased estimates have the target for their error.
+        """
+        at_scale = max(float(spread.mean()) for spread in self.variances(_SCALE).values())
+        if not (target > 0 and math.isfinite(at_scale)):
+            return None
+        high = max(_SCALE * at_scale / target**2, 1.0)
+        while not is_enough(self.at(math.ceil(high))):
+            high *= 4
+            if high > _MOST_PEOPLE:
+                return None
+        low = high
+        while low > 1 and is_enough(self.at(math.ceil(low))):
+            low, high = max(low / 4, 1.0), low
+        if low == high or math.ceil(high) == 1:
+            return math.ceil(high)
+        while high / low > _CLOSE and math.ceil(high) > math.ceil(low):
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if is_enough(self.at(math.ceil(middle))) else (middle, high)
+        return math.ceil(high)
+
+
+def _checked(schema: Schema, frequencies: Frequencies | None) -> dict[str, Array]:
+    """Return the frequencies that are given of the schema's attributes, after checking them."""
+    given = frequencies or {}
+    kept = {name: np.asarray(given[name], dtype=np.float64) for name in schema.names if name in given}
+    if kept:
+        check_frequencies(schema.select(list(kept)), kept)
+    return kept
+
+
+def _off(guess: Array, truth: Array | None) -> float:
+    """Return the error of a guess; where the truth is unknown, its root mean square over all there are.
+
+    Under a flat Dirichlet distribution every frequency has mean 1/k and variance (k-1) / (k^2 (k+1)).
+    """
+    size = len(guess)
+    if truth is not None:
+        return math.sqrt(float(((guess - truth) ** 2).mean()))
+    return math.sqrt((size - 1) / (size**2 * (size + 1)) + float(((guess - 1 / size) ** 2).mean()))

@@ -1,0 +1,157 @@
+"""A device that is asked again and again: it makes its memo once and sends fresh reports of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sidelight.foundation.errors import InputError, check_whole, invalid
+from sidelight.foundation.randomness import derive_seed
+from sidelight.mechanisms.checks import check_codes
+from sidelight.mechanisms.kept import Kept
+from sidelight.mechanisms.longitudinal.memory import Memory, Topic
+from sidelight.mechanisms.longitudinal.oracle import Longitudinal
+from sidelight.mechanisms.mechanism import Mechanism
+from sidelight.mechanisms.reports import Reports
+from sidelight.schema import Attribute
+
+
+@dataclass(frozen=True, eq=False)
+class Device:
+    """One person's reports of one attribute, round after round, through one memory.
+
+    Rounds are cut into *epochs*. In each, the value is frozen at the first that was reported, and a new memo
+    is made: whatever changes, an epoch costs no more than unlimited reports of one value. Where changes are
+    to be followed within an epoch, every distinct value has a memo of its own; then only the budget of one
+    report about the memo, times the number of reports, bounds what changes cost.
+
+    Attributes:
+        mechanism: a longitudinal oracle, or a one-shot mechanism whose response is sent again as it is.
+        attribute: what is reported.
+        memory: the device's.
+        epoch_rounds: how many rounds an epoch has; None for one epoch without end.
+        follow_changes: whether a new value within an epoch is reported.
+    """
+
+    mechanism: Mechanism
+    attribute: Attribute
+    memory: Memory
+    epoch_rounds: int | None = None
+    follow_changes: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mechanism, (Longitudinal, Kept)):
+            raise InputError(
+                f"the mechanism {self.mechanism.name!r} has no response that can be made again; take 'grr', "
+                "'sue', 'oue', 'olh' or a longitudinal one."
+            )
+        if self.mechanism.size != self.attribute.size:
+            raise invalid("attribute", f"one of {self.mechanism.size} values", self.attribute.size)
+        if self.epoch_rounds is not None:
+            check_whole("epoch_rounds", self.epoch_rounds, at_least=1)
+
+    @property
+    def stored(self) -> Kept:
+        """The mechanism of the memo."""
+        one = self.mechanism
+        if isinstance(one, Longitudinal):
+            return one.stored
+        assert isinstance(one, Kept)  # noqa: S101 - checked when the device is made
+        return one
+
+    def epoch_of(self, number: int) -> str:
+        """Return the epoch of a round."""
+        count = check_whole("number", number, at_least=0)
+        return "0" if self.epoch_rounds is None else str(count // self.epoch_rounds)
+
+    def memo(self, value: int | str, number: int = 0) -> Reports:
+        """Return the memo of a value, given by its code or its label, in a round: one row.
+
+        It is not to be sent where the mechanism adds noise to it.
+        """
+        code = self._code(value)
+        epoch = self.epoch_of(number)
+        if not self.follow_changes:
+            code = self.attribute.code(
+                self.memory.held(self.attribute.name, epoch, self.attribute.values[code])
+            )
+        return recalled(self.stored, self.attribute, self.memory, epoch, code)
+
+    def report(self, value: int | str, number: int = 0, *, seed: int | None = None) -> Reports:
+        """Return the report of round `number`: one row; its noise is secure unless a seed is given.
+
+        Reports of one round differ when asked for again: send one, and resend the same bytes.
+        """
+        memo = self.memo(value, number)
+        if isinstance(self.mechanism, Longitudinal):
+            return self.mechanism.report(memo, seed=derive_seed(seed, f"round/{number}"))
+        return memo
+
+    def _code(self, value: int | str) -> int:
+        if isinstance(value, str):
+            return self.attribute.code(value)
+        return check_whole("value", value, at_least=0, at_most=self.attribute.size - 1)
+
+
+def recalled(stored: Kept, attribute: Attribute, memory: Memory, epoch: str, code: int) -> Reports:
+    """Return the memo of a code: for one memory, channel, attribute, epoch and value the same for ever."""
+    channel, name = stored.identity, attribute.name
+    shared = memory.words(Topic("shared", channel, name, epoch, ""), stored.shared_words)
+    subject = stored.subject(code, shared) or attribute.values[code]
+    words = memory.words(Topic("response", channel, name, epoch, subject), stored.memo_words)
+    return stored.made(code, words, shared)
+
+
+def recalled_of_all(
+    stored: Kept, attribute: Attribute, memories: Sequence[Memory], epoch: str, codes: ArrayLike
+) -> Reports:
+    """Return the memos of many devices, one row for each memory and its code."""
+    values = check_codes(codes, attribute.size, "codes")
+    if len(values) != len(memories):
+        raise invalid("codes", f"one for each of {len(memories)} memories", f"{len(values)} codes")
+    parts = [
+        recalled(stored, attribute, memory, epoch, int(code))
+        for memory, code in zip(memories, values, strict=True)
+    ]
+    return Reports.joined([stored.form.empty(), *parts])
+
+
+def simulate_rounds(
+    oracle: Longitudinal,
+    values: ArrayLike,
+    *,
+    seed: int,
+    times: int | None = None,
+    epoch_rounds: int | None = None,
+    follow_changes: bool = False,
+) -> Iterator[Reports]:
+    """Yield everybody's reports of one round after another, for simulation.
+
+    Args:
+        oracle: how they report.
+        values: codes, shape (people,) where they stay the same, else (people, rounds).
+        seed: where all noise comes from.
+        times: how many rounds, where values stay the same.
+        epoch_rounds: how many rounds an epoch has; by default there is one without end.
+        follow_changes: whether a new value within an epoch is reported, with a memo of its own.
+    """
+    table = np.asarray(values)
+    if table.ndim == 1 and times is not None:
+        table = np.broadcast_to(table[:, None], (len(table), check_whole("times", times, at_least=1)))
+    if table.ndim != 2:
+        raise invalid("values", "codes of shape (people, rounds), or (people,) with `times`", table.shape)
+    length = table.shape[1] if epoch_rounds is None else check_whole("epoch_rounds", epoch_rounds, at_least=1)
+    memos, before = oracle.form.empty(), None
+    for number in range(table.shape[1]):
+        starts = number % max(length, 1) == 0
+        codes = check_codes(table[:, number], oracle.size)
+        epoch = derive_seed(seed, f"epoch/{number // max(length, 1)}")
+        if not follow_changes:
+            memos = oracle.permanent(codes, seed=epoch) if starts else memos
+        elif starts or before is None or not np.array_equal(codes, before):
+            memos = oracle.memos(codes, seed=epoch)
+        before = codes
+        yield oracle.report(memos, seed=derive_seed(seed, f"round/{number}"))
