@@ -31,6 +31,7 @@ ROOMS = {
     "auditing": "Audits",
     "calibration": "Calibration",
     "protocols": "Protocols",
+    "ledger": "Ledgers",
     "labels": "Labels",
     "estimation": "Estimates",
     "transport": "Reports and their sums",

@@ -75,12 +75,14 @@ def checked(folder: Path) -> dict[str, int]:
         with (folder / "arrived").open("ab") as arrived:
             ledger.resume(lambda report: arrived.write(report + b"\n"))
         reserved = [answer.question.round for answer in ledger.answers]
-    reports = {line for line in (folder / "arrived").read_text().splitlines() if line}
+    arrivals = (folder / "arrived").read_text().splitlines()
+    reports = set(arrivals)
     noises = Counter(int(report.split()[0]) for report in reports)
     lines = [json.loads(line[74:]) for line in (folder / "ledger").read_text().splitlines()]
     spent = Counter(line["round"] for line in lines if line["kind"] == "reserve")
     return {
         "questions": len(reserved),
+        "sent again": len(arrivals) - len(reports),
         "two noises": sum(number > 1 for number in noises.values()),
         "spent twice": sum(number > 1 for number in spent.values()),
         "lost": len(set(reserved) - set(noises)) + (reserved != list(range(len(reserved)))),

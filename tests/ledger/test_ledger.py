@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 import subprocess
@@ -65,6 +66,18 @@ def test_a_report_is_made_once_and_kept_until_it_is_acknowledged(path: Path):
             InputError, match="round 2 of the task 'x' is acknowledged; it has no report any more"
         ):
             ledger.reserve(fresh("x", 2), lambda _: b"another", now=3 * DAY)
+
+
+def test_every_line_is_on_the_disk_before_anything_relies_on_it(path: Path, monkeypatch: pytest.MonkeyPatch):
+    done: list[str] = []
+    write, sync = os.write, os.fsync
+    monkeypatch.setattr(os, "write", lambda handle, data: (done.append("write"), write(handle, data))[1])
+    monkeypatch.setattr(os, "fsync", lambda handle: (done.append("sync"), sync(handle))[1])
+    with Ledger.open(path, PERSON) as ledger:
+        assert done == ["sync"]  # what a killed process left in a cache
+        done.clear()
+        ledger.answer(fresh("x", 3), lambda _: b"made", lambda _: done.append("send"), now=3 * DAY)
+    assert done == ["write", "sync", "write", "sync", "send", "write", "sync"]
 
 
 def test_only_its_owner_may_read_it(path: Path):
