@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from sidelight.ledger import Ledger, Limit, Question, Store
-from sidelight.ledger.ledger import first_line
+from sidelight.ledger.ledger import Send, first_line
 
 SECRET = bytes(range(32))
 
@@ -69,12 +69,21 @@ def opened(store: MemoryStore, limits: Sequence[Limit], *, now: int = 0, person:
     return Ledger(store, person)
 
 
+def nowhere(_: Question, report: bytes) -> None:
+    """Send a report to nobody."""
+
+
+def into(inbox: list[bytes]) -> Send:
+    """Return what sends reports into a list."""
+    return lambda _, report: inbox.append(report)
+
+
 def ask(
     ledger: Ledger,
     question: Question,
     *,
     report: bytes = b"report",
-    send: Callable[[bytes], object] = bytes,
+    send: Send = nowhere,
     now: int = 9,
 ) -> None:
     """Answer a question, by default with a constant report that goes nowhere."""

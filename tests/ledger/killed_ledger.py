@@ -33,7 +33,7 @@ def work(folder: Path) -> None:
     """Send what is pending, then answer one question a day until killed."""
     arrived = os.open(folder / "arrived", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
-    def send(report: bytes) -> None:
+    def send(_: Question, report: bytes) -> None:
         os.write(arrived, report + b"\n")
 
     with Ledger.open(folder / "ledger", "ann") as ledger:
@@ -73,7 +73,7 @@ def checked(folder: Path) -> dict[str, int]:
     """Send what is pending, then compare what arrived with what was spent."""
     with Ledger.open(folder / "ledger", "ann") as ledger:
         with (folder / "arrived").open("ab") as arrived:
-            ledger.resume(lambda report: arrived.write(report + b"\n"))
+            ledger.resume(lambda _, report: arrived.write(report + b"\n"))
         reserved = [answer.question.round for answer in ledger.answers]
     arrivals = (folder / "arrived").read_text().splitlines()
     reports = set(arrivals)

@@ -14,10 +14,10 @@ import pytest
 
 import sidelight as sl
 from conftest import AT_MOST
-from ledger_stores import SECRET, MemoryStore, ask
+from ledger_stores import SECRET, MemoryStore, ask, into, nowhere
 from sidelight.foundation.errors import InputError
 from sidelight.ledger import Charge, Head, Ledger, Levels, Limit, Question, Window, charge_for, published_cost
-from sidelight.ledger.lines import line_of, read_lines
+from sidelight.ledger.lines import line_of, next_digest, read_lines
 from sidelight.ledger.units import UNITS
 from sidelight.ledger.windows import DAY
 from sidelight.mechanisms.longitudinal.device import Device
@@ -57,10 +57,10 @@ def test_a_report_is_made_once_and_kept_until_it_is_acknowledged(path: Path):
         assert [answer.report for answer in ledger.answers] == [None, b"kept"]
         assert ledger.reserve(fresh("x", 2), lambda _: b"another", now=3 * DAY) == b"kept"
         sent: list[bytes] = []
-        ledger.resume(sent.append)
+        ledger.resume(into(sent))
         assert sent == [b"kept"]
         assert ledger.pending == ()
-        ledger.answer(fresh("x", 2), lambda _: b"another", sent.append, now=3 * DAY)
+        ledger.answer(fresh("x", 2), lambda _: b"another", into(sent), now=3 * DAY)
         assert sent == [b"kept"]
         with pytest.raises(
             InputError, match="round 2 of the task 'x' is acknowledged; it has no report any more"
@@ -76,7 +76,7 @@ def test_every_line_is_on_the_disk_before_anything_relies_on_it(path: Path, monk
     with Ledger.open(path, PERSON) as ledger:
         assert done == ["sync"]  # what a killed process left in a cache
         done.clear()
-        ledger.answer(fresh("x", 3), lambda _: b"made", lambda _: done.append("send"), now=3 * DAY)
+        ledger.answer(fresh("x", 3), lambda _: b"made", lambda *_: done.append("send"), now=3 * DAY)
     assert done == ["write", "sync", "write", "sync", "send", "write", "sync"]
 
 
@@ -86,7 +86,7 @@ def test_only_its_owner_may_read_it(path: Path):
 
 
 def test_a_failed_sending_stays_to_be_sent_again(path: Path):
-    def fails(_: bytes) -> None:
+    def fails(*_: object) -> None:
         raise ConnectionError
 
     with Ledger.open(path, PERSON) as ledger:
@@ -97,12 +97,28 @@ def test_a_failed_sending_stays_to_be_sent_again(path: Path):
             ledger.withdraw(fresh("x", 2))
 
 
+def test_a_server_that_is_away_does_not_hold_up_others(path: Path):
+    sent: list[str] = []
+
+    def send(question: Question, _: bytes) -> None:
+        if question.task == "x":
+            raise ConnectionError("x is away")
+        sent.append(question.task)
+
+    with Ledger.open(path, PERSON) as ledger:
+        ledger.reserve(fresh("y", 0), lambda _: b"other", now=3 * DAY)
+        with pytest.raises(ConnectionError, match="x is away"):
+            ledger.resume(send)
+        assert sent == ["y"]
+        assert [answer.question.task for answer in ledger.pending] == ["x"]
+
+
 def test_what_was_never_sent_comes_back_and_gets_no_other_answer(path: Path):
     with Ledger.open(path, PERSON) as ledger:
         ledger.withdraw(fresh("x", 2))
         assert ledger.remaining(now=2 * DAY)[0].left == round(0.75 * UNITS)
         with pytest.raises(InputError, match="is withdrawn; it has no report any more"):
-            ledger.answer(fresh("x", 2), lambda _: b"another", bytes, now=3 * DAY)
+            ledger.answer(fresh("x", 2), lambda _: b"another", nowhere, now=3 * DAY)
 
 
 def test_a_report_that_cannot_be_made_spends_nothing(path: Path):
@@ -168,7 +184,7 @@ def test_an_unfinished_line_is_cut_off_and_an_older_copy_is_known_by_its_head(pa
         ):
             Ledger(MemoryStore(whole[:-cut]), PERSON, known=head)
     with Ledger.open(path, PERSON, known=head) as ledger:
-        ledger.resume(bytes)
+        ledger.resume(nowhere)
     Ledger.open(path, PERSON, known=head).close()
 
 
@@ -181,6 +197,8 @@ def test_an_unfinished_line_is_cut_off_and_an_older_copy_is_known_by_its_head(pa
         (line_of(None, {"kind": "open"})[0], "is no ledger: it must have `version = 1`, got None"),
         (line_of(None, {"kind": "open", "version": 1, "colour": 1})[0], "there is no key 'colour'"),
         (b'{"version": 1}\n', "is no line of a ledger"),
+        (line_of(None, {"version": 1})[0].replace(b":", b"\n"), "does not have the digest that it must have"),
+        (b"%s %08d {\n}\n" % (next_digest(bytes(32), b"{\n}").hex().encode(), 3), "does not have the digest"),
     ],
 )  # fmt: skip
 def test_what_is_no_ledger_is_refused(tmp_path: Path, content: bytes, said: str):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger_stores import SECRET, MemoryStore
+from ledger_stores import SECRET, MemoryStore, nowhere
 from sidelight.foundation.errors import InputError
 from sidelight.ledger import Charge, Ledger, OverspentError, Question
 from sidelight.ledger.lines import line_of
@@ -193,10 +193,10 @@ def test_questions_are_admitted_as_published(vector: dict):
     for number, step in enumerate(vector["steps"]):
         question = Question(str(number), 0, charges_of(step))
         if step["admitted"]:
-            ledger.answer(question, lambda _: b"", bytes, now=step["time"])
+            ledger.answer(question, lambda _: b"", nowhere, now=step["time"])
             continue
         with pytest.raises(OverspentError) as caught:
-            ledger.answer(question, lambda _: b"", bytes, now=step["time"])
+            ledger.answer(question, lambda _: b"", nowhere, now=step["time"])
         short = caught.value.remaining
         assert (short.left, short.returns) == (step["left"], step["returns"])
 

@@ -37,8 +37,12 @@ from sidelight.mechanisms.longitudinal.memory import SECRET_BYTES, KeyedMemory, 
 
 Make = Callable[[Memory], bytes]
 """What makes a report, from the device's memory where it needs that."""
-Send = Callable[[bytes], object]
-"""What sends a report; it returns when the server has it, and raises otherwise."""
+Send = Callable[[Question, bytes], object]
+"""What sends the report of a question to whoever asked it.
+
+It returns when the server's answer is final (accepted, repeated or refused), and raises otherwise, an OSError
+where the server cannot be reached: the same bytes are then sent again.
+"""
 
 
 class Ledger:
@@ -172,7 +176,7 @@ class Ledger:
             raise InputError(f"{question} is {state}; there is nothing to send.")
         if answer.state == "reserved":
             self._mark("send", question)
-        send(answer.report)
+        send(question, answer.report)
         self._mark("acknowledge", question)
 
     def answer(self, question: Question, make: Make, send: Send, *, now: int | None = None) -> None:
@@ -183,9 +187,15 @@ class Ledger:
             self.send(question, send)
 
     def resume(self, send: Send) -> None:
-        """Send whatever may not have arrived, oldest first."""
+        """Send whatever may not have arrived, oldest first; a server that is away does not hold up others."""
+        away: OSError | None = None
         for answer in self.pending:
-            self.send(answer.question, send)
+            try:
+                self.send(answer.question, send)
+            except OSError as error:
+                away = away or error
+        if away is not None:
+            raise away
 
     def withdraw(self, question: Question) -> None:
         """Take back a report that was never sent, with its charge; the question gets no other answer."""
