@@ -20,7 +20,8 @@ from sidelight.ledger import Charge, Ledger, Limit, Question, Window
 from sidelight.ledger.windows import DAY
 
 LIMITS = [Limit.of(50.0, Window.sliding(days=30)), Limit.of(1e6, delta=1e-6)]
-LONGEST = 0.03  # seconds that a worker lives at most
+LONGEST = 0.04  # seconds that a worker lives at most
+WAY = 0.002  # seconds that a report travels, and its answer too, so that some are killed meanwhile
 
 
 def question(number: int) -> Question:
@@ -34,7 +35,9 @@ def work(folder: Path) -> None:
     arrived = os.open(folder / "arrived", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def send(_: Question, report: bytes) -> None:
+        time.sleep(WAY)
         os.write(arrived, report + b"\n")
+        time.sleep(WAY)
 
     with Ledger.open(folder / "ledger", "ann") as ledger:
         ledger.resume(send)

@@ -178,3 +178,4 @@ def test_1000_kills_spend_nothing_twice_and_lose_nothing(tmp_path: Path):
     figures = killed(tmp_path, 1000, seed=2)
     check_killed(figures, 1000)
     assert min(figures[f"died {state}"] for state in ("reserved", "sent", "acknowledged")) > 0
+    assert figures["sent again"] > 0
