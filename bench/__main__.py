@@ -3,8 +3,8 @@
 from importlib import import_module
 
 NAMES = (
-    "commands", "leakage", "totals", "mechanisms", "knowledge", "population", "calibration", "collection",
-    "streaming", "labels", "attacks", "reading", "scale",
+    "commands", "leakage", "totals", "mechanisms", "longitudinal", "knowledge", "population", "calibration",
+    "collection", "streaming", "labels", "attacks", "reading", "scale",
 )  # fmt: skip
 
 for name in NAMES:

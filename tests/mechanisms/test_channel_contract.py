@@ -22,6 +22,7 @@ from sidelight.mechanisms import (
     ImplicitChannel,
     LaplaceChannel,
     as_channel,
+    create,
     mechanism_class,
 )
 from sidelight.mechanisms.channel import DegradedChannel
@@ -68,6 +69,7 @@ OURS: dict[str, Channel] = {
     "beyond doubles": FavouringChannel(SIZE, "all", 0.0, budget=700.0),
     "dense": DenseChannel(CELLS),
     "dense with zeros": DenseChannel(np.array([[0.5, 0.5, 0], [0, 1, 0], [0.25, 0.75, 0], [1, 0, 0]])),
+    "counted": create("grr", SIZE, 1.0).channel.repeated(2),
     "any": AnyChannel(SIZE, 1.0, 1e-6),
     "twice": AnyChannel(SIZE, 2.0, within=FavouringChannel(SIZE, "singletons", math.exp(-1))),
     "degraded": DegradedChannel(FavouringChannel(SIZE, "singletons", math.exp(-1)), 1.0),
@@ -227,6 +229,30 @@ def test_repetition_adds_up_budgets(channel: Channel) -> None:
         2 * channel.epsilon if twice.claim == "exact" and not says_same else channel.attained.epsilon
     )
     assert (twice.claim == "published") == (channel.claim == "published")
+
+
+@pytest.mark.parametrize("times", [2, 3])
+@pytest.mark.parametrize("name", ["grr", "hadamard", "interval", "sue", "oue", "rappor", "the"])
+def test_a_few_independent_reports_are_exact(name: str, times: int) -> None:
+    mechanism = mechanism_class(name).from_plan(3, 1.0, {})
+    once = mechanism.report_law(1 << 12)
+    together = once
+    for _ in range(times - 1):
+        together = (together[:, :, None] * once[:, None, :]).reshape(3, -1)
+    channel = mechanism.channel.repeated(times)
+    assert channel.claim == "exact"
+    for g, h in np.random.default_rng(times).dirichlet(np.ones(3), (20, 2)):
+        assert channel.answers(g, h) == pytest.approx(log_ratio(g, h, together), abs=1e-9)
+
+
+def test_counted_reports_are_told_in_words() -> None:
+    channel = create("grr", SIZE, 1.0).channel.repeated(3)
+    told = [channel.describe(VALUES, np.array([report])) for report in (0, 1, 5)]
+    assert told == ["u: a 3 times", "u: a 2 times, b once", "u: a once, b once, c once"]
+    many = create("grr", 9, 1.0).channel.repeated(5)
+    assert many.describe(VALUES, np.array([int(np.argmax((many.counts == 1).sum(axis=1)))])).endswith(
+        "and 1 more"
+    )
 
 
 def test_every_class_of_channel_is_walked() -> None:

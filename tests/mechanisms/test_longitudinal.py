@@ -515,6 +515,34 @@ def test_leakage_at_delta_of_kept_reports_is_that_of_all_of_them():
     assert found.value == pytest.approx(truth, abs=1e-6)
 
 
+@pytest.mark.parametrize("name", ["l-grr", "l-oue", "l-osue", "loloha"])
+def test_a_first_budget_follows_where_budgets_are_searched(name: str):
+    attribute = sl.categorical("colour", list("abc"))
+    release = sl.Release(attribute, name, 2.0, times=5, parameters={"first": 1.5})
+    for epsilon in (0.05, 1.0, 9.0):
+        other = release.at(epsilon)
+        assert (other.epsilon, other.times) == (epsilon, 5)
+        budgets = other.randomiser().epsilon, release.randomiser().at(epsilon).epsilon
+        most = math.log((2 * math.exp(epsilon) + 1) / 3) if name == "l-oue" else math.inf
+        assert budgets == pytest.approx([min(0.75 * epsilon, most)] * 2, rel=1e-5)
+
+
+def test_a_plan_of_kept_responses_is_calibrated_and_keeps_its_memory():
+    joint = np.array([[0.3, 0.1, 0.1], [0.05, 0.15, 0.3]])
+    belief = sl.Belief.from_joint(joint, ["x", "u"])
+    release = sl.Release(belief.schema["u"], "l-grr", 2.0, times=30, parameters={"first": 1.0})
+    bare = sl.Release(belief.schema["x"], "grr", 2.0, times=30, memory="kept")
+    found = sl.calibrate(belief, limit=1.0, plan=sl.Plan((release, bare)))
+    chosen = found.plan["u"]
+    assert (chosen.times, dict(chosen.parameters)) == (30, {"share": 0.5})
+    assert found.plan["x"].memory == "kept"
+    assert chosen.channel().epsilon == pytest.approx(chosen.epsilon, rel=1e-3)
+    assert all(item.total.value <= 1 + 1e-9 for item in sl.audit(belief, found.plan).secrets.values())
+    values, saturated = sl.audit(belief, sl.Plan((release,)), ["x"]).curve("x", "u", [0.1, 1.0, 2.0])
+    assert values == sorted(values)
+    assert values[-1] <= saturated
+
+
 def test_too_many_counts_to_list_are_bounded_by_the_memo():
     oracle = create("l-grr", 100, 2.0, first=1.0)
     channel = oracle.repeated(10)
@@ -625,3 +653,13 @@ def test_bad_sequences_are_refused():
         sequences.sequence_law(create("loloha", 4, 2.0), [0])
     with pytest.raises(InputError, match="`d` must be"):
         create("dbitflip", 3, 1.0, d=4)
+
+
+def test_a_memory_that_is_lost_costs_a_second_one():
+    """Five reports from each of two memories of one value: their laws multiply."""
+    oracle = create("l-grr", 2, 2.0, first=1.0)
+    law = enumerated(oracle, 5)
+    both = (law[:, :, None] * law[:, None, :]).reshape(2, -1)
+    assert sup_ratio(both) == pytest.approx(3.987, abs=5e-4)
+    assert sup_ratio(both) == pytest.approx(sequences.epochs_budget(oracle, [5, 5]))
+    assert oracle.budget_of(10) == pytest.approx(2.0, abs=5e-4)

@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -84,6 +84,15 @@ class SecretAudit:
     def deciding(self) -> Story | None:
         """The story that decides; None where a worst case does."""
         return next((story for story in self.stories if story.adversary == self.decide_by), None)
+
+    @property
+    def decisive(self) -> Bound:
+        """The figure that the verdict rests on: how much leaks at most, to the adversary who decides."""
+        if self.deciding is not None:
+            return self.deciding.leakage.at(self.deciding.leakage.delta).upper
+        if self.decide_by in ("model", "model guess") and self.model is not None:
+            return self.model
+        return (self.total if self.decide_by == self.adversary else self.worst_case).upper
 
     @property
     def outcomes(self) -> dict[AdversaryName, Outcome]:
@@ -220,7 +229,7 @@ class Audit:
         release = self.plan[neighbour]
         if release.epsilon is None:
             return [], math.nan
-        plans = [Plan((replace(release, epsilon=epsilon),)) for epsilon in epsilons]
+        plans = [Plan((release.at(epsilon),)) for epsilon in epsilons]
         channels = [plan.channels(self.adversary)[neighbour] for plan in plans]
         bounds = [pair_leakage(self.belief, channel, secret, neighbour).upper for channel in channels]
         bounds.append(saturation(self.belief, secret, neighbour))
@@ -278,7 +287,7 @@ def _release_to_dict(release: Release) -> dict[str, Any]:
         "realised_epsilon": mechanism.epsilon,
         "delta": mechanism.delta,
         "times": release.times,
-        "memory": release.memory or ("kept" if mechanism.keeps else "fresh"),
+        "memory": "kept" if release.keeps else "fresh",
         "reason": release.reason,
     }
 

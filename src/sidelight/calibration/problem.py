@@ -143,7 +143,7 @@ class Problem:
         for release in self.releases:
             key = (release.name, chosen.get(release.name, 0.0))  # one that is fixed never changes
             if key not in self._channels:  # a search moves one budget at a time
-                wanted = replace(release, epsilon=key[1]) if self.is_free(release) else release
+                wanted = release.at(key[1]) if self.is_free(release) else release
                 self._channels[key] = wanted.channel()
             channels[release.name] = self._channels[key]
         return channels
@@ -152,7 +152,7 @@ class Problem:
         """Return every release with the budgets of the free attributes in place."""
         chosen = dict(zip(self.free, budgets.tolist(), strict=True))
         return tuple(
-            replace(release, epsilon=chosen[release.name]) if self.is_free(release) else release
+            release.at(chosen[release.name]) if self.is_free(release) else release
             for release in self.releases
         )
 
@@ -218,7 +218,7 @@ class Problem:
                 for name in AUTOMATIC
             ]
             return min(options, key=lambda option: self._error(option, budget))
-        return _with_held(replace(release, epsilon=budget))
+        return _with_held(release.at(budget))
 
 
 def _with_held(release: Release) -> Release:
@@ -254,6 +254,7 @@ def choice_of(
             releases += [] if kind.estimates == "nothing" else [Release(attribute, name, reason=reason)]
             continue
         kept = given.parameters if given and name == given.mechanism else {}
+        kept = kept if given is None or given.epsilon is None else kind.relative(kept, given.epsilon)
         times, memory = (given.times, given.memory) if given else (1, None)
         releases.append(Release(attribute, name, fixed.get(attribute.name, 1.0), times, kept, reason, memory))
     if not releases:

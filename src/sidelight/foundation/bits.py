@@ -70,6 +70,8 @@ def bernoulli(source: Randomness, start: int, count: int, threshold: int) -> Wor
     for span in spans(count):
         still = np.full(span.stop - span.start, _ALL)
         _begin(source, start + span.start, threshold, min(rounds, _TOGETHER), still, result[span])
+        if rounds <= _TOGETHER:  # the rest of the threshold is zeros: all is decided
+            continue
         left = np.flatnonzero(still)
         places.append(left + span.start)
         undecided.append(still[left])

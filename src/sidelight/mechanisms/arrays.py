@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +80,23 @@ def choose_sets(
     values = np.where(np.arange(size) > codes[:, None], np.roll(taken, 1, axis=1), taken)
     values[line, codes] = includes
     out[:] = np.nonzero(values)[1].reshape(out.shape)
+
+
+def flip_bits(
+    draws: NDArray[np.uint32], codes: AnyCodes, words: Words, flip: np.uint64, size: int, out: NDArray[Any]
+) -> None:
+    """Write which values each row asks about, with a bit each: 2v, or 2v + 1 where its bit is set.
+
+    Floyd's algorithm over d of k values: draw j is uniform below k-d+j+1; take it, or k-d+j where it is taken
+    already. A bit is that of the truth, flipped where its word, in the order of the values, is below `flip`.
+    """
+    width = out.shape[1]
+    chosen = draws.astype(np.int64)
+    for column in range(1, width):
+        again = (chosen[:, :column] == chosen[:, column, None]).any(axis=1)
+        chosen[again, column] = size - width + column  # no earlier draw can be so large
+    chosen.sort(axis=1)
+    out[:] = 2 * chosen + ((chosen == codes[:, None]) ^ (words.reshape(out.shape) < flip))
 
 
 choose_small_sets = choose_sets

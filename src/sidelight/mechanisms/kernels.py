@@ -76,6 +76,34 @@ def count_marks(
 
 
 @njit(cache=True)
+def flip_bits(
+    draws: NDArray[np.uint32],
+    codes: AnyCodes,
+    words: Words,
+    flip: np.uint64,
+    size: int,
+    out: NDArray[np.uint32],
+) -> None:
+    """Write which values each row asks about, with a bit each; see `arrays`."""
+    width = out.shape[1]
+    chosen = np.zeros(width, np.uint32)
+    for i in range(out.shape[0]):
+        for j in range(width):
+            value = draws[i, j]
+            for earlier in range(j):
+                if chosen[earlier] == draws[i, j]:
+                    value = np.uint32(size - width + j)
+            place = j
+            while place > 0 and chosen[place - 1] > value:  # kept in rising order
+                chosen[place] = chosen[place - 1]
+                place -= 1
+            chosen[place] = value
+        for j in range(width):
+            bit = (chosen[j] == codes[i]) ^ (words[i * width + j] < flip)
+            out[i, j] = 2 * chosen[j] + np.uint32(bit)
+
+
+@njit(cache=True)
 def choose_sets(
     draws: NDArray[np.uint32], includes: Mask, codes: AnyCodes, size: int, out: NDArray[np.uint16]
 ) -> None:

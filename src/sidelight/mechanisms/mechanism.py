@@ -102,6 +102,14 @@ class Mechanism(ABC):
         """Return parameters under which the contract suite tests the mechanism, the usual ones first."""
         return cls.tried
 
+    @classmethod
+    def relative(cls, parameters: Mapping[str, Any], epsilon: float) -> Mapping[str, Any]:  # noqa: ARG003
+        """Return parameters that mean the same at every budget as these do at `epsilon`.
+
+        Those that are budgets themselves become shares of it.
+        """
+        return parameters
+
     # What it spends and reveals.
 
     @property

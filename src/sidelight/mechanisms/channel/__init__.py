@@ -7,6 +7,7 @@ from sidelight.mechanisms.channel.continuous import ContinuousChannel as Continu
 from sidelight.mechanisms.channel.continuous import GaussianChannel as GaussianChannel
 from sidelight.mechanisms.channel.continuous import LaplaceChannel as LaplaceChannel
 from sidelight.mechanisms.channel.degraded import DegradedChannel as DegradedChannel
+from sidelight.mechanisms.channel.dense import CountedChannel as CountedChannel
 from sidelight.mechanisms.channel.dense import DenseChannel as DenseChannel, as_channel as as_channel
 from sidelight.mechanisms.channel.dense import as_channels as as_channels
 from sidelight.mechanisms.channel.dense import channel_of_columns as channel_of_columns

@@ -15,6 +15,7 @@ from sidelight.foundation.errors import InputError, TooLargeError, check_whole, 
 from sidelight.mechanisms.channel.channel import LARGEST_MATRIX, Channel, check_matrix_size, check_stated
 from sidelight.mechanisms.channel.sets import AnyChannel, ImplicitChannel
 from sidelight.mechanisms.exact import store
+from sidelight.schema import Attribute
 
 _MOST_REPEATED = 1 << 12
 """So many combinations of reports are listed at most."""
@@ -57,6 +58,29 @@ class DenseChannel(Channel):
         return self.cells
 
 
+@dataclass(frozen=True, eq=False)
+class CountedChannel(DenseChannel):
+    """Several reports of one value: a column for each way to count them.
+
+    Attributes:
+        counts: (columns, reports) how often each report is sent.
+    """
+
+    counts: Whole | None = None
+
+    def describe(self, attribute: Attribute, named: Positions) -> str:
+        """Say how often each report was sent; one that is a value by its label."""
+        if self.counts is None:
+            return super().describe(attribute, named)
+        row = self.counts[int(named[0])]
+        labels = attribute.values if len(row) == attribute.size else [f"report {y}" for y in range(len(row))]
+        often = [(int(row[y]), labels[y]) for y in np.argsort(-row, kind="stable") if row[y]]
+        listed = ", ".join(
+            f"{label} {count} times" if count > 1 else f"{label} once" for count, label in often[:4]
+        )
+        return f"{attribute.name}: {listed}" + (f" and {len(often) - 4} more" if len(often) > 4 else "")
+
+
 def channel_of_columns(size: int, reports: int, epsilon: float, law: Callable[[Positions], Array]) -> Channel:
     """Return the channel of a law of report numbers, shape (reports, size): a matrix if small enough."""
     if size * reports <= LARGEST_MATRIX:
@@ -69,7 +93,7 @@ def channel_of_columns(size: int, reports: int, epsilon: float, law: Callable[[P
     return ImplicitChannel(size, epsilon, likelihood)
 
 
-def repeated_law(channel: Channel, times: int) -> DenseChannel | None:
+def repeated_law(channel: Channel, times: int) -> CountedChannel | None:
     """Return the exact channel of several reports, a column for each multiset of them; None if too many.
 
     Reports are independent given the value, so that how often each was sent says everything.
@@ -87,7 +111,7 @@ def repeated_law(channel: Channel, times: int) -> DenseChannel | None:
 
     ways = gammaln(times + 1) - gammaln(counts + 1).sum(axis=1)
     law = np.exp(xlogy(counts[None], cells[:, None]).sum(axis=2) + ways)
-    return DenseChannel(law / law.sum(axis=1, keepdims=True), times * channel.epsilon)
+    return CountedChannel(law / law.sum(axis=1, keepdims=True), times * channel.epsilon, counts)
 
 
 def report_counts(reports: int, times: int) -> Whole:

@@ -1,1 +1,14 @@
 """Reports sent again and again: a response that is kept, and fresh noise on top of it each time."""
+
+from sidelight.mechanisms.longitudinal.device import Device as Device, recalled_of_all as recalled_of_all
+from sidelight.mechanisms.longitudinal.device import simulate_rounds as simulate_rounds
+from sidelight.mechanisms.longitudinal.memory import KeyedMemory as KeyedMemory, Memory as Memory
+from sidelight.mechanisms.longitudinal.memory import StoredMemory as StoredMemory, Topic as Topic
+from sidelight.mechanisms.longitudinal.oracle import Longitudinal as Longitudinal, Remembers as Remembers
+from sidelight.mechanisms.longitudinal.rounds import Rounds as Rounds
+from sidelight.mechanisms.longitudinal.sequences import change_budget as change_budget
+from sidelight.mechanisms.longitudinal.sequences import epochs_budget as epochs_budget
+from sidelight.mechanisms.longitudinal.sequences import pattern_budget as pattern_budget
+from sidelight.mechanisms.longitudinal.sequences import sequence_channel as sequence_channel
+from sidelight.mechanisms.longitudinal.sequences import sequence_law as sequence_law
+from sidelight.mechanisms.longitudinal.sequences import sequence_logs as sequence_logs

@@ -18,9 +18,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.arrays import Array, Mask, Positions, Words
+from sidelight.foundation.arrays import Array, Mask, Positions, Words, is_large, spans
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import below, randomness
+from sidelight.mechanisms import arrays
+from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel import LARGEST_MATRIX, AnyChannel, Channel, DenseChannel
 from sidelight.mechanisms.channel.generic import all_sets
 from sidelight.mechanisms.checks import check_codes, check_offset, check_shares, impossible
@@ -46,7 +48,7 @@ class BitFlips(CodedMechanism, Kept, Remembers):
     name: ClassVar[str] = "dbitflip"
     keeps: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("d",)
-    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"d": 1}, {"d": 2})
+    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"d": 2})
     d: int | None = None
 
     def settle(self) -> None:
@@ -120,17 +122,22 @@ class BitFlips(CodedMechanism, Kept, Remembers):
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return a new memory's bits for each code, see `Mechanism.randomise`."""
         codes, first = check_codes(values, self.size), check_offset(offset)
-        bounds = np.arange(self.size - self.asked + 1, self.size + 1, dtype=np.uint64)
-        chosen = below(randomness(seed, f"{self.name}/asked"), first * self.asked, len(codes), bounds)
-        words = randomness(seed, f"{self.name}/bits").words(first * self.asked, len(codes) * self.asked)
-        reports = self._sent(codes, _distinct(chosen, self.size), words.reshape(-1, self.asked))
-        return Reports(reports, is_simulation=seed is not None)
+        compiled = is_large(len(codes) * self.asked)
+        asking = randomness(seed, f"{self.name}/asked", compiled=compiled)
+        noise = randomness(seed, f"{self.name}/bits", compiled=compiled)
+        out = np.empty((len(codes), self.asked), dtype=self.form.dtype)
+        for span in spans(len(codes), self.asked):
+            start, part = (first + span.start) * self.asked, out[span]
+            draws = below(asking, start, len(part), self._bounds)
+            words = noise.words(start, part.size)
+            flip_bits = steps(compiled=compiled).flip_bits
+            flip_bits(draws, codes[span], words, np.uint64(self.flip), self.size, part)
+        return Reports(out, is_simulation=seed is not None)
 
-    def _sent(self, codes: NDArray[Any], asked: NDArray[Any], words: Words) -> NDArray[Any]:
-        """Return the report of each code: a bit is set where the truth and its flip say so."""
-        flips = words < np.uint64(self.flip)
-        bits = (asked == codes[:, None]) ^ flips
-        return np.asarray(2 * asked + bits).astype(self.form.dtype)
+    @property
+    def _bounds(self) -> Words:
+        """Below which each draw lies."""
+        return np.arange(self.size - self.asked + 1, self.size + 1, dtype=np.uint64)
 
     @property
     def identity(self) -> str:
@@ -152,10 +159,11 @@ class BitFlips(CodedMechanism, Kept, Remembers):
 
         Word j chooses floor(word (k-d+j+1) / 2^64), or k-d+j where that is chosen already (Floyd).
         """
-        bounds = range(self.size - self.asked + 1, self.size + 1)
+        bounds = self._bounds.tolist()
         drawn = [(int(word) * bound) >> 64 for word, bound in zip(shared, bounds, strict=True)]
-        asked = _distinct(np.array([drawn], dtype=np.uint32), self.size)
-        return Reports(self._sent(np.array([code]), asked, words[None]))
+        draws, out = np.array([drawn], dtype=np.uint32), np.empty((1, self.asked), dtype=self.form.dtype)
+        arrays.flip_bits(draws, np.array([code]), words, np.uint64(self.flip), self.size, out)
+        return Reports(out)
 
     # What the server, and an adversary, make of it.
 
@@ -220,15 +228,3 @@ class BitFlips(CodedMechanism, Kept, Remembers):
         if self.asked == self.size:
             return found + (1 - p) * silent / self.size
         return sent * found + (1 - sent) * silent * (1 - q) / (self.size - self.asked)
-
-
-def _distinct(drawn: NDArray[np.uint32], size: int) -> NDArray[np.int64]:
-    """Return rows of different numbers below k in rising order from draws below k-d+1, .., k (Floyd)."""
-    width = drawn.shape[1]
-    if width == size:
-        return np.broadcast_to(np.arange(size), drawn.shape)
-    chosen = drawn.astype(np.int64)
-    for column in range(1, width):
-        again = (chosen[:, :column] == chosen[:, column, None]).any(axis=1)
-        chosen[again, column] = size - width + column  # no earlier draw can be so large
-    return np.sort(chosen, axis=1)

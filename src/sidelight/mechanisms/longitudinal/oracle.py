@@ -196,9 +196,18 @@ class TwoBudgets(Longitudinal):
     """
 
     parameters: ClassVar[tuple[str, ...]] = ("first", "share")
-    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"share": 0.3})
     first: float | None = None
     share: float | None = None
+
+    @classmethod
+    def relative(cls, parameters: Mapping[str, Any], epsilon: float) -> Mapping[str, Any]:
+        """Return the first report's budget as a share, see `Mechanism.relative`."""
+        others = {name: value for name, value in parameters.items() if name != "first"}
+        return (
+            others
+            if others.keys() == parameters.keys()
+            else {**others, "share": parameters["first"] / epsilon}
+        )
 
     @property
     def first_budget(self) -> float:
@@ -229,8 +238,8 @@ class TwoBudgets(Longitudinal):
 
     def at(self, nominal_budget: float) -> Self:
         """Return the oracle at another budget, the first report's in proportion."""
-        first = None if self.first is None else self.first * (nominal_budget / self.nominal_budget)
-        return replace(self, nominal_budget=nominal_budget, first=first)
+        share = self.share if self.first is None else self.first / self.nominal_budget
+        return replace(self, nominal_budget=nominal_budget, first=None, share=share)
 
 
 def least_words(factor: Callable[[int], Fraction], budget: float) -> int:

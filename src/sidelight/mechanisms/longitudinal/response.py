@@ -20,8 +20,8 @@ from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel import (
     LARGEST_MATRIX,
     Channel,
+    CountedChannel,
     DegradedChannel,
-    DenseChannel,
     FavouringChannel,
 )
 from sidelight.mechanisms.channel.dense import report_counts
@@ -198,9 +198,9 @@ class LongitudinalRandomisedResponse(OneCode, LongitudinalResponse):
     def kept_channel(self, times: int) -> Channel:
         """Return the law of all counts as a matrix; where they are too many, the memo's own bounds."""
         budget = self.budget_of(times)
-        law = self.tally_law(times, _MOST_LISTED)
-        if law is not None:
-            return DenseChannel(law / law.sum(axis=1, keepdims=True), budget)
+        if (listed := self.cell_law(times, _MOST_LISTED)) is not None:
+            law, counts = listed
+            return CountedChannel(law / law.sum(axis=1, keepdims=True), budget, counts)
         return DegradedChannel(self.stored.channel, budget, self.channel)
 
     def kept_guess(self, times: int) -> float | None:
@@ -229,7 +229,7 @@ class LongitudinalHashing(LongitudinalResponse, Hashing):
 
     name: ClassVar[str] = "loloha"
     parameters: ClassVar[tuple[str, ...]] = ("first", "share", "g")
-    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"g": 5}, {"share": 0.3})
+    tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"g": 5, "share": 0.3})
     g: int | None = None
 
     def settle_steps(self) -> None:

@@ -74,6 +74,9 @@ class LongitudinalBits(MarkedBits, Longitudinal):
         if_clear = randomness(seed, f"{self.name}/clear", compiled=compiled)
         kept, made = self.instant_words
         rows = random_rows(if_clear, first, len(stored), self.size, made)
+        if kept + made == WORDS:  # a bit is flipped, whatever it is
+            np.bitwise_xor(rows, stored, out=rows)
+            return Reports(rows, is_simulation=seed is not None or permanent.is_simulation)
         chosen = random_rows(if_set, first, len(stored), self.size, kept)
         # Takes the other draw where the stored bit is set, without a branch on private bits.
         np.bitwise_xor(chosen, rows, out=chosen)
@@ -213,9 +216,20 @@ class LongitudinalOptimised(TwoBudgets, LongitudinalBits):
 
     name: ClassVar[str] = "l-oue"
 
+    @property
+    def first_budget(self) -> float:
+        """What the first report may spend; of a share no more than it can."""
+        wanted = super().first_budget
+        return wanted if self.share is None else min(wanted, self._most * (1 - 1e-6))
+
+    @property
+    def _most(self) -> float:
+        """What the first report spends if no other bit is ever set: ln((2 e^eps + 1) / 3)."""
+        return math.log1p(2 / 3 * math.expm1(min(self.nominal_budget, 700.0)))
+
     def settle_steps(self) -> None:
-        """Check that the first report can spend its budget: a true bit is set in at least a quarter."""
-        most = self.nominal_budget + math.log((2 + math.exp(-self.nominal_budget)) / 3)
+        """Check that the first report can spend its budget: it sets a true bit in a quarter at least."""
+        most = self._most
         if self.first_budget >= most:
             raise InputError(
                 f"the first report of 'l-oue' spends less than ln((2 e^epsilon + 1) / 3) = {most:.6g} at an "
