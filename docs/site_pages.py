@@ -32,6 +32,7 @@ ROOMS = {
     "auditing": "Audits",
     "calibration": "Calibration",
     "protocols": "Protocols",
+    "ledger": "Ledgers",
     "labels": "Labels",
     "estimation": "Estimates",
     "transport": "Reports and their sums",

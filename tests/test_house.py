@@ -18,8 +18,8 @@ from sidelight.foundation.modules import homes_of
 PACKAGE = Path(sl.__file__).parent
 ROOMS = (
     "foundation", "schema", "sources", "belief", "mechanisms", "plan", "leakage", "knowledge", "auditing",
-    "protocols", "labels", "estimation", "calibration", "comparison", "transport", "advice", "remedying",
-    "learning", "attacks", "studies", "report", "project", "doctor", "cli", "__main__",
+    "protocols", "ledger", "labels", "estimation", "calibration", "comparison", "transport", "advice",
+    "remedying", "learning", "attacks", "studies", "report", "project", "doctor", "cli", "__main__",
 )  # fmt: skip
 
 

@@ -11,3 +11,4 @@ from sidelight.estimation.usefulness import people_for_use as people_for_use
 from sidelight.estimation.usefulness import people_needed as people_needed, usefulness as usefulness
 from sidelight.estimation.affordable import Affordable as Affordable, affordable as affordable
 from sidelight.estimation.prospect import Prospect as Prospect, prospect as prospect
+from sidelight.estimation.levels import LevelEstimates as LevelEstimates, combine_levels as combine_levels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -61,6 +62,16 @@ class Device:
             return one.stored
         assert isinstance(one, Kept)  # noqa: S101 - checked when the device is made
         return one
+
+    @property
+    def epsilon_charged(self) -> float:
+        """What an epoch spends, once; where changes are followed, what every report spends.
+
+        That is infinite where the memo is sent as it is: two memos that differ show two values that do.
+        """
+        if not self.follow_changes:
+            return self.stored.epsilon
+        return self.mechanism.epsilon_instant if isinstance(self.mechanism, Longitudinal) else math.inf
 
     def epoch_of(self, number: int) -> str:
         """Return the epoch of a round."""
