@@ -21,14 +21,24 @@ from sidelight.protocols import planned
 from sidelight.remedying import Remedies, Remedy
 from sidelight.report import stories
 from sidelight.report.audit_figures import worst_first
-from sidelight.report.wording import budget, certainty, counted, factor, marked, points, share, whole
+from sidelight.report.wording import (
+    budget,
+    certainty,
+    counted,
+    factor,
+    marked,
+    points,
+    share,
+    unturned,
+    whole,
+)
 
 MOST_SECRETS = 8
 """So many secrets are on the printed sheet; the report and the assessment have all."""
 _MOST_NAMES = 40
 _FEW_NAMES = 4
 _NAME_ON_PAPER = 22
-_LONGEST_REMEDY = 180
+_LONGEST_REMEDY, _LONGEST_OTHER = 150, 90  # characters that the sheet has for the first way, and the others
 _ROOM = 650  # characters of names in one list
 
 
@@ -106,7 +116,9 @@ def _reach(low: float, high: float) -> str:
 def _limits(audit: Audit, items: Sequence[SecretAudit]) -> list[str]:
     """Say the limit of the worst secret, and which secrets break theirs."""
     item, said = items[0], []
-    if item.limit is not None:
+    if item.limit == math.inf:
+        said.append("Its limit is infinite: it may leak.")
+    elif item.limit is not None:
         word = {"within": "is kept", "exceeded": "is exceeded"}.get(
             item.decision, "is not certified to be kept"
         )
@@ -122,7 +134,13 @@ def _limits(audit: Audit, items: Sequence[SecretAudit]) -> list[str]:
         )
     if not audit.judged:
         said.append("No limit was set, so nothing is judged.")
+    elif undecided := _undecided(items):
+        said.append(f"No limit is set for {_list(undecided)}.")
     return said
+
+
+def _undecided(items: Sequence[SecretAudit]) -> list[str]:
+    return [item.secret for item in items if not item.is_judged]
 
 
 def for_whom(audit: Audit, items: Sequence[SecretAudit]) -> Answer:
@@ -168,7 +186,7 @@ def what_to_do(audit: Audit, items: Sequence[SecretAudit], remedies: Remedies | 
     question = "What should we do?"
     item = items[0]
     if audit.is_within:
-        return Answer(question, "Collect as planned: every limit is kept.", _sources(item))
+        return Answer(question, _go_ahead(len(_undecided(items))), _sources(item))
     if not audit.judged:
         short = "Decide how much each secret may leak, and audit again with that limit (--limit)."
         return Answer(question, short, _sources(item))
@@ -179,10 +197,23 @@ def what_to_do(audit: Audit, items: Sequence[SecretAudit], remedies: Remedies | 
     if not remedies.remedies:
         return Answer(question, f"{short} No way back under every limit was found.", _sources(item))
     first, *others = remedies.remedies[:_FEW_NAMES]
-    best = f"The cheapest way back under every limit: {_cut(first.says)}"
+    best = f"The cheapest way back under every limit: {_cut(first.says, _LONGEST_REMEDY)}"
     kept = len(audit.plan.releases)
-    ways = (f"{number}. {_cut(other.says)} {_price(other, kept)}" for number, other in enumerate(others, 2))
-    return Answer(question, f"{short} {best}", ("Its plan is below, under What to do, and so are:", *ways))
+    ways = (
+        f"{number}. {_cut(other.says, _LONGEST_OTHER)} {_price(other, kept)}"
+        for number, other in enumerate(others, 2)
+    )
+    where = "The report has its plan, under What to do"
+    told = f"{where}, and those of other ways:" if others else f"{where}."
+    return Answer(question, f"{short} {best}", (told, *ways))
+
+
+def _go_ahead(undecided: int) -> str:
+    """Say that limits are kept, and that it is no answer for secrets that have none."""
+    if not undecided:
+        return "Collect as planned: every limit is kept."
+    many = f"{counted(undecided, 'secret')} {'has' if undecided == 1 else 'have'} none"
+    return f"Every limit that is set is kept, but {many}: decide how much may leak there, then collect."
 
 
 def _price(remedy: Remedy, planned_attributes: int) -> str:
@@ -192,9 +223,10 @@ def _price(remedy: Remedy, planned_attributes: int) -> str:
     return f"(Estimates off by about {points(remedy.error)}{lost}.)"
 
 
-def _cut(text: str) -> str:
+def _cut(text: str, most: int) -> str:
     """Return as much of a text as a sheet of paper has room for; the report has it in full."""
-    return text if len(text) <= _LONGEST_REMEDY else f"{text[:_LONGEST_REMEDY].rstrip()} …"
+    plain = unturned(text)
+    return plain if len(plain) <= most else f"{plain[:most].rstrip()} …"
 
 
 def _sources(item: SecretAudit) -> tuple[str, ...]:
