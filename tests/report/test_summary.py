@@ -77,6 +77,22 @@ def test_a_limit_for_one_secret_is_no_answer_for_the_others() -> None:
     )
 
 
+def test_a_plan_that_keeps_its_limits_and_is_worse_than_guessing_is_not_recommended() -> None:
+    belief = sl.Belief.from_counts(np.array([[26, 24], [24, 26]]), ["a", "b"])
+    audit = sl.audit(belief, sl.Plan.uniform(belief.schema, epsilon=0.1, limit=1.0))
+    assert audit.is_within
+    text = said(audit)
+    assert "Collect as planned: every limit" not in text
+    assert "but the estimates would be worse than guessing: ask more people, or fewer questions." in text
+
+
+def test_reports_that_many_send_are_not_called_rare() -> None:
+    belief = sl.Belief.from_counts(np.array([[30, 20], [20, 30]]), ["a", "b"])
+    audit = sl.audit(belief, sl.Plan.uniform(belief.schema).withholding(["b"]), ["a"])
+    assert "50 records of the table fit the reports that say most." in said(audit)
+    assert "rare" not in said(audit)
+
+
 def test_a_secret_that_may_leak_has_no_factor_for_its_limit() -> None:
     table = sl.example("titanic")
     plan = sl.Plan.uniform(table.schema, limit=math.inf)

@@ -38,7 +38,7 @@ MOST_SECRETS = 8
 _MOST_NAMES = 40
 _FEW_NAMES = 4
 _NAME_ON_PAPER = 22
-_LONGEST_REMEDY, _LONGEST_OTHER = 150, 90  # characters that the sheet has for the first way, and the others
+_LONGEST_REMEDY, _LONGEST_OTHER = 150, 120  # characters that the sheet has for the first way, and the others
 _ROOM = 650  # characters of names in one list
 
 
@@ -77,9 +77,10 @@ class Summary:
 def summary_of(audit: Audit, remedies: Remedies | None = None) -> Summary:
     """Answer the four questions of someone who has to decide, with the ways out that were looked for."""
     items = worst_first(audit)
+    use = expected_use(audit)
     answers = (
-        worst_risk(audit, items), for_whom(audit, items), what_to_do(audit, items, remedies),
-        what_it_costs(expected_use(audit), remedies),
+        worst_risk(audit, items), for_whom(audit, items), what_to_do(audit, items, use, remedies),
+        what_it_costs(use, remedies),
     )  # fmt: skip
     lines = tuple(map(_secret_line, items[:MOST_SECRETS]))
     left_out = max(len(items) - MOST_SECRETS, 0)
@@ -152,15 +153,14 @@ def for_whom(audit: Audit, items: Sequence[SecretAudit]) -> Answer:
         short = f"People whose {_name(item)} is {marked(witness.likelier)}{_how_many(audit, item, witness)}."
     support = item.worst_case.lower.support
     if item.deciding is None and support is not None and not _is_few(audit, support):
-        said = "no record fits" if support == 0 else f"{counted(support, 'record')} of the table fit"
-        details.append(f"The reports that say most are rare: {said} them.")
+        many = {0: "No record of the table fits", 1: "1 record of the table fits"}
+        said = many.get(support, f"{whole(support)} records of the table fit")
+        details.append(f"{said} the reports that say most.")
     if item.stories:
         moves = [f"{words} by at most {times}" for words, times in stories.people_moved(item)]
-        details.append(f"Typical reports say less. They multiply the odds about {', '.join(moves)}.")
+        details.append(f"The reports multiply the odds about {', '.join(moves)}.")
     else:
-        details.append(
-            "Typical reports say less; an audit at a delta (--delta) tells how many people by how much."
-        )
+        details.append("How far most people are from that, an audit at a delta (--delta) tells.")
     return Answer("For whom?", short, tuple(details))
 
 
@@ -181,12 +181,14 @@ def _is_few(audit: Audit, people: int) -> bool:
     return people < audit.min_support
 
 
-def what_to_do(audit: Audit, items: Sequence[SecretAudit], remedies: Remedies | None) -> Answer:
+def what_to_do(
+    audit: Audit, items: Sequence[SecretAudit], use: Usefulness | None, remedies: Remedies | None
+) -> Answer:
     """Say the cheapest way out, the next ones, and where the worst figure comes from."""
     question = "What should we do?"
     item = items[0]
     if audit.is_within:
-        return Answer(question, _go_ahead(len(_undecided(items))), _sources(item))
+        return Answer(question, _go_ahead(len(_undecided(items)), use), _sources(item))
     if not audit.judged:
         short = "Decide how much each secret may leak, and audit again with that limit (--limit)."
         return Answer(question, short, _sources(item))
@@ -208,8 +210,11 @@ def what_to_do(audit: Audit, items: Sequence[SecretAudit], remedies: Remedies | 
     return Answer(question, f"{short} {best}", (told, *ways))
 
 
-def _go_ahead(undecided: int) -> str:
-    """Say that limits are kept, and that it is no answer for secrets that have none."""
+def _go_ahead(undecided: int, use: Usefulness | None) -> str:
+    """Say that limits are kept, which is no answer for secrets without one, nor makes estimates useful."""
+    if use is not None and not use.beats_guessing:
+        worse = "the estimates would be worse than guessing"
+        return f"Every limit that is set is kept, but {worse}: ask more people, or fewer questions."
     if not undecided:
         return "Collect as planned: every limit is kept."
     many = f"{counted(undecided, 'secret')} {'has' if undecided == 1 else 'have'} none"
